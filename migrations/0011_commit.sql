@@ -8,14 +8,14 @@
 
 -- Returns the time that is this many microseconds after 1970.
 create function planctl_time(micros bigint) returns timestamptz
-language sql immutable as $$ select timestamptz 'epoch' + micros * interval '1 microsecond' $$;
+language sql stable as $$ select timestamptz 'epoch' + micros * interval '1 microsecond' $$;
 
 -- Writes transitions that planctl decided, each of another run, in the order in which they are given. All are written in one
 -- transaction. A transition whose run has moved on since it was decided changes nothing and is returned as late; any other
 -- obstacle raises an error, which undoes all.
 --
--- A transition that comes alone waits while another transaction has its run locked. One that comes with others is late then,
--- so that a run that is locked for long does not delay the others.
+-- The function waits half a second for a lock at most, so that a run that somebody has locked for long doesn't delay the
+-- others of its batch: they are written alone then.
 --
 -- JSON within a transition comes as text, because reading a string that JSON escapes twice can't fail on `\u0000`.
 --
@@ -33,32 +33,23 @@ returns table (
   served boolean
 )
 language plpgsql volatile
-set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
   t record;
-  new_item record;
   of_run record;
   of_item record;
   of_plan record;
-  others text[];
   has_revoked boolean;
-  unlocked uuid[];
 begin
-  if json_array_length(transitions) > 1 then
-    select coalesce(array_agg(free.id), '{}') into unlocked from (
-      select r.id from runs r where r.id in (select (one ->> 'run')::uuid from json_array_elements(transitions) one)
-      for update skip locked) free;
-  end if;
-
   for t in
     select x.*, planctl_time(x.at_micros) as at from json_to_recordset(transitions) as x (
       run uuid, seq bigint, chain bytea, at_micros bigint, is_estimated boolean,
       item text, generation bigint, token_hash bytea, dead_instance text, used text,
       new_seq bigint, new_chain bytea, head text, status text, is_active boolean, new_revision text, new_graph text,
       turn_micros bigint, cause text, command uuid, history json, nodes json,
-      removed text[], items json, home text, claimant json,
+      removed text[], items json, home text,
       armed json, disarmed text[], freed text[],
       key text, body_hash bytea, plan json, notification text)
   loop
@@ -67,8 +58,6 @@ begin
     generation := null;
 
     -- The run must be exactly what the transition was decided on; a time that the caller estimated must be near.
-    is_late := true;
-    if unlocked is null or t.run = any(unlocked) then
       update runs r set
         seq = t.new_seq, chain = t.new_chain, head = t.head::json, status = t.status, active = r.active or t.is_active,
         revision = coalesce(t.new_revision, r.revision), graph = coalesce(t.new_graph, r.graph),
@@ -81,89 +70,89 @@ begin
           or t.at between clock_timestamp() - interval '2 seconds' and clock_timestamp() + interval '100 milliseconds')
       returning r.plan, r.active, r.served, r.revision, r.approval, r.settings into of_run;
       is_late := not found;
-    end if;
     if is_late then
       "now" := clock_timestamp();
       return next;
       continue;
     end if;
 
-    -- The item that proves the event must be held under the lease that was read, or that lease must be over.
+    -- The item that proves the event must be held under the lease that was read, or that lease must be over. It goes; where
+    -- it is dispatched again, it comes back under its next generation.
     if t.item is not null then
-      perform from items i
+      delete from items i
       where i.id = t.item and i.generation = t.generation and i.state = 'leased'
         and i.used::text is not distinct from t.used
         and case when t.token_hash is not null then i.token_hash = t.token_hash
-          else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = t.dead_instance end
-      for update;
+          else i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() or i.instance = t.dead_instance end;
       if not found then
         raise exception 'the item is no longer held' using errcode = 'PL002';
       end if;
     end if;
 
-    insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
-    select t.run, l.seq, t.at, l.kind, l.name, t.cause, l.node, l.visit, l.attempt,
-      case when l.kind = 'input' then t.item end, case when l.kind = 'input' then t.generation end,
-      case when l.kind = 'input' then t.command end, l.body::json, l.hash
-    from json_to_recordset(t.history) as l (seq bigint, kind text, name text, node text, visit int, attempt int, body text,
-      hash bytea);
-
+    -- What happened, and the states of the nodes that it changed.
+    with lines as (
+      insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
+      select t.run, l.seq, t.at, l.kind, l.name, t.cause, l.node, l.visit, l.attempt,
+        case when l.kind = 'input' then t.item end, case when l.kind = 'input' then t.generation end,
+        case when l.kind = 'input' then t.command end, l.body::json, l.hash
+      from json_to_recordset(t.history) as l (seq bigint, kind text, name text, node text, visit int, attempt int,
+        body text, hash bytea)
+    )
     insert into nodes (run, node, state, record)
     select t.run, n.node, n.state, n.record::json
     from json_to_recordset(t.nodes) as n (node text, state text, record text)
     on conflict (run, node) do update set state = excluded.state, record = excluded.record;
 
-    -- An item that is over goes. One that somebody else holds is revoked instead: it stays until its holder has ended. Each
-    -- is locked first, since a claim of it may be under way.
-    if t.item = any(t.removed) then
-      delete from items i where i.id = t.item;
-    end if;
+    -- Other items that are over go as well. One that somebody holds is revoked instead: it stays until its holder has ended.
+    -- Each is locked first, since a claim of it may be under way.
     has_revoked := false;
-    others := array_remove(t.removed, t.item);
-    if cardinality(others) > 0 then
-      perform from items i where i.id = any(others) for update;
-      update items i set state = 'withdrawn' where i.id = any(others) and i.state = 'leased';
+    if t.removed is not null then
+      perform from items i where i.id = any(t.removed) for update;
+      update items i set state = 'withdrawn' where i.id = any(t.removed) and i.state = 'leased';
       has_revoked := found;
-      delete from items i where i.id = any(others) and i.state <> 'withdrawn';
-      update asks a set closed_at = t.at where a.item = any(others);
+      delete from items i where i.id = any(t.removed) and i.state <> 'withdrawn';
+      update asks a set closed_at = t.at where a.item = any(t.removed);
     end if;
 
-    for new_item in
-      select x.*, x.is_claimed and not has_revoked as is_leased from json_to_recordset(t.items) as x (
-        id text, node text, visit int, attempt int, lane text, target text, work text, available_micros bigint,
-        due_micros bigint, span_micros bigint, locks text[], is_claimed boolean)
-    loop
-      insert into items as i (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
-        generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks, home)
-      select new_item.id, t.run, new_item.node, new_item.visit, new_item.attempt, new_item.lane, new_item.target,
-        case when new_item.is_leased then 'leased' else 'ready' end, new_item.work::json,
-        planctl_time(new_item.available_micros), planctl_time(new_item.due_micros), new_item.span_micros,
-        case when new_item.is_leased then 1 else 0 end, c.token_hash,
-        case when new_item.is_leased then t.home end, c.boot, c.instance, c.own,
-        clock_timestamp() + c.lease_micros * interval '1 microsecond',
-        case when new_item.is_leased then clock_timestamp() + new_item.span_micros * interval '1 microsecond' end, t.at,
-        case when new_item.lane = 'agent' and of_run.served && array['*', new_item.target] then t.home end,
-        new_item.locks, t.home
-      from json_to_record(case when new_item.is_leased then t.claimant else '{}'::json end) as c (token_hash bytea,
-        boot text, instance text, own boolean, lease_micros bigint)
-      on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
-        available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
-        generation = i.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
-        instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
-        hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks, used = null
-      returning i.generation, i.lease_until, i.hard_deadline, i.served_on is not null as is_served into of_item;
-      served := served or of_item.is_served;
-      if new_item.is_leased then
-        generation := of_item.generation;
-        lease_until := of_item.lease_until;
-        hard_deadline := of_item.hard_deadline;
-      end if;
-      if new_item.lane = 'human' then
-        insert into asks (item, run, node, visit, attempt, work, created_at)
-        values (new_item.id, t.run, new_item.node, new_item.visit, new_item.attempt, new_item.work::json, t.at)
-        on conflict (item) do update set work = excluded.work, closed_at = null;
-      end if;
-    end loop;
+    -- New items. A gate that the caller claims brings its token; while a revoked holder may still write in the workspace, it
+    -- is left to be claimed later.
+    if t.items is not null then
+      for of_item in
+        insert into items as i (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
+          generation, token_hash, host, boot, instance, own, lease_until, hard_deadline, created_at, served_on, locks, home)
+        select x.id, t.run, x.node, x.visit, x.attempt, x.lane, x.target, case when l.leased then 'leased' else 'ready' end,
+          x.work::json, planctl_time(x.available_micros), planctl_time(x.due_micros), x.span_micros,
+          case when x.id = t.item then t.generation else 0 end + case when l.leased or x.id = t.item then 1 else 0 end,
+          case when l.leased then x.token_hash end, case when l.leased then t.home end, case when l.leased then x.boot end,
+          case when l.leased then x.instance end, case when l.leased then x.own end,
+          case when l.leased then clock_timestamp() + x.lease_micros * interval '1 microsecond' end,
+          case when l.leased then clock_timestamp() + x.span_micros * interval '1 microsecond' end, t.at,
+          case when x.lane = 'agent' and of_run.served && array['*', x.target] then t.home end, x.locks, t.home
+        from json_to_recordset(t.items) as x (id text, node text, visit int, attempt int, lane text, target text, work text,
+            available_micros bigint, due_micros bigint, span_micros bigint, locks text[],
+            token_hash bytea, boot text, instance text, own boolean, lease_micros bigint),
+          lateral (select x.token_hash is not null and not has_revoked as leased) l
+        on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
+          available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
+          generation = i.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,
+          instance = excluded.instance, own = excluded.own, lease_until = excluded.lease_until,
+          hard_deadline = excluded.hard_deadline, served_on = excluded.served_on, locks = excluded.locks, used = null
+        returning i.id, i.node, i.visit, i.attempt, i.lane, i.work, i.state, i.generation, i.lease_until, i.hard_deadline,
+          i.served_on
+      loop
+        served := served or of_item.served_on is not null;
+        if of_item.state = 'leased' then
+          generation := of_item.generation;
+          lease_until := of_item.lease_until;
+          hard_deadline := of_item.hard_deadline;
+        end if;
+        if of_item.lane = 'human' then
+          insert into asks (item, run, node, visit, attempt, work, created_at)
+          values (of_item.id, t.run, of_item.node, of_item.visit, of_item.attempt, of_item.work, t.at)
+          on conflict (item) do update set work = excluded.work, closed_at = null;
+        end if;
+      end loop;
+    end if;
 
     -- A run that is not under way any more keeps its workspace as long as somebody may still work on an item of it.
     if of_run.active and not t.is_active

@@ -7,6 +7,7 @@ use planctl_engine::{Effect, Graph, Item, ItemId, Purpose, Timestamp, Work};
 use serde::Serialize;
 
 use crate::error::StoreError;
+use crate::queue::Claimant;
 use crate::rows::{micros_of, to_json};
 
 /// How long after its contract's timeout a gate's lease may be renewed: time to kill the tree and to report.
@@ -21,7 +22,7 @@ pub const WORK_GRACE: Duration = Duration::from_secs(20);
 
 /// An item to write, as `planctl_commit_1` reads it.
 #[derive(Serialize)]
-pub(crate) struct Put {
+pub(crate) struct Put<'a> {
     id: String,
     node: String,
     visit: i32,
@@ -33,8 +34,9 @@ pub(crate) struct Put {
     due_micros: i64,
     span_micros: i64,
     locks: Option<Vec<String>>,
-    /// Says that the caller claims it in the same transaction.
-    is_claimed: bool,
+    /// The lease, where the caller claims the item in the same transaction.
+    #[serde(flatten)]
+    claimant: Option<Claimant<'a>>,
 }
 
 /// A timer to arm.
@@ -46,30 +48,34 @@ pub(crate) struct Armed {
 
 /// Everything the effects of one transition write.
 #[derive(Default)]
-pub(crate) struct Rows {
-    pub(crate) puts: Vec<Put>,
+pub(crate) struct Rows<'a> {
+    pub(crate) puts: Vec<Put<'a>>,
     pub(crate) removed: Vec<String>,
     pub(crate) armed: Vec<Armed>,
     pub(crate) disarmed: Vec<String>,
 }
 
-/// Turns effects into rows. `answered` is the item that the event answers: it goes, unless it is dispatched again. `claimed` is
-/// the one that the caller claims in the same transaction.
-pub(crate) fn rows(
+/// Turns effects into rows. `answered` is the ask that the event answers: it goes, unless it is dispatched again. `proven` is the
+/// item that proves the event, which the commit removes by itself. `claimed` is the item that the caller claims in the same
+/// transaction.
+pub(crate) fn rows<'a>(
     effects: &[Effect],
     graph: &Graph,
     host: &str,
     now: Timestamp,
     answered: Option<&ItemId>,
-    claimed: Option<&ItemId>,
-) -> Result<Rows, StoreError> {
+    proven: Option<&ItemId>,
+    claimed: Option<(&ItemId, Claimant<'a>)>,
+) -> Result<Rows<'a>, StoreError> {
     let mut rows = Rows::default();
     let mut removed: BTreeSet<&ItemId> = answered.into_iter().collect();
     for effect in effects {
         match effect {
             Effect::Dispatch(item) => {
                 removed.remove(&item.id);
-                rows.puts.push(put(item, graph, host, now, claimed == Some(&item.id))?);
+                let claimant =
+                    claimed.as_ref().filter(|(id, _)| *id == &item.id).map(|(_, claimant)| claimant.clone());
+                rows.puts.push(put(item, graph, host, now, claimant)?);
             }
             Effect::Withdraw(item) => {
                 removed.insert(item);
@@ -84,11 +90,21 @@ pub(crate) fn rows(
             }
         }
     }
-    rows.removed = removed.into_iter().map(|item| item.as_str().to_owned()).collect();
+    rows.removed = removed
+        .into_iter()
+        .filter(|item| Some(*item) != proven)
+        .map(|item| item.as_str().to_owned())
+        .collect();
     Ok(rows)
 }
 
-fn put(item: &Item, graph: &Graph, host: &str, now: Timestamp, is_claimed: bool) -> Result<Put, StoreError> {
+fn put<'a>(
+    item: &Item,
+    graph: &Graph,
+    host: &str,
+    now: Timestamp,
+    claimant: Option<Claimant<'a>>,
+) -> Result<Put<'a>, StoreError> {
     let (lane, target, span) = match &item.work {
         Work::Agent { role, timeout, .. } => {
             ("agent", role.as_str().to_owned(), timeout.saturating_add(WORK_GRACE))
@@ -119,7 +135,7 @@ fn put(item: &Item, graph: &Graph, host: &str, now: Timestamp, is_claimed: bool)
         due_micros: micros_of(due),
         span_micros: micros(span),
         locks: locks.filter(|locks| !locks.is_empty()).cloned(),
-        is_claimed,
+        claimant,
     })
 }
 

@@ -126,7 +126,7 @@ pub struct Holder {
 }
 
 /// The holder of a lease that is being made, as the functions of the database read it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(crate) struct Claimant<'a> {
     token_hash: String,
     boot: &'a str,

@@ -57,10 +57,11 @@ struct Transition<'a> {
     command: String,
     history: Vec<Line<'a>>,
     nodes: Vec<Node<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     removed: Vec<String>,
-    items: Vec<Put>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<Put<'a>>,
     home: &'a str,
-    claimant: Option<Claimant<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     armed: Vec<Armed>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -150,16 +151,21 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
 
 impl Decided {
     /// Returns what it writes to the queue and the timers.
-    fn rows(&self, call: &Call<'_>, gate: Option<&ItemId>) -> Result<effects::Rows, sqlx::Error> {
+    fn rows<'c>(&self, call: &'c Call<'_>) -> Result<effects::Rows<'c>, sqlx::Error> {
         let answered = match call.event {
             Event::Human(human) => match &human.decision {
                 Decision::Answer { item, .. } => Some(item),
                 Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
             },
-            Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => call.proof.item().map(|(item, _)| item),
+            Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
         };
+        let claimed = self.gate(call).zip(call.take).map(|(gate, take)| {
+            let holder = &take.holder;
+            (&gate.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, take.lease))
+        });
         let (effects, now) = (&self.after.effects, self.before.now);
-        let mut rows = effects::rows(effects, &self.graph, &self.meta.host, now, answered, gate)
+        let proven = self.item.as_ref().map(|(item, _)| item);
+        let mut rows = effects::rows(effects, &self.graph, &self.meta.host, now, answered, proven, claimed)
             .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
         if let Event::Clock(ClockEvent::Due { timer }) = call.event
             && !rows.armed.iter().any(|armed| armed.timer == timer.word())
@@ -258,8 +264,7 @@ impl Store {
 
     /// Returns a decided transition as the function reads it.
     fn transition(&self, call: &Call<'_>, decided: &Decided) -> Result<String, sqlx::Error> {
-        let gate = decided.gate(call).map(|item| &item.id);
-        let rows = decided.rows(call, gate)?;
+        let rows = decided.rows(call)?;
         let (before, after) = (&decided.before, &decided.after.run);
         let (token_hash, dead_instance) = match call.proof {
             Proof::Lease { token, .. } => (Some(bytes(&token.hash())), None),
@@ -296,10 +301,6 @@ impl Store {
             removed: rows.removed,
             items: rows.puts,
             home: &decided.meta.host,
-            claimant: call.take.filter(|_| gate.is_some()).map(|take| {
-                let holder = &take.holder;
-                Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, take.lease)
-            }),
             armed: rows.armed,
             disarmed: rows.disarmed,
             freed: decided.freed().collect(),
