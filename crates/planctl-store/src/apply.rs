@@ -1,15 +1,15 @@
 //! The only writer of runs: feeds one event to one run, all or nothing.
 //!
 //! Two round trips carry a transition. The first reads the run's row, the records the event touches, the item that
-//! proves it, and the database's time. The second is one data-modifying statement that writes everything that follows
-//! and commits by itself. Where this process wrote the run last, the first one is left out (see [`memory`]).
+//! proves it, and the database's time. The second calls a function of the database (migration 0011) that writes everything
+//! that follows and commits by itself. Where this process wrote the run last, the first one is left out (see [`snapshot`]).
 //!
-//! No row is locked between the two. What keeps two writers apart is the run's `seq`: the second statement updates the
-//! run's row `where seq = <what was read>`, so of two writers that read the same state one commits and the other finds no
-//! row; the row's `chain` is compared as well (see [`lineage`]). The item is fenced in the same way by its generation and token. A fence that finds nothing raises an error,
-//! which undoes the whole statement; the loser reads again and decides again. So a transition is decided on exactly the
-//! state that it changes (P1, P8), a stale holder changes nothing (P4, P5), and no lock is held while the daemon thinks,
-//! nor for ever where it dies between the two.
+//! No row is locked between the two. What keeps two writers apart is the run's row: the function updates it
+//! `where seq = … and chain = …`, as they were read, so of two writers that read the same state one commits and the other is
+//! late; it reads again and decides again (see also [`lineage`]). The item is fenced in the same way by its generation and token:
+//! where the lease is another one, the function raises an error, which undoes the whole commit. So a transition is decided on
+//! exactly the state that it changes (P1, P8), a stale holder changes nothing (P4, P5), and no lock is held while the daemon
+//! thinks, nor for ever where it dies between the two.
 //!
 //! A connection that breaks during the second statement leaves its outcome unknown. Each call draws a command id that
 //! is stored with its input, so the retry looks whether its event is in the history already and never applies it twice
