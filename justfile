@@ -24,7 +24,7 @@ golden:
 # What must be green before a commit
 check: lint
     cargo doc --no-deps --quiet
-    cargo test
+    cargo nextest run
 
 # Play random conversations against the reference model; PLANCTL_SIM_SEED=N shows one, PLANCTL_SIM_SEEDS=N plays more, PLANCTL_SIM_FROM=N begins later
 sim *ARGS:
