@@ -39,13 +39,13 @@ use serde::de::DeserializeOwned;
 use tokio_util::task::TaskTracker;
 
 use self::capacity::Bodies;
-use crate::config::Config;
 use crate::node::Station;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caller, Services};
 use crate::wire::Paged;
 use crate::wire::calls::{PlaceCall, PlanCall};
 use parameters::{CURSOR, ENTRIES_USUAL, LIMIT, WORKSPACE};
+use planctl_config::Config;
 
 pub use guard::{Peer, Principal, Scope};
 pub use in_process::InProcess;

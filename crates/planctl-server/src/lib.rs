@@ -1,7 +1,6 @@
 //! Runs the loops; the only room where all doors meet.
 
 mod clock;
-pub mod config;
 pub mod daemon;
 mod executor;
 pub mod http;

@@ -22,12 +22,12 @@ use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
-use crate::config::{Config, DatabaseUrl, Postgres};
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
 use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
+use planctl_config::{Config, DatabaseUrl, Postgres};
 
 /// What a process has to know before it can take its place.
 #[derive(Clone, Debug)]

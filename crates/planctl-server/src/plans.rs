@@ -16,7 +16,6 @@ use planctl_store::{
 };
 use serde_json::Value;
 
-use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 use crate::node::quarantine::SweepReport;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
@@ -29,6 +28,7 @@ use crate::workspaces::baselines::Unnamed;
 use crate::workspaces::by_products;
 use crate::workspaces::notes;
 use crate::workspaces::worktrees::shell_word;
+use planctl_config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]

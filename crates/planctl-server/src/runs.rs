@@ -21,7 +21,6 @@ use planctl_store::{
 };
 use serde_json::{Map, Value};
 
-use crate::config::Agent;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
 use crate::wire::{
@@ -30,6 +29,7 @@ use crate::wire::{
     RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, UnreadRun,
     WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
+use planctl_config::Agent;
 
 /// Within how many lines of its history a run has begun.
 const BEGINNING: i64 = 20;

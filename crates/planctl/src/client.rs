@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
 use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
-use planctl_server::config::{Agent, Config};
 use planctl_server::database::ClusterError;
 use planctl_server::http::{InProcess, Problem, socket_of};
 use planctl_server::wire::calls::{

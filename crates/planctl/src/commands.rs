@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use planctl_config::{ConfigError, Loaded, Place, Sources, WorkspaceMode};
 use planctl_server::Cleaning;
-use planctl_server::config::{self, ConfigError, Loaded, Place, Sources, WorkspaceMode};
 
 use crate::args::{Cli, Command, Format, Global, PlanCommand};
 use crate::caller;
@@ -154,12 +154,12 @@ impl Context {
 
     /// Reads the configuration for a workspace anew.
     pub fn load(&self, workspace: &Path) -> Result<Loaded, Failure> {
-        self.with_sources(workspace, config::load)
+        self.with_sources(workspace, planctl_config::load)
     }
 
     /// Names the files that are read, whatever stands in them.
     pub fn config_places(&self) -> Result<Vec<Place>, Failure> {
-        self.with_sources(&self.workspace, config::places)
+        self.with_sources(&self.workspace, planctl_config::places)
     }
 
     fn with_sources<T>(

@@ -12,7 +12,6 @@ use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
-use crate::config::{Config, WorkspaceMode, keys_that_differ};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::plans::sub_plans::folder_of;
@@ -25,6 +24,7 @@ use crate::wire::{
     ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
 use crate::workspaces::baselines::baseline_of;
+use planctl_config::{Config, WorkspaceMode, keys_that_differ};
 
 impl Services {
     /// Lists open asks of a run, or of this workspace and all others.

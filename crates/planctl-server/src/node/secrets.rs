@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::config::Config;
 use crate::state_folders::private_folder;
+use planctl_config::Config;
 
 /// The folder of the state directory in which they lie.
 const FOLDER: &str = "secrets";

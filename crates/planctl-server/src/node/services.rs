@@ -8,9 +8,9 @@ use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
-use crate::config::Config;
 use crate::node::Station;
 use crate::verify::check::CheckError;
+use planctl_config::Config;
 
 /// Which workspace the services are about, under which configuration, and for whom they speak.
 #[derive(Clone, Debug)]

@@ -9,9 +9,9 @@ use planctl_harness::{Baseline, ProtectError};
 use planctl_store::Approval;
 use serde_json::Value;
 
-use crate::config::{Agent, WORKER};
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
+use planctl_config::{Agent, WORKER};
 
 /// The most files that a message names.
 const NAMED_MAX: usize = 5;

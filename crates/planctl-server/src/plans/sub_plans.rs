@@ -13,7 +13,6 @@ use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
-use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
 use crate::node::Station;
 use crate::node::quarantine::SweepReport;
 use crate::node::runtime::blocking;
@@ -24,6 +23,7 @@ use crate::verify::check::{self, Checked, Checking};
 use crate::verify::protection;
 use crate::wire::calls::Approving;
 use crate::workspaces::baselines::{Unnamed, baseline_in};
+use planctl_config::{Agent, approved_folder, digest_of_approved, in_folder};
 
 /// How many runs for which nobody waits are ended at once.
 const LEFT_AT_ONCE: i64 = 100;

@@ -9,8 +9,8 @@ use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Agent, Config};
 use crate::wire::{BudgetView, DriftView};
+use planctl_config::{Agent, Config};
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -13,7 +13,6 @@ use planctl_harness::{
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
-use crate::config::{Commits, WorkspaceMode};
 use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
@@ -21,6 +20,7 @@ use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::wire::{CleanView, CleanedView};
 use crate::workspaces::baselines::baseline_of;
+use planctl_config::{Commits, WorkspaceMode};
 
 /// How many worktrees are looked at in one sweep.
 const SWEPT_MAX: i64 = 10_000;

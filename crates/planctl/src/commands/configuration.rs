@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use planctl_server::config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing};
+use planctl_config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing};
 use planctl_server::wire::{ConfigPaths, ConfigView};
 
 use super::{Context, plan};

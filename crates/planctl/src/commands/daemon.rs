@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use planctl_config::Agent;
 use planctl_harness::Detached;
-use planctl_server::config::Agent;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};

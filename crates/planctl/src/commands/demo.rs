@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use planctl_config::Agent;
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
-use planctl_server::config::Agent;
 use planctl_server::wire::{AskPage, RunState};
 use planctl_server::{Approving, Start};
 

@@ -1,6 +1,6 @@
 //! `planctl dev`: daemon, private Postgres and a worker for every role, in one foreground process.
 
-use planctl_server::config::Agent;
+use planctl_config::Agent;
 use planctl_server::wire::DaemonInfo;
 
 use super::Context;

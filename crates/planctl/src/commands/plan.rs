@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use planctl_config::Agent;
 use planctl_server::Approving;
-use planctl_server::config::Agent;
 use planctl_server::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
 
 use super::{Context, changes, explain, verify, via};

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::StepKind;
 use planctl_server::check::Checked;
-use planctl_server::config::{Agent, Isolation};
 use planctl_server::wire::{DriftView, RunView, WaitingOn, WorktreeView};
 use planctl_server::{Approving, Start};
 

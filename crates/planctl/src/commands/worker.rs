@@ -6,9 +6,9 @@ mod lines;
 
 use std::time::Duration;
 
+use planctl_config::Agent;
 use planctl_harness::Spawner;
 use planctl_server::agent_check::{Tryout, try_worker};
-use planctl_server::config::Agent;
 use planctl_server::wire::work::WorkerView;
 use planctl_server::wire::{RoleList, RoleView};
 

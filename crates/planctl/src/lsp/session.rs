@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use gen_lsp_types as lsp;
+use planctl_config::Config;
 use planctl_harness::{Spawner, git_top_level};
 use planctl_lang::{Source, Verification};
 use planctl_server::check::{Checking, plan_path, verify_text};
-use planctl_server::config::Config;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

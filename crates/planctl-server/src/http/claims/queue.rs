@@ -8,9 +8,9 @@ use planctl_glob::Glob;
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use crate::config::takes_plan;
 use crate::http::ApiState;
 use crate::http::problem::Problem;
+use planctl_config::takes_plan;
 
 /// The most workers whose claims are made at once: one statement holds the rows of all their items.
 const AT_ONCE: usize = 16;
