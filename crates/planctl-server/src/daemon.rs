@@ -27,7 +27,7 @@ use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
 use crate::node::singleton::SingletonLock;
 use crate::node::systemd;
-use crate::wire::DaemonInfo;
+use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.

@@ -22,12 +22,12 @@ use crate::plans::agent_scripts::approved_worker;
 use crate::plans::sub_plans::Home;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
-use crate::wire::Decided;
-use crate::wire::calls::{Approving, StandingView, Start};
 use crate::workspaces::baselines::Unnamed;
 use crate::workspaces::by_products;
 use crate::workspaces::notes;
 use crate::workspaces::worktrees::shell_word;
+use planctl_api::wire::Decided;
+use planctl_api::wire::calls::{Approving, StandingView, Start};
 use planctl_config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 
 /// Where a plan stands before anything is done with it.

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
-use crate::wire::{
+use planctl_api::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
     GateView, JoinView, LevelView, LockView, LogView, Paged, PassageView, RunList, RunState, RunSummary,
     RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, UnreadRun,

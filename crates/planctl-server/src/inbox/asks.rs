@@ -18,12 +18,12 @@ use crate::plans::sub_plans::folder_of;
 use crate::runs::settings::RunSettings;
 use crate::runs::{failure_line, quoted, tampered};
 use crate::verify::check;
-use crate::wire::calls::Approving;
-use crate::wire::{
+use crate::workspaces::baselines::baseline_of;
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
     ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
-use crate::workspaces::baselines::baseline_of;
 use planctl_config::{Config, WorkspaceMode, keys_that_differ};
 
 impl Services {

@@ -3,7 +3,7 @@
 use planctl_store::{Page, TopicName, TopicNote};
 
 use crate::node::services::{ServiceError, Services};
-use crate::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
+use planctl_api::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
 
 /// The most notes that are shown at once.
 const NOTES_MAX: usize = 1_000;

@@ -10,12 +10,12 @@ use planctl_store::{Page, Plan, PlanId};
 use crate::node::services::{ServiceError, Services};
 use crate::verify::check::{self, Checked};
 use crate::verify::diff;
-use crate::wire::calls::RunPlanView;
-use crate::wire::{
+use crate::workspaces::baselines::baseline_of;
+use planctl_api::wire::calls::RunPlanView;
+use planctl_api::wire::{
     KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,
     moment,
 };
-use crate::workspaces::baselines::baseline_of;
 
 /// The most revisions that are named where none fits.
 const REVISIONS_NAMED_MAX: usize = 5;

@@ -21,8 +21,8 @@ use crate::plans::{Approved, settings_json, stem_of};
 use crate::runs::settings::RunSettings;
 use crate::verify::check::{self, Checked, Checking};
 use crate::verify::protection;
-use crate::wire::calls::Approving;
 use crate::workspaces::baselines::{Unnamed, baseline_in};
+use planctl_api::wire::calls::Approving;
 use planctl_config::{Agent, approved_folder, digest_of_approved, in_folder};
 
 /// How many runs for which nobody waits are ended at once.

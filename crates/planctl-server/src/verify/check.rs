@@ -15,7 +15,7 @@ use planctl_lang::{
 
 use crate::verify::probe::{Probe, ProbeError, Probed};
 use crate::verify::protection;
-use crate::wire::calls::RunPlanView;
+use planctl_api::wire::calls::RunPlanView;
 use planctl_config::{Agent, Config};
 
 /// The most files that a glob of a plan is expanded to while it is verified.

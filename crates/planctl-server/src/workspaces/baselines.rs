@@ -14,8 +14,8 @@ use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
-use crate::wire::{DriftView, TamperView};
 use crate::workspaces::by_products;
+use planctl_api::wire::{DriftView, TamperView};
 
 /// The most files that a refusal names.
 const NAMED_MAX: usize = 10;

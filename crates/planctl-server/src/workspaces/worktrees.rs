@@ -18,8 +18,8 @@ use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
-use crate::wire::{CleanView, CleanedView};
 use crate::workspaces::baselines::baseline_of;
+use planctl_api::wire::{CleanView, CleanedView};
 use planctl_config::{Commits, WorkspaceMode};
 
 /// How many worktrees are looked at in one sweep.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::CommandFactory;
-use planctl_server::schema;
-use planctl_server::wire::{SchemaList, SchemaName, VersionView};
+use planctl_api::schema;
+use planctl_api::wire::{SchemaList, SchemaName, VersionView};
 
 use super::{Context, config_failure};
 use crate::args::Cli;

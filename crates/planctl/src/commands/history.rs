@@ -1,9 +1,9 @@
 //! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: what happened, and where that led.
 
-use planctl_engine::view::Form;
-use planctl_server::wire::{
+use planctl_api::wire::{
     AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
 };
+use planctl_engine::view::Form;
 
 use super::Context;
 use super::run::until_stopped;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
 use planctl_config::Agent;
-use planctl_server::Approving;
-use planctl_server::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
 
 use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
@@ -171,7 +171,7 @@ async fn cancel(context: &Context, run: &str, note: Option<&str>) -> Answer {
 /// Says what was recorded, by whom, and what follows.
 pub fn recorded(
     context: &Context,
-    decided: &planctl_server::wire::Decided,
+    decided: &planctl_api::wire::Decided,
     is_json: bool,
 ) -> Result<(), Failure> {
     if is_json {
@@ -182,12 +182,12 @@ pub fn recorded(
 }
 
 /// Says in one line what was recorded, by whom, and what follows.
-pub fn recorded_line(decided: &planctl_server::wire::Decided) -> String {
+pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
     format!("{} · {}\n", recorded_word(decided), show::safe(&decided.follows))
 }
 
 /// Says what was recorded, and by whom.
-pub fn recorded_word(decided: &planctl_server::wire::Decided) -> String {
+pub fn recorded_word(decided: &planctl_api::wire::Decided) -> String {
     let repeated = if decided.repeated { " (it was before, too)" } else { "" };
     format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
 }

@@ -3,7 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use planctl_server::http::{Code, ROUTES};
+use planctl_api::Code;
+use planctl_server::http::ROUTES;
 
 use super::house::{Ask, House, Reply, plan, written};
 
