@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::next::{Next, known};
 use crate::wire::calls::OutOfBounds;
 
 /// The media type of problem documents.
@@ -27,9 +28,9 @@ pub struct Problem {
     /// How to mend it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<Box<str>>,
-    /// The command to type next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Box<str>>,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
+    pub next: Option<Box<Next>>,
 }
 
 /// The stable code of a problem.
@@ -191,10 +192,10 @@ impl Problem {
         self
     }
 
-    /// Says which command to type next.
+    /// Says what to do next.
     #[must_use]
-    pub fn next(mut self, next: impl Into<Box<str>>) -> Problem {
-        self.next = Some(next.into());
+    pub fn next(mut self, next: Next) -> Problem {
+        self.next = Some(Box::new(next));
         self
     }
 }

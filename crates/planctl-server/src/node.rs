@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use planctl_api::Next;
 use planctl_engine::{RunId, Tier};
 use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Cluster, ClusterOptions};
@@ -216,7 +217,7 @@ impl Station {
             None => Ok(()),
             Some(fault) => Err(ServiceError::Conflict {
                 what: format!("start work of {name}: {fault}"),
-                help: format!("planctl audit {name}, then planctl plan cancel {name}"),
+                next: Next::AuditRun { run: name.to_owned() },
             }),
         }
     }

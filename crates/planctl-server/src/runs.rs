@@ -7,6 +7,7 @@ mod traversal;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use planctl_api::Next;
 use planctl_engine::view::{Form, Scene};
 use planctl_engine::{
     AgentEvent, AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node,
@@ -957,11 +958,9 @@ fn end_word(end: End) -> &'static str {
     }
 }
 
-fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<String> {
+fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<Next> {
     match (waiting, step.state) {
-        (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => {
-            Some(format!("planctl approvals show {id}"))
-        }
+        (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => Some(Next::ShowAsk { ask: *id }),
         (Some(_) | None, _) => None,
     }
 }

@@ -332,7 +332,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
         None => failure,
     };
     match &problem.next {
-        Some(next) => failure.next(next),
+        Some(next) => crate::next::add(failure, next),
         None => failure,
     }
 }

@@ -35,7 +35,7 @@ mod history;
 mod init;
 mod items;
 mod new;
-mod plan;
+pub(crate) mod plan;
 mod run;
 mod salute;
 mod token;

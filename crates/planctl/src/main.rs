@@ -19,6 +19,7 @@ mod failure;
 mod gutter;
 mod limits;
 mod lsp;
+mod next;
 mod progress;
 mod reports;
 mod secrecy;

@@ -21,7 +21,7 @@ use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
 use crate::node::health::Database;
-use planctl_api::{Code, Problem};
+use planctl_api::{Code, Next, Problem};
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -318,7 +318,7 @@ fn local_actor(headers: &HeaderMap, uid: u32) -> Actor {
 // One answer for a missing, wrong, expired and revoked token: no oracle (row 67).
 fn unauthenticated() -> Problem {
     Problem::new(Code::Unauthenticated, "a valid token is needed: Authorization: Bearer …")
-        .next("planctl token create SCOPE --name NAME")
+        .next(Next::CreateToken)
 }
 
 fn out_of_scope(principal: &Principal, route: &Route) -> Problem {

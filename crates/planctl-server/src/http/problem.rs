@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use planctl_api::{Code, PROBLEM_MEDIA_TYPE, Problem};
+use planctl_api::{Code, Next, PROBLEM_MEDIA_TYPE, Problem};
 use planctl_store::StoreError;
 
 use crate::node::services::ServiceError;
@@ -16,26 +16,25 @@ fn of_service(error: ServiceError) -> Problem {
         Error::Cluster(_) => Problem::new(Code::DatabaseUnavailable, message),
         Error::Check(_) => Problem::new(Code::Unreadable, message),
         Error::NotVerified { plan } => {
-            Problem::new(Code::NotVerified, message).next(format!("planctl plan verify {plan}"))
+            Problem::new(Code::NotVerified, message).next(Next::VerifyPlan { plan, folder: None })
         }
-        Error::NoAgent { role } => Problem::new(Code::NoAgent, message).help(format!(
-            "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
-        )),
+        Error::NoAgent { role } => {
+            Problem::new(Code::NoAgent, message).next(Next::NameWorker { role: role.as_str().to_owned() })
+        }
         Error::NotForRole { role, .. } => Problem::new(Code::Role, message).help(format!(
             "add it to `plans` of [roles.{role}] in planctl.toml, or give the step another target"
         )),
         Error::Unheld { role, .. } => Problem::new(Code::Role, message).help(format!(
             "change `permissions` and `allow` of [roles.{role}] in planctl.toml, or name another agent"
         )),
-        Error::Network { role, .. } => Problem::new(Code::Isolation, message).help(format!(
-            "in planctl.toml write isolation = \"require:1b\", where `planctl doctor` says that this host offers it, \
-             or network = \"host\" in [roles.{role}]"
-        )),
+        Error::Network { role, .. } => {
+            Problem::new(Code::Isolation, message).next(Next::HoldNetwork { role: role.as_str().to_owned() })
+        }
         Error::Invalid { help, .. } => Problem::new(Code::BadRequest, message).help(help),
         Error::Isolation { .. } => Problem::new(Code::Isolation, message)
             .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
-        Error::Conflict { help, .. } => Problem::new(Code::Conflict, message).next(help),
-        Error::TooMany { help, .. } => Problem::new(Code::TooMany, message).next(help),
+        Error::Conflict { next, .. } => Problem::new(Code::Conflict, message).next(next),
+        Error::TooMany { next, .. } => Problem::new(Code::TooMany, message).next(next),
         Error::NotFound { .. } => Problem::new(Code::NotFound, message),
         Error::Protect(_) | Error::Io { .. } => Problem::new(Code::Temporary, message),
         Error::Broken { .. } => Problem::new(Code::Defect, message),
@@ -48,26 +47,24 @@ pub(super) fn of_store(error: StoreError) -> Problem {
     let message = format!("could not {error}");
     match error {
         Error::Unavailable { source } => {
-            Problem::new(Code::DatabaseUnavailable, format!("{message}: {source}")).next("planctl db status")
+            Problem::new(Code::DatabaseUnavailable, format!("{message}: {source}")).next(Next::ShowDatabase)
         }
         Error::Contended { .. } => Problem::new(Code::DatabaseUnavailable, message),
         Error::NewerSchema { .. } => Problem::new(Code::DatabaseUnavailable, message)
             .help("another planctl has migrated it: install that version, or a newer one"),
         Error::OlderSchema { .. } => {
-            Problem::new(Code::DatabaseUnavailable, message).next("planctl daemon migrate")
+            Problem::new(Code::DatabaseUnavailable, message).next(Next::MigrateDatabase)
         }
         Error::Denied { .. }
         | Error::Foreign { .. }
         | Error::HalfMigrated { .. }
         | Error::OldPostgres { .. } => {
-            Problem::new(Code::DatabaseUnavailable, message).next("planctl db status")
+            Problem::new(Code::DatabaseUnavailable, message).next(Next::ShowDatabase)
         }
-        Error::NotFound { .. } => Problem::new(Code::NotFound, message).next("planctl plan ls"),
-        Error::NoAsk { .. } => Problem::new(Code::NotFound, message).next("planctl approvals"),
+        Error::NotFound { .. } => Problem::new(Code::NotFound, message).next(Next::ListRuns),
+        Error::NoAsk { .. } => Problem::new(Code::NotFound, message).next(Next::ShowAsks),
         Error::Ambiguous { .. } => Problem::new(Code::NotFound, message).help("give more of its name"),
-        Error::WorkspaceBusy { run } => {
-            Problem::new(Code::Conflict, message).next(format!("planctl plan status {run}"))
-        }
+        Error::WorkspaceBusy { run } => Problem::new(Code::Conflict, message).next(Next::show(run)),
         Error::StaleLease => Problem::new(Code::LeaseLost, message),
         Error::KeyReused { .. } => Problem::new(Code::IdempotencyMismatch, message).help(
             "what came first under it holds; an item takes one report, each other command a key of its own",

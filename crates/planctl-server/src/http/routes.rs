@@ -15,7 +15,7 @@ use super::problem::response_of;
 use super::{Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, system};
 use planctl_api::wire;
 use planctl_api::wire::calls;
-use planctl_api::{Code, Problem};
+use planctl_api::{Code, Next, Problem};
 
 /// How large a body may be where nothing else is said.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -726,7 +726,7 @@ pub(super) fn router(api: &ApiState) -> Router {
     }
     router
         .fallback(|| async {
-            response_of(&Problem::new(Code::NotFound, "there is no such route").next("GET /v1/openapi.json"))
+            response_of(&Problem::new(Code::NotFound, "there is no such route").next(Next::ReadApi))
         })
         .method_not_allowed_fallback(|| async {
             response_of(&Problem::new(

@@ -14,6 +14,7 @@ use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use planctl_api::Next;
 use planctl_harness::{Connection, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -128,10 +129,10 @@ impl Listening {
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                         return Err(ServiceError::Conflict {
                             what: format!("listen on {address}: another process has that port"),
-                            help: format!(
+                            next: Next::by_hand(format!(
                                 "ss -ltnp 'sport = :{}'     # says which; or take another port",
                                 address.port()
-                            ),
+                            )),
                         });
                     }
                     bound => bound.map_err(wrong)?,

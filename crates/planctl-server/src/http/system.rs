@@ -22,7 +22,7 @@ use planctl_api::wire::work::{
     ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
 };
 use planctl_api::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, moment};
-use planctl_api::{Code, Problem};
+use planctl_api::{Code, Next, Problem};
 
 /// How lately a worker was seen that counts as being there.
 const ONLINE: Duration = Duration::from_secs(60);
@@ -236,7 +236,7 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
     let _: Nothing = call.body()?;
     let name = call.parameter("worker").to_owned();
     let missing =
-        || Problem::new(Code::NotFound, format!("there is no worker {name:?}")).next("planctl worker ls");
+        || Problem::new(Code::NotFound, format!("there is no worker {name:?}")).next(Next::ListWorkers);
     match call.station().store.pause_worker(&name, is_paused).await {
         Err(StoreError::NotFound { .. }) => return Err(missing()),
         done => done.map_err(of_store)?,
@@ -290,7 +290,7 @@ fn made_before(token: &TokenRow) -> Problem {
     let detail = format!("this request made the token {} before; its secret was shown once", token.id);
     Problem::new(Code::Conflict, detail)
         .help("where it was not read, revoke that token, and make another under another key")
-        .next(format!("planctl token revoke {}", token.id))
+        .next(Next::RevokeToken { token: token.id.clone() })
 }
 
 pub(super) async fn revoke_token(call: Call) -> Answer {

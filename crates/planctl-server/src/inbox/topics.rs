@@ -19,7 +19,7 @@ impl Services {
         if text.trim().is_empty() {
             return Err(ServiceError::Invalid {
                 what: "post an empty note".to_owned(),
-                help: format!("planctl topic post {topic} --note 'what to know'"),
+                help: "a note says what others are to know".to_owned(),
             });
         }
         let note = self.store.post_note(&name, &self.caller.actor, text, self.caller.request).await?;

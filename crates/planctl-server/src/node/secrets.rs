@@ -77,7 +77,7 @@ impl Secrets {
             let kept = fs::read_to_string(self.folder.join(hex)).map_err(|error| {
                 format!(
                     "the value of the variable {name}, which this state directory does not keep ({error}): approve the plan \
-                     anew here, with planctl plan approve"
+                     anew here"
                 )
             })?;
             Ok((name.clone(), kept))

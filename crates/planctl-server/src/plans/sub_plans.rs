@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_engine::{
     Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Found, Graph, HumanEvent,
     Inconclusive, RunId, RunStatus, SubPlan,
@@ -152,13 +153,13 @@ impl Services {
         Err(match inner.folder.as_str() {
             "" => ServiceError::Conflict {
                 what: format!("use {named}, which {by} carries out: it is not verified"),
-                help: format!("planctl plan verify {named}"),
+                next: Next::VerifyPlan { plan: named.clone(), folder: None },
             },
             folder => ServiceError::Conflict {
                 what: format!(
                     "use {named}, which {by} carries out in the folder {folder}: it is not verified there"
                 ),
-                help: format!("planctl plan verify --workspace {folder} {named}"),
+                next: Next::VerifyPlan { plan: named.clone(), folder: Some(folder.to_owned()) },
             },
         })
     }
@@ -166,7 +167,7 @@ impl Services {
     fn unfit(&self, checked: &Checked, what: &str) -> ServiceError {
         ServiceError::Conflict {
             what: format!("use {}: {what}", checked.path),
-            help: format!("planctl graph check {}", checked.path),
+            next: Next::CheckGraph { plan: checked.path.clone() },
         }
     }
 
@@ -198,7 +199,7 @@ impl Services {
                 Err(Unreadable::Missing) => protection::baseline_of_nothing(&child),
                 Err(why) => {
                     let what = format!("approve {} in the folder {}: {why}", inner.path, inner.folder);
-                    return Err(ServiceError::Conflict { what, help: "ls -l".to_owned() });
+                    return Err(ServiceError::Conflict { what, next: Next::by_hand("ls -l") });
                 }
             };
             let config = in_folder(config.clone(), &inner.folder);

@@ -11,6 +11,7 @@ use crate::args::{PlanCommand, VerifyArgs};
 use crate::checking;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::progress::{self, Look};
 use crate::show::{self, BOLD, styled};
 
@@ -183,7 +184,8 @@ pub fn recorded(
 
 /// Says in one line what was recorded, by whom, and what follows.
 pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
-    format!("{} · {}\n", recorded_word(decided), show::safe(&decided.follows))
+    let next = decided.next.as_ref().map(|next| format!(" · {}", show::safe(&next::words(next))));
+    format!("{}{}\n", recorded_word(decided), next.unwrap_or_default())
 }
 
 /// Says what was recorded, and by whom.
