@@ -34,6 +34,7 @@ mod help;
 mod history;
 mod init;
 mod items;
+mod lsp;
 mod new;
 pub(crate) mod plan;
 mod run;
@@ -74,7 +75,7 @@ pub async fn run(cli: Cli) -> Answer {
             let cleaning = Cleaning { failed, discards: discard, everywhere: all, dry_run };
             clean::run(&context, cleaning).await
         }
-        Command::Lsp { .. } => crate::lsp::run(&context).await,
+        Command::Lsp { .. } => lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
         Command::Init { example, force } => init::run(&context, example, force).await,
         Command::Config(command) => configuration::run(&context, &command),
