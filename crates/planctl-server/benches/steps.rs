@@ -15,12 +15,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use planctl_config::{Config, Postgres};
 use planctl_engine::{
     Actor, AgentSaid, Answer, ClockEvent, Decision, Event, Excerpt, HumanEvent, Report, Role, RunId,
     RunStatus, Tier,
 };
 use planctl_lang::{Facts, Source, verify};
-use planctl_server::config::{Config, Postgres};
 use planctl_server::{Executor, RunSettings, Station, StationOptions};
 use planctl_store::testing::Floor;
 use planctl_store::{NewApproval, NewRevision, NewRun, Proof, Settings};
@@ -277,7 +277,7 @@ impl Bench {
             })
             .await
             .unwrap();
-        let settings = RunSettings::new(&config, exec.map(planctl_server::config::Agent::Exec), self.tier);
+        let settings = RunSettings::new(&config, exec.map(planctl_config::Agent::Exec), self.tier);
         let run = store
             .create_run(&NewRun {
                 plan: plan.id,

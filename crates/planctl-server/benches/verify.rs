@@ -14,10 +14,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use planctl_config::Config;
 use planctl_harness::Spawner;
 use planctl_lang::Levels;
 use planctl_server::check::{Checking, check};
-use planctl_server::config::Config;
 
 /// How often each plan is verified.
 const ROUNDS: usize = 31;

@@ -14,7 +14,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::config::Agent;
 use crate::daemon::loops::admit::Runs;
 use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
@@ -28,7 +27,8 @@ use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
 use crate::node::singleton::SingletonLock;
 use crate::node::systemd;
-use crate::wire::DaemonInfo;
+use planctl_api::wire::DaemonInfo;
+use planctl_config::Agent;
 
 /// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
 const GATES_END_WITHIN: Duration = Duration::from_secs(3);

@@ -217,7 +217,7 @@ impl Executor {
             return self.reported(claimed, said, slot).await;
         }
         let place = Path::new(&claimed.workspace);
-        if let Some(message) = self.settings.changed_scripts(place, &claimed.run_name)? {
+        if let Some(message) = self.settings.changed_scripts(place)? {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
             return self.reported(claimed, said, slot).await;
         }
@@ -547,17 +547,9 @@ impl Executor {
     fn lost_place(&self, claimed: &Claimed) -> Option<String> {
         let own = self.worktree.as_ref();
         let lost = self.replaced_home(&claimed.run_name);
-        let lost = lost.or_else(|| {
-            own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home, &claimed.run_name))
-        });
-        let lost = lost.or_else(|| {
-            branch_worktrees::lost(
-                &claimed.graph,
-                &claimed.item.at.node,
-                &claimed.workspace,
-                &claimed.run_name,
-            )
-        });
+        let lost = lost.or_else(|| own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home)));
+        let lost = lost
+            .or_else(|| branch_worktrees::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace));
         lost.or_else(|| lost_folder(&self.settings.folder, &claimed.workspace))
     }
 
@@ -567,7 +559,7 @@ impl Executor {
         let (home, plan) = (shell_word(&self.home), shell_word(&self.plan));
         Some(format!(
             "the workspace {home} in which {run} was approved: {what} stands there now; put it back, or, where you mean \
-             this one, approve it there: planctl plan approve {plan}; then answer retry"
+             this one, approve {plan} there; then answer retry"
         ))
     }
 

@@ -1,7 +1,6 @@
 //! Runs the loops; the only room where all doors meet.
 
 mod clock;
-pub mod config;
 pub mod daemon;
 mod executor;
 pub mod http;
@@ -12,7 +11,6 @@ mod plans;
 mod runs;
 mod state_folders;
 mod verify;
-pub mod wire;
 mod workspaces;
 
 pub use clock::{instant, now};
@@ -27,8 +25,6 @@ pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
 pub use runs::settings::{RoleSettings, RunSettings};
 pub use verify::protection::judges_of;
 pub use verify::{agent_check, autofix, check, diff, probe};
-pub use wire::calls::{Approving, Start};
-pub use wire::schema;
 pub use workspaces::worktrees::Cleaning;
 
 #[doc(hidden)]

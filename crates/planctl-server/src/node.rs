@@ -17,17 +17,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use planctl_api::Next;
 use planctl_engine::{RunId, Tier};
 use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
-use crate::config::{Config, DatabaseUrl, Postgres};
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
 use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
+use planctl_config::{Config, DatabaseUrl, Postgres};
 
 /// What a process has to know before it can take its place.
 #[derive(Clone, Debug)]
@@ -216,7 +217,7 @@ impl Station {
             None => Ok(()),
             Some(fault) => Err(ServiceError::Conflict {
                 what: format!("start work of {name}: {fault}"),
-                help: format!("planctl audit {name}, then planctl plan cancel {name}"),
+                next: Next::AuditRun { run: name.to_owned() },
             }),
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod sub_plans;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use planctl_api::{Next, Starting};
 use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, Tier, changed_nodes};
 use planctl_harness::{Baseline, FolderIdentity};
 use planctl_lang::Source;
@@ -16,19 +17,18 @@ use planctl_store::{
 };
 use serde_json::Value;
 
-use crate::config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 use crate::node::quarantine::SweepReport;
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
 use crate::plans::sub_plans::Home;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
-use crate::wire::Decided;
-use crate::wire::calls::{Approving, StandingView, Start};
 use crate::workspaces::baselines::Unnamed;
 use crate::workspaces::by_products;
 use crate::workspaces::notes;
-use crate::workspaces::worktrees::shell_word;
+use planctl_api::wire::Decided;
+use planctl_api::wire::calls::{Approving, StandingView, Start};
+use planctl_config::{Agent, WorkspaceMode, digest_of_approved, with_worker};
 
 /// Where a plan stands before anything is done with it.
 #[derive(Clone, Debug)]
@@ -178,7 +178,7 @@ impl Services {
         let paused = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused);
         let unnamed = match paused {
             Some(_) => Unnamed::Keep,
-            None => Unnamed::Refuse(format!("planctl plan approve {}", shell_word(&checked.path))),
+            None => Unnamed::Refuse(Next::approve(&checked.path)),
         };
         let baseline = self.baseline_of_checked((plan.id, paused), checked, &now, given, &unnamed).await?;
         let config = self.caller.config.approved_in(&folder);
@@ -199,7 +199,7 @@ impl Services {
             ask: None,
             decision: "approve".to_owned(),
             by: approval.by.clone(),
-            follows: format!("planctl plan run {}", checked.file.display()),
+            next: Some(Next::start(checked.file.display().to_string())),
             repeated,
         };
         let Some(run) = newest else { return Ok(decided) };
@@ -212,7 +212,7 @@ impl Services {
             }
             RunStatus::Paused => {
                 self.revise(&run, &plan, checked, &approval, &sub_plans).await?;
-                decided.follows = format!("planctl plan resume {}", run.name);
+                decided.next = Some(Next::ResumeRun { run: run.name.clone() });
                 decided.run = Some(run.name);
             }
             RunStatus::Queued { .. }
@@ -247,7 +247,7 @@ impl Services {
             ask: None,
             decision: "reject".to_owned(),
             by: self.caller.actor.to_string(),
-            follows: format!("edit it, then planctl plan verify {}", checked.file.display()),
+            next: Some(Next::EditPlan { plan: checked.file.display().to_string() }),
             repeated: plan.status == PlanStatus::Draft,
         };
         let newest = self.store.newest_run_of(plan.id).await?;
@@ -256,7 +256,7 @@ impl Services {
                 RunStatus::Active => {
                     return Err(ServiceError::Conflict {
                         what: format!("reject {}: {} is under way", checked.path, run.name),
-                        help: format!("planctl plan cancel {}", run.name),
+                        next: Next::cancel(&run.name),
                     });
                 }
                 RunStatus::Awaiting => {
@@ -406,14 +406,14 @@ impl Services {
     async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
         let caps = self.caller.caps;
         let (runs, asks) = self.store.open_counts().await?;
-        let full = |what: String, help: &str| Err(ServiceError::TooMany { what, help: help.to_owned() });
+        let full = |what: String, next: Next| Err(ServiceError::TooMany { what, next });
         if runs >= u64::from(caps.open_runs) {
             let what = format!("start: {runs} runs are open, and {} may be at once", caps.open_runs);
-            return full(what, "planctl plan status --all");
+            return full(what, Next::ShowAllRuns);
         }
         if asks >= u64::from(caps.open_asks) {
             let what = format!("start: {asks} asks wait for a person, and {} may at once", caps.open_asks);
-            return full(what, "planctl approvals");
+            return full(what, Next::ShowAsks);
         }
         Ok(())
     }
@@ -494,7 +494,7 @@ impl Services {
     ) -> Result<bool, ServiceError> {
         let kept = RunSettings::of(run)?;
         let is_same_worker = start.worker.is_none() || start.worker == kept.worker;
-        let is_same_script = kept.changed_scripts(&self.place_of(Some(run))?, &run.name)?.is_none();
+        let is_same_script = kept.changed_scripts(&self.place_of(Some(run))?)?.is_none();
         let (_, now) = self.where_approved(Some(run), checked).await?;
         Ok(is_same_worker
             && is_same_script
@@ -516,7 +516,7 @@ impl Services {
             ask: None,
             decision: "resume".to_owned(),
             by: self.caller.actor.to_string(),
-            follows: format!("planctl plan watch {}", row.name),
+            next: Some(Next::WatchRun { run: row.name.clone() }),
             repeated,
         };
         match row.head.status {
@@ -525,7 +525,7 @@ impl Services {
                     let around = self.store.run(around.run).await?.name;
                     return Err(ServiceError::Conflict {
                         what: format!("resume {}: it is a part of {around}", row.name),
-                        help: format!("planctl plan status {around}"),
+                        next: Next::show(around),
                     });
                 }
                 self.refuse_without_worktree(&row)?;
@@ -545,11 +545,11 @@ impl Services {
             }
             RunStatus::New | RunStatus::Awaiting => Err(ServiceError::Conflict {
                 what: format!("resume {}: its plan is not approved", row.name),
-                help: format!("planctl plan approve {}", row.plan_path),
+                next: Next::approve(&row.plan_path),
             }),
             RunStatus::Ended { end: End::Done | End::Cancelled } => Err(ServiceError::Conflict {
                 what: format!("resume {}: it is over", row.name),
-                help: format!("planctl plan run --again {}", row.plan_path),
+                next: Next::start_again(&row.plan_path),
             }),
         }
     }
@@ -566,7 +566,7 @@ impl Services {
             RunStatus::Ended { .. } => {
                 return Err(ServiceError::Conflict {
                     what: format!("cancel {}: it is over", row.name),
-                    help: format!("planctl plan status {}", row.name),
+                    next: Next::show(&row.name),
                 });
             }
             RunStatus::New
@@ -596,7 +596,7 @@ impl Services {
             ask: None,
             decision: "cancel".to_owned(),
             by: self.caller.actor.to_string(),
-            follows: format!("planctl plan run --again {}", row.plan_path),
+            next: Some(Next::start_again(&row.plan_path)),
             repeated,
         })
     }
@@ -614,7 +614,7 @@ impl Services {
             Some(approval) => self.bind(run.id, &approval, &sub_plans).await,
             None => Err(ServiceError::Conflict {
                 what: format!("resume {}: its approval no longer holds", run.name),
-                help: format!("planctl plan approve {}", run.plan_path),
+                next: Next::approve(&run.plan_path),
             }),
         }
     }
@@ -659,8 +659,8 @@ impl Services {
         match &start.approve {
             Some(given) => {
                 let note = given.note.as_deref();
-                let command = format!("planctl plan run {} --approve", shell_word(&checked.path));
-                let unnamed = Unnamed::Refuse(command);
+                let with = Next::StartRun { plan: checked.path.clone(), how: Starting::Approved };
+                let unnamed = Unnamed::Refuse(with);
                 let baseline =
                     self.baseline_of_checked((plan.id, None), checked, &now, given, &unnamed).await?;
                 let config = self.caller.config.approved_in(&folder);
@@ -730,7 +730,8 @@ impl Services {
         let settings = RunSettings::of(run)?;
         self.refuse_unless_as_shown(run, settings.shown.as_ref(), &now)?;
         self.refuse_changed_scripts(run, &settings)?;
-        let unnamed = Unnamed::Refuse(format!("planctl approvals approve {ask}"));
+        let unnamed =
+            Unnamed::Refuse(Next::AnswerAsk { ask: ask.unsigned_abs(), answers: vec!["approve".to_owned()] });
         let accepted = &given.accept_changed;
         let baseline = self.baseline_to_bind((plan.id, None), graph, &now, accepted, &unnamed).await?;
         let config = settings.approved();
@@ -782,7 +783,7 @@ impl Services {
                     "approve {} in the folder {}: no run of it works there",
                     checked.path, checked.folder
                 ),
-                help: "planctl plan status".to_owned(),
+                next: Next::ShowRuns,
             });
         }
         let baseline = match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
@@ -863,7 +864,7 @@ impl Services {
                     "go on with this revision: it changes step {node}, which is settled in {}",
                     run.name
                 ),
-                help: format!("put step {node} back, or cancel the run: planctl plan cancel {}", run.name),
+                next: Next::KeepStep { step: node.to_string(), run: run.name.clone() },
             }),
             None => Ok(()),
         }
@@ -940,11 +941,11 @@ impl Services {
 
     /// Refuses to approve a run whose agents' scripts are not those that its ask shows.
     fn refuse_changed_scripts(&self, run: &RunRow, settings: &RunSettings) -> Result<(), ServiceError> {
-        match settings.changed_scripts(std::path::Path::new(run.place_now()), &run.name)? {
+        match settings.changed_scripts(std::path::Path::new(run.place_now()))? {
             None => Ok(()),
             Some(changed) => Err(ServiceError::Conflict {
                 what: format!("approve {}: {changed}", run.name),
-                help: format!("planctl plan run {}", shell_word(&run.plan_path)),
+                next: Next::start(&run.plan_path),
             }),
         }
     }
@@ -1004,16 +1005,14 @@ fn refuse_other_worker(approval: &Approval, worker: Option<&Agent>, plan: &str) 
     let Some(approved) = approved_worker(approval)?.filter(|approved| Some(approved) != worker) else {
         return Ok(());
     };
-    let plan = shell_word(plan);
-    let flag = |agent: &Agent| format!("--agent {}", shell_word(&agent.to_string()));
     let named = worker.map_or("what is configured".to_owned(), Agent::shown);
-    let anew = worker.map(|worker| format!(" {}", flag(worker))).unwrap_or_default();
     Err(ServiceError::Conflict {
         what: format!("start {plan} with {named}: it was approved for {}", approved.shown()),
-        help: format!(
-            "planctl plan run {plan} {}, or approve the other: planctl plan approve {plan}{anew}",
-            flag(&approved)
-        ),
+        next: Next::UseApprovedWorker {
+            plan: plan.to_owned(),
+            approved: approved.to_string(),
+            named: worker.map(Agent::to_string),
+        },
     })
 }
 

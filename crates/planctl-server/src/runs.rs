@@ -7,6 +7,7 @@ mod traversal;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use planctl_api::Next;
 use planctl_engine::view::{Form, Scene};
 use planctl_engine::{
     AgentEvent, AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node,
@@ -21,15 +22,15 @@ use planctl_store::{
 };
 use serde_json::{Map, Value};
 
-use crate::config::Agent;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
-use crate::wire::{
+use planctl_api::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
     GateView, JoinView, LevelView, LockView, LogView, Paged, PassageView, RunList, RunState, RunSummary,
     RunView, SaluteView, SpentView, StepName, StepState, StepView, TamperView, TraversalView, UnreadRun,
     WaitingOn, WhyView, WorkView, WorktreeView, moment, usd,
 };
+use planctl_config::Agent;
 
 /// Within how many lines of its history a run has begun.
 const BEGINNING: i64 = 20;
@@ -957,11 +958,9 @@ fn end_word(end: End) -> &'static str {
     }
 }
 
-fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<String> {
+fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<Next> {
     match (waiting, step.state) {
-        (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => {
-            Some(format!("planctl approvals show {id}"))
-        }
+        (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => Some(Next::ShowAsk { ask: *id }),
         (Some(_) | None, _) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_server::config::parse_duration;
+use planctl_config::parse_duration;
 
 /// Reads a number of tokens as people write it: `100k`, `1.5M`, `+2000`.
 pub fn parse_tokens(text: &str) -> Result<u64, String> {

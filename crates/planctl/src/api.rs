@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use planctl_server::http::{Code, InProcess, Problem};
-use planctl_server::wire::Paged;
+use planctl_api::wire::Paged;
+use planctl_api::{Code, Problem};
+use planctl_server::http::InProcess;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
@@ -331,7 +332,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
         None => failure,
     };
     match &problem.next {
-        Some(next) => failure.next(next),
+        Some(next) => crate::next::add(failure, next),
         None => failure,
     }
 }

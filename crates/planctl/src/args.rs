@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use planctl_server::config::Agent;
+use planctl_config::Agent;
 
 mod levels;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use planctl_config::Agent;
 use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
 use planctl_lang::{Levels, Reach, Source};
 use planctl_server::autofix::{self, Mended};
 use planctl_server::check::{self, CheckError, Checked, Checking};
-use planctl_server::config::Agent;
 use planctl_server::probe::{Probe, ProbeError, ProbeProgress};
 use tokio::sync::watch;
 

@@ -6,27 +6,27 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_engine::view::Form;
-use planctl_engine::{Answer, RunId};
-use planctl_server::check::Checked;
-use planctl_server::config::{Agent, Config};
-use planctl_server::database::ClusterError;
-use planctl_server::http::{InProcess, Problem, socket_of};
-use planctl_server::wire::calls::{
-    AnswerCall, AnswerWord, CancelCall, DecideCall, DiffCall, NoteCall, Nothing, PlaceCall, PlanCall,
-    ResumeCall, RunName, RunPlanView, StandingCall, StartCall, StartedView,
+use planctl_api::Problem;
+use planctl_api::wire::calls::{
+    AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing, PlaceCall,
+    PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall, StartedView,
 };
-use planctl_server::wire::work::{
+use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
 };
-use planctl_server::wire::{
+use planctl_api::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
     EventLine, LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, TraversalView,
     WhyView,
 };
+use planctl_config::{Agent, Config};
+use planctl_engine::view::Form;
+use planctl_engine::{Answer, RunId};
+use planctl_server::check::Checked;
+use planctl_server::database::ClusterError;
+use planctl_server::http::{InProcess, socket_of};
 use planctl_server::{
-    Approving, Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServiceError, Start, Station,
-    StationOptions, StoreSettings,
+    Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServiceError, Station, StationOptions, StoreSettings,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -52,7 +52,7 @@ pub struct Client {
 pub struct Handle(RunId);
 
 /// Where a plan stands before anything is done with it.
-pub use planctl_server::wire::calls::StandingView as Standing;
+pub use planctl_api::wire::calls::StandingView as Standing;
 
 /// What came of starting a plan.
 pub enum How {
@@ -594,12 +594,10 @@ pub fn failure(error: ServiceError) -> Failure {
     if let ServiceError::Cluster(error) = error {
         return cluster_failure(error);
     }
-    let failure = api::failure_of(&Problem::of(&error));
-    if matches!(&error, ServiceError::Store(error) if planctl_server::is_final(error)) {
-        // A service manager knows by it that no later try helps.
-        return Failure { exit: Exit::Configuration, ..failure };
-    }
-    failure
+    let is_final = matches!(&error, ServiceError::Store(error) if planctl_server::is_final(error));
+    let failure = api::failure_of(&Problem::from(error));
+    // A service manager knows by it that no later try helps.
+    if is_final { Failure { exit: Exit::Configuration, ..failure } } else { failure }
 }
 
 /// Says why the private Postgres can't be used; the error brings its own way out.

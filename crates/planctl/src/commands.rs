@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use planctl_config::{ConfigError, Loaded, Place, Sources, WorkspaceMode};
 use planctl_server::Cleaning;
-use planctl_server::config::{self, ConfigError, Loaded, Place, Sources, WorkspaceMode};
 
 use crate::args::{Cli, Command, Format, Global, PlanCommand};
 use crate::caller;
@@ -34,8 +34,9 @@ mod help;
 mod history;
 mod init;
 mod items;
+mod lsp;
 mod new;
-mod plan;
+pub(crate) mod plan;
 mod run;
 mod salute;
 mod token;
@@ -74,7 +75,7 @@ pub async fn run(cli: Cli) -> Answer {
             let cleaning = Cleaning { failed, discards: discard, everywhere: all, dry_run };
             clean::run(&context, cleaning).await
         }
-        Command::Lsp { .. } => crate::lsp::run(&context).await,
+        Command::Lsp { .. } => lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
         Command::Init { example, force } => init::run(&context, example, force).await,
         Command::Config(command) => configuration::run(&context, &command),
@@ -154,12 +155,12 @@ impl Context {
 
     /// Reads the configuration for a workspace anew.
     pub fn load(&self, workspace: &Path) -> Result<Loaded, Failure> {
-        self.with_sources(workspace, config::load)
+        self.with_sources(workspace, planctl_config::load)
     }
 
     /// Names the files that are read, whatever stands in them.
     pub fn config_places(&self) -> Result<Vec<Place>, Failure> {
-        self.with_sources(&self.workspace, config::places)
+        self.with_sources(&self.workspace, planctl_config::places)
     }
 
     fn with_sources<T>(

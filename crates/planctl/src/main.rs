@@ -18,7 +18,7 @@ mod commands;
 mod failure;
 mod gutter;
 mod limits;
-mod lsp;
+mod next;
 mod progress;
 mod reports;
 mod secrecy;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use planctl_engine::view::VACUOUS;
-use planctl_server::Activity;
-use planctl_server::wire::{
+use planctl_api::wire::{
     BranchState, BranchView, EventLine, JoinView, RunView, StepState, StepView, WaitingOn,
 };
+use planctl_engine::view::VACUOUS;
+use planctl_server::Activity;
 use serde_json::Value;
 
 use crate::failure::Failure;

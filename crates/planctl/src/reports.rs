@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun, Report, Usage};
-use planctl_harness::Output;
-use planctl_server::wire::calls::{
+use planctl_api::wire::calls::{
     AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, UsageCall,
 };
+use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun, Report, Usage};
+use planctl_harness::Output;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
-use planctl_server::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView};
+use planctl_api::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView};
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};

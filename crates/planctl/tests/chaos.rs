@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use calls::Sockets;
 use nemesis::{Daemon, Done, FAULTS};
-use planctl_server::config::Config;
+use planctl_config::Config;
 use planctl_server::database::Database;
 use serde_json::json;
 use support::Place;

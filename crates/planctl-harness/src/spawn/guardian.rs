@@ -313,7 +313,7 @@ impl Guardian<'_> {
             stragglers,
             survivors,
         };
-        wire::send(&self.line, &report.encode(), &[], SendFlags::DONTWAIT).is_ok()
+        report.encode().and_then(|report| wire::send(&self.line, &report, &[], SendFlags::DONTWAIT)).is_ok()
     }
 
     /// Keeps killing, and keeps the locks, as long as something of the tree lives.

@@ -11,6 +11,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
+use serde::{Deserialize, Serialize};
 
 /// The most bytes in one packet; what is longer travels in a memory file.
 pub(crate) const PACKET_BYTES_MAX: usize = 32 * 1024;
@@ -21,12 +22,17 @@ const DESCRIPTORS_MAX: usize = 9;
 pub(crate) const HOLD: u8 = b'H';
 /// Asks the helper for a guardian at the other end of the descriptor.
 pub(crate) const GUARD: u8 = b'G';
-/// Asks a guardian to run a command; the request is in the packet.
-const RUN: u8 = b'R';
-/// Asks a guardian to run a command; the request is in the last descriptor.
-const RUN_FROM_FILE: u8 = b'F';
-/// Asks a guardian to end the command.
-const KILL: u8 = b'K';
+
+/// What a packet to a guardian holds; `R` is a request, or a reference to one.
+#[derive(Serialize, Deserialize)]
+enum Body<R> {
+    /// A command to run.
+    Run(R),
+    /// A command to run, which the last descriptor holds as such a packet.
+    RunFromFile,
+    /// The command with this id is to end.
+    Kill { id: u64, grace: Duration },
+}
 
 /// One packet as it arrived.
 pub(crate) struct Packet {
@@ -101,48 +107,47 @@ impl Order {
         request: &Request,
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
-        let mut bytes = vec![RUN];
-        request.encode(&mut bytes);
+        let bytes = encoded(&Body::Run(request))?;
         if bytes.len() <= PACKET_BYTES_MAX {
             return send(socket, &bytes, descriptors, SendFlags::empty());
         }
         let mut file = std::fs::File::from(memfd_create("planctl-request", MemfdFlags::CLOEXEC)?);
-        file.write_all(&bytes[1..])?;
+        file.write_all(&bytes)?;
         let mut all = descriptors.to_vec();
         all.push(file.as_fd());
-        send(socket, &[RUN_FROM_FILE], &all, SendFlags::empty())
+        send(socket, &encoded(&Body::<&Request>::RunFromFile)?, &all, SendFlags::empty())
     }
 
     /// Sends a kill.
     pub(crate) fn send_kill(socket: impl AsFd, id: u64, grace: Duration) -> io::Result<()> {
-        let mut bytes = vec![KILL];
-        put_number(&mut bytes, id);
-        put_duration(&mut bytes, grace);
-        send(socket, &bytes, &[], SendFlags::DONTWAIT)
+        send(socket, &encoded(&Body::<&Request>::Kill { id, grace })?, &[], SendFlags::DONTWAIT)
     }
 
     /// Reads what arrived; `None` is a packet that makes no sense.
     pub(crate) fn decode(bytes: &[u8], mut descriptors: Vec<OwnedFd>) -> Option<Order> {
-        match *bytes.first()? {
-            RUN => Some(Order::Run(Box::new(Request::decode(&mut Reader(&bytes[1..]))?), descriptors)),
-            RUN_FROM_FILE => {
+        match postcard::from_bytes(bytes).ok()? {
+            Body::Run(request) => Some(Order::Run(request, descriptors)),
+            Body::RunFromFile => {
                 let mut file = std::fs::File::from(descriptors.pop()?);
                 let mut body = Vec::new();
                 file.seek(SeekFrom::Start(0)).ok()?;
                 file.read_to_end(&mut body).ok()?;
-                Some(Order::Run(Box::new(Request::decode(&mut Reader(&body))?), descriptors))
+                match postcard::from_bytes(&body).ok()? {
+                    Body::Run(request) => Some(Order::Run(request, descriptors)),
+                    Body::RunFromFile | Body::Kill { .. } => None,
+                }
             }
-            KILL => {
-                let mut reader = Reader(&bytes[1..]);
-                Some(Order::Kill { id: reader.number()?, grace: reader.duration()? })
-            }
-            _ => None,
+            Body::Kill { id, grace } => Some(Order::Kill { id, grace }),
         }
     }
 }
 
+fn encoded(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    postcard::to_allocvec(message).map_err(io::Error::other)
+}
+
 /// Limits of the command's resources; `None` leaves what planctl has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Limits {
     /// Seconds of CPU time of the whole tree; the guardian looks.
     pub(crate) cpu_seconds: Option<u64>,
@@ -156,26 +161,8 @@ pub(crate) struct Limits {
     pub(crate) open_files: Option<u64>,
 }
 
-impl Limits {
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        for limit in [self.cpu_seconds, self.memory_bytes, self.processes, self.file_bytes, self.open_files] {
-            put_number(bytes, limit.unwrap_or(u64::MAX));
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Option<Limits> {
-        Some(Limits {
-            cpu_seconds: reader.limit()?,
-            memory_bytes: reader.limit()?,
-            processes: reader.limit()?,
-            file_bytes: reader.limit()?,
-            open_files: reader.limit()?,
-        })
-    }
-}
-
 /// How a command is kept apart; see [`crate::Confinement`].
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Confinement {
     /// Says that it has namespaces and mounts of its own (tier 1b), beside Landlock and seccomp (tier 1a).
     pub(crate) has_namespaces: bool,
@@ -192,34 +179,8 @@ pub(crate) struct Confinement {
     pub(crate) shown: Vec<CString>,
 }
 
-impl Confinement {
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        put_number(bytes, u64::from(self.has_namespaces));
-        put_number(bytes, u64::from(self.has_own_users));
-        put_number(bytes, u64::from(self.has_own_network));
-        put_number(bytes, u64::from(self.has_proxy));
-        for paths in [&self.writable, &self.read_only, &self.pinned, &self.hidden, &self.shown] {
-            put_texts(bytes, paths);
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Option<Confinement> {
-        Some(Confinement {
-            has_namespaces: reader.number()? != 0,
-            has_own_users: reader.number()? != 0,
-            has_own_network: reader.number()? != 0,
-            has_proxy: reader.number()? != 0,
-            writable: reader.texts()?,
-            read_only: reader.texts()?,
-            pinned: reader.texts()?,
-            hidden: reader.texts()?,
-            shown: reader.texts()?,
-        })
-    }
-}
-
 /// One command to start.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) id: u64,
     pub(crate) program: CString,
@@ -238,46 +199,8 @@ pub(crate) struct Request {
     pub(crate) confinement: Option<Box<Confinement>>,
 }
 
-impl Request {
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        put_number(bytes, self.id);
-        put_text(bytes, &self.program);
-        put_texts(bytes, &self.arguments);
-        put_texts(bytes, &self.environment);
-        put_text(bytes, &self.directory);
-        put_number(bytes, self.deadline.map_or(u64::MAX, nanoseconds));
-        put_duration(bytes, self.grace);
-        put_duration(bytes, self.farewell);
-        self.limits.encode(bytes);
-        put_number(bytes, u64::from(self.no_new_privileges));
-        put_number(bytes, u64::from(self.confinement.is_some()));
-        if let Some(confinement) = &self.confinement {
-            confinement.encode(bytes);
-        }
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Option<Request> {
-        Some(Request {
-            id: reader.number()?,
-            program: reader.text()?,
-            arguments: reader.texts()?,
-            environment: reader.texts()?,
-            directory: reader.text()?,
-            deadline: reader.limit()?.map(Duration::from_nanos),
-            grace: reader.duration()?,
-            farewell: reader.duration()?,
-            limits: Limits::decode(reader)?,
-            no_new_privileges: reader.number()? != 0,
-            confinement: match reader.number()? {
-                0 => None,
-                _ => Some(Box::new(Confinement::decode(reader)?)),
-            },
-        })
-    }
-}
-
 /// Where starting a command went wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Stage {
     /// No process could be made.
     Fork,
@@ -300,7 +223,7 @@ impl Stage {
 }
 
 /// How the command itself ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Outcome {
     NotStarted { stage: Stage, errno: i32 },
     Exited(i32),
@@ -308,7 +231,7 @@ pub(crate) enum Outcome {
 }
 
 /// Who ended it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Cause {
     /// The command itself, or somebody we don't know.
     Itself,
@@ -326,24 +249,8 @@ pub(crate) enum Cause {
     OverProcesses,
 }
 
-impl Cause {
-    fn from_number(number: u64) -> Option<Cause> {
-        [
-            Cause::Itself,
-            Cause::Deadline,
-            Cause::Asked,
-            Cause::Abandoned,
-            Cause::OverCpu,
-            Cause::OverMemory,
-            Cause::OverProcesses,
-        ]
-        .into_iter()
-        .find(|cause| *cause as u64 == number)
-    }
-}
-
 /// What a guardian says when a tree is dead.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) id: u64,
     pub(crate) outcome: Outcome,
@@ -359,99 +266,12 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(96);
-        let (kind, first, second) = match self.outcome {
-            Outcome::NotStarted { stage, errno } => (0, stage as u64, i64::from(errno) as u64),
-            Outcome::Exited(code) => (1, i64::from(code) as u64, 0),
-            Outcome::Signalled(signal) => (2, i64::from(signal) as u64, 0),
-        };
-        for number in [self.id, kind, first, second, self.cause as u64] {
-            put_number(&mut bytes, number);
-        }
-        for duration in [self.duration, self.user, self.system] {
-            put_duration(&mut bytes, duration);
-        }
-        for number in [self.max_rss_kib, u64::from(self.stragglers), u64::from(self.survivors)] {
-            put_number(&mut bytes, number);
-        }
-        bytes
+    pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
+        encoded(self)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Report> {
-        let mut reader = Reader(bytes);
-        let id = reader.number()?;
-        let (kind, first, second) = (reader.number()?, reader.number()?, reader.number()?);
-        Some(Report {
-            id,
-            outcome: match kind {
-                0 => Outcome::NotStarted { stage: Stage::from_number(first)?, errno: second as i64 as i32 },
-                1 => Outcome::Exited(first as i64 as i32),
-                2 => Outcome::Signalled(first as i64 as i32),
-                _ => return None,
-            },
-            cause: Cause::from_number(reader.number()?)?,
-            duration: reader.duration()?,
-            user: reader.duration()?,
-            system: reader.duration()?,
-            max_rss_kib: reader.number()?,
-            stragglers: u32::try_from(reader.number()?).ok()?,
-            survivors: u32::try_from(reader.number()?).ok()?,
-        })
-    }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX - 1)
-}
-
-fn put_number(bytes: &mut Vec<u8>, number: u64) {
-    bytes.extend_from_slice(&number.to_le_bytes());
-}
-
-fn put_duration(bytes: &mut Vec<u8>, duration: Duration) {
-    put_number(bytes, nanoseconds(duration));
-}
-
-fn put_text(bytes: &mut Vec<u8>, text: &CString) {
-    put_number(bytes, text.as_bytes().len() as u64);
-    bytes.extend_from_slice(text.as_bytes());
-}
-
-fn put_texts(bytes: &mut Vec<u8>, texts: &[CString]) {
-    put_number(bytes, texts.len() as u64);
-    for text in texts {
-        put_text(bytes, text);
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn number(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first_chunk::<8>()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*first))
-    }
-
-    fn limit(&mut self) -> Option<Option<u64>> {
-        self.number().map(|number| (number != u64::MAX).then_some(number))
-    }
-
-    fn duration(&mut self) -> Option<Duration> {
-        self.number().map(Duration::from_nanos)
-    }
-
-    fn text(&mut self) -> Option<CString> {
-        let length = usize::try_from(self.number()?).ok()?;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        CString::new(text).ok()
-    }
-
-    fn texts(&mut self) -> Option<Vec<CString>> {
-        let count = self.number()?;
-        (0..count).map(|_| self.text()).collect()
+        postcard::from_bytes(bytes).ok()
     }
 }
 
@@ -524,14 +344,13 @@ mod tests {
                 stragglers: 2,
                 survivors: 0,
             };
-            assert_eq!(Report::decode(&report.encode()), Some(report));
+            assert_eq!(Report::decode(&report.encode().expect("encoded")), Some(report));
         }
     }
 
     #[test]
     fn a_packet_that_is_cut_short_is_no_order() {
-        let mut bytes = vec![RUN];
-        request("-c").encode(&mut bytes);
+        let bytes = encoded(&Body::Run(request("-c"))).expect("encoded");
         for length in 0..bytes.len() {
             assert!(Order::decode(&bytes[..length], Vec::new()).is_none(), "{length} bytes");
         }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use planctl_config::{DatabaseUrl, Postgres};
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role, RunId, RunStatus};
-use planctl_server::config::{DatabaseUrl, Postgres};
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::SingletonLock;

@@ -23,7 +23,7 @@ use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
 use crate::runs::{run_state, trouble_of};
-use crate::wire::RunState;
+use planctl_api::wire::RunState;
 
 /// How many agents work at once: as many as a plan may want (`parallel`).
 const WORKERS: usize = 64;

@@ -9,7 +9,7 @@ use planctl_store::{Store, TopicNote};
 
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
-use crate::wire::moment;
+use planctl_api::wire::moment;
 
 /// The most notes of a topic that go into a prompt.
 const NOTES_MAX: i64 = 1_000;

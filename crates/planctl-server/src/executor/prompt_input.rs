@@ -12,9 +12,9 @@ use crate::executor::context::context_of;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::lost_folder;
 use crate::runs::settings::RunSettings;
-use crate::wire::moment;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::baselines::copy_of;
+use planctl_api::wire::moment;
 
 /// The most bytes of approved files in one prompt.
 const APPROVED_BYTES_MAX: usize = 32 * 1024;

@@ -3,8 +3,8 @@
 use super::parameters::{RUN, WORKSPACE};
 use super::{Answer, Call, json, number};
 
-use crate::wire::AskList;
-use crate::wire::calls::{AnswerCall, Approving};
+use planctl_api::wire::AskList;
+use planctl_api::wire::calls::{AnswerCall, Approving};
 
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;

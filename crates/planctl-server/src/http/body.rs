@@ -3,7 +3,7 @@
 use axum::body::Bytes;
 use serde::de::DeserializeOwned;
 
-use super::problem::{Code, Problem};
+use planctl_api::{Code, Problem};
 
 /// How deeply arrays and objects may nest.
 const DEPTH_MAX: usize = 64;

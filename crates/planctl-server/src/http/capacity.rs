@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::guard::Peer;
-use super::problem::{Code, Problem};
+use planctl_api::{Code, Problem};
 
 /// How many bytes of bodies are in memory at once, of callers on the socket, and of those on the port.
 const BODY_BYTES_MAX: u32 = 32 << 20;

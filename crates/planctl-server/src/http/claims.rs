@@ -20,11 +20,12 @@ use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, Turn, Wante
 use super::guard::Standing;
 use super::parameters::WAIT;
 use super::printed::Printed;
-use super::problem::{Code, Problem};
+use super::problem::of_store;
 use super::{Answer, Call, guard, json, nothing};
 use crate::clock;
 use crate::node::runtime::stopped;
-use crate::wire::calls::ClaimCall;
+use planctl_api::wire::calls::ClaimCall;
+use planctl_api::{Code, Problem};
 
 pub(super) use self::lease::{Lease, not_there};
 pub(super) use self::view::view;
@@ -100,7 +101,7 @@ pub(super) async fn claim(call: Call) -> Answer {
         version: line_of("version", wanted.version.as_deref())?,
         capacity: wanted.capacity.unwrap_or(1),
     };
-    call.api.claims().see(call.station().store(), &seen).await?;
+    call.api.claims().see(call.station().store(), &seen).await.map_err(of_store)?;
     // A caller that can't repeat the call gets a secret that nobody could guess.
     let repeats = token_of(&call);
     let is_repeatable = repeats.is_some();
@@ -215,7 +216,7 @@ impl Claiming<'_> {
             if left.is_zero() || api.is_stopping() {
                 return Ok(Looked::InVain);
             }
-            if api.station().store().is_paused(&self.wants.instance).await? {
+            if api.station().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
                 // Held back as one that finds nothing, and in nobody's way.
                 drop(ticket);
                 drop((front, listener));
@@ -238,7 +239,7 @@ impl Claiming<'_> {
                 () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
                 () = stopped(&mut stop) => {}
             }
-            if !api.station().store().is_paused(&self.wants.instance).await? {
+            if !api.station().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
                 return Ok(true);
             }
         }
@@ -249,7 +250,7 @@ impl Claiming<'_> {
         if !is_used {
             return Ok(None);
         }
-        let claimed = self.call.station().store().claimed_under(&self.wants.token).await?;
+        let claimed = self.call.station().store().claimed_under(&self.wants.token).await.map_err(of_store)?;
         Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))
     }
 }

@@ -12,10 +12,11 @@ use tokio::sync::watch;
 
 use super::guard::Standing;
 use super::parameters::{LAST_EVENT_ID, RUN, SINCE};
-use super::problem::{Code, Problem};
+use super::problem::of_store;
 use super::{Answer, Call, nothing};
 use crate::node::services::Services;
-use crate::wire::EventLine;
+use planctl_api::wire::EventLine;
+use planctl_api::{Code, Problem};
 
 /// How often a line without news is sent, so that nobody takes the connection for dead.
 const PING: Duration = Duration::from_secs(15);
@@ -101,8 +102,10 @@ impl Reader {
     async fn look(&mut self) -> Result<bool, Problem> {
         self.standing.still().await?;
         // Whether it is over is asked first: what ends a run is in its history by then.
-        let is_over =
-            matches!(self.services.store().run(self.run).await?.head.status, RunStatus::Ended { .. });
+        let is_over = matches!(
+            self.services.store().run(self.run).await.map_err(of_store)?.head.status,
+            RunStatus::Ended { .. }
+        );
         self.ready = self.services.events(self.run, self.since, LINES_MAX).await?;
         self.ready.reverse();
         Ok(is_over)

@@ -16,11 +16,12 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::capacity::{HeldBytes, Place};
-use super::problem::{Code, Problem};
+use super::problem::{of_store, response_of};
 use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
 use crate::node::health::Database;
+use planctl_api::{Code, Next, Problem};
 
 /// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -75,7 +76,7 @@ impl Standing {
             return Ok(());
         }
         self.asked = now;
-        self.store.token_of(secret).await?.map(drop).ok_or_else(unauthenticated)
+        self.store.token_of(secret).await.map_err(of_store)?.map(drop).ok_or_else(unauthenticated)
     }
 }
 
@@ -144,7 +145,7 @@ pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Reque
         Ok(response) => response,
         Err(problem) => {
             api.metrics().refused(&problem);
-            problem.into_response()
+            response_of(&problem)
         }
     }
 }
@@ -283,7 +284,8 @@ async fn who(
         let id = hash_of(&[secret.as_bytes()]);
         return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
     }
-    let token = api.station().store().token_of(&secret).await?.ok_or_else(unauthenticated)?;
+    let token =
+        api.station().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
     Ok(Principal {
         actor: Actor::new(token.name),
         scope: match token.scope {
@@ -316,7 +318,7 @@ fn local_actor(headers: &HeaderMap, uid: u32) -> Actor {
 // One answer for a missing, wrong, expired and revoked token: no oracle (row 67).
 fn unauthenticated() -> Problem {
     Problem::new(Code::Unauthenticated, "a valid token is needed: Authorization: Bearer …")
-        .next("planctl token create SCOPE --name NAME")
+        .next(Next::CreateToken)
 }
 
 fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
@@ -414,7 +416,7 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
     let key = key_of(&call.headers)?;
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
-    let turn = match store.begin_request(&request).await? {
+    let turn = match store.begin_request(&request).await.map_err(of_store)? {
         Begun::Fresh(turn) => turn,
         Begun::Answered { status, answer } => return Ok(stored(status, answer)),
         Begun::UnderWay => {
@@ -431,23 +433,23 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
         Ok(response) => response,
         Err(problem) => {
             api.metrics().refused(&problem);
-            problem.into_response()
+            response_of(&problem)
         }
     };
     let status = response.status();
     // What was refused for now only is done anew when it is asked for again.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        store.leave_request(&request, &turn).await?;
+        store.leave_request(&request, &turn).await.map_err(of_store)?;
         return Ok(response);
     }
     if let Some(Repeated(problem)) = response.extensions_mut().remove() {
-        let kept = problem.into_response();
+        let kept = response_of(&problem);
         let (status, (_, bytes)) = (kept.status(), whole(kept).await?);
-        store.answer_request(&request, status.as_u16(), &bytes).await?;
+        store.answer_request(&request, status.as_u16(), &bytes).await.map_err(of_store)?;
         return Ok(response);
     }
     let (parts, bytes) = whole(response).await?;
-    store.answer_request(&request, status.as_u16(), &bytes).await?;
+    store.answer_request(&request, status.as_u16(), &bytes).await.map_err(of_store)?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
@@ -460,7 +462,7 @@ async fn whole(response: Response) -> Result<(Parts, Bytes), Problem> {
 
 fn stored(status: u16, answer: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-    let media = if status.is_success() { "application/json" } else { super::problem::MEDIA_TYPE };
+    let media = if status.is_success() { "application/json" } else { planctl_api::PROBLEM_MEDIA_TYPE };
     (status, [(header::CONTENT_TYPE, media)], answer).into_response()
 }
 

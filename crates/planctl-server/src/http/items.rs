@@ -8,13 +8,14 @@ use planctl_store::{Leased, Renewal};
 
 use super::claims::{LINE_CHARACTERS_MAX, Lease, not_there, refuse_long, view};
 use super::parameters::WAIT;
-use super::problem::{Code, Problem};
+use super::problem::of_store;
 use super::{Answer, Call, json, nothing};
 use crate::runs::settings::RunSettings;
-use crate::wire::calls::{
+use planctl_api::wire::calls::{
     self, AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, UsageCall,
 };
-use crate::wire::moment;
+use planctl_api::wire::moment;
+use planctl_api::{Code, Problem};
 
 /// The longest question: a person reads it.
 const QUESTION_CHARACTERS_MAX: usize = 20_000;
@@ -24,9 +25,9 @@ const PROPOSAL_BYTES_MAX: usize = 16 * 1024;
 pub(super) async fn show(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let store = &call.station().store;
-    match store.leased(&lease.item, lease.generation, &lease.token).await? {
+    match store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
         Leased::Held(claimed) => {
-            let left = claimed.lease_until.as_micros() - store.now().await?.as_micros();
+            let left = claimed.lease_until.as_micros() - store.now().await.map_err(of_store)?.as_micros();
             let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
             json(&view(&call, &claimed, left, lease.asked_seconds).await?)
         }
@@ -120,12 +121,12 @@ pub(super) async fn log(call: Call) -> Answer {
 pub(super) async fn usage(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: UsageCall = call.body()?;
-    let mut usage = said.usage()?;
+    let mut usage = usage_of(&said)?;
     let store = &call.station().store;
     if usage.micro_usd.is_none() && usage.model.is_some() {
-        RunSettings::of(&store.run(lease.run).await?)?.price(&mut usage);
+        RunSettings::of(&store.run(lease.run).await.map_err(of_store)?)?.price(&mut usage);
     }
-    if store.note_usage(&lease.item, lease.generation, &lease.token, &usage).await? {
+    if store.note_usage(&lease.item, lease.generation, &lease.token, &usage).await.map_err(of_store)? {
         Ok(nothing())
     } else {
         Err(lease.lost(&call).await?)
@@ -135,7 +136,7 @@ pub(super) async fn usage(call: Call) -> Answer {
 /// Returns the lease where it is held right now.
 async fn held(call: &Call) -> Result<Lease, Problem> {
     let lease = Lease::of(call)?;
-    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
+    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
         Leased::Held(_) => Ok(lease),
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
         Leased::Unknown => Err(not_there()),
@@ -148,7 +149,7 @@ pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), P
     if !is_long {
         return Ok(());
     }
-    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await? {
+    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
         // What comes too late is told so by its route, which keeps it.
         Leased::Held(_) | Leased::Lost => Ok(()),
         Leased::Unknown => Err(not_there()),
@@ -161,20 +162,18 @@ fn accepted(lease: &Lease, repeated: bool, follows: &str) -> Result<Response, Pr
 
 /// Takes what the call says was used; where it says nothing, what the worker said while it worked stands with its lease.
 fn used(said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
-    said.map(|said| said.usage()).transpose()
+    said.as_ref().map(usage_of).transpose()
 }
 
-impl UsageCall {
-    fn usage(&self) -> Result<Usage, Problem> {
-        let micro_usd = self.cost_usd.map(|cost| calls::micro_usd("cost_usd", cost)).transpose()?;
-        refuse_long("usage.model", self.model.as_deref().unwrap_or_default(), LINE_CHARACTERS_MAX)?;
-        Ok(Usage {
-            input_tokens: self.input_tokens,
-            cached_input_tokens: self.cached_input_tokens,
-            output_tokens: self.output_tokens,
-            micro_usd,
-            model: self.model.clone(),
-            estimated: self.estimated,
-        })
-    }
+fn usage_of(said: &UsageCall) -> Result<Usage, Problem> {
+    let micro_usd = said.cost_usd.map(|cost| calls::micro_usd("cost_usd", cost)).transpose()?;
+    refuse_long("usage.model", said.model.as_deref().unwrap_or_default(), LINE_CHARACTERS_MAX)?;
+    Ok(Usage {
+        input_tokens: said.input_tokens,
+        cached_input_tokens: said.cached_input_tokens,
+        output_tokens: said.output_tokens,
+        micro_usd,
+        model: said.model.clone(),
+        estimated: said.estimated,
+    })
 }

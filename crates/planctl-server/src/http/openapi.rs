@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::Scope;
 use super::parameters::{self, KEY, Parameter};
-use super::problem::{MEDIA_TYPE, Problem};
 use super::routes::{Answers, ROUTES, Route};
+use planctl_api::{PROBLEM_MEDIA_TYPE, Problem};
 
 const JSON: &str = "application/json";
 
@@ -92,7 +92,8 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
 
 fn responses(answers: Answers, schemas: &mut Schemas) -> Value {
     let problem = schemas.written.subschema_for::<Problem>().to_value();
-    let problem = json!({ "description": "a problem", "content": { MEDIA_TYPE: { "schema": problem } } });
+    let problem =
+        json!({ "description": "a problem", "content": { PROBLEM_MEDIA_TYPE: { "schema": problem } } });
     let json_of = |what: &str, schema: &Value| json!({ "description": what, "content": { JSON: { "schema": schema } } });
     let mut responses = match answers {
         Answers::Json(shape) => json!({ "200": json_of("done", &shape(&mut schemas.written).to_value()) }),

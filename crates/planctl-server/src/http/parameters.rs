@@ -4,7 +4,7 @@ use planctl_engine::view::Form;
 use planctl_store::RequestKey;
 use serde_json::{Value, json};
 
-use super::problem::{Code, Problem};
+use planctl_api::{Code, Problem};
 
 /// One parameter.
 #[derive(Clone, Copy, Debug)]

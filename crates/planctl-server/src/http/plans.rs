@@ -4,12 +4,12 @@ use planctl_engine::Digest;
 use planctl_lang::{Levels, Source, escape, has_hidden};
 
 use super::parameters::WORKSPACE;
-use super::problem::{Code, Problem};
 use super::{Answer, Call, json, number};
+use planctl_api::{Code, Problem};
 
 use crate::verify::check::{self, Checked, Checking};
-use crate::wire::calls::{Approving, DecideCall, DiffCall, PlanCall, StandingCall};
-use crate::wire::{PlanList, RevisionList};
+use planctl_api::wire::calls::{Approving, DecideCall, DiffCall, PlanCall, StandingCall};
+use planctl_api::wire::{PlanList, RevisionList};
 
 pub(super) async fn list(call: Call) -> Answer {
     let is_everywhere = call.query(&WORKSPACE).is_none();

@@ -11,10 +11,11 @@ use super::parameters::{
     ATTEMPT, CURSOR, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, NEWEST, Parameter, RUN, SINCE, STEP, WAIT,
     WORKSPACE,
 };
-use super::problem::{Code, Problem};
+use super::problem::response_of;
 use super::{Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, system};
-use crate::wire;
-use crate::wire::calls;
+use planctl_api::wire;
+use planctl_api::wire::calls;
+use planctl_api::{Code, Next, Problem};
 
 /// How large a body may be where nothing else is said.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -725,13 +726,13 @@ pub(super) fn router(api: &ApiState) -> Router {
     }
     router
         .fallback(|| async {
-            Problem::new(Code::NotFound, "there is no such route").next("GET /v1/openapi.json")
+            response_of(&Problem::new(Code::NotFound, "there is no such route").next(Next::ReadApi))
         })
         .method_not_allowed_fallback(|| async {
-            Problem::new(
+            response_of(&Problem::new(
                 Code::MethodNotAllowed,
                 "this route has no such method; the header Allow names those it has",
-            )
+            ))
         })
         .with_state(api.clone())
 }

@@ -7,13 +7,14 @@ use planctl_engine::view::Form;
 
 use super::guard::Standing;
 use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
-use super::problem::{Code, Problem};
+use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
 use crate::clock;
 use crate::node::services::Services;
 use crate::plans::Started;
-use crate::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
-use crate::wire::{LogView, RunList};
+use planctl_api::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
+use planctl_api::wire::{LogView, RunList};
+use planctl_api::{Code, Problem};
 
 /// How long to wait for news of a run before looking again without any.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -63,7 +64,7 @@ pub(super) async fn status(call: Call) -> Answer {
 
 pub(super) async fn name(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    json(&RunName { id: run.to_string(), run: services.store().name_of(run).await? })
+    json(&RunName { id: run.to_string(), run: services.store().name_of(run).await.map_err(of_store)? })
 }
 
 pub(super) async fn plan(call: Call) -> Answer {

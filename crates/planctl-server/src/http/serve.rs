@@ -10,10 +10,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use planctl_api::Next;
 use planctl_harness::{Connection, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -22,14 +23,15 @@ use tower::ServiceExt;
 
 use super::capacity::{Place, Strangers};
 use super::guard::Peer;
-use super::problem::{Code, Problem};
+use super::problem::response_of;
 use super::slots::Slots;
 use super::{ApiState, routes};
 use crate::node::Station;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
-use crate::wire::daemon::DaemonInfo;
-use crate::wire::moment;
+use planctl_api::wire::daemon::DaemonInfo;
+use planctl_api::wire::moment;
+use planctl_api::{Code, Problem};
 
 /// How long the head of a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -127,10 +129,10 @@ impl Listening {
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                         return Err(ServiceError::Conflict {
                             what: format!("listen on {address}: another process has that port"),
-                            help: format!(
+                            next: Next::by_hand(format!(
                                 "ss -ltnp 'sport = :{}'     # says which; or take another port",
                                 address.port()
-                            ),
+                            )),
                         });
                     }
                     bound => bound.map_err(wrong)?,
@@ -335,7 +337,7 @@ async fn cannot_accept(error: &io::Error) {
 pub(super) async fn answered(router: Router, request: Request) -> Response {
     if request.uri().to_string().len() > URI_BYTES_MAX {
         let detail = format!("an address has at most {URI_BYTES_MAX} bytes");
-        return marked(Problem::new(Code::UriTooLong, detail).into_response());
+        return marked(response_of(&Problem::new(Code::UriTooLong, detail)));
     }
     match router.oneshot(request).await {
         Ok(response) => marked(response),

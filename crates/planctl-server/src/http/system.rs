@@ -13,15 +13,16 @@ use serde_json::Value;
 use super::claims::refuse_roles;
 use super::guard::{Repeated, Scope};
 use super::parameters::{LINES, LINES_MAX, SINCE};
-use super::problem::{Code, Problem};
+use super::problem::of_store;
 use super::{Answer, Call, json, name};
-use crate::wire::calls::{NoteCall, Nothing, ProblemView};
-use crate::wire::daemon::{DaemonHealthView, DaemonState};
-use crate::wire::work::{
+use crate::workspaces::worktrees::Cleaning;
+use planctl_api::wire::calls::{NoteCall, Nothing, ProblemView};
+use planctl_api::wire::daemon::{DaemonHealthView, DaemonState};
+use planctl_api::wire::work::{
     ItemCounts, ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerItem, WorkerList, WorkerView,
 };
-use crate::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, moment};
-use crate::workspaces::worktrees::Cleaning;
+use planctl_api::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, moment};
+use planctl_api::{Code, Next, Problem};
 
 /// How lately a worker was seen that counts as being there.
 const ONLINE: Duration = Duration::from_secs(60);
@@ -80,7 +81,7 @@ pub(super) async fn openapi(_: Call) -> Answer {
 pub(super) async fn problems(_: Call) -> Answer {
     let codes = Code::ALL.map(|code| {
         let (word, status, title) = code.meaning();
-        ProblemView { kind: format!("/problems/{word}"), status: status.as_u16(), title: title.to_owned() }
+        ProblemView { kind: format!("/problems/{word}"), status, title: title.to_owned() }
     });
     json(&codes)
 }
@@ -97,13 +98,14 @@ pub(super) async fn daemon(call: Call) -> Answer {
         health: options.health.view(),
         host: station.host().to_owned(),
         database: station.database_line().to_owned(),
-        workers: u32::try_from(station.store.workers_since(ONLINE).await?).unwrap_or(u32::MAX),
+        workers: u32::try_from(station.store.workers_since(ONLINE).await.map_err(of_store)?)
+            .unwrap_or(u32::MAX),
         items: counts(&call).await?,
     })
 }
 
 async fn counts(call: &Call) -> Result<ItemCounts, Problem> {
-    let counts = call.station().store.item_counts().await?;
+    let counts = call.station().store.item_counts().await.map_err(of_store)?;
     Ok(ItemCounts {
         queued: counts.queued,
         working: counts.working,
@@ -131,7 +133,7 @@ pub(super) async fn metrics(call: Call) -> Answer {
     }
     registry.register("items", "Items that are out, by what they wait for", gauges);
     let workers = Gauge::<i64>::default();
-    let online = call.station().store.workers_since(ONLINE).await?;
+    let online = call.station().store.workers_since(ONLINE).await.map_err(of_store)?;
     workers.set(i64::try_from(online).unwrap_or(i64::MAX));
     registry.register("workers", "Workers seen within a minute", workers);
     let up = Gauge::<i64>::default();
@@ -180,14 +182,14 @@ pub(super) async fn clean(call: Call) -> Answer {
 
 pub(super) async fn workers(call: Call) -> Answer {
     let page = call.page::<WorkerList, _>(name)?;
-    let workers = call.station().store.workers(&page).await?;
+    let workers = call.station().store.workers(&page).await.map_err(of_store)?;
     let next = page.next(&workers, |worker| worker.id.clone()).map(WorkerList::cursor);
     json(&WorkerList { workers: workers.iter().map(|worker| worker_view(&call, worker)).collect(), next })
 }
 
 pub(super) async fn roles(call: Call) -> Answer {
     let page = call.page::<RoleWorkList, _>(name)?;
-    let roles = call.station().store.roles(&page, ONLINE).await?;
+    let roles = call.station().store.roles(&page, ONLINE).await.map_err(of_store)?;
     let next = page.next(&roles, |role| role.role.as_str().to_owned()).map(RoleWorkList::cursor);
     json(&RoleWorkList { roles: roles.into_iter().map(role_work).collect(), next })
 }
@@ -234,12 +236,12 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
     let _: Nothing = call.body()?;
     let name = call.parameter("worker").to_owned();
     let missing =
-        || Problem::new(Code::NotFound, format!("there is no worker {name:?}")).next("planctl worker ls");
+        || Problem::new(Code::NotFound, format!("there is no worker {name:?}")).next(Next::ListWorkers);
     match call.station().store.pause_worker(&name, is_paused).await {
         Err(StoreError::NotFound { .. }) => return Err(missing()),
-        done => done?,
+        done => done.map_err(of_store)?,
     }
-    let workers = call.station().store.workers(&Page::ALL).await?;
+    let workers = call.station().store.workers(&Page::ALL).await.map_err(of_store)?;
     match workers.iter().find(|worker| worker.id == name) {
         Some(worker) => json(&worker_view(&call, worker)),
         None => Err(missing()),
@@ -248,7 +250,7 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
 
 pub(super) async fn tokens(call: Call) -> Answer {
     let page = call.page::<TokenList, _>(name)?;
-    let tokens = call.station().store.tokens(&page).await?;
+    let tokens = call.station().store.tokens(&page).await.map_err(of_store)?;
     let next = page.next(&tokens, |token| token.id.clone()).map(TokenList::cursor);
     json(&TokenList { tokens: tokens.into_iter().map(token_view).collect(), next })
 }
@@ -272,7 +274,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();
     let lasts = wanted.seconds.map(Duration::from_secs);
     let new = NewToken { name, scope, roles: &roles, lasts, request: call.request };
-    match call.station().store.create_token(&new).await? {
+    match call.station().store.create_token(&new).await.map_err(of_store)? {
         NewlyMade::Token(token, secret) => {
             let repeated = made_before(&token);
             let mut shown = json(&TokenMade { token: token_view(token), secret })?;
@@ -288,12 +290,12 @@ fn made_before(token: &TokenRow) -> Problem {
     let detail = format!("this request made the token {} before; its secret was shown once", token.id);
     Problem::new(Code::Conflict, detail)
         .help("where it was not read, revoke that token, and make another under another key")
-        .next(format!("planctl token revoke {}", token.id))
+        .next(Next::RevokeToken { token: token.id.clone() })
 }
 
 pub(super) async fn revoke_token(call: Call) -> Answer {
     let _: Nothing = call.body()?;
-    json(&token_view(call.station().store.revoke_token(call.parameter("token")).await?))
+    json(&token_view(call.station().store.revoke_token(call.parameter("token")).await.map_err(of_store)?))
 }
 
 fn token_view(token: TokenRow) -> TokenView {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
+use planctl_api::Next;
 use planctl_engine::{
     Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind, Record,
     RunId, Shortfall, view,
@@ -12,19 +13,19 @@ use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
-use crate::config::{Config, WorkspaceMode, keys_that_differ};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::plans::sub_plans::folder_of;
 use crate::runs::settings::RunSettings;
 use crate::runs::{failure_line, quoted, tampered};
 use crate::verify::check;
-use crate::wire::calls::Approving;
-use crate::wire::{
+use crate::workspaces::baselines::baseline_of;
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{
     AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
     ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
-use crate::workspaces::baselines::baseline_of;
+use planctl_config::{Config, WorkspaceMode, keys_that_differ};
 
 impl Services {
     /// Lists open asks of a run, or of this workspace and all others.
@@ -214,11 +215,7 @@ impl Services {
         if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
                 what: format!("{word} ask {id}: it is {}", view::ask_name(row.ask.kind)),
-                help: answers
-                    .iter()
-                    .map(|answer| format!("planctl approvals {answer} {id}"))
-                    .collect::<Vec<_>>()
-                    .join("   or   "),
+                next: Next::AnswerAsk { ask: id, answers: answers.iter().map(ToString::to_string).collect() },
             });
         }
         let is_approval = answer == Answer::Approve;
@@ -236,7 +233,7 @@ impl Services {
                 if now.is_open {
                     return Err(ServiceError::Conflict {
                         what: format!("{word} ask {id}: {refusal}"),
-                        help: format!("planctl approvals show {id}"),
+                        next: Next::ShowAsk { ask: id },
                     });
                 }
                 return Err(self.answered_before(id, &now).await?);
@@ -252,7 +249,7 @@ impl Services {
             ask: Some(id),
             decision: word.to_owned(),
             by: self.caller.actor.to_string(),
-            follows: format!("planctl plan watch {}", row.run_name),
+            next: Some(Next::WatchRun { run: row.run_name }),
             repeated: false,
         })
     }
@@ -269,14 +266,14 @@ impl Services {
         if plan.digest != run.revision {
             return Err(ServiceError::Conflict {
                 what: format!("approve {}: its plan has changed since it was handed in", run.name),
-                help: format!("planctl plan diff {}", run.plan_path),
+                next: Next::DiffPlan { plan: run.plan_path },
             });
         }
         let own = self.caller.workspace.as_ref().map(|path| path.to_string_lossy());
         if own.is_some_and(|own| own != run.workspace_path) {
             return Err(ServiceError::Conflict {
                 what: format!("approve {} from here: its workspace is {}", run.name, run.workspace_path),
-                help: format!("cd {} and approve it there", run.workspace_path),
+                next: Next::by_hand(format!("cd {} and approve it there", run.workspace_path)),
             });
         }
         if let Some(under) = under {
@@ -288,7 +285,7 @@ impl Services {
                         "approve {}: the configuration has changed since it was handed in ({changed})",
                         run.name
                     ),
-                    help: format!("planctl plan run {}", run.plan_path),
+                    next: Next::start(run.plan_path),
                 });
             }
         }
@@ -303,7 +300,7 @@ impl Services {
         };
         Ok(ServiceError::Conflict {
             what: format!("answer ask {id}: {how}"),
-            help: format!("planctl plan status {}", row.run_name),
+            next: Next::show(&row.run_name),
         })
     }
 

@@ -3,7 +3,7 @@
 use planctl_store::{Page, TopicName, TopicNote};
 
 use crate::node::services::{ServiceError, Services};
-use crate::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
+use planctl_api::wire::{NoteView, Paged, TopicList, TopicSummary, TopicView, moment};
 
 /// The most notes that are shown at once.
 const NOTES_MAX: usize = 1_000;
@@ -19,7 +19,7 @@ impl Services {
         if text.trim().is_empty() {
             return Err(ServiceError::Invalid {
                 what: "post an empty note".to_owned(),
-                help: format!("planctl topic post {topic} --note 'what to know'"),
+                help: "a note says what others are to know".to_owned(),
             });
         }
         let note = self.store.post_note(&name, &self.caller.actor, text, self.caller.request).await?;

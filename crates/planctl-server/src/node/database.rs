@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 
 use planctl_store::cluster::{self, Client, Cluster, ClusterOptions};
 
-use crate::config::{Config, DatabaseUrl, Postgres};
 use crate::node::services::{ServiceError, Services};
-use crate::wire::DatabaseView;
+use planctl_api::wire::DatabaseView;
+use planctl_config::{Config, DatabaseUrl, Postgres};
 
 pub use planctl_store::cluster::{ClusterError, ClusterStatus, Stopped};
 

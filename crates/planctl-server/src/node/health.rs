@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::node::services::ServiceError;
-use crate::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
+use planctl_api::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, moment};
 
 /// A loop that has not begun a turn for this long, while the database answers, stands still.
 const STANDS_STILL_AFTER: Duration = Duration::from_secs(60);

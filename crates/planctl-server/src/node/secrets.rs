@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::config::Config;
 use crate::state_folders::private_folder;
+use planctl_config::Config;
 
 /// The folder of the state directory in which they lie.
 const FOLDER: &str = "secrets";
@@ -77,7 +77,7 @@ impl Secrets {
             let kept = fs::read_to_string(self.folder.join(hex)).map_err(|error| {
                 format!(
                     "the value of the variable {name}, which this state directory does not keep ({error}): approve the plan \
-                     anew here, with planctl plan approve"
+                     anew here"
                 )
             })?;
             Ok((name.clone(), kept))

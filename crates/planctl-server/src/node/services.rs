@@ -3,14 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_engine::{Actor, Digest, Role, RunId, Tier};
 use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
-use crate::config::Config;
 use crate::node::Station;
 use crate::verify::check::CheckError;
+use planctl_config::Config;
 
 /// Which workspace the services are about, under which configuration, and for whom they speak.
 #[derive(Clone, Debug)]
@@ -117,16 +118,16 @@ pub enum ServiceError {
     Conflict {
         /// What does not fit.
         what: String,
-        /// What to type instead.
-        help: String,
+        /// What to do instead.
+        next: Next,
     },
     /// As much is open as may be.
     #[error("{what}")]
     TooMany {
         /// What there is too much of.
         what: String,
-        /// What to type about it.
-        help: String,
+        /// What to do about it.
+        next: Next,
     },
     /// What was given can't be used.
     #[error("{what}")]
@@ -249,7 +250,7 @@ impl Services {
     pub(crate) fn own_workspace(&self) -> Result<WorkspaceId, ServiceError> {
         self.workspace.ok_or_else(|| ServiceError::Conflict {
             what: "tell which workspace the plan is for".to_owned(),
-            help: "name the workspace".to_owned(),
+            next: Next::by_hand("name the workspace"),
         })
     }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::wire::DaemonInfo;
+use planctl_api::wire::DaemonInfo;
 
 const LOCK: &str = "daemon.lock";
 const INFO: &str = "daemon.json";

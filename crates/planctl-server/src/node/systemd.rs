@@ -3,7 +3,7 @@
 use sd_notify::NotifyState;
 
 use crate::node::health::Health;
-use crate::wire::DaemonState;
+use planctl_api::wire::DaemonState;
 
 /// Says that the sockets listen and the loops begin.
 pub(crate) fn is_ready() {

@@ -9,9 +9,9 @@ use planctl_harness::{Baseline, ProtectError};
 use planctl_store::Approval;
 use serde_json::Value;
 
-use crate::config::{Agent, WORKER};
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
+use planctl_config::{Agent, WORKER};
 
 /// The most files that a message names.
 const NAMED_MAX: usize = 5;
@@ -58,8 +58,8 @@ impl RunSettings {
         }
     }
 
-    /// Says which scripts of agents differ from what was sealed, and what to type.
-    pub(crate) fn changed_scripts(&self, place: &Path, run: &str) -> Result<Option<String>, ServiceError> {
+    /// Says which scripts of agents differ from what was sealed, and what to do about it.
+    pub(crate) fn changed_scripts(&self, place: &Path) -> Result<Option<String>, ServiceError> {
         let Some(sealed) = &self.scripts else { return Ok(None) };
         let changed = sealed.compare(place)?.tampered;
         if changed.is_empty() {
@@ -69,11 +69,8 @@ impl RunSettings {
         let named: Vec<String> =
             named.map(|file| format!("{} ({})", file.path, file.change.word())).collect();
         let again = match &self.worker {
-            Some(worker) => format!(
-                "planctl plan resume {run} --agent {}",
-                crate::workspaces::worktrees::shell_word(&worker.to_string())
-            ),
-            None => format!("planctl plan cancel {run} and planctl plan run --again"),
+            Some(worker) => format!("resume the run and name its worker again, {worker}"),
+            None => "cancel the run and start another".to_owned(),
         };
         Ok(Some(format!(
             "the agent's own script is not what it was when the run was approved: {}; put it back and retry, or, where \

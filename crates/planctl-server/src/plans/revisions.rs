@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use planctl_api::Next;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
@@ -10,12 +11,12 @@ use planctl_store::{Page, Plan, PlanId};
 use crate::node::services::{ServiceError, Services};
 use crate::verify::check::{self, Checked};
 use crate::verify::diff;
-use crate::wire::calls::RunPlanView;
-use crate::wire::{
+use crate::workspaces::baselines::baseline_of;
+use planctl_api::wire::calls::RunPlanView;
+use planctl_api::wire::{
     KeptRevision, Paged, PlanDiffView, PlanList, PlanSummary, RevisionList, RevisionPage, RevisionView,
     moment,
 };
-use crate::workspaces::baselines::baseline_of;
 
 /// The most revisions that are named where none fits.
 const REVISIONS_NAMED_MAX: usize = 5;
@@ -180,7 +181,7 @@ impl Services {
                 if run.plan != plan.id {
                     return Err(ServiceError::Conflict {
                         what: format!("run {} is one of {}, not of {name}", run.name, run.plan_path),
-                        help: format!("planctl plan diff {}", run.plan_path),
+                        next: Next::DiffPlan { plan: run.plan_path },
                     });
                 }
                 (run.revision, format!("run {}", run.name))
@@ -210,7 +211,7 @@ impl Services {
             }
             several => Err(ServiceError::Conflict {
                 what: format!("{} revisions begin with {digits}", several.len()),
-                help: "give more of its digits".to_owned(),
+                next: Next::by_hand("give more of its digits"),
             }),
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_engine::{
     Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Found, Graph, HumanEvent,
     Inconclusive, RunId, RunStatus, SubPlan,
@@ -13,7 +14,6 @@ use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
-use crate::config::{Agent, approved_folder, digest_of_approved, in_folder};
 use crate::node::Station;
 use crate::node::quarantine::SweepReport;
 use crate::node::runtime::blocking;
@@ -22,8 +22,9 @@ use crate::plans::{Approved, settings_json, stem_of};
 use crate::runs::settings::RunSettings;
 use crate::verify::check::{self, Checked, Checking};
 use crate::verify::protection;
-use crate::wire::calls::Approving;
 use crate::workspaces::baselines::{Unnamed, baseline_in};
+use planctl_api::wire::calls::Approving;
+use planctl_config::{Agent, approved_folder, digest_of_approved, in_folder};
 
 /// How many runs for which nobody waits are ended at once.
 const LEFT_AT_ONCE: i64 = 100;
@@ -152,13 +153,13 @@ impl Services {
         Err(match inner.folder.as_str() {
             "" => ServiceError::Conflict {
                 what: format!("use {named}, which {by} carries out: it is not verified"),
-                help: format!("planctl plan verify {named}"),
+                next: Next::VerifyPlan { plan: named.clone(), folder: None },
             },
             folder => ServiceError::Conflict {
                 what: format!(
                     "use {named}, which {by} carries out in the folder {folder}: it is not verified there"
                 ),
-                help: format!("planctl plan verify --workspace {folder} {named}"),
+                next: Next::VerifyPlan { plan: named.clone(), folder: Some(folder.to_owned()) },
             },
         })
     }
@@ -166,7 +167,7 @@ impl Services {
     fn unfit(&self, checked: &Checked, what: &str) -> ServiceError {
         ServiceError::Conflict {
             what: format!("use {}: {what}", checked.path),
-            help: format!("planctl graph check {}", checked.path),
+            next: Next::CheckGraph { plan: checked.path.clone() },
         }
     }
 
@@ -198,7 +199,7 @@ impl Services {
                 Err(Unreadable::Missing) => protection::baseline_of_nothing(&child),
                 Err(why) => {
                     let what = format!("approve {} in the folder {}: {why}", inner.path, inner.folder);
-                    return Err(ServiceError::Conflict { what, help: "ls -l".to_owned() });
+                    return Err(ServiceError::Conflict { what, next: Next::by_hand("ls -l") });
                 }
             };
             let config = in_folder(config.clone(), &inner.folder);

@@ -3,7 +3,7 @@
 use planctl_engine::view::{self, Choice, Joining, Stands};
 use planctl_engine::{JoinPolicy, NodeId, Signal};
 
-use crate::wire::{BranchState, BranchView, ChoiceView, JoinView, LookedView, WeighedView};
+use planctl_api::wire::{BranchState, BranchView, ChoiceView, JoinView, LookedView, WeighedView};
 
 /// Shows a join that waits for branches.
 pub(crate) fn join_view(joining: Joining, title: String) -> JoinView {

@@ -13,9 +13,9 @@ use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, permission_words, takes_plan};
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
+use planctl_config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, permission_words, takes_plan};
 
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

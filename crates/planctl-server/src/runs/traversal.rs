@@ -4,7 +4,7 @@ use planctl_engine::view::{self, PATH_MAX};
 use planctl_engine::{Fact, Graph, Run, Verdict};
 use planctl_store::{Line, RunRow, Said};
 
-use crate::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, VisitedView, moment, usd};
+use planctl_api::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, VisitedView, moment, usd};
 
 /// The most events that are told (G-36).
 const EVENTS_MAX: usize = 50;

@@ -11,8 +11,8 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 use planctl_harness::{Assignment, Command, End, Known, Permissions, Program, Spawner, find_program};
 
 use crate::clock;
-use crate::config::{Agent, Config, Price};
-use crate::wire::{Health, HealthView, WorkerTestView};
+use planctl_api::wire::{Health, HealthView, WorkerTestView};
+use planctl_config::{Agent, Config, Price};
 
 /// How long a program may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);

@@ -13,10 +13,10 @@ use planctl_lang::{
     Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Verification, Wants, parse, read,
 };
 
-use crate::config::{Agent, Config};
 use crate::verify::probe::{Probe, ProbeError, Probed};
 use crate::verify::protection;
-use crate::wire::calls::RunPlanView;
+use planctl_api::wire::calls::RunPlanView;
+use planctl_config::{Agent, Config};
 
 /// The most files that a glob of a plan is expanded to while it is verified.
 const GLOB_FILES_MAX: usize = 1000;

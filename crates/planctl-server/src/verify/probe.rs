@@ -12,9 +12,9 @@ use planctl_harness::{
 use planctl_lang::{Candidate, Obstacle, Trial, TrialRun, Tried, Verification, candidates};
 use tokio::sync::{OnceCell, watch};
 
-use crate::config::{Config, Isolation};
 use crate::state_folders::private_in;
 use crate::verify::check::search_path;
+use planctl_config::{Config, Isolation};
 
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";

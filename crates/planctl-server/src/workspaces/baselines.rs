@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_engine::{Digest, Failure, FileChange, Graph, Node};
 use planctl_harness::{Baseline, EntryKind, FileState};
 use planctl_store::{Approval, AskRow, PlanId, RunRow, Store};
@@ -14,8 +15,8 @@ use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
 use crate::verify::protection::{baseline_of_plan, is_mover, may_move, with_moved};
-use crate::wire::{DriftView, TamperView};
 use crate::workspaces::by_products;
+use planctl_api::wire::{DriftView, TamperView};
 
 /// The most files that a refusal names.
 const NAMED_MAX: usize = 10;
@@ -25,8 +26,8 @@ const NAMED_MAX: usize = 10;
 pub(crate) enum Unnamed {
     /// They keep the state that was approved, so that the next gate tells.
     Keep,
-    /// The approval is refused; the words that name them follow this command.
-    Refuse(String),
+    /// The approval is refused; this decision accepts them where it names them.
+    Refuse(Next),
 }
 
 /// A protected file that differs from what was approved last.
@@ -157,7 +158,7 @@ impl Services {
             }
         }
         match unnamed {
-            Unnamed::Refuse(command) if !refused.is_empty() => Err(refusal(&refused, command)),
+            Unnamed::Refuse(with) if !refused.is_empty() => Err(refusal(&refused, with)),
             Unnamed::Refuse(_) | Unnamed::Keep => Ok(bound),
         }
     }
@@ -185,7 +186,7 @@ impl Services {
                 run.name,
                 named.join(", ")
             ),
-            help: format!("planctl plan run {}", run.plan_path),
+            next: Next::start(&run.plan_path),
         })
     }
 
@@ -228,7 +229,7 @@ impl Services {
         for file in row.ask.failure.as_deref().map(Failure::tampered).unwrap_or_default() {
             let refused = |why: String| ServiceError::Conflict {
                 what: format!("restore {}: {why}", file.path),
-                help: format!("put it back by hand, then planctl approvals retry {}", row.number),
+                next: Next::RestoreAndRetry { ask: row.number.unsigned_abs() },
             };
             let copy = match approved.files.get(&file.path) {
                 None => None,
@@ -323,7 +324,7 @@ fn is_accepted(drift: &Drift, accepted: &[String]) -> Result<bool, ServiceError>
         if given.is_some_and(|given| given.is_empty() || !whole(drift.now.as_ref()).starts_with(given)) {
             return Err(ServiceError::Conflict {
                 what: format!("approve: {path} is {now} by now, not {}", digest.unwrap_or_default()),
-                help: "look at it again, and name the digest that it has".to_owned(),
+                next: Next::by_hand("look at it again, and name the digest that it has"),
             });
         }
         return Ok(true);
@@ -331,7 +332,7 @@ fn is_accepted(drift: &Drift, accepted: &[String]) -> Result<bool, ServiceError>
     Ok(false)
 }
 
-fn refusal(drifts: &[Drift], command: &str) -> ServiceError {
+fn refusal(drifts: &[Drift], with: &Next) -> ServiceError {
     let named: Vec<String> = drifts
         .iter()
         .take(NAMED_MAX)
@@ -342,19 +343,13 @@ fn refusal(drifts: &[Drift], command: &str) -> ServiceError {
         .collect();
     let more = drifts.len().saturating_sub(NAMED_MAX);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let words: Vec<String> = drifts
-        .iter()
-        .map(|drift| {
-            let word = format!("{}@{}", drift.path, short(drift.now.as_ref()));
-            format!(" --accept-changed {}", crate::workspaces::worktrees::shell_word(&word))
-        })
-        .collect();
+    let files = drifts.iter().map(|drift| format!("{}@{}", drift.path, short(drift.now.as_ref()))).collect();
     ServiceError::Conflict {
         what: format!(
             "approve: protected files differ from what was approved last: {}{more}",
             named.join(", ")
         ),
-        help: format!("put them back, or, where you mean them: {command}{}", words.concat()),
+        next: Next::AcceptFiles { files, with: Box::new(with.clone()) },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_engine::{
     Apart, Attempt, Conflict, End, Found, Graph, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId,
     RunStatus,
@@ -182,14 +183,13 @@ pub(crate) async fn place_of(
 }
 
 /// Says what a person can do about the worktree of a branch in which no step can work any more; `None` where it is whole.
-pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str, run: &str) -> Option<String> {
+pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str) -> Option<String> {
     let apart = graph.apart(node)?;
     let top = git_top_level(Path::new(place)).unwrap_or(Path::new(place));
     match worktree_intact(top) {
         Intact::Yes if Path::new(place).is_dir() => None,
         Intact::Yes | Intact::NoFolder | Intact::Detached | Intact::NoBranch => Some(format!(
-            "the worktree of branch {} is not whole any more: {place}; bring it back and answer retry, or cancel the run: \
-             planctl plan cancel {run}",
+            "the worktree of branch {} is not whole any more: {place}; bring it back and answer retry, or cancel the run",
             apart.branch + 1
         )),
     }
@@ -306,7 +306,7 @@ impl Services {
         };
         looked.map_err(|error| ServiceError::Conflict {
             what: format!("run the branches of \"{}\" in worktrees of their own: {error}", fork.title),
-            help: error.help().unwrap_or_else(|| "git status".to_owned()),
+            next: Next::by_hand(error.help().unwrap_or_else(|| "git status".to_owned())),
         })
     }
 }

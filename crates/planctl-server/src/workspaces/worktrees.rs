@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use planctl_api::Next;
 use planctl_engine::{End, RunId, RunStatus, Subscription};
 use planctl_glob::is_glob;
 use planctl_harness::{
@@ -13,14 +14,14 @@ use planctl_harness::{
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
-use crate::config::{Commits, WorkspaceMode};
 use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
-use crate::wire::{CleanView, CleanedView};
 use crate::workspaces::baselines::baseline_of;
+use planctl_api::wire::{CleanView, CleanedView};
+use planctl_config::{Commits, WorkspaceMode};
 
 /// How many worktrees are looked at in one sweep.
 const SWEPT_MAX: i64 = 10_000;
@@ -68,13 +69,13 @@ impl Services {
         let (Some(inside), Some(folder)) = (inside.to_str(), folder.to_str()) else {
             return Err(ServiceError::Conflict {
                 what: "make a worktree: its path is not UTF-8".to_owned(),
-                help: "planctl plan run --workspace shared".to_owned(),
+                next: Next::StartRunHere,
             });
         };
         if !inside.is_empty() && !checkout.holds(&survey.commit, inside).await.map_err(refused)? {
             return Err(ServiceError::Conflict {
                 what: format!("make a worktree: nothing in {inside} is committed"),
-                help: format!("git add {inside} && git commit"),
+                next: Next::by_hand(format!("git add {inside} && git commit")),
             });
         }
         let planned = Planned {
@@ -149,7 +150,10 @@ impl Services {
                 checked.path,
                 if missing.len() == 1 { "it is" } else { "they are" }
             ),
-            help: format!("git -C {top} add {force}-- {} && git -C {top} commit", all.join(" ")),
+            next: Next::by_hand(format!(
+                "git -C {top} add {force}-- {} && git -C {top} commit",
+                all.join(" ")
+            )),
         })
     }
 
@@ -161,7 +165,7 @@ impl Services {
                     "run {} in a worktree: {} is not done, and works in the workspace itself",
                     run.plan_path, run.name
                 ),
-                help: format!("planctl plan cancel {}", run.name),
+                next: Next::cancel(&run.name),
             });
         }
         Ok(())
@@ -270,7 +274,7 @@ impl Station {
         if run.host != self.host() {
             return Err(ServiceError::Conflict {
                 what: format!("make the worktree of {}: its workspace is on another host", run.name),
-                help: "start planctl there".to_owned(),
+                next: Next::by_hand("start planctl there"),
             });
         }
         let alone = self.alone_at_worktrees().await?;
@@ -309,11 +313,7 @@ impl Station {
                     file.path,
                     worktree.base.get(..12).unwrap_or(&worktree.base)
                 ),
-                help: format!(
-                    "commit it, then planctl plan cancel {} && planctl plan run {}",
-                    run.name,
-                    shell_word(&run.plan_path)
-                ),
+                next: Next::CommitAndStartOver { run: run.name.clone(), plan: run.plan_path.clone() },
             }),
         }
     }
@@ -400,23 +400,23 @@ impl Station {
 }
 
 /// Says what a person can do about a worktree in which no step can work any more; `None` where it is whole.
-pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str, run: &str) -> Option<String> {
+pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
     let root = shell_word(&worktree.root);
     let what = match worktree_intact(Path::new(&worktree.root)) {
-        Intact::Yes => return other_branch(worktree, run),
+        Intact::Yes => return other_branch(worktree),
         Intact::NoFolder => "is not there any more",
         Intact::Detached => "no longer belongs to its repository",
         Intact::NoBranch => {
             return Some(format!(
                 "the worktree {root} has lost its branch {branch}; bring it back: git -C {root} update-ref \
-                 refs/heads/{branch} COMMIT, then answer retry; or cancel the run: planctl plan cancel {run}",
+                 refs/heads/{branch} COMMIT, then answer retry; or cancel the run",
                 branch = worktree.branch,
             ));
         }
     };
     Some(format!(
         "the worktree {root} {what}; what was committed on its branch can be had again: git -C {workspace} worktree add \
-         --force {root} {branch}, then answer retry; or cancel the run: planctl plan cancel {run}",
+         --force {root} {branch}, then answer retry; or cancel the run",
         workspace = shell_word(workspace),
         branch = worktree.branch,
     ))
@@ -424,7 +424,7 @@ pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str, run: &str) -> Option
 
 /// Says that a worktree has something else checked out than its branch: what is judged there would not be what a person is
 /// told to merge (sec hole 10).
-fn other_branch(worktree: &WorktreeRow, run: &str) -> Option<String> {
+fn other_branch(worktree: &WorktreeRow) -> Option<String> {
     let root = Path::new(&worktree.root);
     let found = match git_branch(root) {
         Some(branch) if branch == worktree.branch => return None,
@@ -435,7 +435,7 @@ fn other_branch(worktree: &WorktreeRow, run: &str) -> Option<String> {
     Some(format!(
         "the worktree {root} has {found} checked out and not its branch {branch}, so what is judged would not be what is \
          merged; let the branch begin where it is now: git -C {root} checkout -B {branch}, then answer retry; or cancel \
-         the run: planctl plan cancel {run}"
+         the run"
     ))
 }
 
@@ -487,8 +487,10 @@ fn refused(error: WorktreeError) -> ServiceError {
 /// Says what git or the repository refused; `next` is what to type where the refusal itself knows nothing.
 fn refused_then(error: WorktreeError, next: String) -> ServiceError {
     match error.help() {
-        Some(help) => ServiceError::Conflict { what: error.to_string(), help },
-        None => ServiceError::Conflict { what: format!("make the worktree: {error}"), help: next },
+        Some(help) => ServiceError::Conflict { what: error.to_string(), next: Next::by_hand(help) },
+        None => {
+            ServiceError::Conflict { what: format!("make the worktree: {error}"), next: Next::by_hand(next) }
+        }
     }
 }
 
@@ -498,7 +500,7 @@ impl Services {
         match &run.worktree {
             Some(worktree) if worktree.removed_at.is_some() => Err(ServiceError::Conflict {
                 what: format!("resume {}: its worktree was removed", run.name),
-                help: format!("planctl plan run --again {}", run.plan_path),
+                next: Next::start_again(&run.plan_path),
             }),
             Some(_) | None => Ok(()),
         }

@@ -46,6 +46,9 @@ const SQL_EXCEPTIONS: [Exception; 2] = [
     except("crates/planctl-lang/src/lint/safety.rs", "it names what is destructive in the SQL of contracts"),
 ];
 
+/// The crates whose texts name no command of planctl: only the command line knows its own words.
+const WORDLESS: [&str; 2] = ["crates/planctl-api/src/", "crates/planctl-server/src/"];
+
 /// What may lie at the top of the workspace, beside hidden files and the build's folder.
 const TOP: [&str; 11] = [
     "Cargo.lock",
@@ -130,6 +133,23 @@ fn sql_stands_in_the_store() {
 }
 
 #[test]
+fn only_the_command_line_names_its_commands() {
+    let commands = commands();
+    assert!(commands.iter().any(|command| command == "plan"), "the commands are read: {commands:?}");
+    let texts = all().iter().filter(|source| WORDLESS.iter().any(|place| source.path.starts_with(place)));
+    report(texts.flat_map(|source| {
+        let wrong = source.literals.iter().filter(|(_, text)| names_command(text, &commands));
+        let said = wrong.map(|(line, text)| {
+            format!(
+                "{}:{line}: a text names a command, where `planctl_api::Next` is meant: {text}",
+                source.path
+            )
+        });
+        said.collect::<Vec<_>>()
+    }));
+}
+
+#[test]
 fn what_is_left_to_do_names_its_issue() {
     let words = ["TODO", "FIXME", "XXX", "HACK"];
     report(all().iter().flat_map(|source| {
@@ -199,6 +219,27 @@ fn no_exception_outlives_its_reason() {
     }
 }
 
+/// Reads the commands of planctl off its arguments.
+fn commands() -> Vec<String> {
+    let arguments = all().iter().find(|source| source.path == "crates/planctl/src/args.rs");
+    let code = arguments.map(|source| source.code.as_str()).unwrap_or_default();
+    let body = code.split("pub enum Command {").nth(1).and_then(|rest| rest.split("\n}").next());
+    let variants = body.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("    "));
+    let name = |line: &str| line.chars().take_while(|c| c.is_alphanumeric()).collect::<String>();
+    variants
+        .filter(|line| line.starts_with(char::is_uppercase))
+        .map(|line| name(line).to_lowercase())
+        .collect()
+}
+
+/// Says whether a text has a command of planctl in it.
+fn names_command(text: &str, commands: &[String]) -> bool {
+    text.split("planctl ").skip(1).any(|rest| {
+        let word: String = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
+        commands.contains(&word)
+    })
+}
+
 /// Says whether a text is a query, by how it begins.
 fn is_sql(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().take(200).map(str::to_ascii_lowercase).collect();
@@ -237,4 +278,12 @@ fn queries_are_told_from_sentences() {
     assert!(is_sql("create table runs (id uuid)"));
     assert!(!is_sql("Select a plan from the list"));
     assert!(!is_sql("update the plan"));
+}
+
+#[test]
+fn commands_are_told_from_sentences() {
+    let commands = ["plan".to_owned(), "db".to_owned()];
+    assert!(names_command("put it back, then planctl plan run {}", &commands));
+    assert!(names_command("see `planctl db status`", &commands));
+    assert!(!names_command("a defect of planctl in planning", &commands));
 }

@@ -1,8 +1,8 @@
 //! `planctl approvals …`: what waits for a person, and the answers.
 
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{AskPage, AskView, DriftView, FailureView, PlanWithin, WillRun};
 use planctl_engine::{Answer as Word, Budget, Role};
-use planctl_server::Approving;
-use planctl_server::wire::{AskPage, AskView, DriftView, FailureView, PlanWithin, WillRun};
 
 use super::changes::lines_drawn;
 use super::plan::{recorded, recorded_word, shell_word};
@@ -118,7 +118,7 @@ pub fn page_drawn(page: &AskPage) -> String {
         text.push_str(&format!("    {}\n", show::safe(option)));
     }
     if page.vacuous {
-        let what = show::vacuous(planctl_server::wire::StepState::Waiting);
+        let what = show::vacuous(planctl_api::wire::StepState::Waiting);
         text.push_str(&format!("  {}\n", styled(CARE, &what)));
     }
     if let Some(contract) = &page.contract {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use planctl_api::wire::{PlanDiffView, RevisionView};
 use planctl_lang::{Change, Levels};
-use planctl_server::wire::{PlanDiffView, RevisionView};
 
 use super::Context;
 use super::verify::short_digest;

@@ -1,7 +1,7 @@
 //! `planctl clean`: removes worktrees of runs that are over, and never what is committed nowhere unless it is told to.
 
+use planctl_api::wire::{CleanView, CleanedView};
 use planctl_server::Cleaning;
-use planctl_server::wire::{CleanView, CleanedView};
 
 use super::Context;
 use crate::client::Client;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use planctl_server::config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing};
-use planctl_server::wire::{ConfigPaths, ConfigView};
+use planctl_api::wire::{ConfigPaths, ConfigView};
+use planctl_config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing};
 
 use super::{Context, plan};
 use crate::args::ConfigCommand;

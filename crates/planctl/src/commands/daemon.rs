@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use planctl_api::wire::DaemonInfo;
+use planctl_config::Agent;
 use planctl_harness::Detached;
-use planctl_server::config::Agent;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};
-use planctl_server::wire::DaemonInfo;
 use planctl_server::{Caps, Health, ServiceError, Station, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use planctl_api::wire::DatabaseView;
 use planctl_server::database::{self, ClusterStatus, Database, Rights, Stopped};
-use planctl_server::wire::DatabaseView;
 
 use super::Context;
 use crate::args::DbCommand;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use planctl_api::wire::calls::{Approving, Start};
+use planctl_api::wire::{AskPage, RunState};
+use planctl_config::Agent;
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
-use planctl_server::config::Agent;
-use planctl_server::wire::{AskPage, RunState};
-use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, shell_word};
 use super::work::{Manner, Stop, Work, Worked, work};
@@ -152,7 +152,7 @@ fn asked() -> Result<(Word, String), Failure> {
     Ok((word, note))
 }
 
-fn ending(run: &str, audit: &planctl_server::wire::AuditView, exit: Exit) -> Answer {
+fn ending(run: &str, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answer {
     let events: u64 = audit.runs.iter().map(|run| run.events).sum();
     let sound = if audit.is_sound() { styled(GOOD, "sound") } else { styled(show::BAD, "BROKEN") };
     heading("done", "no step passed because somebody said so")?;

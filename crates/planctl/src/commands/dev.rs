@@ -1,7 +1,7 @@
 //! `planctl dev`: daemon, private Postgres and a worker for every role, in one foreground process.
 
-use planctl_server::config::Agent;
-use planctl_server::wire::DaemonInfo;
+use planctl_api::wire::DaemonInfo;
+use planctl_config::Agent;
 
 use super::Context;
 use super::daemon::{options, refuse_remote, serve_here};

@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 
+use planctl_config::Isolation;
 use planctl_engine::Tier;
 use planctl_harness::{PATH_DEFAULT, Primitive, Spawner, find_program};
-use planctl_server::config::Isolation;
 use planctl_server::database;
 
-use planctl_server::wire::{DoctorView, Health, HealthView as Finding};
+use planctl_api::wire::{DoctorView, Health, HealthView as Finding};
 
 use super::run as running;
 use super::{Context, daemon};

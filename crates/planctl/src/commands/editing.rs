@@ -3,13 +3,13 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{AskPage, RunView, StepState};
+use planctl_config::Agent;
 use planctl_engine::{Answer as Word, changed_nodes};
 use planctl_harness::{Editor, read_plan};
 use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
-use planctl_server::Approving;
 use planctl_server::check::Checked;
-use planctl_server::config::Agent;
-use planctl_server::wire::{AskPage, RunView, StepState};
 
 use super::plan::{recorded, shell_word};
 use super::{Context, changes, decide, run as running, verify, write};

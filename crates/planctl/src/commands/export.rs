@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use planctl_api::wire::{AttemptView, RunView, StepView};
 use planctl_server::check::Checked;
-use planctl_server::wire::{AttemptView, RunView, StepView};
 use serde_json::{Value, json};
 
 use super::Context;

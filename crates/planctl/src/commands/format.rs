@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use planctl_api::wire::{FormatView, FormattedView};
 use planctl_lang::{PLAN_BYTES_MAX, Source, digest, parse};
-use planctl_server::wire::{FormatView, FormattedView};
 
 use super::{Context, changes, expand, write};
 use crate::failure::{Answer, Exit, Failure};

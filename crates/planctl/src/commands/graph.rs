@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use planctl_api::wire::{ParallelView, RunView, SideBySide, StepState};
 use planctl_engine::{NodeId, view};
 use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
 use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
-use planctl_server::wire::{ParallelView, RunView, SideBySide, StepState};
 
 use super::Context;
 use super::verify::{grouped, print_reports};

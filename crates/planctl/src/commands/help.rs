@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::CommandFactory;
-use planctl_server::wire::{SchemaList, SchemaName, VersionView};
-use planctl_server::{config, schema};
+use planctl_api::schema;
+use planctl_api::wire::{SchemaList, SchemaName, VersionView};
 
 use super::{Context, config_failure};
 use crate::args::Cli;
@@ -86,7 +86,7 @@ pub fn completions(shell: clap_complete::Shell) -> Answer {
 
 /// Trusts a directory's planctl.toml as it stands.
 pub fn trust(context: &Context, dir: &Path) -> Answer {
-    match config::trust(&context.state_dir()?, dir) {
+    match planctl_config::trust(&context.state_dir()?, dir) {
         Ok(path) => {
             context.say(&format!("trusted: {}, until it changes", show::safe(&path.display().to_string())));
             Ok(Exit::Yes)

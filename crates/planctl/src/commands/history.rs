@@ -1,9 +1,9 @@
 //! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: what happened, and where that led.
 
-use planctl_engine::view::Form;
-use planctl_server::wire::{
+use planctl_api::wire::{
     AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
 };
+use planctl_engine::view::Form;
 
 use super::Context;
 use super::run::until_stopped;
@@ -12,6 +12,7 @@ use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
+use crate::next;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 /// Which attempts and streams of a run's logs to print.
@@ -144,7 +145,7 @@ fn why_drawn(view: &WhyView) -> String {
         }
     }
     if let Some(next) = &view.next {
-        text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe(next)));
+        text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe(&next::words(next))));
     }
     text
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use planctl_engine::Tier;
 use planctl_lang::{Source, TEMPLATES, instantiate};
-use planctl_server::config;
 
 use super::run::offered;
 use super::{Context, config_failure, expand, new, write};
@@ -58,7 +57,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
     let folder = context.workspace();
     let state_dir = context.state_dir()?;
     // What the host offers now is demanded from now on: less of it is refused, never taken in silence.
-    let tier = config::Isolation::best(offered().await?.tier);
+    let tier = planctl_config::Isolation::best(offered().await?.tier);
     let files = files(context, with_example, tier);
     let is_there = |made: &&Made| folder.join(made.name).symlink_metadata().is_ok();
     let present: Vec<&str> = files.iter().filter(is_there).map(|made| made.name).collect();
@@ -73,7 +72,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
         put(context, made)?;
     }
     let added = ignore(context)?;
-    config::trust(&state_dir, folder).map_err(|error| config_failure(&error))?;
+    planctl_config::trust(&state_dir, folder).map_err(|error| config_failure(&error))?;
     say(folder, &files, &present, added, with_example)?;
     Ok(Exit::Yes)
 }
@@ -85,7 +84,7 @@ fn files(context: &Context, with_example: bool, tier: Tier) -> Vec<Made> {
     let made = |name, text, is_program| Made { name, text, is_program };
     let mut files = vec![
         made(
-            config::FILE_NAME,
+            planctl_config::FILE_NAME,
             SETTINGS.replace("ISOLATION", &isolation_line(tier)).replace("AGENT", agent),
             false,
         ),
@@ -164,7 +163,7 @@ fn say(
             text.push_str(&format!("{verb} {names}\n"));
         }
     }
-    text.push_str(&format!("trusted {}, until its {} changes\n", shown(folder), config::FILE_NAME));
+    text.push_str(&format!("trusted {}, until its {} changes\n", shown(folder), planctl_config::FILE_NAME));
     let worker = if with_example { "" } else { " --agent claude" };
     let next = styled(BOLD, "next:");
     text.push_str(&format!(

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_server::wire::calls::{
+use planctl_api::wire::calls::{
     AcceptedView, AskCall, ClaimCall, ClaimedView, CompleteCall, FailCall, FailKind, UsageCall,
 };
 

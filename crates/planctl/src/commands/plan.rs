@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use planctl_server::Approving;
-use planctl_server::config::Agent;
-use planctl_server::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
+use planctl_config::Agent;
 
 use super::{Context, changes, explain, verify, via};
 use crate::args::{PlanCommand, VerifyArgs};
 use crate::checking;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::progress::{self, Look};
 use crate::show::{self, BOLD, styled};
 
@@ -171,7 +172,7 @@ async fn cancel(context: &Context, run: &str, note: Option<&str>) -> Answer {
 /// Says what was recorded, by whom, and what follows.
 pub fn recorded(
     context: &Context,
-    decided: &planctl_server::wire::Decided,
+    decided: &planctl_api::wire::Decided,
     is_json: bool,
 ) -> Result<(), Failure> {
     if is_json {
@@ -182,12 +183,13 @@ pub fn recorded(
 }
 
 /// Says in one line what was recorded, by whom, and what follows.
-pub fn recorded_line(decided: &planctl_server::wire::Decided) -> String {
-    format!("{} · {}\n", recorded_word(decided), show::safe(&decided.follows))
+pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
+    let next = decided.next.as_ref().map(|next| format!(" · {}", show::safe(&next::words(next))));
+    format!("{}{}\n", recorded_word(decided), next.unwrap_or_default())
 }
 
 /// Says what was recorded, and by whom.
-pub fn recorded_word(decided: &planctl_server::wire::Decided) -> String {
+pub fn recorded_word(decided: &planctl_api::wire::Decided) -> String {
     let repeated = if decided.repeated { " (it was before, too)" } else { "" };
     format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
 }

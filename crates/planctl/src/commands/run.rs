@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use planctl_api::wire::calls::{Approving, Start};
+use planctl_api::wire::{DriftView, RunView, WaitingOn, WorktreeView};
+use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::StepKind;
 use planctl_server::check::Checked;
-use planctl_server::config::{Agent, Isolation};
-use planctl_server::wire::{DriftView, RunView, WaitingOn, WorktreeView};
-use planctl_server::{Approving, Start};
 
 use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, waiting_line, work};
@@ -381,7 +381,7 @@ pub fn worktree_line(worktree: &WorktreeView) -> String {
 }
 
 fn outcomes(view: &RunView) -> String {
-    use planctl_server::wire::StepState;
+    use planctl_api::wire::StepState;
     let words = [
         (StepState::Passed, "passed"),
         (StepState::Failed, "failed"),

@@ -1,6 +1,6 @@
 //! `plan status RUN --salute`: the report for who supervises a run.
 
-use planctl_server::wire::{DutyView, SaluteView};
+use planctl_api::wire::{DutyView, SaluteView};
 
 use super::{Context, plan};
 use crate::client::Client;

@@ -1,7 +1,7 @@
 //! `planctl token …`: who may speak with the daemon, and what they may do.
 
 use clap::ValueEnum;
-use planctl_server::wire::work::{TokenCall, TokenView};
+use planctl_api::wire::work::{TokenCall, TokenView};
 
 use super::Context;
 use crate::args::{TokenCommand, TokenScope};

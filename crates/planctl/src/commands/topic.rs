@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal, Read};
 
+use planctl_api::wire::{NoteView, TopicView};
 use planctl_server::NOTE_BYTES_MAX;
-use planctl_server::wire::{NoteView, TopicView};
 
 use super::Context;
 use crate::args::TopicCommand;

@@ -1,6 +1,6 @@
 //! `plan status RUN --traversal`: the way of a run through its graph.
 
-use planctl_server::wire::{TraversalEvent, TraversalView};
+use planctl_api::wire::{TraversalEvent, TraversalView};
 
 use super::{Context, plan};
 use crate::client::Client;

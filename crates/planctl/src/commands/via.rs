@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use planctl_api::wire::calls::{Approving, Start};
 use planctl_lang::{Source, Wish};
-use planctl_server::{Approving, Start, check};
+use planctl_server::check;
 
 use super::plan::{not_verified, shell_word};
 use super::run::{isolation, manner, work_to_the_end};

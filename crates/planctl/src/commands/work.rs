@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use planctl_api::wire::{RunState, RunView, WaitingOn};
 use planctl_engine::Answer;
 use planctl_server::LiveActivity;
-use planctl_server::wire::{RunState, RunView, WaitingOn};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;

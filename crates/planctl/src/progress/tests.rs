@@ -1,7 +1,7 @@
 //! What people see of events and runs.
 
 use super::*;
-use planctl_server::wire::{BudgetView, LockView, RunState, SpentView};
+use planctl_api::wire::{BudgetView, LockView, RunState, SpentView};
 use serde_json::json;
 
 fn still(lines_max: usize) -> Look {

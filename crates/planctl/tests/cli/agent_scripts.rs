@@ -66,7 +66,7 @@ fn cheat_50_no_worker_starts_with_another_script_until_a_person_names_it_again()
     assert_eq!(said.code, 3, "{said:?}");
     assert!(!room.path("done-1").exists());
     let page = room.planctl(&["approvals", "show", &room.ask()]).out;
-    for words in ["agent.sh (changed)", "planctl plan resume p-1 --agent 'exec:bash agent.sh'"] {
+    for words in ["agent.sh (changed)", "resume the run and name its worker again, exec:bash agent.sh"] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let ask = room.ask();
@@ -88,7 +88,7 @@ fn hole_20_nothing_runs_in_a_folder_that_took_the_workspaces_place() {
         std::fs::write(decoy.join(name), room.read("p.md")).unwrap();
     }
     let stands_there = |said: &str, what: &str| {
-        for words in [&format!("{what} stands there now"), "planctl plan approve p.md"] {
+        for words in [&format!("{what} stands there now"), "approve p.md there"] {
             assert!(said.contains(words), "{words}: {said}");
         }
     };

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use planctl_engine::RunId;
 use planctl_store::{Claimed, RunRow, Terms};
 
-use crate::config::Agent;
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
 use crate::node::Station;
 use crate::node::services::ServiceError;
+use planctl_config::Agent;
 
 /// The most runs whose executors are kept; making them again costs a few reads.
 const KEPT_MAX: usize = 256;

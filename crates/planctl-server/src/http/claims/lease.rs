@@ -9,11 +9,12 @@ use planctl_store::{Claimed, Leased, Proof, Renewal, StoreError, Take, Token};
 use crate::clock;
 use crate::executor::masked;
 use crate::http::guard::LEASE_PREFIX;
-use crate::http::problem::{Code, Problem};
+use crate::http::problem::of_store;
 use crate::http::slots::TakenGate;
 use crate::http::{Call, Scope};
 use crate::runs::settings::RunSettings;
-use crate::wire::calls;
+use planctl_api::wire::calls;
+use planctl_api::{Code, Problem};
 
 /// How long a heartbeat waits without a ring before it looks again.
 const BEAT_LOOKS_AGAIN: Duration = Duration::from_secs(5);
@@ -77,7 +78,7 @@ impl Lease {
                 Ok(applied.duplicate)
             }
             Err(StoreError::StaleLease | StoreError::Refused(_)) => Err(self.lost(call).await?),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(of_store(error)),
         }
     }
 
@@ -89,7 +90,7 @@ impl Lease {
         let renew = async || store.renew_by(&self.item, self.generation, &self.token, lasts).await;
         let listener = store.listen_to_revocations(self.run);
         let until = clock::instant() + wait.min(lasts / HEARTBEATS);
-        let renewal = renew().await?;
+        let renewal = renew().await.map_err(of_store)?;
         if !matches!(renewal, Renewal::Held { is_over: false, .. }) {
             return Ok(renewal);
         }
@@ -99,8 +100,8 @@ impl Lease {
                 return Ok(renewal);
             }
             call.api.until_news(&listener, left.min(BEAT_LOOKS_AGAIN)).await;
-            if !store.is_held(&self.item, self.generation, &self.token).await? {
-                return Ok(renew().await?);
+            if !store.is_held(&self.item, self.generation, &self.token).await.map_err(of_store)? {
+                return renew().await.map_err(of_store);
             }
         }
     }
@@ -114,7 +115,12 @@ impl Lease {
         match seconds {
             Some(seconds) => Ok(calls::duration("seconds", seconds)?),
             None => {
-                let held = call.station().store.held_for(&self.item, self.generation, &self.token).await?;
+                let held = call
+                    .station()
+                    .store
+                    .held_for(&self.item, self.generation, &self.token)
+                    .await
+                    .map_err(of_store)?;
                 // Of a lease that is over nobody knows any more; what is said then changes nothing.
                 Ok(held.unwrap_or_default())
             }
@@ -126,7 +132,7 @@ impl Lease {
         if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
             return Ok(said);
         }
-        let row = call.station().store.run(self.run).await?;
+        let row = call.station().store.run(self.run).await.map_err(of_store)?;
         Ok(RunSettings::of(&row)?.priced(said))
     }
 
@@ -135,7 +141,7 @@ impl Lease {
         match call.station().store.run(self.run).await {
             Ok(_) => Ok(false),
             Err(StoreError::NotFound { .. }) => Ok(true),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(of_store(error)),
         }
     }
 
@@ -145,7 +151,7 @@ impl Lease {
         if secrets.is_empty() {
             return Ok(Masks::default());
         }
-        Ok(RunSettings::of(&call.station().store.run(self.run).await?)?.masks(&secrets))
+        Ok(RunSettings::of(&call.station().store.run(self.run).await.map_err(of_store)?)?.masks(&secrets))
     }
 
     /// Returns what history holds of a text; the rest is stored apart, as long as the lease is held: anybody can make up a
@@ -155,14 +161,18 @@ impl Lease {
         let store = &call.station().store;
         for output in &outputs {
             let (digest, bytes) = (&output.digest, &output.bytes);
-            store.put_output_under(&self.item, self.generation, &self.token, digest, bytes).await?;
+            store
+                .put_output_under(&self.item, self.generation, &self.token, digest, bytes)
+                .await
+                .map_err(of_store)?;
         }
         Ok(excerpt)
     }
 
     /// Says why a lease is none: it was lost, or there never was one.
     pub(in crate::http) async fn lost(&self, call: &Call) -> Result<Problem, Problem> {
-        let leased = call.station().store.leased(&self.item, self.generation, &self.token).await?;
+        let leased =
+            call.station().store.leased(&self.item, self.generation, &self.token).await.map_err(of_store)?;
         if self.is_of_no_run(call).await? {
             return Ok(not_there());
         }

@@ -8,9 +8,10 @@ use planctl_glob::Glob;
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use crate::config::takes_plan;
 use crate::http::ApiState;
-use crate::http::problem::Problem;
+use crate::http::problem::of_store;
+use planctl_api::Problem;
+use planctl_config::takes_plan;
 
 /// The most workers whose claims are made at once: one statement holds the rows of all their items.
 const AT_ONCE: usize = 16;
@@ -115,7 +116,7 @@ impl Delivery {
     pub(super) async fn give_back(mut self) -> Result<(), Problem> {
         let given = give_back(&self.api, &self.claimed).await;
         self.is_kept = true;
-        Ok(given?)
+        given.map_err(of_store)
     }
 }
 
@@ -221,10 +222,10 @@ impl ClaimQueue {
         }
         for one in apart {
             let token = &one.wants.token;
-            let claim = self.claim_of(&one.wants, self.lane(store, host).await?, host);
-            let claimed = match store.claim_under(&claim, token.clone()).await? {
+            let claim = self.claim_of(&one.wants, self.lane(store, host).await.map_err(of_store)?, host);
+            let claimed = match store.claim_under(&claim, token.clone()).await.map_err(of_store)? {
                 // A claim that failed may have been committed all the same.
-                None if one.is_apart => store.claimed_under(token).await?,
+                None if one.is_apart => store.claimed_under(token).await.map_err(of_store)?,
                 claimed => claimed,
             };
             unserved.extend(one.served(api, claimed));

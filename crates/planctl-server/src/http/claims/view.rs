@@ -10,12 +10,12 @@ use planctl_store::Claimed;
 use super::lease::{HEARTBEATS, shown_lease};
 use crate::executor::prompt_input::PromptInput;
 use crate::http::Call;
-use crate::http::problem::{Code, Problem};
 use crate::runs::settings::RunSettings;
-use crate::wire::calls::{
+use planctl_api::wire::calls::{
     ClaimedView, LeftView, ProfileView, SubscriptionView, WorkInput, WorkItem, WorkPayload,
 };
-use crate::wire::moment;
+use planctl_api::wire::moment;
+use planctl_api::{Code, Problem};
 
 /// Shows a claimed item whose lease lasts for so long yet: the database's time, at which it ends, is never compared with
 /// this machine's (P13).

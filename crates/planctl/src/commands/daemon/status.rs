@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use planctl_api::wire::work::ServiceView;
+use planctl_api::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
 use planctl_server::singleton::SingletonState;
-use planctl_server::wire::work::ServiceView;
-use planctl_server::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
 
 use super::look;
 use crate::api::{Access, Address, Api, Silence};

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use planctl_api::wire::{
+    ContractView, DefaultFrom, DefaultView, PlanNodeView, PlanStepView, PlanView, RungView,
+};
+use planctl_config::{Agent, Config, RoleConfig};
 use planctl_engine::{
     ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Role, Signal, Subscription, Task,
 };
 use planctl_harness::Baseline;
 use planctl_lang::{Setting, ShownStep, duration_words};
 use planctl_server::check::Checked;
-use planctl_server::config::{Agent, Config, RoleConfig};
 use planctl_server::judges_of;
-use planctl_server::wire::{
-    ContractView, DefaultFrom, DefaultView, PlanNodeView, PlanStepView, PlanView, RungView,
-};
 
 use super::short_digest;
 use crate::commands::Context;

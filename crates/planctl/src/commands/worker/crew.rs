@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use planctl_api::wire::WorkerEvent;
+use planctl_api::wire::calls::{ClaimCall, ClaimedView};
+use planctl_config::Agent;
 use planctl_engine::Role;
 use planctl_harness::Spawner;
-use planctl_server::wire::WorkerEvent;
-use planctl_server::wire::calls::{ClaimCall, ClaimedView};
-use planctl_server::{RunSettings, config::Agent};
+use planctl_server::RunSettings;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planctl_api::wire::calls::{ClaimedView, ProfileView};
+use planctl_api::wire::{WorkerEvent, moment};
 use planctl_engine::Role;
 use planctl_harness::{Agent, Assignment, ContextEntry, Worked, denial, digest_of, read_context};
-use planctl_server::wire::calls::{ClaimedView, ProfileView};
-use planctl_server::wire::{WorkerEvent, moment};
 use tokio::sync::watch;
 
 use super::crew::{Crew, Phase, is_passing, past};

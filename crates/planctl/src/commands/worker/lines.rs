@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use planctl_server::wire::calls::{ClaimedView, UsageCall};
-use planctl_server::wire::{WorkerEvent, WorkerLine, moment};
+use planctl_api::wire::calls::{ClaimedView, UsageCall};
+use planctl_api::wire::{WorkerEvent, WorkerLine, moment};
 
 use crate::failure::Failure;
 use crate::reports::Word;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use jsonschema::Validator;
-use planctl_server::http::{PROBLEM_MEDIA_TYPE, ROUTES};
+use planctl_api::PROBLEM_MEDIA_TYPE;
+use planctl_server::http::ROUTES;
 use serde_json::{Value, json};
 
 use super::house::{Ask, House, Reply, plan};

@@ -1,6 +1,7 @@
 //! docs/api.md lists the routes as they are; `PLANCTL_DOCS=write` writes them anew.
 
-use planctl_server::http::{Code, ROUTES};
+use planctl_api::Code;
+use planctl_server::http::ROUTES;
 
 const BEGIN: &str = "<!-- routes: begin -->\n";
 const END: &str = "<!-- routes: end -->\n";
@@ -34,7 +35,7 @@ fn problems() -> String {
     let mut text = String::from("| Status | `type` | Meaning |\n|---|---|---|\n");
     for code in Code::ALL {
         let (word, status, title) = code.meaning();
-        text.push_str(&format!("| {} | `/problems/{word}` | {title} |\n", status.as_u16()));
+        text.push_str(&format!("| {} | `/problems/{word}` | {title} |\n", status));
     }
     text
 }

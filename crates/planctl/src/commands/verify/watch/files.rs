@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use planctl_config::FILE_NAME;
 use planctl_lang::wants;
 use planctl_server::check::Checked;
-use planctl_server::config::FILE_NAME;
 
 use super::{Debouncer, mode};
 

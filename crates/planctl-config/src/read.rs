@@ -38,7 +38,7 @@ impl fmt::Display for Finding {
 }
 
 /// Reads a text into a layer.
-pub(super) fn layer(path: &Path, text: &str) -> Result<Layer, ConfigError> {
+pub(crate) fn layer(path: &Path, text: &str) -> Result<Layer, ConfigError> {
     let mut reader = Reader { text, findings: Vec::new() };
     let layer = match DeTable::parse(text) {
         Ok(table) => {

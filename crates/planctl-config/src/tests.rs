@@ -1,11 +1,13 @@
 //! Configuration as people write it, and what is said of it when it is wrong.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::Responder;
+use planctl_engine::{Responder, Role, Tier};
 use planctl_lang::Wish;
+use serde_json::json;
 
 use super::*;
 

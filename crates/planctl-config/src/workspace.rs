@@ -14,7 +14,7 @@ pub struct Workspaces {
 
 impl Workspaces {
     /// Says that nothing was asked for.
-    pub(super) fn is_usual(&self) -> bool {
+    pub(crate) fn is_usual(&self) -> bool {
         *self == Workspaces::default()
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HealthView;
-use crate::config::{Config, RoleConfig};
+use planctl_config::{Config, RoleConfig};
 
 /// What serves each role: the answer of `roles ls --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

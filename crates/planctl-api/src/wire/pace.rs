@@ -34,7 +34,7 @@ pub struct RungView {
 
 impl LevelView {
     /// Shows the level of a step; `None` where its own role has it.
-    pub(crate) fn of(task: &Task, record: &Record) -> Option<LevelView> {
+    pub fn of(task: &Task, record: &Record) -> Option<LevelView> {
         let handover = record.pace.as_deref()?;
         Some(LevelView {
             level: handover.level.word().to_owned(),
@@ -58,6 +58,6 @@ impl RungView {
 }
 
 /// The word of the primary level, for what was stored or sent before there were levels.
-pub(crate) fn primary() -> String {
+pub fn primary() -> String {
     Level::Primary.word().to_owned()
 }

@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use gen_lsp_types as lsp;
+use planctl_config::Config;
 use planctl_harness::{Spawner, git_top_level};
 use planctl_lang::{Source, Verification};
 use planctl_server::check::{Checking, plan_path, verify_text};
-use planctl_server::config::Config;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,9 +23,9 @@ use super::client::{Client, Refusal, Weight};
 use super::contract::{RUN_CONTRACT, Report, Trial};
 use super::document::{Document, Waiting, path_of};
 use super::frames::Frame;
+use super::host::Host;
 use super::text::{Encoding, Text};
 use super::{completion, findings, hover, outline, places};
-use crate::commands::Context;
 
 /// What happens to requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ struct Run {
 
 /// A conversation.
 pub struct Session<'a> {
-    context: &'a Context,
+    host: &'a dyn Host,
     client: Client,
     stage: Stage,
     encoding: Encoding,
@@ -92,9 +92,9 @@ pub enum Done {
 
 impl<'a> Session<'a> {
     /// Begins a conversation.
-    pub fn new(context: &'a Context, client: Client) -> Session<'a> {
+    pub fn new(host: &'a dyn Host, client: Client) -> Session<'a> {
         Session {
-            context,
+            host,
             client,
             stage: Stage::Fresh,
             encoding: Encoding::Utf16,
@@ -313,14 +313,14 @@ impl<'a> Session<'a> {
 
     /// Returns the workspace that `plan verify` would take, typed in the editor's folder.
     fn workspace_of(&self, path: Option<&Path>) -> PathBuf {
-        if self.context.names_workspace() {
-            return self.context.workspace().to_owned();
+        if self.host.names_workspace() {
+            return self.host.workspace().to_owned();
         }
         let holds = |folder: &&PathBuf| path.is_none_or(|path| path.starts_with(folder));
         let folder = self.folders.iter().filter(holds).max_by_key(|folder| folder.as_os_str().len());
         let folder = folder.map(PathBuf::as_path).or_else(|| path.and_then(Path::parent));
         let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) else {
-            return self.context.workspace().to_owned();
+            return self.host.workspace().to_owned();
         };
         git_top_level(&folder).map_or(folder.clone(), Path::to_owned)
     }
@@ -411,15 +411,15 @@ impl<'a> Session<'a> {
     }
 
     fn config(&mut self, workspace: &Path) -> Config {
-        match self.context.load(workspace) {
+        match self.host.load(workspace) {
             Ok(loaded) => {
                 for warning in &loaded.warnings {
                     self.say_once(Weight::Warning, warning);
                 }
                 loaded.config
             }
-            Err(failure) => {
-                self.say_once(Weight::Error, &failure.message);
+            Err(message) => {
+                self.say_once(Weight::Error, &message);
                 Config::default()
             }
         }
@@ -568,8 +568,7 @@ impl<'a> Session<'a> {
         let config = self.config(&workspace);
         let trial = Trial::new(&step, &reading, workspace, config)?;
         let spawner = self.spawner().map_err(|message| Refusal::new(Refusal::FAILED, message))?;
-        let state_dir =
-            self.context.state_dir().map_err(|failure| Refusal::new(Refusal::FAILED, failure.message))?;
+        let state_dir = self.host.state_dir().map_err(|message| Refusal::new(Refusal::FAILED, message))?;
         let token = params.work_done_progress_params.work_done_token;
         let token = token.and_then(|token| serde_json::to_value(token).ok());
         self.begin_run(id, &step, token);

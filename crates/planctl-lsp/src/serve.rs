@@ -1,6 +1,6 @@
-//! `planctl lsp`: a language server for plans, over standard input and output.
+//! One conversation over standard input and output, from its first message to its end.
 //!
-//! A thread reads, a thread writes, and one loop between them owns the [`Session`](session::Session). Nothing but the
+//! A thread reads, a thread writes, and one loop between them owns the [`Session`]. Nothing but the
 //! protocol goes to standard output; logs go to standard error.
 
 use std::io::{self, BufReader};
@@ -10,35 +10,21 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::commands::Context;
-use crate::failure::{Answer, Exit};
-
-mod client;
-mod completion;
-mod contract;
-mod document;
-mod findings;
-mod frames;
-mod hover;
-mod outline;
-mod places;
-mod session;
-mod text;
-
-use client::Client;
-use frames::Frame;
-use session::Session;
+use super::client::Client;
+use super::frames::{self, Frame};
+use super::host::Host;
+use super::session::Session;
 
 /// How many messages may wait to be handled before the editor has to.
 const MESSAGES_WAITING_MAX: usize = 64;
 /// How long an editor may take to read the last answers.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Serves one editor until it says goodbye, hangs up, or dies.
-pub async fn run(context: &Context) -> Answer {
+/// Serves one editor until it says goodbye, hangs up, or dies; says whether it ended in order.
+pub async fn serve(host: &dyn Host) -> bool {
     let mut inbox = listen();
     let (client, writer) = Client::new(io::stdout());
-    let mut session = Session::new(context, client);
+    let mut session = Session::new(host, client);
     let mut parent: Option<oneshot::Receiver<()>> = None;
     let is_in_order = loop {
         tokio::select! {
@@ -68,7 +54,7 @@ pub async fn run(context: &Context) -> Answer {
     if tokio::time::timeout(GOODBYE, written).await.is_err() {
         tracing::debug!("the editor did not read the last answers");
     }
-    Ok(if is_in_order { Exit::Yes } else { Exit::No })
+    is_in_order
 }
 
 fn listen() -> mpsc::Receiver<Frame> {

@@ -9,8 +9,8 @@ use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Agent, Config};
 use crate::wire::{BudgetView, DriftView};
+use planctl_config::{Agent, Config};
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -366,12 +366,12 @@ pub struct OutOfBounds {
 }
 
 /// Reads US dollars as the millionths in which they are counted.
-pub(crate) fn micro_usd(field: &'static str, usd: f64) -> Result<u64, OutOfBounds> {
+pub fn micro_usd(field: &'static str, usd: f64) -> Result<u64, OutOfBounds> {
     within(field, usd, USD_MAX).map(|usd| (usd * 1e6).round() as u64)
 }
 
 /// Reads seconds.
-pub(crate) fn duration(field: &'static str, seconds: f64) -> Result<Duration, OutOfBounds> {
+pub fn duration(field: &'static str, seconds: f64) -> Result<Duration, OutOfBounds> {
     within(field, seconds, SECONDS_MAX).map(Duration::from_secs_f64)
 }
 

@@ -5,7 +5,6 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
-use crate::config;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
@@ -62,7 +61,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("token", "token revoke --json"),
     ("version", "version --json"),
     ("schema", "schema --json"),
-    (config::FILE_NAME, "the configuration file"),
+    (planctl_config::FILE_NAME, "the configuration file"),
 ];
 
 /// Returns the schema of this name.
@@ -109,7 +108,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "token" => of::<TokenView>(),
         "version" => of::<VersionView>(),
         "schema" => of::<SchemaList>(),
-        config::FILE_NAME => return Some(config::schema()),
+        planctl_config::FILE_NAME => return Some(planctl_config::schema()),
         _ => return None,
     };
     Some(schema.to_value())

@@ -11,7 +11,7 @@ use planctl_lang::did_you_mean;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::millis;
+use crate::config::millis;
 
 /// Who serves one role, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -148,7 +148,7 @@ impl Agent {
     }
 
     /// Says that its usage has no money, neither its own nor by these prices.
-    pub(crate) fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
+    pub fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
         match self.program(&Permissions::default()) {
             Program::Known(known) if known.agent.reports_money() => false,
             // One that tells its model itself, or takes it from its own settings, may tell one that has a price.
@@ -194,7 +194,7 @@ impl Effects {
         ["read", "network", "compute", "output", "pure", "llm", "filesystem", "system", "write", "delete"];
 
     /// Says whether no file may be changed.
-    pub(crate) fn deny_changes(&self) -> bool {
+    pub fn deny_changes(&self) -> bool {
         ["write", "filesystem"].iter().any(|name| self.deny.contains(*name))
     }
 
@@ -249,7 +249,7 @@ impl Price {
     }
 
     /// Works out what was used cost, where no money is told and the model has a price.
-    pub(crate) fn estimate(prices: &BTreeMap<String, Price>, usage: &mut planctl_engine::Usage) {
+    pub fn estimate(prices: &BTreeMap<String, Price>, usage: &mut planctl_engine::Usage) {
         let price = usage.model.as_ref().and_then(|model| prices.get(model));
         if let (None, Some(price)) = (usage.micro_usd, price) {
             usage.micro_usd = Some(price.micro_usd(usage));
@@ -259,7 +259,7 @@ impl Price {
 }
 
 impl RoleConfig {
-    pub(super) fn approved(&self) -> Value {
+    pub(crate) fn approved(&self) -> Value {
         let mut approved = json!({
             "agent": self.agent.as_ref().map(Agent::to_string),
             "env": { "inherit": self.env.inherit, "set": self.env.set },

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::{Distrusted, Entry, Loaded, Origin, Place, PlaceOf, Standing};
+use planctl_config::{Distrusted, Entry, Loaded, Origin, Place, PlaceOf, Standing};
 
 /// The effective configuration: the answer of `config show --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

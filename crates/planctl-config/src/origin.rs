@@ -72,12 +72,12 @@ pub struct Origins(BTreeMap<Key, Origin>);
 
 impl Origins {
     /// Makes the origins of a source with one key.
-    pub(super) fn one(words: &[&str], origin: Origin) -> Origins {
+    pub(crate) fn one(words: &[&str], origin: Origin) -> Origins {
         Origins(BTreeMap::from([(Key::of(words), origin)]))
     }
 
     /// Reads where the keys of a file stand.
-    pub(super) fn read(path: &Path, text: &str, root: &DeTable<'_>) -> Origins {
+    pub(crate) fn read(path: &Path, text: &str, root: &DeTable<'_>) -> Origins {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
         let mut places = Places { path, ends, found: BTreeMap::new() };
         places.table(&mut Vec::new(), root);
@@ -90,7 +90,7 @@ impl Origins {
     }
 
     /// Takes out a key with all beneath it, and says that it was there and does not count.
-    pub(super) fn ignore(&mut self, words: &[&str], shown: String) -> Ignored {
+    pub(crate) fn ignore(&mut self, words: &[&str], shown: String) -> Ignored {
         let prefix = Key::of(words).0;
         let taken: Vec<Key> = self.0.keys().filter(|key| key.begins_with(&prefix)).cloned().collect();
         let origins = taken.iter().filter_map(|key| self.0.remove(key));
@@ -102,12 +102,12 @@ impl Origins {
     }
 
     /// Takes out one key alone.
-    pub(super) fn remove(&mut self, words: &[&str]) -> Option<Origin> {
+    pub(crate) fn remove(&mut self, words: &[&str]) -> Option<Origin> {
         self.0.remove(&Key::of(words))
     }
 
     /// Lets these origins go before weaker ones, as [`super::layer::Layer::over`] does with the values.
-    pub(super) fn over(mut self, weaker: Origins) -> Origins {
+    pub(crate) fn over(mut self, weaker: Origins) -> Origins {
         let added: Vec<(Key, Origin)> = weaker.0.into_iter().filter(|(key, _)| !self.replaces(key)).collect();
         self.0.extend(added);
         self

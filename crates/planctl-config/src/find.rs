@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Responder, Role};
 use planctl_lang::did_you_mean;
 
+use super::config::{read_small, sha256};
 use super::layer::Layer;
 use super::trust::Standing;
-use super::{
-    Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, WorkspaceMode, read, read_small,
-    sha256,
-};
+use super::{Config, ConfigError, DatabaseUrl, Ignored, Origin, Origins, Trust, WorkspaceMode, read};
 
 /// The name of a configuration file, in a project and in the user's configuration directory.
 pub const FILE_NAME: &str = "planctl.toml";

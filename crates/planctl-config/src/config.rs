@@ -12,26 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-mod find;
-mod layer;
-mod origin;
-mod read;
-mod role;
-mod schema;
-#[cfg(test)]
-mod tests;
-mod trust;
-mod workspace;
-mod written;
-
-pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
-pub use origin::{Ignored, Key, Origin, Origins};
-pub use read::{Finding, parse_duration};
-pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
-pub use schema::schema;
-pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
-pub use workspace::{Commits, WorkspaceMode, Workspaces};
-pub use written::Entry;
+use crate::{Agent, Finding, Price, RoleConfig, Workspaces};
 
 /// The effective configuration.
 ///
@@ -291,7 +272,7 @@ impl Config {
 }
 
 /// Says of what an approval covers that the plan works in a folder of the workspace.
-pub(crate) fn in_folder(mut approved: Value, folder: &str) -> Value {
+pub fn in_folder(mut approved: Value, folder: &str) -> Value {
     if let Value::Object(keys) = &mut approved {
         keys.remove(FOLDER);
         keys.remove(WORKER);
@@ -303,7 +284,7 @@ pub(crate) fn in_folder(mut approved: Value, folder: &str) -> Value {
 }
 
 /// Says of an approval that it is of one worker, which serves every role. Its digest is that of the configuration alone.
-pub(crate) fn with_worker(mut approved: Value, worker: Option<&Agent>) -> Value {
+pub fn with_worker(mut approved: Value, worker: Option<&Agent>) -> Value {
     if let (Value::Object(keys), Some(worker)) = (&mut approved, worker) {
         keys.insert(WORKER.to_owned(), json!(worker));
     }
@@ -311,12 +292,12 @@ pub(crate) fn with_worker(mut approved: Value, worker: Option<&Agent>) -> Value 
 }
 
 /// Returns the folder of the workspace in which an approved plan works; empty where that is the workspace.
-pub(crate) fn approved_folder(approved: &Value) -> &str {
+pub fn approved_folder(approved: &Value) -> &str {
     approved.get(FOLDER).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the keys in which two configurations differ, as they are written in a file, without what they hold.
-pub(crate) fn keys_that_differ(one: &Value, other: &Value) -> Vec<String> {
+pub fn keys_that_differ(one: &Value, other: &Value) -> Vec<String> {
     let (Value::Object(one), Value::Object(other)) = (one, other) else { return Vec::new() };
     let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let mut found = Vec::new();
@@ -333,7 +314,7 @@ pub(crate) fn keys_that_differ(one: &Value, other: &Value) -> Vec<String> {
 }
 
 /// Returns the digest of what an approval covers.
-pub(crate) fn digest_of_approved(approved: &Value) -> Digest {
+pub fn digest_of_approved(approved: &Value) -> Digest {
     // Keys of a JSON value are sorted, so equal configurations have equal texts.
     sha256(approved.to_string().as_bytes())
 }
@@ -341,7 +322,7 @@ pub(crate) fn digest_of_approved(approved: &Value) -> Digest {
 /// Where an approval says in which folder of the workspace the plan works.
 const FOLDER: &str = "folder";
 /// Where an approval names the one worker that it is of.
-pub(crate) const WORKER: &str = "worker";
+pub const WORKER: &str = "worker";
 
 /// Why the configuration can't be used; each text fits after "could not".
 #[derive(Debug, thiserror::Error)]
@@ -423,11 +404,11 @@ fn counted(count: usize) -> String {
     if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
 }
 
-fn millis(span: Duration) -> u64 {
+pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn sha256(bytes: &[u8]) -> Digest {
+pub(crate) fn sha256(bytes: &[u8]) -> Digest {
     let mut text = String::from("sha256:");
     for byte in Sha256::digest(bytes) {
         text.push_str(&format!("{byte:02x}"));
@@ -436,7 +417,7 @@ fn sha256(bytes: &[u8]) -> Digest {
 }
 
 /// Reads a regular file of at most 1 MiB; a pipe or a device never makes it wait.
-fn read_small(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(crate) fn read_small(path: &Path) -> Result<Option<String>, ConfigError> {
     const BYTES_MAX: u64 = 1024 * 1024;
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     let refused = |what: &str| ConfigError::NotAFile { path: path.to_owned(), what: what.to_owned() };

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use planctl_engine::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, FILE_NAME, read, read_small, sha256};
+use super::config::{read_small, sha256};
+use super::{ConfigError, FILE_NAME, read};
 
 /// The name of the record within the state directory.
 pub const TRUST_FILE: &str = "trust.json";
@@ -54,7 +55,7 @@ impl Trust {
             .map_err(|error| ConfigError::TrustDamaged { path, what: error.to_string() })
     }
 
-    pub(super) fn standing(&self, dir: &Path, digest: &Digest) -> Standing {
+    pub(crate) fn standing(&self, dir: &Path, digest: &Digest) -> Standing {
         match self.trusted.iter().find(|entry| entry.dir == dir) {
             Some(entry) if entry.digest == *digest => Standing::Trusted,
             Some(_) => Standing::Changed,

@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::next::{Next, known};
+
 mod branches;
 pub mod daemon;
 mod pace;
@@ -769,8 +771,9 @@ pub struct Decided {
     pub decision: String,
     /// Who decided.
     pub by: String,
-    /// What follows, in one line.
-    pub follows: String,
+    /// What to do next.
+    #[serde(default, deserialize_with = "known")]
+    pub next: Option<Next>,
     /// Says that the very same decision was recorded before and nothing changed.
     pub repeated: bool,
 }
@@ -1054,8 +1057,9 @@ pub struct WhyView {
     /// Every way that was taken from it, and those that were not, oldest first.
     #[serde(default)]
     pub choices: Vec<ChoiceView>,
-    /// What to type next.
-    pub next: Option<String>,
+    /// What to do next.
+    #[serde(default, deserialize_with = "known")]
+    pub next: Option<Next>,
 }
 
 /// One sentence of an explanation, with its place in history.

@@ -16,44 +16,44 @@ use super::{
 
 /// What one source says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Layer {
-    pub(super) project: Option<String>,
-    pub(super) contract_timeout: Option<Duration>,
-    pub(super) contract_env: BTreeMap<String, String>,
-    pub(super) contract_path: Option<Vec<PathBuf>>,
-    pub(super) red_first: Option<RedFirst>,
-    pub(super) limits: ResourceLimits,
-    pub(super) roles: BTreeMap<Role, RoleLayer>,
-    pub(super) database: Option<DatabaseUrl>,
-    pub(super) bin_dir: Option<PathBuf>,
-    pub(super) download: Option<bool>,
-    pub(super) isolation: Option<Isolation>,
-    pub(super) verify: Levels,
-    pub(super) prices: BTreeMap<String, Price>,
-    pub(super) workspace_mode: Option<WorkspaceMode>,
-    pub(super) workspace_git: Option<Commits>,
-    pub(super) origins: Origins,
+pub(crate) struct Layer {
+    pub(crate) project: Option<String>,
+    pub(crate) contract_timeout: Option<Duration>,
+    pub(crate) contract_env: BTreeMap<String, String>,
+    pub(crate) contract_path: Option<Vec<PathBuf>>,
+    pub(crate) red_first: Option<RedFirst>,
+    pub(crate) limits: ResourceLimits,
+    pub(crate) roles: BTreeMap<Role, RoleLayer>,
+    pub(crate) database: Option<DatabaseUrl>,
+    pub(crate) bin_dir: Option<PathBuf>,
+    pub(crate) download: Option<bool>,
+    pub(crate) isolation: Option<Isolation>,
+    pub(crate) verify: Levels,
+    pub(crate) prices: BTreeMap<String, Price>,
+    pub(crate) workspace_mode: Option<WorkspaceMode>,
+    pub(crate) workspace_git: Option<Commits>,
+    pub(crate) origins: Origins,
 }
 
 /// What one source says of one role.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct RoleLayer {
-    pub(super) agent: Option<Agent>,
-    pub(super) timeout: Option<Duration>,
-    pub(super) idle_timeout: Option<Duration>,
-    pub(super) env: Option<RoleEnv>,
-    pub(super) permissions: Option<PermissionMode>,
-    pub(super) allow: Option<Vec<String>>,
-    pub(super) effects: Effects,
-    pub(super) plans: Option<Vec<Glob>>,
-    pub(super) types: Option<Vec<String>>,
-    pub(super) pace: Pace,
-    pub(super) network: Option<Reach>,
+pub(crate) struct RoleLayer {
+    pub(crate) agent: Option<Agent>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) env: Option<RoleEnv>,
+    pub(crate) permissions: Option<PermissionMode>,
+    pub(crate) allow: Option<Vec<String>>,
+    pub(crate) effects: Effects,
+    pub(crate) plans: Option<Vec<Glob>>,
+    pub(crate) types: Option<Vec<String>>,
+    pub(crate) pace: Pace,
+    pub(crate) network: Option<Reach>,
 }
 
 impl Layer {
     /// Takes out the keys that start processes, hand over secrets, weaken isolation or hide findings, and names them.
-    pub(super) fn distrust(&mut self) -> Vec<Ignored> {
+    pub(crate) fn distrust(&mut self) -> Vec<Ignored> {
         let origins = &mut self.origins;
         let mut ignored = Vec::new();
         let mut ignore = |words: &[&str]| ignored.push(origins.ignore(words, words.join(".")));
@@ -99,7 +99,7 @@ impl Layer {
     }
 
     /// Lets this source go before a weaker one.
-    pub(super) fn over(mut self, mut weaker: Layer) -> Layer {
+    pub(crate) fn over(mut self, mut weaker: Layer) -> Layer {
         // Nothing is downgraded silently: of two demands the stricter one counts.
         let isolation = match (self.isolation, weaker.isolation) {
             (Some(strong), Some(weak)) => Some(strong.stricter(weak)),
@@ -137,7 +137,7 @@ impl Layer {
     }
 
     /// Fills in the defaults.
-    pub(super) fn effective(self) -> Config {
+    pub(crate) fn effective(self) -> Config {
         let roles = self.roles.into_iter().map(|(role, layer)| (role, layer.effective())).collect();
         Config {
             project: self.project,
@@ -181,7 +181,7 @@ impl RoleLayer {
     }
 
     /// Returns what its agent may do.
-    pub(super) fn permissions(&self) -> Permissions {
+    pub(crate) fn permissions(&self) -> Permissions {
         Permissions { mode: self.permissions.unwrap_or_default(), allow: self.allow.clone() }
     }
 

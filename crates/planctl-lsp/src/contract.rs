@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
+use planctl_config::Config;
 use planctl_engine::{Contract, Ending, Evidence, Found, Verdict};
 use planctl_harness::{ReplicaLimits, Spawner};
 use planctl_lang::{Facts, Levels, Obstacle, verify};
-use planctl_server::config::Config;
 use planctl_server::probe::{Probe, ProbeError, candidates_of, configured};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};

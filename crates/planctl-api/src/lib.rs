@@ -1,0 +1,9 @@
+//! What the server and its clients say to each other: request and answer types, JSON Schemas, problem codes.
+
+mod next;
+mod problem;
+pub mod wire;
+
+pub use next::{Next, Starting};
+pub use problem::{Code, PROBLEM_MEDIA_TYPE, Problem};
+pub use wire::schema;

@@ -1,0 +1,253 @@
+//! What a person may do next, as a value: each client says it in words of its own.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// A step that leads on from an answer or a problem.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Next {
+    /// Verify a plan; where a folder is named, for the work in that folder of the workspace.
+    VerifyPlan {
+        /// Its path.
+        plan: String,
+        /// The folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<String>,
+    },
+    /// Edit a plan, and verify it again.
+    EditPlan {
+        /// Its path.
+        plan: String,
+    },
+    /// Check the graph that a plan compiles to.
+    CheckGraph {
+        /// Its path.
+        plan: String,
+    },
+    /// Look at what changed in a plan since it was approved.
+    DiffPlan {
+        /// Its path.
+        plan: String,
+    },
+    /// Approve a plan.
+    ApprovePlan {
+        /// Its path.
+        plan: String,
+    },
+    /// Start a run of a plan, or take up the one that is not finished.
+    StartRun {
+        /// The plan's path.
+        plan: String,
+        /// Says how.
+        #[serde(default, skip_serializing_if = "Starting::is_usual")]
+        how: Starting,
+    },
+    /// Start a run in the workspace itself, in place of a worktree.
+    StartRunHere,
+    /// Put a file back that is not what was committed, or commit it; then cancel the run and start another.
+    CommitAndStartOver {
+        /// The run.
+        run: String,
+        /// The plan's path.
+        plan: String,
+    },
+    /// Start with the worker that was approved, or approve the plan for the one that was named.
+    UseApprovedWorker {
+        /// The plan's path.
+        plan: String,
+        /// The worker that was approved: `claude`, `codex:-m gpt-x`, `exec:./work.sh`.
+        approved: String,
+        /// The worker that was named; without one, those of the configuration were meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        named: Option<String>,
+    },
+    /// Name a worker for the run, or one for the role in planctl.toml.
+    NameWorker {
+        /// The role that nobody serves.
+        role: String,
+    },
+    /// Put protected files back; or, where the change is meant, decide again and accept them by name.
+    AcceptFiles {
+        /// The files as they are, each as `FILE@DIGEST` for `accept_changed`.
+        files: Vec<String>,
+        /// The decision that accepts them.
+        with: Box<Next>,
+    },
+    /// Take a run up.
+    ResumeRun {
+        /// The run.
+        run: String,
+    },
+    /// Cancel a run.
+    CancelRun {
+        /// The run.
+        run: String,
+    },
+    /// Audit a run, and cancel it.
+    AuditRun {
+        /// The run.
+        run: String,
+    },
+    /// Leave a settled step as it was, or cancel the run.
+    KeepStep {
+        /// The step.
+        step: String,
+        /// The run.
+        run: String,
+    },
+    /// Watch a run.
+    WatchRun {
+        /// The run.
+        run: String,
+    },
+    /// Look where a run stands.
+    ShowRun {
+        /// The run.
+        run: String,
+    },
+    /// Look which runs are not over.
+    ShowRuns,
+    /// Look at all runs.
+    ShowAllRuns,
+    /// List the runs of this workspace by plan.
+    ListRuns,
+    /// Look which asks wait for a person.
+    ShowAsks,
+    /// Look at an ask.
+    ShowAsk {
+        /// Its number.
+        ask: u64,
+    },
+    /// Answer an ask with one of these words.
+    AnswerAsk {
+        /// Its number.
+        ask: u64,
+        /// The answers that it takes.
+        answers: Vec<String>,
+    },
+    /// Put a file back by hand, and answer the ask with `retry`.
+    RestoreAndRetry {
+        /// The ask's number.
+        ask: u64,
+    },
+    /// Demand an isolation that can hold the role to its network, or give the role that of the host.
+    HoldNetwork {
+        /// The role.
+        role: String,
+    },
+    /// Look which database is used, and how it is.
+    ShowDatabase,
+    /// Bring the database to the schema of this version.
+    MigrateDatabase,
+    /// Make a token.
+    CreateToken,
+    /// Revoke a token.
+    RevokeToken {
+        /// Its id.
+        token: String,
+    },
+    /// List the workers that were seen.
+    ListWorkers,
+    /// Read the description of the API: `GET /v1/openapi.json`.
+    ReadApi,
+    /// Do what these words say: outside planctl, or with the same request put right.
+    ByHand {
+        /// What.
+        what: String,
+    },
+}
+
+/// How a run is to be started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Starting {
+    /// As the plan stands.
+    #[default]
+    Usual,
+    /// Once more, although the plan is done.
+    Again,
+    /// Approved with the start.
+    Approved,
+}
+
+impl Starting {
+    fn is_usual(&self) -> bool {
+        *self == Starting::Usual
+    }
+}
+
+impl Next {
+    /// Starts a run of a plan.
+    pub fn start(plan: impl Into<String>) -> Next {
+        Next::StartRun { plan: plan.into(), how: Starting::Usual }
+    }
+
+    /// Starts another run of a plan.
+    pub fn start_again(plan: impl Into<String>) -> Next {
+        Next::StartRun { plan: plan.into(), how: Starting::Again }
+    }
+
+    /// Approves a plan.
+    pub fn approve(plan: impl Into<String>) -> Next {
+        Next::ApprovePlan { plan: plan.into() }
+    }
+
+    /// Cancels a run.
+    pub fn cancel(run: impl Into<String>) -> Next {
+        Next::CancelRun { run: run.into() }
+    }
+
+    /// Looks where a run stands.
+    pub fn show(run: impl Into<String>) -> Next {
+        Next::ShowRun { run: run.into() }
+    }
+
+    /// Does something outside planctl.
+    pub fn by_hand(what: impl Into<String>) -> Next {
+        Next::ByHand { what: what.into() }
+    }
+}
+
+/// Reads a next step; one of a later version, which is not known here, is left out.
+///
+/// # Errors
+///
+/// Where there is no JSON.
+pub(crate) fn known<'de, D: Deserializer<'de>, N: DeserializeOwned>(from: D) -> Result<Option<N>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Problem;
+
+    #[test]
+    fn a_next_step_is_an_object_that_says_what_to_do() {
+        let again = serde_json::to_value(Next::start_again("plans/a.md")).unwrap();
+        assert_eq!(again, json!({"do": "start_run", "plan": "plans/a.md", "how": "again"}));
+        assert_eq!(serde_json::to_value(Next::ShowRuns).unwrap(), json!({"do": "show_runs"}));
+        let accept =
+            Next::AcceptFiles { files: vec!["a@1".to_owned()], with: Box::new(Next::approve("a.md")) };
+        let written =
+            json!({"do": "accept_files", "files": ["a@1"], "with": {"do": "approve_plan", "plan": "a.md"}});
+        assert_eq!(serde_json::to_value(&accept).unwrap(), written);
+        assert_eq!(serde_json::from_value::<Next>(written).unwrap(), accept);
+    }
+
+    #[test]
+    fn a_problem_of_a_later_version_is_read_without_the_step_that_is_not_known() {
+        let problem = |next: Value| {
+            let text = json!({"type": "/problems/conflict", "status": 409, "title": "t", "detail": "d", "next": next});
+            serde_json::from_value::<Problem>(text).unwrap().next.map(|next| *next)
+        };
+        assert_eq!(problem(json!({"do": "dance"})), None);
+        assert_eq!(problem(json!("planctl plan ls")), None);
+        assert_eq!(problem(json!({"do": "list_runs"})), Some(Next::ListRuns));
+    }
+}

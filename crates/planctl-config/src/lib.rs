@@ -1,0 +1,27 @@
+//! Makes planctl.toml, the user's file, `PLANCTL_*` and flags one effective value, and says where each part comes from.
+
+mod config;
+mod find;
+mod layer;
+mod origin;
+mod read;
+mod role;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod workspace;
+mod written;
+
+pub use config::{
+    Config, ConfigError, Contracts, DatabaseUrl, Isolation, Postgres, WORKER, approved_folder,
+    digest_of_approved, in_folder, keys_that_differ, with_worker,
+};
+pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
+pub use origin::{Ignored, Key, Origin, Origins};
+pub use read::{Finding, parse_duration};
+pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
+pub use schema::schema;
+pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
+pub use workspace::{Commits, WorkspaceMode, Workspaces};
+pub use written::Entry;

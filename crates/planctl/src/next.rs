@@ -1,0 +1,119 @@
+//! Says in commands of planctl what the API names as next steps.
+
+use planctl_api::{Next, Starting};
+
+use crate::commands::plan::shell_word;
+use crate::failure::Failure;
+
+/// Adds a next step to a failure.
+pub fn add(failure: Failure, next: &Next) -> Failure {
+    // These say what to write into planctl.toml, and are no commands.
+    if matches!(next, Next::HoldNetwork { .. } | Next::NameWorker { .. }) {
+        return failure.help(words(next));
+    }
+    failure.next(words(next))
+}
+
+/// Returns what to type, or to do.
+pub fn words(next: &Next) -> String {
+    match next {
+        Next::VerifyPlan { plan, folder: None } => format!("planctl plan verify {}", shell_word(plan)),
+        Next::VerifyPlan { plan, folder: Some(folder) } => {
+            format!("planctl plan verify --workspace {} {}", shell_word(folder), shell_word(plan))
+        }
+        Next::EditPlan { plan } => format!("edit it, then planctl plan verify {}", shell_word(plan)),
+        Next::CheckGraph { plan } => format!("planctl graph check {}", shell_word(plan)),
+        Next::DiffPlan { plan } => format!("planctl plan diff {}", shell_word(plan)),
+        Next::ApprovePlan { plan } => format!("planctl plan approve {}", shell_word(plan)),
+        Next::StartRun { plan, how } => {
+            let plan = shell_word(plan);
+            match how {
+                Starting::Usual => format!("planctl plan run {plan}"),
+                Starting::Again => format!("planctl plan run --again {plan}"),
+                Starting::Approved => format!("planctl plan run {plan} --approve"),
+            }
+        }
+        Next::StartRunHere => "planctl plan run --workspace shared".to_owned(),
+        Next::CommitAndStartOver { run, plan } => {
+            format!("commit it, then planctl plan cancel {run} && planctl plan run {}", shell_word(plan))
+        }
+        Next::UseApprovedWorker { plan, approved, named } => {
+            let plan = shell_word(plan);
+            let flag = |worker: &String| format!(" --agent {}", shell_word(worker));
+            let anew = named.as_ref().map(flag).unwrap_or_default();
+            format!(
+                "planctl plan run {plan}{}, or approve the other: planctl plan approve {plan}{anew}",
+                flag(approved)
+            )
+        }
+        Next::NameWorker { role } => format!(
+            "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
+        ),
+        Next::AcceptFiles { files, with } => {
+            let files = files.iter().map(|file| format!(" --accept-changed {}", shell_word(file)));
+            format!("put them back, or, where you mean them: {}{}", words(with), files.collect::<String>())
+        }
+        Next::ResumeRun { run } => format!("planctl plan resume {run}"),
+        Next::CancelRun { run } => format!("planctl plan cancel {run}"),
+        Next::AuditRun { run } => format!("planctl audit {run}, then planctl plan cancel {run}"),
+        Next::KeepStep { step, run } => {
+            format!("put step {step} back, or cancel the run: planctl plan cancel {run}")
+        }
+        Next::WatchRun { run } => format!("planctl plan watch {run}"),
+        Next::ShowRun { run } => format!("planctl plan status {run}"),
+        Next::ShowRuns => "planctl plan status".to_owned(),
+        Next::ShowAllRuns => "planctl plan status --all".to_owned(),
+        Next::ListRuns => "planctl plan ls".to_owned(),
+        Next::ShowAsks => "planctl approvals".to_owned(),
+        Next::ShowAsk { ask } => format!("planctl approvals show {ask}"),
+        Next::AnswerAsk { ask, answers } => {
+            let commands: Vec<String> =
+                answers.iter().map(|answer| format!("planctl approvals {answer} {ask}")).collect();
+            commands.join("   or   ")
+        }
+        Next::RestoreAndRetry { ask } => {
+            format!("put it back by hand, then planctl approvals retry {ask}")
+        }
+        Next::HoldNetwork { role } => format!(
+            "in planctl.toml write isolation = \"require:1b\", where `planctl doctor` says that this host offers it, \
+             or network = \"host\" in [roles.{role}]"
+        ),
+        Next::ShowDatabase => "planctl db status".to_owned(),
+        Next::MigrateDatabase => "planctl daemon migrate".to_owned(),
+        Next::CreateToken => "planctl token create SCOPE --name NAME".to_owned(),
+        Next::RevokeToken { token } => format!("planctl token revoke {token}"),
+        Next::ListWorkers => "planctl worker ls".to_owned(),
+        Next::ReadApi => "GET /v1/openapi.json".to_owned(),
+        Next::ByHand { what } => what.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_next_step_is_a_command_that_can_be_typed() {
+        let accept = Next::AcceptFiles {
+            files: vec!["tests/a b.rs@12ab".to_owned(), "c@34cd".to_owned()],
+            with: Box::new(Next::StartRun { plan: "a.md".to_owned(), how: Starting::Approved }),
+        };
+        assert_eq!(
+            words(&accept),
+            "put them back, or, where you mean them: planctl plan run a.md --approve \
+             --accept-changed 'tests/a b.rs@12ab' --accept-changed c@34cd"
+        );
+        let worker = |named: Option<&str>| Next::UseApprovedWorker {
+            plan: "a.md".to_owned(),
+            approved: "exec:./a b".to_owned(),
+            named: named.map(str::to_owned),
+        };
+        assert_eq!(
+            words(&worker(Some("claude"))),
+            "planctl plan run a.md --agent 'exec:./a b', or approve the other: planctl plan approve a.md --agent claude"
+        );
+        assert!(words(&worker(None)).ends_with("planctl plan approve a.md"));
+        let answers = Next::AnswerAsk { ask: 3, answers: vec!["retry".to_owned(), "skip".to_owned()] };
+        assert_eq!(words(&answers), "planctl approvals retry 3   or   planctl approvals skip 3");
+    }
+}
