@@ -44,7 +44,8 @@ pub fn expected() -> Coverage {
         "NotActive NoSuchNode StaleAttempt WrongState WrongAnswer NoteMissing ForeignEvidence \
          SettledStepChanged NothingRaised NoSuchOption",
     );
-    add("answered", "Accepted Duplicate NoLease");
+    add("answered", "Accepted Duplicate NoLease Busy");
+    add("revoked", "acknowledged reported lost");
     add("end", "Done Failed Aborted Cancelled");
     words
 }

@@ -37,6 +37,10 @@ pub fn draw(dice: &mut Dice) -> Plan {
     if plan.is_woven && apart.happens(500) {
         plan.graph = with_runs_and_branches_of_their_own(&mut apart, &plan.graph);
     }
+    let mut apart = dice.clone().fork(14);
+    if plan.is_woven && apart.happens(300) {
+        plan.graph = with_locks(&mut apart, &plan.graph);
+    }
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
         plan.graph = with_pace(&mut apart, &plan.graph);
@@ -45,6 +49,17 @@ pub fn draw(dice: &mut Dice) -> Plan {
         }
     }
     plan
+}
+
+/// Has some steps name what no two steps use at once, whatever runs they are of.
+pub(crate) fn with_locks(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.locks = ["db", "gpu"].into_iter().filter(|_| dice.happens(500)).map(str::to_owned).collect();
+        }
+    }
+    Graph::new(parts).expect("the edges are as they were")
 }
 
 /// Asks for the contracts of some steps to be red before the work; those in `fixed` stay as they are.
