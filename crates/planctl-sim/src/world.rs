@@ -288,7 +288,9 @@ impl World {
 
     /// Says whether anything but the passing of time can happen.
     fn is_busy(&self) -> bool {
-        self.moves()[..11].iter().any(|(_, weight)| *weight > 0)
+        // Nobody decides about a run that has ended, once it is calm.
+        let is_idle = |of: Move| matches!(of, Move::Decide) && self.has_ended();
+        self.moves()[..11].iter().any(|(of, weight)| *weight > 0 && !is_idle(*of))
     }
 
     fn turn(&mut self) -> Result<(), String> {
