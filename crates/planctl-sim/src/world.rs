@@ -114,6 +114,7 @@ struct World {
     /// Who is at work in which place, of all runs.
     at_work: Rc<RefCell<AtWork>>,
     model: Model,
+    ledger: check::Ledger,
     /// Workers; those with an even place are planctl's own processes.
     workers: Vec<Option<Hand>>,
     gate: Option<Hand>,
@@ -168,6 +169,7 @@ impl World {
             store: Store::new(run, plan, BEGINNING, workspace, database),
             at_work,
             model,
+            ledger: check::Ledger::default(),
             options,
             dice,
             now: BEGINNING,

@@ -161,6 +161,7 @@ impl World {
         self.note_accepted(&command.event, &part.facts, &part.effects);
         same_tellings(&part.facts, heard.unwrap_or_default())?;
         check::effects_are_sound(&graph, &part.effects)?;
+        self.ledger.book(&graph, &command.event, &part)?;
         self.briefs_agree(&part.effects)?;
         for effect in &part.effects {
             if let Effect::Withdraw(id) = effect {

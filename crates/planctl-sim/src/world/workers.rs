@@ -96,7 +96,11 @@ impl World {
     /// seed's story is otherwise what it would be without.
     fn told_before(&self, how: &str, at: &At) -> Option<Usage> {
         let told = truth(self.options.seed, &["told", how, at.node.as_str()], at.attempt.number().into());
-        told.is_multiple_of(3).then(|| Usage { output_tokens: told % 50, ..Usage::default() })
+        told.is_multiple_of(3).then(|| Usage {
+            output_tokens: told / 3 % 2_500,
+            micro_usd: Some(told / 7 % 40_000),
+            ..Usage::default()
+        })
     }
 
     fn last_words(&mut self, at: &At) -> AgentSaid {
