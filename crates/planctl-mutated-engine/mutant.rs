@@ -34,6 +34,8 @@ pub enum Mutant {
     BudgetIgnored,
     /// The budget counts what attempts use when they end, and not when they are sent out (P15).
     BudgetCountedAtEnd,
+    /// An attempt whose worker was lost goes out again, whatever that worker used (P15).
+    DeliveriesUnbudgeted,
     /// The usage of a worker whose item is taken back is not charged.
     WithdrawnUncharged,
     /// A waived step shows as passed.
@@ -88,6 +90,14 @@ pub enum Mutant {
     ConditionIgnored,
     /// A resumed run has forgotten how often its nodes were entered.
     VisitsLostOnResume,
+    /// What is under way is left out where the run begins anew.
+    EpochKeepsWork,
+    /// The next epoch knows all that the one before knew.
+    EpochKeepsContext,
+    /// It is not counted how often a run began anew.
+    EpochsUncounted,
+    /// Attempts are numbered from one again where the run begins anew.
+    EpochNumbersAnew,
     /// A sub-plan's run that failed is taken for one that is done.
     SubPlanFailureIgnored,
     /// A run goes on from a sub-plan as soon as its run has begun.
@@ -128,7 +138,8 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every deliberate bug that shows in a list of steps.
-    pub const ALL: [Mutant; 29] = [
+    pub const ALL: [Mutant; 30] = [
+        Mutant::DeliveriesUnbudgeted,
         Mutant::WithdrawnUncharged,
         Mutant::GateAlwaysPasses,
         Mutant::ReportPassesStep,
@@ -161,7 +172,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 29] = [
+    pub const OF_GRAPHS: [Mutant; 33] = [
         Mutant::BudgetCountedAtEnd,
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
@@ -191,6 +202,10 @@ impl Mutant {
         Mutant::DecisionForgetsFailure,
         Mutant::RetryPassesDecision,
         Mutant::RetryEdgeRefills,
+        Mutant::EpochKeepsWork,
+        Mutant::EpochKeepsContext,
+        Mutant::EpochsUncounted,
+        Mutant::EpochNumbersAnew,
     ];
 }
 

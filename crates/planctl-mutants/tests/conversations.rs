@@ -15,7 +15,7 @@ mod script;
 mod speech;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 29] = [
+const CAUGHT: [(Mutant, &str); 33] = [
     (
         Mutant::BudgetCountedAtEnd,
             "
@@ -298,6 +298,43 @@ const CAUGHT: [(Mutant, &str); 29] = [
             -> agent reported b#1       b#1 to harness
             -> harness found b#1 exit 0  b#1 passed; b settled passed; a#2 to coder, told #1 failed
             -> agent overran a#2        a settled failed; c#1 to coder, told #2 failed
+            ",
+    ),
+    (
+        Mutant::EpochKeepsWork,
+            "
+            plan  f: fork j  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2
+            approved
+            -> clock admitted           b#1 to coder; c#1 to coder
+            -> agent overran b#1        b settled failed; epoch 1 at f; c#1 taken back from agent; b#2 to coder; c#2 to coder
+            ",
+    ),
+    (
+        Mutant::EpochKeepsContext,
+            "
+            plan  d: decision  a: task  d -always?context.last_stage=start-> a  a -always?context.n!=2#-> d  a -on_success-> done
+            approved
+            -> clock admitted           a#1 to coder
+            -> agent reported a#1 notes n=1  a#1 to harness
+            -> harness found a#1 exit 0  a#1 passed; a settled passed; epoch 1 at d; a#2 to coder
+            ",
+    ),
+    (
+        Mutant::EpochsUncounted,
+            "
+            plan  f: fork j  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2
+            approved
+            -> clock admitted           b#1 to coder; c#1 to coder
+            -> agent overran b#1        b settled failed; epoch 1 at f; c#1 taken back from agent; b#2 to coder; c#2 to coder
+            ",
+    ),
+    (
+        Mutant::EpochNumbersAnew,
+            "
+            plan  f: fork j  b: task  c: task  j: join  f -always-> b  f -always-> c  b -on_success-> j  c -on_success-> j  b -on_fail#-> f  parallel 2
+            approved
+            -> clock admitted           b#1 to coder; c#1 to coder
+            -> agent overran b#1        b settled failed; epoch 1 at f; c#1 taken back from agent; b#2 to coder; c#2 to coder
             ",
     ),
 ];

@@ -1,6 +1,7 @@
 //! What must hold after every event, whatever the reference model thinks (HOUSE 3.6, PROMISES 1.3).
 
 mod graphs;
+mod ledger;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use serde::de::DeserializeOwned;
 use crate::world::store::{Entry, Store};
 
 pub use graphs::effects_are_sound;
+pub use ledger::Ledger;
 
 /// Checks the state that an event led to.
 ///

@@ -26,7 +26,7 @@ pub fn expected() -> Coverage {
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
          plan_paused plan_completed plan_failed plan_cancelled pace_changed \
          node_queued context_refused node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet \
-         branches_parted branches_merged merge_conflicted sub_plan_began sub_plan_ended",
+         epoch_began branches_parted branches_merged merge_conflicted sub_plan_began sub_plan_ended",
     );
     add("level", "primary alternate contingent emergency");
     add("answer", "approve reject retry skip waive abort revise reassign raise answer choose");
@@ -44,7 +44,8 @@ pub fn expected() -> Coverage {
         "NotActive NoSuchNode StaleAttempt WrongState WrongAnswer NoteMissing ForeignEvidence \
          SettledStepChanged NothingRaised NoSuchOption",
     );
-    add("answered", "Accepted Duplicate NoLease");
+    add("answered", "Accepted Duplicate NoLease Busy");
+    add("revoked", "acknowledged reported lost");
     add("end", "Done Failed Aborted Cancelled");
     words
 }

@@ -63,6 +63,8 @@ pub enum Trouble {
     RevisionForged,
     /// A timer comes due early, or again.
     TimerOdd,
+    /// A worker whose lease was revoked pays no attention to that, and works until its time is over.
+    RevocationIgnored,
 }
 
 /// One deliberate flaw of the store's model, which the simulator must find as it finds those of the engine.
@@ -80,23 +82,59 @@ pub enum Flaw {
     GenerationKept,
     /// A timer is not stored.
     TimersForgotten,
+    /// A lease that is revoked is forgotten at once, whoever is still at work under it (P4).
+    RevocationForgotten,
+    /// Claims pass over those whose leases were revoked (P4).
+    RevokedPassedOver,
+    /// A gate is taken along by the report that brings it, whoever is still at work under a revoked lease (P4).
+    TakenBesideRevoked,
+    /// An acknowledgement is compared by its item alone (P4).
+    AnyoneAcknowledges,
+    /// Revoked leases whose time is over are never released (P3).
+    RevokedKept,
+    /// The locks of a revoked holder go with its lease, before it has ended (P4).
+    LocksFreedAtRevocation,
+    /// The locks of a revoked holder are kept for ever (P3).
+    RevokedLocksKept,
+    /// A run that ends leaves its workspace to the next one, whoever is still at work there (P4).
+    WorkspaceLeftEarly,
+    /// A run begins in a workspace that another one has (P4).
+    WorkspaceShared,
+    /// Claims pay no attention to locks (P4).
+    LocksIgnored,
+    /// Gates and rehearsals take no locks (P4).
+    GatesUnlocked,
+    /// Locks are never given back (P3).
+    LocksKept,
 }
 
 impl Flaw {
     /// Every flaw.
-    pub const ALL: [Flaw; 6] = [
+    pub const ALL: [Flaw; 18] = [
         Flaw::GenerationIgnored,
         Flaw::CommandsForgotten,
         Flaw::GatesNotSwept,
         Flaw::WithdrawalIgnored,
         Flaw::GenerationKept,
         Flaw::TimersForgotten,
+        Flaw::RevocationForgotten,
+        Flaw::RevokedPassedOver,
+        Flaw::TakenBesideRevoked,
+        Flaw::AnyoneAcknowledges,
+        Flaw::RevokedKept,
+        Flaw::LocksFreedAtRevocation,
+        Flaw::RevokedLocksKept,
+        Flaw::WorkspaceLeftEarly,
+        Flaw::WorkspaceShared,
+        Flaw::LocksIgnored,
+        Flaw::GatesUnlocked,
+        Flaw::LocksKept,
     ];
 }
 
 impl Trouble {
     /// Every kind of trouble.
-    pub const ALL: [Trouble; 30] = [
+    pub const ALL: [Trouble; 31] = [
         Trouble::WorkerLost,
         Trouble::WorkReleased,
         Trouble::WorkerFaulted,
@@ -127,13 +165,14 @@ impl Trouble {
         Trouble::RunResumed,
         Trouble::RevisionForged,
         Trouble::TimerOdd,
+        Trouble::RevocationIgnored,
     ];
 
     /// Returns how often in a thousand chances it strikes at most.
     pub(crate) fn per_mille_max(self) -> u64 {
         match self {
             Trouble::Crashed | Trouble::ClockAhead | Trouble::ClockBack | Trouble::RunCancelled => 25,
-            Trouble::RunResumed | Trouble::RevisionForged => 400,
+            Trouble::RunResumed | Trouble::RevisionForged | Trouble::RevocationIgnored => 400,
             Trouble::WorkerLost
             | Trouble::WorkReleased
             | Trouble::WorkerFaulted

@@ -19,6 +19,8 @@ pub struct Options {
     pub passes: u64,
     /// How often in a thousand chances each trouble strikes; absent ones never do.
     pub rates: BTreeMap<Trouble, u64>,
+    /// Runs in the database: the seed's own, and others beside it.
+    pub runs: usize,
 }
 
 impl Options {
@@ -26,7 +28,10 @@ impl Options {
     pub fn expand(dice: &mut Dice, seed: u64) -> Options {
         let calm = dice.happens(80);
         let mut rates = BTreeMap::new();
+        // From a sequence of its own, so that a seed's world is otherwise what it would be without.
+        let mut apart = dice.clone().fork(13);
         for trouble in Trouble::ALL {
+            let dice = if trouble == Trouble::RevocationIgnored { &mut apart } else { &mut *dice };
             if dice.happens(400) && !calm {
                 rates.insert(trouble, dice.between(1, trouble.per_mille_max()));
             }
@@ -37,13 +42,32 @@ impl Options {
             workers: *dice.pick(&[0, 1, 1, 2, 4]),
             passes: *dice.pick(&[0, 250, 500, 500, 750, 900]),
             rates,
+            runs: if apart.happens(100) { *apart.pick(&[2, 2, 3]) } else { 1 },
         }
+        .crowded(&mut apart)
+    }
+
+    /// Has several runs get into each other's way: work is taken back more often, and goes on meanwhile.
+    fn crowded(mut self, dice: &mut Dice) -> Options {
+        if self.runs > 1 {
+            self.workers = self.workers.max(2);
+            self.turns = self.turns.min(120);
+            for (trouble, least) in [(Trouble::RunCancelled, 50), (Trouble::RevocationIgnored, 500)] {
+                if dice.happens(800) {
+                    self.rates.insert(trouble, dice.between(least, least + 300));
+                }
+            }
+        }
+        self
     }
 }
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "turns {}, workers {}, contracts pass {} ‰", self.turns, self.workers, self.passes)?;
+        if self.runs > 1 {
+            write!(f, ", {} runs", self.runs)?;
+        }
         for (trouble, rate) in &self.rates {
             write!(f, ", {trouble:?} {rate} ‰")?;
         }

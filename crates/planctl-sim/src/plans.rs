@@ -9,7 +9,7 @@ use std::time::Duration;
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
     Budget, ChildApproval, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind,
-    On, Outcome, Priority, RedFirst, Responder, Role, Rung, SubPlan, Task, WorkKind,
+    On, Outcome, Priority, RedFirst, Responder, Restart, Role, Rung, SubPlan, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -37,6 +37,14 @@ pub fn draw(dice: &mut Dice) -> Plan {
     if plan.is_woven && apart.happens(500) {
         plan.graph = with_runs_and_branches_of_their_own(&mut apart, &plan.graph);
     }
+    let mut apart = dice.clone().fork(14);
+    if plan.is_woven && apart.happens(300) {
+        plan.graph = with_locks(&mut apart, &plan.graph);
+    }
+    let mut apart = dice.clone().fork(16);
+    if plan.is_woven && apart.happens(250) {
+        plan.graph = with_new_beginnings(&mut apart, &plan.graph);
+    }
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
         plan.graph = with_pace(&mut apart, &plan.graph);
@@ -45,6 +53,37 @@ pub fn draw(dice: &mut Dice) -> Plan {
         }
     }
     plan
+}
+
+/// Has some steps name what no two steps use at once, whatever runs they are of.
+pub(crate) fn with_locks(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.locks = ["db", "gpu"].into_iter().filter(|_| dice.happens(500)).map(str::to_owned).collect();
+        }
+    }
+    Graph::new(parts).expect("the edges are as they were")
+}
+
+/// Has the run begin anew over some edges, as another epoch.
+fn with_new_beginnings(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    parts.limits.restarts = dice.between(1, 3) as u16;
+    for edge in &mut parts.edges {
+        let keeps: Vec<String> =
+            ["x", "z"].into_iter().filter(|_| dice.happens(500)).map(str::to_owned).collect();
+        let leads_to_work = graph.node(&edge.to).is_some_and(|node| {
+            !matches!(node.kind, NodeKind::Join(_) | NodeKind::Exit { .. } | NodeKind::Escalate { .. })
+        });
+        let leaves_work = graph.node(&edge.from).is_some_and(|node| node.gated().is_some());
+        // A branch with a worktree of its own begins at its fork, which makes the worktree.
+        let leads_into_worktree = graph.apart(&edge.to).is_some();
+        if dice.happens(150) && leads_to_work && leaves_work && !leads_into_worktree {
+            edge.restart = Some(Box::new(Restart { keeps }));
+        }
+    }
+    Graph::new(parts).unwrap_or_else(|_| graph.clone())
 }
 
 /// Asks for the contracts of some steps to be red before the work; those in `fixed` stay as they are.

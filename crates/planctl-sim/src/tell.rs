@@ -194,7 +194,9 @@ fn edge(edge: &Edge) -> String {
     let when = edge.when.as_ref().map_or_else(String::new, |when| format!(" if {when}"));
     let label = edge.label.as_ref().map_or_else(String::new, |label| format!(" @{label}"));
     let weight = if edge.weight == 0 { String::new() } else { format!(" *{}", edge.weight) };
-    format!("-{on}{label}{weight}{when}-> {}", edge.to)
+    let anew =
+        edge.restart.as_ref().map_or_else(String::new, |restart| format!(" anew with {:?}", restart.keeps));
+    format!("-{on}{label}{weight}{when}{anew}-> {}", edge.to)
 }
 
 /// Returns a moment as seconds since the world began.

@@ -1,16 +1,21 @@
 //! One thread, one seed: a run, the hands that work on it, and everything that goes wrong between them.
 
+mod at_work;
 mod calls;
 mod children;
+pub(crate) mod database;
 mod gates;
 mod person;
 mod probe;
+mod runs;
 pub(crate) mod store;
 mod tale;
 mod workers;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::time::Duration;
 
 use planctl_engine::{At, ClockEvent, Event, ItemId, RunId, RunStatus, TimerId, Timestamp, Work};
@@ -23,14 +28,14 @@ use crate::options::Options;
 use crate::{check, plans, tell};
 pub use tale::{Breach, Tale};
 
+use at_work::{AtWork, Holder};
 use children::Child;
+use database::{Database, Workspace};
+use runs::Runs;
 use store::{Command, Lease, Proof, Row, RowPlace, Store};
 
 /// When every world begins.
 pub(crate) const BEGINNING: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
-
-/// Turns after the faults within which a run must end.
-const CALM_TURNS_MAX: u32 = 6_000;
 
 /// Plays the world of a seed to its end.
 ///
@@ -74,26 +79,17 @@ pub fn shrink(breach: Box<Breach>, flaw: Option<Flaw>) -> Box<Breach> {
 }
 
 fn play_with(options: Options, flaw: Option<Flaw>) -> Result<Tale, Box<Breach>> {
-    let mut dice = Dice::new(options.seed);
-    // The plan stays the same whatever the options are.
-    dice.draw();
-    let plan = plans::draw(&mut dice.fork(2));
-    let mut world = World::new(options, plan, dice);
-    world.store.flaw = flaw;
-    let played = catch_unwind(AssertUnwindSafe(|| world.play()));
+    let mut runs = Runs::new(&options, flaw);
+    let played = catch_unwind(AssertUnwindSafe(|| runs.play()));
     let broken = match played {
         Ok(Ok(())) => None,
         Ok(Err(what)) => Some(what),
         Err(panic) => Some(panic_text(panic.as_ref())),
     };
+    let lines = std::mem::take(&mut runs.lines);
     match broken {
-        None => Ok(Tale { coverage: world.coverage, events: world.store.history.len(), lines: world.lines }),
-        Some(what) => Err(Box::new(Breach {
-            seed: world.options.seed,
-            options: world.options,
-            what,
-            lines: world.lines,
-        })),
+        None => Ok(Tale { coverage: runs.coverage(), events: runs.events(), lines }),
+        Some(what) => Err(Box::new(Breach { seed: options.seed, options, what, lines })),
     }
 }
 
@@ -115,7 +111,10 @@ struct World {
     dice: Dice,
     now: Timestamp,
     store: Store,
+    /// Who is at work in which place, of all runs.
+    at_work: Rc<RefCell<AtWork>>,
     model: Model,
+    ledger: check::Ledger,
     /// Workers; those with an even place are planctl's own processes.
     workers: Vec<Option<Hand>>,
     gate: Option<Hand>,
@@ -154,14 +153,23 @@ enum Move {
 }
 
 impl World {
-    fn new(options: Options, plan: plans::Plan, dice: Dice) -> World {
+    fn new(
+        options: Options,
+        plan: plans::Plan,
+        dice: Dice,
+        workspace: Workspace,
+        database: Rc<RefCell<Database>>,
+        at_work: Rc<RefCell<AtWork>>,
+    ) -> World {
         let run = RunId::from_u128(u128::from(options.seed) + 1);
         let model = Model::new(run, plan.graph.clone(), BEGINNING);
         let lines = tell::plan(&plan.graph);
         World {
             workers: vec![None; options.workers],
-            store: Store::new(run, plan, BEGINNING),
+            store: Store::new(run, plan, BEGINNING, workspace, database),
+            at_work,
             model,
+            ledger: check::Ledger::default(),
             options,
             dice,
             now: BEGINNING,
@@ -178,26 +186,32 @@ impl World {
         }
     }
 
-    fn play(&mut self) -> Result<(), String> {
-        for _ in 0..self.options.turns {
-            if self.dice.happens(150) {
-                self.jump_or_crash();
-            }
-            self.turn()?;
+    /// Takes a turn in which anything may go wrong.
+    fn rough_turn(&mut self) -> Result<(), String> {
+        if self.dice.happens(150) {
+            self.jump_or_crash();
         }
+        self.turn()
+    }
+
+    /// Begins the phase in which no fault strikes.
+    fn calm_down(&mut self) {
         self.is_calm = true;
-        self.lines.push("calm: no fault strikes from here on".to_owned());
         if self.workers.is_empty() {
             self.workers.push(None);
         }
-        let mut turns = 0;
-        while !self.has_ended() || !self.outbox.is_empty() || self.has_children_to_tend() {
-            turns += 1;
-            if turns > CALM_TURNS_MAX {
-                return Err(format!("P3 the run does not end: {:?}", self.store.head));
-            }
-            self.turn()?;
-        }
+    }
+
+    /// Says whether nothing more is to happen in the calm phase.
+    fn is_over(&self) -> bool {
+        self.has_ended()
+            && self.outbox.is_empty()
+            && !self.has_children_to_tend()
+            && self.store.revoked().next().is_none()
+    }
+
+    /// Checks what only the whole run shows.
+    fn is_sound(&self) -> Result<(), String> {
         self.children_are_sound()?;
         check::at_the_end(&self.store, BEGINNING)
     }
@@ -222,15 +236,14 @@ impl World {
     /// Loses everything in flight. Leases of our own processes are found dead at once, those of others run out.
     fn crash(&mut self) {
         self.lines.push("         everything in flight is lost".to_owned());
-        self.gate = None;
-        for place in (0..self.workers.len()).step_by(2) {
-            self.workers[place] = None;
-        }
+        let own = (0..self.workers.len()).step_by(2).filter_map(|place| self.workers[place].take());
+        let lost: Vec<Hand> = own.chain(self.gate.take()).collect();
+        lost.iter().for_each(|hand| self.ends_work(hand));
         if self.dice.happens(500) {
             self.outbox.clear();
         }
         for row in self.store.items.values_mut() {
-            if let RowPlace::Leased(lease) = &mut row.place
+            if let RowPlace::Leased(lease) | RowPlace::Revoked(lease) = &mut row.place
                 && lease.is_own
             {
                 lease.until = lease.until.min(self.now);
@@ -238,44 +251,52 @@ impl World {
         }
     }
 
-    fn turn(&mut self) -> Result<(), String> {
+    /// Weighs what may happen now.
+    fn moves(&self) -> [(Move, u64); 13] {
         let is_waiting = self.store.open_ask().is_some();
         let is_claimable = |lane_fits: fn(&Work) -> bool| {
-            self.store.open_items().any(|row| {
-                row.place == RowPlace::Ready && lane_fits(&row.item.work) && row.item.available_at <= self.now
-            })
+            self.store
+                .open_items()
+                .any(|row| lane_fits(&row.item.work) && self.store.is_claimable(row, self.now))
         };
         let works = is_claimable(|work| matches!(work, Work::Agent { .. }))
             && self.workers.iter().any(Option::is_none);
         let gates = is_claimable(|work| matches!(work, Work::Harness { .. })) && self.gate.is_none();
-        let is_expired = self.expired().is_some();
+        let is_expired = self.expired().is_some() || self.store.lost(self.now).is_some();
         let is_due = self.due().is_some();
         let is_queued = matches!(self.store.head.status, RunStatus::Queued { .. });
+        let may_begin = !self.is_calm || self.store.is_admissible();
         let rests =
             matches!(self.store.head.status, RunStatus::New | RunStatus::Paused | RunStatus::Ended { .. });
         let on = u64::from;
-        let mut moves = [
+        // Where runs are in each other's way, people change their minds more often, and work takes longer.
+        let (restless, works_for) = if self.options.runs > 1 { (3, 3) } else { (1, 8) };
+        [
             (Move::Claim, on(works) * 8),
-            (Move::Work, on(self.workers.iter().any(Option::is_some)) * 8),
+            (Move::Work, on(self.workers.iter().any(Option::is_some)) * works_for),
             (Move::ClaimGate, on(gates) * 10),
             (Move::Gate, on(self.gate.is_some()) * 10),
             (Move::Answer, on(is_waiting) * 6),
-            (Move::Decide, if rests { 5 } else { on(!self.is_calm) }),
+            (Move::Decide, if rests { 5 } else { on(!self.is_calm) * restless }),
             (Move::Sweep, on(is_expired) * 5),
             (Move::Timer, on(is_due) * 5),
-            (Move::Admit, on(is_queued) * 6),
+            (Move::Admit, on(is_queued && may_begin) * 6),
             (Move::Deliver, on(!self.outbox.is_empty()) * 5),
             (Move::Child, on(self.has_children_to_tend()) * 6),
-            (Move::Probe, 4),
+            (Move::Probe, if self.is_calm { 1 } else { 4 }),
             (Move::Tick, 3),
-        ];
-        if self.is_calm {
-            moves[11].1 = 1;
-            let busy: u64 = moves[..11].iter().map(|(_, weight)| weight).sum();
-            if busy == 0 {
-                return self.sleep();
-            }
-        }
+        ]
+    }
+
+    /// Says whether anything but the passing of time can happen.
+    fn is_busy(&self) -> bool {
+        // Nobody decides about a run that has ended, once it is calm.
+        let is_idle = |of: Move| matches!(of, Move::Decide) && self.has_ended();
+        self.moves()[..11].iter().any(|(of, weight)| *weight > 0 && !is_idle(*of))
+    }
+
+    fn turn(&mut self) -> Result<(), String> {
+        let moves = self.moves();
         let weights: Vec<u64> = moves.iter().map(|(_, weight)| *weight).collect();
         match moves[self.dice.weighted(&weights)].0 {
             Move::Tick => {
@@ -298,31 +319,53 @@ impl World {
         }
     }
 
-    /// Waits for the next moment at which anything can happen.
-    fn sleep(&mut self) -> Result<(), String> {
+    /// Returns the next moment at which anything can happen to the run.
+    fn next_moment(&self) -> Option<Timestamp> {
         let rows = self.store.open_items().map(|row| match &row.place {
             RowPlace::Leased(lease) => lease.until,
-            RowPlace::Ready | RowPlace::Closed => row.item.available_at,
+            RowPlace::Ready | RowPlace::Revoked(_) | RowPlace::Closed => row.item.available_at,
         });
-        let wake = rows.chain(self.store.timers.values().copied()).filter(|at| *at > self.now).min();
-        self.now = wake.ok_or_else(|| format!("I7 nothing waits for nothing: {:?}", self.store.head))?;
-        Ok(())
+        let revoked = self.store.revoked().map(|(_, lease)| lease.until.min(lease.hard_deadline));
+        let timers = self.store.timers.values().copied();
+        rows.chain(revoked).chain(timers).filter(|at| *at > self.now).min()
     }
 
-    /// Claims an item for somebody; each claim gives a generation above all before (I8).
-    fn claim(&mut self, item: ItemId, at: At, lease: Lease) -> Result<Option<Hand>, String> {
-        let Some(generation) = self.store.claim(&item, lease) else { return Ok(None) };
+    /// Claims an item for somebody, or has it taken along; each claim gives a generation above all before (I8), and nobody is
+    /// at work in its place.
+    fn claim(&mut self, item: ItemId, at: At, lease: Lease, is_taken: bool) -> Result<Option<Hand>, String> {
+        let (until, hard_deadline) = (lease.until, lease.hard_deadline);
+        let claimed = if is_taken {
+            self.store.take(&item, lease, self.now)
+        } else {
+            self.store.claim(&item, lease, self.now)
+        };
+        let Some(generation) = claimed else { return Ok(None) };
         let before = self.generations.insert(item.clone(), generation);
         if before.is_some_and(|before| before >= generation) {
             return Err(format!("I8 {item} was claimed under generation {generation}, after {before:?}"));
         }
+        self.at_work.borrow_mut().begin(Holder {
+            run: self.store.run,
+            workspace: self.store.workspace,
+            item: item.clone(),
+            generation,
+            locks: self.store.plan().graph.task(&at.node).map_or(Vec::new(), |task| task.locks.clone()),
+            until,
+            hard_deadline,
+            is_revoked: false,
+        })?;
         Ok(Some(Hand { item, at, generation }))
+    }
+
+    /// Notes that somebody has ended what it did.
+    fn ends_work(&self, hand: &Hand) {
+        self.at_work.borrow_mut().end(&hand.item, hand.generation);
     }
 
     fn expired(&self) -> Option<&ItemId> {
         let is_over = |place: &RowPlace| match place {
             RowPlace::Leased(lease) => lease.until <= self.now || lease.hard_deadline <= self.now,
-            RowPlace::Ready | RowPlace::Closed => false,
+            RowPlace::Ready | RowPlace::Revoked(_) | RowPlace::Closed => false,
         };
         let is_swept = |row: &Row| self.store.sweeps(row) && is_over(&row.place);
         self.store.items.iter().find(|(_, row)| is_swept(row)).map(|(id, _)| id)
@@ -330,6 +373,12 @@ impl World {
 
     /// Tells the run of a lease that ran out, or of work past its hard deadline.
     fn sweep(&mut self) -> Result<(), String> {
+        if let Some(id) = self.store.lost(self.now) {
+            self.met("revoked", "lost");
+            self.lines.push(format!("         the revoked lease of {id} is over"));
+            self.store.release(&id);
+            return Ok(());
+        }
         let Some(id) = self.expired().cloned() else { return Ok(()) };
         let row = &self.store.items[&id];
         let RowPlace::Leased(lease) = row.place.clone() else { return Ok(()) };

@@ -191,6 +191,9 @@ pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &
         turn.run.record_mut(node)?.failure = Some(Box::new(failure));
         return pace::escalate(turn, node, Reason::Undelivered, Some(message.to_owned()), None);
     }
+    if !has_funds_again(turn, node)? {
+        return Ok(());
+    }
     let item = ItemId::agent(turn.run.id, &turn.run.at(node)?);
     let until = turn.now.after(back_off(&item, deliveries));
     turn.facts.push(Fact::NodeResting {
@@ -206,7 +209,7 @@ pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &
 
 /// Sends the same attempt out once more, at once, after our own stop.
 pub(super) fn after_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    if !count_interruption(turn, node)? {
+    if !count_interruption(turn, node)? || !has_funds_again(turn, node)? {
         return Ok(());
     }
     let tally = turn.run.record(node)?.tally;
@@ -328,6 +331,20 @@ fn reserve(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) {
 /// Says whether the attempts at a node use tokens: those of an agent, or of the run of a sub-plan.
 fn uses_budget(turn: &Turn<'_>, node: &NodeId) -> bool {
     turn.graph.task(node).is_some() || turn.graph.sub_plan(node).is_some()
+}
+
+/// Says whether the budget suffices for sending the same attempt out once more: what its lost deliveries used is spent (P15).
+/// Where it does not, a person is asked, or the node waits for others, and its next attempt is made then.
+fn has_funds_again(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    match funds(turn, node)? {
+        Funds::Short(shortfall) => hold::for_budget(turn, node, shortfall)?,
+        Funds::Later => queue(turn, node)?,
+        Funds::Enough(estimate) => {
+            reserve(turn, node, estimate);
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Says whether a node that waits has to wait on, since others under way may use what is left of the budget. A report that

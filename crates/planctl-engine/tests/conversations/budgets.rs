@@ -145,9 +145,9 @@ fn what_deliveries_used_that_came_to_nothing_is_charged() {
         approved
         -> clock admitted           a#1 to coder
         -> agent faulted a#1 300 tokens      a#1 to coder later
-        -> clock lease lost a#1 400 tokens   a#1 to coder later
+        -> clock lease lost a#1 200 tokens   a#1 to coder later
         -> agent faulted a#1        a#1 to coder later
-        -> agent reported a#1 200 tokens     90 % used; a#1 to harness
+        -> agent reported a#1 400 tokens     90 % used; a#1 to harness
         -> harness found a#1 exit 0          a#1 passed; a settled passed; b held: budget budget, 400 short
         ",
     );
@@ -197,4 +197,36 @@ fn p15_b5_what_a_held_step_was_expected_to_use_is_free_for_others() {
         -> agent asked a#1 \"which?\"  a held: question asked; b#1 to coder
         ",
     );
+}
+
+/// Each delivery may use what a whole attempt does: a worker that is lost again and again spends no more than is allowed.
+#[test]
+fn p15_an_attempt_whose_worker_was_lost_goes_out_again_only_where_the_budget_suffices() {
+    for news in ["agent faulted a#1 600 tokens", "clock lease lost a#1 600 tokens"] {
+        talk(&format!(
+            "
+            plan  a: task  budget 1000 tokens
+            approved
+            -> clock admitted           a#1 to coder
+            -> {news}                   a held: budget budget, 200 short
+            -> human raise 100 tokens   a held: budget budget, 100 short
+            -> human raise 100 tokens   a#2 to coder
+            "
+        ));
+    }
+}
+
+#[test]
+fn p15_an_attempt_whose_worker_was_lost_waits_for_what_another_one_is_expected_to_use() {
+    talk(&format!(
+        "
+        plan  {BRANCHES}  budget 1000 tokens
+        approved
+        -> clock admitted           x#1 to coder
+        -> agent reported x#1 100 tokens  x#1 to harness
+        -> harness found x#1 exit 0  x#1 passed; x settled passed; a#1 to coder; b#1 to coder
+        -> agent faulted a#1 300 tokens  a queued
+        -> agent reported b#1 50 tokens  b#1 to harness; a#2 to coder
+        "
+    ));
 }

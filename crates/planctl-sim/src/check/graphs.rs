@@ -166,11 +166,14 @@ fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(
 
 /// What was counted of a node's visits is what history tells, whatever happened in between.
 fn visits_are_kept(store: &Store) -> Result<(), String> {
+    let begins = |fact: &Fact| matches!(fact, Fact::EpochBegan { .. });
+    let epoch = facts(store).enumerate().filter(|(_, fact)| begins(fact)).last().map_or(0, |(at, _)| at);
     for (id, record) in store.whole.records() {
         let Some(node) = store.plan().graph.node(id) else { continue };
         let is_told = !matches!(node.kind, NodeKind::Join(_) | NodeKind::Escalate { .. });
+        let in_epoch = facts(store).skip(epoch);
         let told =
-            facts(store).filter(|fact| matches!(fact, Fact::NodeEntered { node, .. } if node == id)).count();
+            in_epoch.filter(|fact| matches!(fact, Fact::NodeEntered { node, .. } if node == id)).count();
         ensure(!is_told || told == usize::from(record.tally.visits), || {
             format!("{id} was entered {told} times, and {} are counted", record.tally.visits)
         })?;
@@ -220,7 +223,7 @@ fn begins_anew(fact: &Fact, fork: &NodeId) -> bool {
         fact,
         Fact::NodeEntered { node, .. } | Fact::AskAnswered { node, .. } | Fact::BranchesParted { node, .. }
             if node == fork
-    )
+    ) || matches!(fact, Fact::EpochBegan { .. })
 }
 
 /// No more branches of a fork are under way than it allows.
@@ -263,6 +266,10 @@ fn record_was_due<'f>(facts: impl Iterator<Item = &'f Fact>, id: &NodeId) -> Res
             && node == id
         {
             restores = has_recorded && signal != Signal::Success;
+        }
+        if matches!(fact, Fact::EpochBegan { .. }) {
+            // It is over a new beginning that the node is entered, whatever led there.
+            (restores, has_recorded, came) = (false, false, way.map(|_| Signal::Success));
         }
         has_recorded |= matches!(fact, Fact::CheckpointSaved { node, .. } if node == id);
     }

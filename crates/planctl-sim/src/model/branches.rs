@@ -246,9 +246,9 @@ impl Model {
         let all: Vec<NodeId> = self.graph.nodes().iter().map(|node| node.id.clone()).collect();
         let start = self.graph.start().clone();
         let is_before =
-            |id: &NodeId| id == fork || !self.reached(&start, std::slice::from_ref(id)).contains(fork);
+            |id: &NodeId| id == fork || !self.reached(&start, std::slice::from_ref(id), true).contains(fork);
         let before: Vec<NodeId> = all.iter().filter(|id| is_before(id)).cloned().collect();
-        let again = self.reached(fork, &before);
+        let again = self.reached(fork, &before, false);
         let ahead: Vec<&NodeId> = all
             .iter()
             .filter(|id| again.contains(*id) && matches!(self.kind(id), NodeKind::Join(_)))
@@ -271,14 +271,15 @@ impl Model {
         }
     }
 
-    /// All nodes that ways lead to from one, which is not among them unless a way leads back; some are never passed.
-    fn reached(&self, from: &NodeId, but: &[NodeId]) -> BTreeSet<NodeId> {
+    /// All nodes that ways lead to from one, which is not among them unless a way leads back; some are never passed. Ways over
+    /// which the run begins anew are among them, or are not.
+    fn reached(&self, from: &NodeId, but: &[NodeId], begins_anew: bool) -> BTreeSet<NodeId> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
         if but.contains(from) && !matches!(self.kind(from), NodeKind::Fork(_)) {
             return seen;
         }
         while let Some(id) = open.pop() {
-            for edge in self.edges_of(&id) {
+            for edge in if begins_anew { self.edges_of(&id) } else { self.edges_on(&id) } {
                 if !but.contains(&edge.to) && seen.insert(edge.to.clone()) {
                     open.push(edge.to);
                 }
@@ -320,6 +321,11 @@ impl Model {
         self.graph.edges().iter().filter(|edge| edge.from == *node).cloned().collect()
     }
 
+    /// The edges of a node that lead on; one over which the run begins anew belongs to no branch.
+    fn edges_on(&self, node: &NodeId) -> Vec<Edge> {
+        self.edges_of(node).into_iter().filter(|edge| edge.restart.is_none()).collect()
+    }
+
     fn forks(&self) -> Vec<(NodeId, Fork)> {
         let nodes = self.graph.nodes().iter();
         let forks = nodes.filter_map(|node| {
@@ -347,7 +353,7 @@ impl Model {
                 continue;
             }
             if !matches!(self.kind(&id), NodeKind::Escalate { .. } | NodeKind::Exit { .. }) {
-                open.extend(self.edges_of(&id).into_iter().map(|edge| edge.to));
+                open.extend(self.edges_on(&id).into_iter().map(|edge| edge.to));
             }
         }
         seen

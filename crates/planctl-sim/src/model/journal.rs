@@ -74,6 +74,8 @@ pub(super) enum Entry {
     Proposed { node: NodeId, gave_up: Option<bool> },
     /// A node failed for good: in this way, so often in a row.
     Recurred { node: NodeId, how: Option<(String, usize)> },
+    /// The run began anew: whatever happened at its nodes is over, but for how often each was tried and what was used.
+    BeganAnew,
     /// The budget notice was given.
     Noticed,
     /// The budget notice may be given again.
@@ -85,6 +87,8 @@ pub(super) enum Entry {
 pub(super) struct Journal {
     all: Vec<Entry>,
     of: BTreeMap<NodeId, Vec<usize>>,
+    /// Where the newest epoch began.
+    epoch: usize,
 }
 
 impl Journal {
@@ -98,6 +102,9 @@ impl Journal {
                 }
             }
         }
+        if matches!(entry, Entry::BeganAnew) {
+            self.epoch = self.all.len();
+        }
         self.all.push(entry);
     }
 
@@ -110,8 +117,20 @@ impl Journal {
         self.of.keys()
     }
 
-    fn of(&self, node: &NodeId) -> impl DoubleEndedIterator<Item = &Entry> {
-        self.of.get(node).map_or(&[][..], Vec::as_slice).iter().map(|at| &self.all[*at])
+    /// What happened at a node, in this epoch and before.
+    fn ever(&self, node: &NodeId) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.places(node).iter().map(|at| &self.all[*at])
+    }
+
+    /// What happened at a node since the run began anew; a plan is approved once.
+    fn of(&self, node: &NodeId, start: &NodeId) -> impl DoubleEndedIterator<Item = &Entry> {
+        let places = self.places(node);
+        let old = if node == start { 0 } else { places.partition_point(|at| *at < self.epoch) };
+        places[old..].iter().map(|at| &self.all[*at])
+    }
+
+    fn places(&self, node: &NodeId) -> &[usize] {
+        self.of.get(node).map_or(&[][..], Vec::as_slice)
     }
 }
 
@@ -148,14 +167,18 @@ impl Entry {
             | Entry::Recurred { node, .. }
             | Entry::Promised { node, .. }
             | Entry::Charged { node, .. } => Some(node),
-            Entry::Heard { .. } | Entry::ChildCharged { .. } | Entry::Noticed | Entry::Unnoticed => None,
+            Entry::Heard { .. }
+            | Entry::ChildCharged { .. }
+            | Entry::BeganAnew
+            | Entry::Noticed
+            | Entry::Unnoticed => None,
         }
     }
 }
 
 impl Model {
     pub(super) fn of<'a>(&'a self, id: &'a NodeId) -> impl DoubleEndedIterator<Item = &'a Entry> {
-        self.journal.of(id)
+        self.journal.of(id, self.graph.start())
     }
 
     /// What happened at a node since its allowance was last refilled.
@@ -187,7 +210,8 @@ impl Model {
     }
 
     pub(super) fn attempt(&self, id: &NodeId) -> usize {
-        self.of(id).filter(|entry| matches!(entry, Entry::Begun { .. } | Entry::Branched { .. })).count()
+        let begins = |entry: &&Entry| matches!(entry, Entry::Begun { .. } | Entry::Branched { .. });
+        self.journal.ever(id).filter(begins).count()
     }
 
     pub(super) fn failed(&self, id: &NodeId) -> usize {
@@ -211,7 +235,7 @@ impl Model {
     }
 
     pub(super) fn rehearsals(&self, id: &NodeId) -> usize {
-        self.of(id).filter(|entry| matches!(entry, Entry::Rehearsing { .. })).count()
+        self.journal.ever(id).filter(|entry| matches!(entry, Entry::Rehearsing { .. })).count()
     }
 
     pub(super) fn before(&self, id: &NodeId) -> Before {
@@ -324,6 +348,11 @@ impl Model {
 
     pub(super) fn asks(&self) -> usize {
         self.journal.iter().filter(|entry| matches!(entry, Entry::Asked { .. })).count()
+    }
+
+    /// How often the run began anew.
+    pub(super) fn restarts(&self) -> usize {
+        self.journal.iter().filter(|entry| matches!(entry, Entry::BeganAnew)).count()
     }
 
     pub(super) fn transitions(&self) -> usize {

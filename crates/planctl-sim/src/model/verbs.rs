@@ -127,20 +127,24 @@ impl Model {
             self.put(node, Place::WithHarness { gave_up });
         } else if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
             self.ask(node, AskKind::Escalation, "attempts_limit");
-        } else {
-            match self.means(node) {
-                Means::None => {
-                    self.ask(node, AskKind::Budget, "budget");
+        } else if self.may_spend(node) {
+            self.send_out(node);
+        }
+    }
+
+    /// Promises a node what it is expected to use; where that is too much, a person is asked, or it waits for others.
+    fn may_spend(&mut self, node: &NodeId) -> bool {
+        match self.means(node) {
+            Means::None => self.ask(node, AskKind::Budget, "budget"),
+            Means::Promised => self.stand_in_line(node),
+            Means::Enough { tokens, micro_usd } => {
+                if self.is_paid(node) {
+                    self.journal.push(Entry::Promised { node: node.clone(), tokens, micro_usd });
                 }
-                Means::Promised => self.stand_in_line(node),
-                Means::Enough { tokens, micro_usd } => {
-                    if self.is_paid(node) {
-                        self.journal.push(Entry::Promised { node: node.clone(), tokens, micro_usd });
-                    }
-                    self.send_out(node);
-                }
+                return true;
             }
         }
+        false
     }
 
     /// Has the contract rehearsed or the next attempt made.
@@ -243,7 +247,7 @@ impl Model {
         if self.deliveries(node) >= usize::from(self.graph.limits().deliveries) {
             self.tell_next(node, Some(self.attempt(node)));
             self.escalate(node, "undelivered", Level::Primary);
-        } else {
+        } else if self.may_spend(node) {
             self.tell(format!("resting {node}#{}", self.attempt(node)));
             self.put(node, Place::Resting);
         }
@@ -253,6 +257,9 @@ impl Model {
         self.journal.push(Entry::Interrupted { node: node.clone() });
         if self.interruptions(node) >= usize::from(self.graph.limits().interruptions) {
             return self.ask(node, AskKind::Escalation, "interrupted");
+        }
+        if back_to == Place::WithAgent && !self.may_spend(node) {
+            return;
         }
         let what = if back_to == Place::WithAgent {
             "interrupted".to_owned()

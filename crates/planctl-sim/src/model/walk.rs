@@ -52,6 +52,11 @@ impl Model {
             return self.leave(to, Signal::Success);
         }
         self.tell(format!("{} -{}-> {to}{}", edge.from, word(why), by.map_or("", decider)));
+        let why = match &edge.restart {
+            None => why,
+            Some(restart) if self.begin_anew(edge, &restart.keeps) => Signal::Success,
+            Some(_) => return,
+        };
         // Who is under way already is not begun twice.
         if !matches!(self.kind(to), NodeKind::Join(_)) && self.is_live(to) {
             return;
@@ -94,6 +99,27 @@ impl Model {
                 self.tell(format!("failed at {}", self.subject(&edge.from)));
             }
         }
+    }
+
+    /// Begins the run anew where an edge leads that says so, with what the next epoch is to know; a person is asked where it
+    /// did so too often.
+    fn begin_anew(&mut self, edge: &Edge, keeps: &[String]) -> bool {
+        if self.restarts() >= usize::from(self.graph.limits().restarts) {
+            let subject = self.taken_back_to(&edge.from);
+            self.ask(&subject, AskKind::Escalation, "exhausted");
+            return false;
+        }
+        let mut context = self.context(&edge.from);
+        context.retain(|name, _| keeps.contains(name));
+        for node in self.live() {
+            self.put(&node, Place::Nowhere);
+        }
+        self.open.clear();
+        self.beyond.clear();
+        self.journal.push(Entry::BeganAnew);
+        self.tell(format!("epoch {} at {}", self.restarts(), edge.to));
+        self.set_context(&edge.from, context);
+        true
     }
 
     /// Says whether a node that is entered has all its attempts again: over a success path, unless it left over its retry edge

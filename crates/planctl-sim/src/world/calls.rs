@@ -1,10 +1,10 @@
 //! Calls to the store: over a network that loses, delays and doubles; each is compared with the model and checked.
 
-use planctl_engine::{Effect, Event, Fact, Work};
+use planctl_engine::{ClockEvent, Effect, Event, Fact, Work};
 
-use super::World;
 use super::store::{Answered, Command, Proof};
-use crate::faults::Trouble;
+use super::{Hand, World};
+use crate::faults::{Flaw, Trouble};
 use crate::model;
 use crate::plans::Plan;
 use crate::{check, tell};
@@ -21,8 +21,18 @@ impl World {
         proof: Proof,
         revision: Option<Plan>,
     ) -> Result<(), String> {
+        let command = self.command(event, proof);
+        self.send(Command { revision, ..command })
+    }
+
+    /// Puts a call under an id of its own.
+    pub(super) fn command(&mut self, event: Event, proof: Proof) -> Command {
         self.keys += 1;
-        let command = Command { key: format!("command {}", self.keys), event, proof, revision };
+        let key = format!("command {}", self.keys);
+        Command { key, event, proof, revision: None, takes_gate: false }
+    }
+
+    pub(super) fn send(&mut self, command: Command) -> Result<(), String> {
         if self.strikes(Trouble::MessageLate) || self.strikes(Trouble::CommitLost) {
             self.outbox.push(command);
             return Ok(());
@@ -46,7 +56,11 @@ impl World {
         let word = match &answered {
             Answered::Accepted => "Accepted".to_owned(),
             Answered::Duplicate => "Duplicate".to_owned(),
-            Answered::NoLease => "NoLease".to_owned(),
+            Answered::NoLease => {
+                self.stop_without_lease(&command.proof);
+                "NoLease".to_owned()
+            }
+            Answered::Busy => "Busy".to_owned(),
             Answered::Refused(refusal) => {
                 let name = format!("{refusal:?}");
                 let name = name.split(['(', ' ']).next().unwrap_or_default();
@@ -60,6 +74,21 @@ impl World {
             self.lines.push(line);
         }
         Ok(answered)
+    }
+
+    /// Ends whoever shows a lease that is over; of one that was revoked, that is an acknowledgement.
+    fn stop_without_lease(&mut self, proof: &Proof) {
+        let Proof::Lease { item, generation } = proof else { return };
+        let is_it = |hand: &Hand| hand.item == *item && hand.generation == *generation;
+        for hand in self.workers.iter_mut().chain([&mut self.gate]) {
+            if hand.as_ref().is_some_and(is_it) {
+                *hand = None;
+            }
+        }
+        self.at_work.borrow_mut().end(item, *generation);
+        if self.store.acknowledge(item, *generation) {
+            self.met("revoked", "reported");
+        }
     }
 
     fn generation_of(&self, proof: &Proof) -> Option<u64> {
@@ -108,6 +137,11 @@ impl World {
         }
         let graph = command.revision.as_ref().unwrap_or(self.store.plan()).graph.clone();
         let decided = self.store.decide(&graph, &command.event, self.now)?;
+        let is_admitted = matches!(command.event, Event::Clock(ClockEvent::Admitted));
+        let may_begin = self.store.is_admissible() || self.store.has(Flaw::WorkspaceShared);
+        if is_admitted && decided.is_ok() && !may_begin {
+            return Ok(Answered::Busy);
+        }
         self.model.hear_so_far(self.store.noted_beside(&command.event));
         let heard = self.model.hear(&command.event, Some(&graph), self.now);
         let (part, whole) = match (decided, &heard) {
@@ -127,7 +161,14 @@ impl World {
         self.note_accepted(&command.event, &part.facts, &part.effects);
         same_tellings(&part.facts, heard.unwrap_or_default())?;
         check::effects_are_sound(&graph, &part.effects)?;
+        self.ledger.book(&graph, &command.event, &part)?;
         self.briefs_agree(&part.effects)?;
+        for effect in &part.effects {
+            if let Effect::Withdraw(id) = effect {
+                self.at_work.borrow_mut().revoke(id);
+            }
+        }
+        let brought = if command.takes_gate { part.effects.clone() } else { Vec::new() };
         self.store.write(command, part, whole, self.now)?;
         let (seen, expected) = (model::view_of(&graph, &self.store.whole), self.model.view());
         if seen != expected {
@@ -138,6 +179,7 @@ impl World {
             return Err(format!("timers are {seen:?}, the model says {expected:?}"));
         }
         check::after_event(&self.store)?;
+        self.take_gate_along(&brought)?;
         Ok(Answered::Accepted)
     }
 

@@ -58,7 +58,7 @@ impl World {
             .collect();
         let Some(item) = self.any_of(to_tend) else { return Ok(()) };
         let (seed, passes) = (self.options.seed, self.options.passes);
-        let is_left = self.store.items[&item].place == RowPlace::Closed;
+        let is_left = matches!(self.store.items[&item].place, RowPlace::Revoked(_) | RowPlace::Closed);
         let Some(child) = self.children.get_mut(&item) else { return Ok(()) };
         if child.ended.is_some() {
             if let Some(row) = self.store.items.get_mut(&item) {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    At, Conflict, Digest, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent, Inconclusive,
-    ItemId, Purpose, Resources, Tampering, Timestamp, Work,
+    At, Conflict, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent,
+    Inconclusive, ItemId, Purpose, Resources, Tampering, Timestamp, Work,
 };
 
-use super::store::{Lease, Proof, Row, RowPlace};
+use super::store::{Command, Lease, Proof, Row};
 use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
@@ -18,22 +18,37 @@ const LEASE: Duration = Duration::from_secs(15);
 impl World {
     pub(super) fn claim_gate(&mut self) -> Result<(), String> {
         let is_ready = |row: &&Row| {
-            matches!(row.item.work, Work::Harness { .. })
-                && row.place == RowPlace::Ready
-                && row.item.available_at <= self.now
+            matches!(row.item.work, Work::Harness { .. }) && self.store.is_claimable(row, self.now)
         };
         let ready = self.store.open_items().filter(is_ready);
         let ready: Vec<_> = ready.map(|row| (row.item.id.clone(), row.item.at.clone())).collect();
         let Some((item, at)) = self.any_of(ready) else { return Ok(()) };
+        self.gate = self.claim(item, at, self.gate_lease(), false)?;
+        Ok(())
+    }
+
+    fn gate_lease(&self) -> Lease {
         let hard_deadline = Timestamp::from_micros(i64::MAX);
-        let lease = Lease { until: self.now.after(LEASE), hard_deadline, is_own: true };
-        self.gate = self.claim(item, at, lease)?;
+        Lease { until: self.now.after(LEASE), hard_deadline, is_own: true }
+    }
+
+    /// Takes the gate along that an event of a worker brought, as planctl's own executors do: in the same transaction.
+    pub(super) fn take_gate_along(&mut self, brought: &[Effect]) -> Result<(), String> {
+        let gate = brought.iter().find_map(|effect| match effect {
+            Effect::Dispatch(item) if matches!(item.work, Work::Harness { .. }) => Some(item),
+            Effect::Dispatch(_) | Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
+        });
+        let Some(gate) = gate.filter(|gate| gate.available_at <= self.now && self.gate.is_none()) else {
+            return Ok(());
+        };
+        self.gate = self.claim(gate.id.clone(), gate.at.clone(), self.gate_lease(), true)?;
         Ok(())
     }
 
     pub(super) fn evaluate(&mut self) -> Result<(), String> {
         let Some(hand) = self.gate.take() else { return Ok(()) };
         if self.strikes(Trouble::GateLost) {
+            self.ends_work(&hand);
             return Ok(());
         }
         let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
@@ -47,7 +62,7 @@ impl World {
         } else {
             let purpose = self.purpose(&hand.item);
             if let Some(found) = self.done_at(purpose, &hand) {
-                return self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof);
+                return self.found(hand, found, proof);
             }
             let is_rehearsal = purpose == Some(Purpose::Rehearsal);
             let mut evidence = self.evidence(&hand.at, is_rehearsal.then_some(&hand.item));
@@ -62,7 +77,22 @@ impl World {
                 Found::Evidence(Box::new(evidence))
             }
         };
-        self.say(Event::Harness(HarnessEvent { at: hand.at, found }), proof)
+        self.found(hand, found, proof)
+    }
+
+    /// Says what the harness found, and ends unless it keeps its lease; what comes next is taken along, or left to others.
+    fn found(&mut self, hand: Hand, found: Found, proof: Proof) -> Result<(), String> {
+        if self.gate.is_none() {
+            self.ends_work(&hand);
+        }
+        let takes_gate = self.takes_gate(&hand);
+        let command = self.command(Event::Harness(HarnessEvent { at: hand.at, found }), proof);
+        self.send(Command { takes_gate, ..command })
+    }
+
+    /// Says whether one of planctl's own processes takes the gate along that its news brings: by a sequence of its own.
+    pub(super) fn takes_gate(&self, hand: &Hand) -> bool {
+        truth(self.options.seed, &["takes", hand.item.as_str()], hand.generation).is_multiple_of(2)
     }
 
     fn purpose(&self, item: &ItemId) -> Option<Purpose> {

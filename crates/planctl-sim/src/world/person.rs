@@ -55,7 +55,10 @@ impl World {
                 Ok(())
             }
             RunStatus::Awaiting | RunStatus::Queued { .. } | RunStatus::Active => {
-                if self.strikes(Trouble::RunCancelled) {
+                // Beside other runs it matters whose work a cancellation takes back.
+                let is_at_work = self.gate.is_some() || self.workers.iter().any(Option::is_some);
+                let may_cancel = self.options.runs == 1 || is_at_work;
+                if may_cancel && self.strikes(Trouble::RunCancelled) {
                     return self.decided(Decision::Cancel, Some("enough".to_owned()));
                 }
                 if self.strikes(Trouble::TimerOdd) {

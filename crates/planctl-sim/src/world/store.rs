@@ -1,11 +1,15 @@
 //! A model of the store: rows, leases with generations, command ids, and the steps of `apply` in their order.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use planctl_engine::{
-    Advance, Effect, Event, Fact, Graph, Head, Item, ItemId, NodeId, Record, Refusal, Run, RunId, Scope,
-    TimerId, Timestamp, Usage, Work, advance, touched,
+    Advance, Effect, Event, Fact, Graph, Head, Item, ItemId, NodeId, NodeState, Record, Refusal, Run, RunId,
+    RunStatus, Scope, TimerId, Timestamp, Usage, Work, advance, touched,
 };
+
+use super::database::{Database, Workspace};
 
 use crate::faults::Flaw;
 use crate::plans::Plan;
@@ -23,6 +27,8 @@ pub struct Store {
     pub timers: BTreeMap<TimerId, Timestamp>,
     pub history: Vec<Entry>,
     pub commands: BTreeMap<String, usize>,
+    pub workspace: Workspace,
+    pub database: Rc<RefCell<Database>>,
     /// What this store does wrongly, where a test wants that to be found.
     pub flaw: Option<Flaw>,
 }
@@ -52,6 +58,8 @@ pub struct Row {
 pub enum RowPlace {
     Ready,
     Leased(Lease),
+    /// The lease was revoked, and its holder has not said yet that it ended.
+    Revoked(Lease),
     Closed,
 }
 
@@ -62,6 +70,20 @@ pub struct Lease {
     pub hard_deadline: Timestamp,
     /// Held by one of planctl's own processes, whose stop is an interruption.
     pub is_own: bool,
+}
+
+impl Lease {
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.until <= now || self.hard_deadline <= now
+    }
+}
+
+/// What the holder of a lease is told that renews it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renewal {
+    Extended,
+    Revoked,
+    Lost,
 }
 
 /// What a caller shows to be heard.
@@ -84,6 +106,8 @@ pub struct Command {
     pub event: Event,
     pub proof: Proof,
     pub revision: Option<Plan>,
+    /// The caller takes the gate along that its news brings.
+    pub takes_gate: bool,
 }
 
 /// What a caller is told.
@@ -92,11 +116,19 @@ pub enum Answered {
     Accepted,
     Duplicate,
     NoLease,
+    /// Another run has the workspace, or somebody works there whose lease was revoked.
+    Busy,
     Refused(Refusal),
 }
 
 impl Store {
-    pub fn new(run: RunId, plan: Plan, now: Timestamp) -> Store {
+    pub fn new(
+        run: RunId,
+        plan: Plan,
+        now: Timestamp,
+        workspace: Workspace,
+        database: Rc<RefCell<Database>>,
+    ) -> Store {
         let whole = Run::new(run, &plan.graph, now);
         Store {
             run,
@@ -108,6 +140,8 @@ impl Store {
             timers: BTreeMap::new(),
             history: Vec::new(),
             commands: BTreeMap::new(),
+            workspace,
+            database,
             flaw: None,
         }
     }
@@ -117,7 +151,19 @@ impl Store {
     }
 
     pub fn open_items(&self) -> impl Iterator<Item = &Row> {
-        self.items.values().filter(|row| row.place != RowPlace::Closed)
+        self.items.values().filter(|row| matches!(row.place, RowPlace::Ready | RowPlace::Leased(_)))
+    }
+
+    /// Returns the rows of holders whose leases were revoked and who have not ended.
+    pub fn revoked(&self) -> impl Iterator<Item = (&Row, &Lease)> {
+        self.items.values().filter_map(|row| match &row.place {
+            RowPlace::Revoked(lease) => Some((row, lease)),
+            RowPlace::Ready | RowPlace::Leased(_) | RowPlace::Closed => None,
+        })
+    }
+
+    fn is_held_back(&self) -> bool {
+        self.revoked().next().is_some()
     }
 
     /// Returns the ask that waits for a person.
@@ -125,8 +171,31 @@ impl Store {
         self.open_items().map(|row| &row.item).find(|item| matches!(item.work, Work::Human { .. }))
     }
 
-    fn has(&self, flaw: Flaw) -> bool {
+    pub fn has(&self, flaw: Flaw) -> bool {
         self.flaw == Some(flaw)
+    }
+
+    /// Returns the locks that the holder of an item has to itself: those of its step, whether it works or checks.
+    pub fn locks(&self, item: &Item) -> Vec<String> {
+        if matches!(item.work, Work::Harness { .. }) && self.has(Flaw::GatesUnlocked) {
+            return Vec::new();
+        }
+        self.plan().graph.task(&item.at.node).map_or(Vec::new(), |task| task.locks.clone())
+    }
+
+    /// Says whether somebody may have an item now.
+    pub fn is_claimable(&self, row: &Row, now: Timestamp) -> bool {
+        row.place == RowPlace::Ready
+            && row.item.available_at <= now
+            && (!self.is_held_back() || self.has(Flaw::RevokedPassedOver))
+            && (self.has(Flaw::LocksIgnored)
+                || self.database.borrow().are_free(&self.locks(&row.item), self.run, &row.item.at.node))
+    }
+
+    /// Says whether a queued run may begin, or go on: nobody else has its workspace, and nobody is left there.
+    pub fn is_admissible(&self) -> bool {
+        let owner = self.database.borrow().workspaces.get(&self.workspace).copied();
+        owner.is_none()
     }
 
     /// Says whether a call was accepted before.
@@ -163,24 +232,105 @@ impl Store {
     }
 
     /// Leases a ready item to a caller and returns the generation.
-    pub fn claim(&mut self, id: &ItemId, lease: Lease) -> Option<u64> {
-        let row = self.items.get_mut(id)?;
-        if row.place != RowPlace::Ready {
+    pub fn claim(&mut self, id: &ItemId, lease: Lease, now: Timestamp) -> Option<u64> {
+        let row = self.items.get(id)?;
+        if !self.is_claimable(row, now) {
             return None;
         }
+        self.lease_to(id, lease)
+    }
+
+    /// Leases a gate to the caller whose news brought it, in the same transaction.
+    pub fn take(&mut self, id: &ItemId, lease: Lease, now: Timestamp) -> Option<u64> {
+        if self.has(Flaw::TakenBesideRevoked) {
+            return self.lease_to(id, lease);
+        }
+        self.claim(id, lease, now)
+    }
+
+    fn lease_to(&mut self, id: &ItemId, lease: Lease) -> Option<u64> {
+        let locks = self.locks(&self.items.get(id)?.item);
+        let run = self.run;
+        let row = self.items.get_mut(id)?;
+        let owner = (run, row.item.at.node.clone());
+        self.database.borrow_mut().locks.extend(locks.into_iter().map(|lock| (lock, owner.clone())));
         row.place = RowPlace::Leased(lease);
         row.used = None;
         row.generation += u64::from(self.flaw != Some(Flaw::GenerationKept));
         Some(row.generation)
     }
 
-    /// Extends a live lease.
-    pub fn renew(&mut self, id: &ItemId, generation: u64, until: Timestamp) {
-        if let Some(row) = self.items.get_mut(id)
-            && row.generation == generation
-            && let RowPlace::Leased(lease) = &mut row.place
-        {
-            lease.until = lease.until.max(until);
+    /// Extends a live lease; whoever shows a revoked one is told so.
+    pub fn renew(&mut self, id: &ItemId, generation: u64, until: Timestamp) -> Renewal {
+        let Some(row) = self.items.get_mut(id).filter(|row| row.generation == generation) else {
+            return Renewal::Lost;
+        };
+        match &mut row.place {
+            RowPlace::Leased(lease) => {
+                lease.until = lease.until.max(until);
+                Renewal::Extended
+            }
+            RowPlace::Revoked(_) => Renewal::Revoked,
+            RowPlace::Ready | RowPlace::Closed => Renewal::Lost,
+        }
+    }
+
+    /// Hears from the holder of a revoked lease that it has ended; of any other lease, nothing.
+    pub fn acknowledge(&mut self, id: &ItemId, generation: u64) -> bool {
+        let is_any = self.has(Flaw::AnyoneAcknowledges);
+        let is_it = |row: &&Row| {
+            matches!(row.place, RowPlace::Revoked(_)) && (row.generation == generation || is_any)
+        };
+        let is_known = self.items.get(id).filter(is_it).is_some();
+        if is_known {
+            self.release(&id.clone());
+        }
+        is_known
+    }
+
+    /// Names a revoked lease whose time is over.
+    pub fn lost(&self, now: Timestamp) -> Option<ItemId> {
+        let is_lost = |lease: &Lease| lease.is_over(now) && !self.has(Flaw::RevokedKept);
+        self.revoked().find(|(_, lease)| is_lost(lease)).map(|(row, _)| row.item.id.clone())
+    }
+
+    /// Releases what a revoked lease stood for: the locks of its node, and the workspace where the run is not active.
+    pub fn release(&mut self, id: &ItemId) {
+        let Some(row) = self.items.get_mut(id) else { return };
+        row.place = RowPlace::Closed;
+        let node = row.item.at.node.clone();
+        if !self.has(Flaw::RevokedLocksKept) {
+            self.database.borrow_mut().free(self.run, &node);
+        }
+        self.keep_or_leave_workspace();
+    }
+
+    /// Keeps the workspace while the run is active or a revoked holder of it is left.
+    fn keep_or_leave_workspace(&mut self) {
+        let is_left_over = self.is_held_back() && !self.has(Flaw::WorkspaceLeftEarly);
+        let mut database = self.database.borrow_mut();
+        if self.head.status == RunStatus::Active || is_left_over {
+            database.workspaces.entry(self.workspace).or_insert(self.run);
+        } else if database.workspaces.get(&self.workspace) == Some(&self.run) {
+            database.workspaces.remove(&self.workspace);
+        }
+    }
+
+    /// Gives back the locks of nodes that an event changed and at which nobody works or checks any more.
+    fn free_locks(&mut self, before: &BTreeMap<NodeId, Record>) {
+        let is_left = |node: &NodeId| {
+            !self.has(Flaw::LocksFreedAtRevocation)
+                && self.revoked().any(|(row, _)| row.item.at.node == *node)
+        };
+        let is_freed = |(node, record): &(&NodeId, &Record)| {
+            before.get(*node) != Some(*record)
+                && !matches!(record.state, NodeState::Checking { .. })
+                && !is_left(node)
+        };
+        for (node, _) in self.nodes.iter().filter(is_freed) {
+            if !self.has(Flaw::LocksKept) {
+                self.database.borrow_mut().free(self.run, node);
+            }
         }
     }
 
@@ -305,6 +455,8 @@ impl Store {
         });
         self.commands.insert(command.key.clone(), self.history.len());
         self.head = part.run.head.clone();
+        // Where nobody has a lock, nobody gives one back.
+        let before = (!self.database.borrow().locks.is_empty()).then(|| self.nodes.clone());
         self.nodes.extend(part.run.records().clone());
         self.whole = whole.run;
         let again: BTreeSet<ItemId> = part
@@ -321,7 +473,12 @@ impl Store {
         {
             row.place = RowPlace::Closed;
         }
-        part.effects.into_iter().try_for_each(|effect| self.carry_out(effect, now))
+        part.effects.into_iter().try_for_each(|effect| self.carry_out(effect, now))?;
+        if let Some(before) = before {
+            self.free_locks(&before);
+        }
+        self.keep_or_leave_workspace();
+        Ok(())
     }
 
     /// Names the item that an event answers.
@@ -344,7 +501,7 @@ impl Store {
         let flaw = self.flaw;
         match effect {
             Effect::Dispatch(item) => match self.items.get_mut(&item.id) {
-                Some(row) if row.place == RowPlace::Closed => {
+                Some(Row { place: RowPlace::Closed | RowPlace::Revoked(_), .. }) => {
                     return Err(format!("item {} goes out again after it was closed", item.id));
                 }
                 Some(row) => {
@@ -361,9 +518,16 @@ impl Store {
             },
             Effect::Withdraw(id) => match self.items.get_mut(&id) {
                 Some(_) if flaw == Some(Flaw::WithdrawalIgnored) => {}
-                Some(row) if row.place != RowPlace::Closed => {
-                    row.generation += 1;
-                    row.place = RowPlace::Closed;
+                Some(Row { place: place @ RowPlace::Leased(_), .. })
+                    if flaw != Some(Flaw::RevocationForgotten) =>
+                {
+                    let lease = std::mem::replace(place, RowPlace::Closed);
+                    if let RowPlace::Leased(lease) = lease {
+                        *place = RowPlace::Revoked(lease);
+                    }
+                }
+                Some(Row { place: place @ (RowPlace::Ready | RowPlace::Leased(_)), .. }) => {
+                    *place = RowPlace::Closed;
                 }
                 Some(_) | None => return Err(format!("item {id} is taken back and is not out")),
             },

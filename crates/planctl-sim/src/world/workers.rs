@@ -8,8 +8,8 @@ use planctl_engine::{
     Usage, Work,
 };
 
-use super::World;
-use super::store::{Lease, Proof, RowPlace};
+use super::store::{Command, Lease, Proof, Renewal};
+use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
 
@@ -21,9 +21,7 @@ impl World {
         let Some(place) = self.workers.iter().position(Option::is_none) else { return Ok(()) };
         let is_own = place.is_multiple_of(2);
         let ready = self.store.open_items().filter_map(|row| match &row.item.work {
-            Work::Agent { timeout, .. }
-                if row.place == RowPlace::Ready && row.item.available_at <= self.now =>
-            {
+            Work::Agent { timeout, .. } if self.store.is_claimable(row, self.now) => {
                 Some((row.item.id.clone(), row.item.at.clone(), *timeout))
             }
             Work::Agent { .. } | Work::Harness { .. } | Work::Human { .. } => None,
@@ -32,7 +30,7 @@ impl World {
         let Some((item, at, timeout)) = self.any_of(ready) else { return Ok(()) };
         let until = self.now.after(if is_own { OWN_LEASE } else { REMOTE_LEASE });
         let lease = Lease { until, hard_deadline: self.now.after(timeout), is_own };
-        self.workers[place] = self.claim(item, at, lease)?;
+        self.workers[place] = self.claim(item, at, lease, false)?;
         Ok(())
     }
 
@@ -43,14 +41,15 @@ impl World {
         let Some(hand) = self.workers[place].clone() else { return Ok(()) };
         if self.strikes(Trouble::WorkerLost) {
             self.workers[place] = None;
+            self.ends_work(&hand);
+            return Ok(());
+        }
+        let is_revoked = self.at_work.borrow().is_revoked(&hand.item, hand.generation);
+        if is_revoked && self.strikes(Trouble::RevocationIgnored) {
             return Ok(());
         }
         if self.dice.happens(if self.is_calm { 50 } else { 250 }) {
-            let span = if place.is_multiple_of(2) { OWN_LEASE } else { REMOTE_LEASE };
-            self.store.renew(&hand.item, hand.generation, self.now.after(span));
-            if let Some(usage) = self.told_before("so far", &hand.at) {
-                self.store.note(&hand.item, hand.generation, usage);
-            }
+            self.renew(place, &hand);
             return Ok(());
         }
         let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
@@ -65,14 +64,43 @@ impl World {
         }
         let noted = self.told_before("noted", &hand.at);
         self.workers[place] = None;
-        self.say(Event::Agent(AgentEvent { noted, ..AgentEvent::new(hand.at, said) }), proof)
+        self.ends_work(&hand);
+        let takes_gate = place.is_multiple_of(2) && self.takes_gate(&hand);
+        let event = Event::Agent(AgentEvent { noted, ..AgentEvent::new(hand.at, said) });
+        let command = self.command(event, proof);
+        self.send(Command { takes_gate, ..command })
+    }
+
+    /// Extends the lease of a worker, which says what it has used so far; where the lease was revoked, the worker ends.
+    fn renew(&mut self, place: usize, hand: &Hand) {
+        let span = if place.is_multiple_of(2) { OWN_LEASE } else { REMOTE_LEASE };
+        let until = self.now.after(span);
+        match self.store.renew(&hand.item, hand.generation, until) {
+            Renewal::Extended => self.at_work.borrow_mut().extend(&hand.item, hand.generation, until),
+            Renewal::Revoked => {
+                self.met("revoked", "acknowledged");
+                self.lines.push(format!("         the holder of {} ends: its lease was revoked", hand.item));
+                self.workers[place] = None;
+                self.ends_work(hand);
+                self.store.acknowledge(&hand.item, hand.generation);
+                return;
+            }
+            Renewal::Lost => {}
+        }
+        if let Some(usage) = self.told_before("so far", &hand.at) {
+            self.store.note(&hand.item, hand.generation, usage);
+        }
     }
 
     /// Draws what a worker told of its usage in another way than with its report, by a sequence of its own, so that a
     /// seed's story is otherwise what it would be without.
     fn told_before(&self, how: &str, at: &At) -> Option<Usage> {
         let told = truth(self.options.seed, &["told", how, at.node.as_str()], at.attempt.number().into());
-        told.is_multiple_of(3).then(|| Usage { output_tokens: told % 50, ..Usage::default() })
+        told.is_multiple_of(3).then(|| Usage {
+            output_tokens: told / 3 % 2_500,
+            micro_usd: Some(told / 7 % 40_000),
+            ..Usage::default()
+        })
     }
 
     fn last_words(&mut self, at: &At) -> AgentSaid {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, Decision, Digest, Ending, Event, Evidence, Excerpt,
@@ -10,7 +10,7 @@ use planctl_engine::{
     Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
-use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, StoreError, Take};
+use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, Store, StoreError, Take};
 
 use super::ground::{self, HOST, human};
 use super::stage::Scene;
@@ -22,8 +22,10 @@ const TURNS_MAX: u32 = 3_000;
 
 pub struct Hand {
     scene: Arc<Scene>,
+    /// That of its process: what others write is not known here until it is read.
+    store: Store,
     dice: Dice,
-    place: u64,
+    place: usize,
     is_wild: bool,
     answers: u32,
     /// The newest lease was a short one.
@@ -33,15 +35,15 @@ pub struct Hand {
 }
 
 impl Hand {
-    pub fn new(scene: Arc<Scene>, place: u64) -> Hand {
-        let dice = Dice::new(scene.seed * 101 + place);
-        Hand { scene, dice, place, is_wild: true, answers: 0, is_short: false, again: None }
+    pub fn new(scene: Arc<Scene>, store: Store, place: usize) -> Hand {
+        let dice = Dice::new(scene.seed * 101 + place as u64);
+        Hand { scene, store, dice, place, is_wild: true, answers: 0, is_short: false, again: None }
     }
 
     pub async fn play(mut self) {
         for turn in 0..TURNS_MAX {
             self.is_wild = turn < WILD_TURNS;
-            let row = self.scene.store.run(self.scene.run).await.unwrap();
+            let row = self.store.run(self.scene.run).await.unwrap();
             let did = match row.head.status {
                 RunStatus::Ended { .. } => return,
                 RunStatus::New => false,
@@ -57,10 +59,10 @@ impl Hand {
                 },
             };
             if !did {
-                tokio::time::sleep(self.scene.pause().await).await;
+                tokio::time::sleep(self.scene.pause(&self.store).await).await;
             }
         }
-        let view = self.scene.store.run_view(self.scene.run).await.unwrap();
+        let view = self.store.run_view(self.scene.run).await.unwrap();
         panic!("seed {}: the run does not end: {:#?}\n{:#?}", self.scene.seed, view.run.head, view.items);
     }
 
@@ -75,6 +77,10 @@ impl Hand {
 
     fn lease(&mut self) -> Duration {
         self.is_short = self.goes_wrong(300);
+        self.span()
+    }
+
+    fn span(&self) -> Duration {
         Duration::from_millis(if self.is_short { 30 } else { 5_000 })
     }
 
@@ -82,18 +88,31 @@ impl Hand {
         let lease = self.lease();
         let claim =
             Claim { lane, run: Some(self.scene.run), except: Vec::new(), holder: self.holder(), lease };
-        self.scene.store.claim(&claim).await.unwrap()
+        self.store.claim(&claim).await.unwrap()
     }
 
     async fn work(&mut self) -> bool {
         // Those that drawn plans name, the responders of PACE levels among them.
         let roles = ["coder", "reviewer", "senior", "strong", "chief", "last"].map(Role::from).to_vec();
+        let asked_at = Instant::now();
         let Some(claimed) = self.claim(ClaimLane::Agent(roles)).await else { return false };
+        let locks = claimed.graph.task(&claimed.item.at.node).map_or(&[][..], |task| &task.locks);
+        let until = asked_at + self.span();
+        self.scene.locks.lock().unwrap().begin(&claimed.item.id, locks, until);
+        if !locks.is_empty() && !self.is_short {
+            // Work takes a while, in which others look for some.
+            self.store.renew(&claimed, self.span()).await.unwrap();
+        }
+        self.scene.locks.lock().unwrap().end(&claimed.item.id);
+        self.work_on(&claimed).await
+    }
+
+    async fn work_on(&mut self, claimed: &Claimed) -> bool {
         if self.goes_wrong(80) {
             if !self.is_short {
                 self.say(released(&claimed.item.at), claimed.proof()).await;
             } else if self.dice.happens(500) {
-                self.come_late(&claimed).await;
+                self.come_late(claimed).await;
             }
             // Else the worker just vanishes, and the sweep finds out.
             return true;
@@ -106,15 +125,18 @@ impl Hand {
             self.again = Some((event, claimed.proof()));
             return true;
         }
-        let applied = self.scene.store.apply(self.scene.run, &event, &claimed.proof(), take.as_ref()).await;
+        let applied = self.store.apply(self.scene.run, &event, &claimed.proof(), take.as_ref()).await;
         if self.goes_wrong(150) {
             self.again = Some((event, claimed.proof()));
         }
         match applied {
-            Ok(applied) => match applied.taken {
-                Some(gate) => self.gate(Some(gate)).await,
-                None => true,
-            },
+            Ok(applied) => {
+                let is_news = self.is_news(Ok(applied.duplicate));
+                match applied.taken {
+                    Some(gate) => self.gate(Some(gate)).await,
+                    None => is_news,
+                }
+            }
             Err(error) => self.is_news(Err(error)),
         }
     }
@@ -122,7 +144,7 @@ impl Hand {
     /// Sleeps until the lease is over and somebody has noticed, and reports then.
     async fn come_late(&mut self, claimed: &Claimed) {
         for _ in 0..100 {
-            let expired = self.scene.store.expired(&[], 100).await.unwrap();
+            let expired = self.store.expired(&[], 100).await.unwrap();
             if let Some(own) = expired.into_iter().flatten().find(|expired| expired.item == claimed.item.id) {
                 self.say(own.event(), own.proof()).await;
                 break;
@@ -235,7 +257,7 @@ impl Hand {
     }
 
     async fn answer(&mut self) -> bool {
-        let asks = self.scene.store.asks(Some(self.scene.run), None).await.unwrap();
+        let asks = self.store.asks(Some(self.scene.run), None).await.unwrap();
         let Some(open) = asks.into_iter().find(|ask| ask.is_open) else { return false };
         self.answers += 1;
         let is_patient = self.answers < 20;
@@ -272,7 +294,7 @@ impl Hand {
 
     /// Saves another revision and lets the run go on with it.
     async fn revise(&mut self) -> bool {
-        let view = self.scene.store.run_view(self.scene.run).await.unwrap();
+        let view = self.store.run_view(self.scene.run).await.unwrap();
         let is_met = |id: &NodeId| {
             let outcome = view.records.get(id).and_then(|record| record.state.outcome());
             matches!(outcome, Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned))
@@ -291,11 +313,10 @@ impl Hand {
             by: "the author",
         };
         let changed = changed_nodes(&old.graph, &new.graph);
-        self.scene.store.save_revision(&revision).await.unwrap();
+        self.store.save_revision(&revision).await.unwrap();
         self.scene.revisions.lock().unwrap().0.insert(digest.clone(), new.graph.clone());
         let event = human(Decision::Revise { revision: digest, changed });
-        let applied =
-            self.scene.store.apply(self.scene.run, &event, &Proof::Person { key: None }, None).await;
+        let applied = self.store.apply(self.scene.run, &event, &Proof::Person { key: None }, None).await;
         let is_news = self.is_news(applied.map(|applied| applied.duplicate));
         if is_news {
             self.scene.revisions.lock().unwrap().1 = new;
@@ -305,21 +326,21 @@ impl Hand {
 
     /// Begins the run, or goes on with it, once nobody is at work any more whose lease was taken back.
     async fn admit(&mut self) -> bool {
-        self.scene.store.release_lost(HOST, &[]).await.unwrap();
+        self.store.release_lost(HOST, &[]).await.unwrap();
         // A plain apply would find the workspace busy for ever where a lease was taken back while the run paused.
-        let admitted = self.scene.store.admit(self.scene.run).await;
+        let admitted = self.store.admit(self.scene.run).await;
         self.is_news(admitted.map(|()| false))
     }
 
     async fn sweep(&mut self) -> bool {
         let mut did = false;
-        self.scene.store.release_lost(HOST, &[]).await.unwrap();
-        for expired in self.scene.store.expired(&[], 20).await.unwrap().into_iter().flatten() {
+        self.store.release_lost(HOST, &[]).await.unwrap();
+        for expired in self.store.expired(&[], 20).await.unwrap().into_iter().flatten() {
             if expired.run == self.scene.run {
                 did |= self.say(expired.event(), expired.proof()).await;
             }
         }
-        for timer in self.scene.store.due_timers(&[], 20).await.unwrap().into_iter().flatten() {
+        for timer in self.store.due_timers(&[], 20).await.unwrap().into_iter().flatten() {
             if timer.run == self.scene.run {
                 did |= self.say(timer.event(), Proof::Clock).await;
             }
@@ -336,7 +357,7 @@ impl Hand {
     }
 
     async fn say(&mut self, event: Event, proof: Proof) -> bool {
-        let applied = self.scene.store.apply(self.scene.run, &event, &proof, None).await;
+        let applied = self.store.apply(self.scene.run, &event, &proof, None).await;
         self.is_news(applied.map(|applied| applied.duplicate))
     }
 
@@ -352,6 +373,9 @@ impl Hand {
             Err(error) => panic!("seed {}: {error}: {error:?}", self.scene.seed),
         };
         self.scene.met.lock().unwrap().insert(met);
+        if is_news {
+            self.scene.movers.lock().unwrap().push(self.place);
+        }
         is_news
     }
 }

@@ -1,0 +1,214 @@
+//! The budget's promise as arithmetic over what happened (P15): at each dispatch, what was used, what everything that is out is
+//! expected to use and what this one is expected to use stay within the limit; else a person is asked, or it waits.
+//!
+//! Written from the promise. It reads events, effects and limits, and nothing that engine or model keep of what was used.
+
+use std::collections::BTreeMap;
+
+use planctl_engine::{
+    Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Found, Graph, HarnessEvent, Item, ItemId,
+    NodeId, Purpose, Reason, Usage, Work,
+};
+
+use super::ensure;
+
+/// Tokens and money.
+type Sum = [u64; 2];
+
+/// What is out, and what it is expected to use.
+#[derive(Clone, Debug)]
+struct Promise {
+    item: ItemId,
+    expected: Sum,
+}
+
+/// What a run used, and what is out.
+#[derive(Default)]
+pub struct Ledger {
+    used: Sum,
+    /// Of each node: what its workers said that they used, and how often they said so.
+    of: BTreeMap<NodeId, (Sum, u64)>,
+    out: BTreeMap<NodeId, Promise>,
+    /// Somebody has worked, whether he said what he used or not.
+    has_begun: bool,
+}
+
+impl Ledger {
+    /// Books an event and what followed.
+    ///
+    /// # Errors
+    ///
+    /// Tells what was sent out beyond the budget, or what a person is asked about within it.
+    pub fn book(&mut self, graph: &Graph, event: &Event, advance: &Advance) -> Result<(), String> {
+        self.book_event(event);
+        // Whatever an event answers is out no longer, unless it goes on.
+        let is_sent = |id: &ItemId| {
+            advance.effects.iter().any(|effect| matches!(effect, Effect::Dispatch(item) if item.id == *id))
+        };
+        if let Some(at) = event.at()
+            && self.out.get(&at.node).is_some_and(|promise| !is_sent(&promise.item))
+        {
+            self.out.remove(&at.node);
+        }
+        let mut noted = advance.noted.clone();
+        let limits = limits(advance.run.head.budget);
+        for effect in &advance.effects {
+            match effect {
+                Effect::Withdraw(id) => {
+                    let node =
+                        self.out.iter().find(|(_, promise)| promise.item == *id).map(|(n, _)| n.clone());
+                    if let Some(node) = node {
+                        self.out.remove(&node);
+                        if let Some(usage) = noted.remove(&node) {
+                            self.charge(&node, &usage);
+                        }
+                    }
+                }
+                Effect::Dispatch(item) => self.send_out(graph, item, limits)?,
+                Effect::Arm { .. } | Effect::Disarm(_) => {}
+            }
+        }
+        for (node, usage) in noted {
+            self.charge(&node, &usage);
+        }
+        for fact in &advance.facts {
+            if let Fact::AskOpened { node, reason: Reason::Budget, .. } = fact {
+                self.is_short(graph, node, advance.run.head.budget)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn book_event(&mut self, event: &Event) {
+        match event {
+            Event::Agent(event) => {
+                let node = &event.at.node;
+                self.out.remove(node);
+                match event.said.usage().or(event.noted.as_ref()) {
+                    Some(usage) => self.charge(node, usage),
+                    None => match event.said {
+                        AgentSaid::Reported(_) | AgentSaid::Asked { .. } | AgentSaid::Overran { .. } => {
+                            self.has_begun = true;
+                        }
+                        AgentSaid::Faulted(_) | AgentSaid::Released => {}
+                    },
+                }
+            }
+            Event::Clock(ClockEvent::LeaseLost { at, noted, .. }) => {
+                self.come_back(&at.node);
+                if let Some(usage) = noted {
+                    self.charge(&at.node, usage);
+                }
+            }
+            Event::Clock(ClockEvent::Overran { at, noted }) => {
+                self.come_back(&at.node);
+                self.has_begun = true;
+                if let Some(usage) = noted {
+                    self.charge(&at.node, usage);
+                }
+            }
+            Event::Harness(HarnessEvent { at, found: Found::Ended(child) }) => {
+                self.out.remove(&at.node);
+                self.used = [self.used[0] + child.spent.tokens, self.used[1] + child.spent.micro_usd];
+                self.has_begun |= child.spent.metered + child.spent.unmetered > 0;
+            }
+            Event::Harness(HarnessEvent { at, found: Found::Rehearsed(_) }) => {
+                self.out.remove(&at.node);
+            }
+            Event::Harness(_)
+            | Event::Human(_)
+            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => {}
+        }
+    }
+
+    /// Notes that nobody is at work at a node; the run of a plan within the plan goes on, whoever looks after it.
+    fn come_back(&mut self, node: &NodeId) {
+        self.out.retain(|other, promise| other != node || is_sub_plan(&promise.item));
+    }
+
+    fn charge(&mut self, node: &NodeId, usage: &Usage) {
+        let sum = [usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0)];
+        let (own, times) = self.of.entry(node.clone()).or_default();
+        for part in 0..2 {
+            self.used[part] += sum[part];
+            own[part] += sum[part];
+        }
+        *times += 1;
+        self.has_begun = true;
+    }
+
+    fn send_out(&mut self, graph: &Graph, item: &Item, limits: [Option<u64>; 2]) -> Result<(), String> {
+        let node = &item.at.node;
+        let goes_on = self.out.get(node).is_some_and(|promise| promise.item == item.id);
+        let is_paid = match item.work {
+            Work::Agent { .. } => true,
+            // An evaluation uses nothing; what comes after it is counted from here on.
+            Work::Harness { purpose: Purpose::Rehearsal | Purpose::SubPlan } => !goes_on,
+            Work::Harness {
+                purpose:
+                    Purpose::Verdict | Purpose::Record | Purpose::Restoration | Purpose::Parting | Purpose::Merge,
+            }
+            | Work::Human { .. } => false,
+        };
+        if !is_paid {
+            return Ok(());
+        }
+        let mut expected = self.expected(graph, node);
+        for (part, limit) in limits.into_iter().enumerate() {
+            let Some(limit) = limit else {
+                expected[part] = 0;
+                continue;
+            };
+            let others: u64 =
+                self.out.iter().filter(|(other, _)| *other != node).map(|(_, out)| out.expected[part]).sum();
+            if self.is_first(node) {
+                expected[part] = expected[part].min(limit.saturating_sub(self.used[part]).max(1));
+            }
+            let sum = self.used[part] + others + expected[part];
+            ensure(sum <= limit, || {
+                format!(
+                    "P15 {} goes out: {} used, {others} promised to others and {} expected are more than {limit}",
+                    item.id, self.used[part], expected[part]
+                )
+            })?;
+        }
+        self.out.insert(node.clone(), Promise { item: item.id.clone(), expected });
+        Ok(())
+    }
+
+    /// Nobody has worked and nobody else is out: the first may have all that there is.
+    fn is_first(&self, node: &NodeId) -> bool {
+        let promises_nothing = |promise: &Promise| promise.expected == [0, 0];
+        let are_out = self.out.iter().any(|(other, promise)| other != node && !promises_nothing(promise));
+        !self.has_begun && !are_out
+    }
+
+    /// What a node's workers used on average, else its share of what the plan allows.
+    fn expected(&self, graph: &Graph, node: &NodeId) -> Sum {
+        let (own, times) = self.of.get(node).copied().unwrap_or_default();
+        let steps = u64::from(graph.task_count().max(1));
+        let planned = limits(graph.budget());
+        [0, 1].map(|part| own[part].checked_div(times).unwrap_or(planned[part].unwrap_or(0) / steps))
+    }
+
+    /// A person is asked where what was used and what the node is expected to use are too much, whatever others are promised.
+    fn is_short(&self, graph: &Graph, node: &NodeId, budget: Budget) -> Result<(), String> {
+        let expected = self.expected(graph, node);
+        let parts = limits(budget).into_iter().enumerate();
+        let is_over = parts
+            .into_iter()
+            .any(|(part, limit)| limit.is_some_and(|limit| self.used[part] + expected[part] > limit));
+        // Of time, the model says so.
+        ensure(is_over || budget.time.is_some(), || {
+            format!("P15 a person is asked about the budget of {node}, and it suffices: {:?}", self.used)
+        })
+    }
+}
+
+fn limits(budget: Budget) -> [Option<u64>; 2] {
+    [budget.tokens, budget.micro_usd]
+}
+
+fn is_sub_plan(item: &ItemId) -> bool {
+    item.as_str().ends_with(".plan")
+}
