@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use branches::Apart;
 pub use edge::{Edge, On, Restart, Signal};
 pub use node::{
-    Call, ChildApproval, Choice, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind, Question,
-    SubPlan, Subscription, Task, WorkKind,
+    Call, ChildApproval, Choice, Confirmation, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind,
+    Question, SubPlan, Subscription, Task, WorkKind,
 };
 pub(crate) use profile::jittered;
 pub use profile::{Backoff, Carry, Fidelity, Profile};

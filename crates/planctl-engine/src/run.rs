@@ -649,6 +649,13 @@ pub enum Failing {
         /// How it ended.
         end: End,
     },
+    /// A person looked at the work, and says that it is not done.
+    Unconfirmed {
+        /// Who.
+        by: Actor,
+        /// What they say of it.
+        note: Option<String>,
+    },
     /// The contract was not red before the work.
     NotRed {
         /// What it showed.
@@ -672,6 +679,7 @@ impl Failure {
             | Failing::Inconclusive { .. }
             | Failing::Conflict { .. }
             | Failing::SubPlan { .. }
+            | Failing::Unconfirmed { .. }
             | Failing::NotRed { .. } => &[],
         }
     }
@@ -688,6 +696,7 @@ impl Failing {
             Failing::Inconclusive { .. } => "inconclusive",
             Failing::Conflict { .. } => "conflict",
             Failing::SubPlan { .. } => "sub_plan",
+            Failing::Unconfirmed { .. } => "unconfirmed",
             Failing::NotRed { .. } => "not_red",
         }
     }

@@ -240,6 +240,9 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::NotRed { ending, tampered, .. } => {
             format!("before the work: {}", contract_line(*ending, tampered))
         }
+        Failing::Unconfirmed { by, note } => {
+            format!("{by} says that it is not done{}", quoted(note.as_deref()))
+        }
         Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
         Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),

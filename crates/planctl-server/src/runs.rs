@@ -640,7 +640,9 @@ impl Shown {
                 Outcome::Warned => StepState::Warned,
             },
         };
+        let is_judged = node.task().is_none_or(|task| !task.contract.command.is_empty());
         let verdict = match (&record.failure, state) {
+            (_, StepState::Passed) if !is_judged => None,
             (_, StepState::Passed) => Some("passed".to_owned()),
             (Some(failure), _) => match &failure.what {
                 planctl_engine::Failing::Contract { verdict, .. } if failure.attempt == tally.attempt => {
@@ -653,6 +655,7 @@ impl Shown {
                 | planctl_engine::Failing::Inconclusive { .. }
                 | planctl_engine::Failing::Conflict { .. }
                 | planctl_engine::Failing::SubPlan { .. }
+                | planctl_engine::Failing::Unconfirmed { .. }
                 | planctl_engine::Failing::NotRed { .. } => None,
             },
             (None, _) => None,

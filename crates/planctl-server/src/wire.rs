@@ -851,8 +851,11 @@ pub struct PlanStepView {
     /// What no two steps use at once, whatever run they are of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// What decides the step.
+    /// What decides the step; its command is empty where a person alone does.
     pub contract: ContractView,
+    /// What a person is asked about its work, where one confirms it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<String>,
     /// Protected files that decide its contract, and globs of such files.
     pub judged_by: Vec<String>,
     /// Files and globs that its worker may change, also where a contract is judged by them.

@@ -114,6 +114,9 @@ pub fn page_drawn(page: &AskPage) -> String {
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
+    if ask.kind == "choice" && page.role.is_some() {
+        text.push_str(&format!("  what the worker said: planctl plan logs {}\n", shell_word(&ask.run)));
+    }
     for option in &ask.options {
         text.push_str(&format!("    {}\n", show::safe(option)));
     }

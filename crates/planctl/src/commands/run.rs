@@ -132,8 +132,14 @@ async fn goes_on(context: &Context, checked: &Checked, again: bool) -> Result<bo
 
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
 fn unattended(checked: &Checked) -> String {
+    let graph = checked.verification.graph.as_ref();
+    let is_confirmed = |step: &planctl_lang::StepTree| {
+        let nodes = graph.into_iter().flat_map(|graph| graph.nodes());
+        nodes.filter(|node| node.step() == step.fixed_number()).any(|node| node.confirmation.is_some())
+    };
     let is_unseen = |step: &&planctl_lang::StepTree| {
-        step.contract.is_none() && step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Human)
+        let is_question = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Human);
+        step.contract.is_none() && (is_question || is_confirmed(step))
     };
     let steps: Vec<_> = checked.verification.tree.steps.iter().filter(is_unseen).collect();
     let Some(first) = steps.first() else { return String::new() };
