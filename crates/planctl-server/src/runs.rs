@@ -1,6 +1,7 @@
 //! Runs: what each was started with, where it stands, what it did and why, as people and programs read it.
 
 mod branches;
+pub(crate) mod plan_file;
 pub(crate) mod settings;
 mod traversal;
 
@@ -23,6 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::config::Agent;
 use crate::node::services::{ServiceError, Services};
+use crate::runs::plan_file::PlanFile;
 use crate::runs::settings::RunSettings;
 use crate::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
@@ -93,7 +95,12 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn status(&self, run: RunId) -> Result<RunView, ServiceError> {
-        Ok(self.shown(run).await?.view())
+        let shown = self.shown(run).await?;
+        let row = &shown.view.run;
+        // A plan that is revised is changed by its author, and waits for that.
+        let is_executed = row.head.status != RunStatus::Paused;
+        let file = self.station.look_at_plan_file(row).await?;
+        Ok(RunView { is_plan_file_changed: is_executed && file == PlanFile::Changed, ..shown.view() })
     }
 
     /// Lists runs of this workspace, or of all, newest first.
@@ -873,6 +880,7 @@ impl Shown {
                 Some(Agent::Exec(_)) | None => None,
             },
             auto_answer: self.settings().auto_answer,
+            is_plan_file_changed: false,
             started_at: row.started_at.map(moment),
             ended_at: row.ended_at.map(moment),
         }

@@ -228,6 +228,9 @@ pub struct RunView {
     /// Says that what the plan itself asks answers itself (`--auto-answer`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_answer: bool,
+    /// Says that the plan's file is another text than the approved one that the run executes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_plan_file_changed: bool,
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,

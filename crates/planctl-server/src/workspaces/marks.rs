@@ -4,16 +4,16 @@
 //! still is the text that runs: a file that changed is never overwritten (DESIGN 4).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use planctl_engine::{NodeState, Outcome, RunId};
-use planctl_harness::{Unreadable, read_plan, write_plan};
+use planctl_harness::write_plan;
 use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::RunView;
 
 use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
+use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
 
 impl Station {
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
@@ -23,7 +23,7 @@ impl Station {
     /// Those of the store.
     pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
         self.clear_up(run).await?;
-        self.draw_marks(run).await
+        self.draw_marks(run).await.map(drop)
     }
 
     /// Draws the marks after a transition that stands, whatever becomes of the file.
@@ -33,15 +33,15 @@ impl Station {
         }
     }
 
-    /// Draws the marks once, as the run stands.
+    /// Draws the marks once, as the run stands, and says whether the file is the text that runs.
     ///
     /// # Errors
     ///
     /// Those of the store; a file that can't be read or written is left alone and said so in the log.
-    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<(), ServiceError> {
+    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<PlanFile, ServiceError> {
         let view = self.store.run_view(run).await?;
         if view.run.host != self.host() {
-            return Ok(());
+            return Ok(PlanFile::Unseen);
         }
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
@@ -50,32 +50,28 @@ impl Station {
             .iter()
             .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
-        let file = PathBuf::from(&view.run.workspace_path).join(&view.run.plan_path);
+        let file = plan_file(&view.run);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
-        let drawn = move || -> Result<(), String> {
-            let bytes = match read_plan(&file) {
-                Ok(bytes) => bytes,
-                Err(Unreadable::Missing) => return Ok(()),
-                Err(error) => return Err(error.to_string()),
-            };
+        let drawn = move || -> Result<PlanFile, String> {
+            let Some(bytes) = bytes_of(&file)? else { return Ok(PlanFile::Unseen) };
             let shown = file.to_string_lossy().into_owned();
-            let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(()) };
+            let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(PlanFile::Changed) };
             if digest(&source) != revision {
-                return Ok(());
+                return Ok(PlanFile::Changed);
             }
             let text = annotate(&source, status, &marks);
             if text == source.text() {
-                return Ok(());
+                return Ok(PlanFile::Runs);
             }
             // Somebody who changed the file at this very moment keeps what they wrote.
             write_plan(&file, source.text().as_bytes(), text.as_bytes())
-                .map(drop)
+                .map(|_| PlanFile::Runs)
                 .map_err(|error| error.to_string())
         };
-        if let Err(error) = blocking(drawn).await? {
+        Ok(blocking(drawn).await?.unwrap_or_else(|error| {
             tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
-        }
-        Ok(())
+            PlanFile::Unseen
+        }))
     }
 }
 
