@@ -19,7 +19,9 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         None => ls(context, list).await,
         Some(ApprovalsCommand::Ls(list)) => ls(context, list).await,
         Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
-        Some(ApprovalsCommand::Edit { id, note }) => editing::edit(context, id, note.as_deref()).await,
+        Some(ApprovalsCommand::Edit { id, approve, note }) => {
+            editing::edit(context, id, approve, note.as_deref()).await
+        }
         Some(ApprovalsCommand::Approve { ids, note, accept_changed }) => {
             approve(context, &ids, &Approving { note, accept_changed, worker: None }).await
         }
