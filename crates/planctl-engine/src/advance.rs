@@ -14,6 +14,7 @@ mod revise;
 mod route;
 mod settle;
 mod sub_plan;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,6 +79,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         Event::Clock(event) => clock::ticked(&mut turn, event)?,
     }
     route::arrive_everywhere(&mut turn)?;
+    turns::count(&mut turn, event)?;
     turn.finish(event);
     Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts, noted: turn.noted })
 }

@@ -74,6 +74,17 @@ pub struct Head {
     /// How often it has begun anew over an edge that says so (DOT E12); it survives everything that the run survives.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub restarts: u16,
+    /// Turns since one more node was met than ever before, where the plan counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u32,
+    /// The most nodes that were met at once, where the plan counts turns.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub met_most: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Head {
@@ -779,6 +790,8 @@ impl Run {
             busy: BTreeSet::new(),
             reserved: BTreeMap::new(),
             restarts: 0,
+            turns: 0,
+            met_most: 0,
         };
         Run { id, head, scope: Scope::All, nodes: BTreeMap::new(), noted: BTreeMap::new() }
     }

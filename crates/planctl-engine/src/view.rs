@@ -211,7 +211,8 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!("{} went to the {role}, at PACE level {to}: {}", name(node), reason_words(*reason))
         }
         Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
-        Fact::PlanExpired { seconds } => format!("nothing moved for {seconds} s"),
+        Fact::PlanExpired { turns: Some(turns), .. } => format!("nothing got further for {turns} turns"),
+        Fact::PlanExpired { seconds, turns: None } => format!("nothing moved for {seconds} s"),
         Fact::PlanPaused { node } => {
             format!("the run waits for another revision, asked for at {}", name(node))
         }

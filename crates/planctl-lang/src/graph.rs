@@ -362,6 +362,7 @@ impl<'p> Lowering<'p> {
             budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
             limits: Limits {
                 stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+                stale_after_turns: workflow.library.stale_after_turns.as_ref().map(|turns| turns.value),
                 parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
                 restarts: workflow
                     .said

@@ -72,6 +72,9 @@ impl Drawn {
             ["stale", "after", amount, "seconds"] => {
                 self.limits.stale_after = Some(Duration::from_secs(number(amount)));
             }
+            ["stale", "after", amount, "turns"] => {
+                self.limits.stale_after_turns = Some(number(amount) as u32)
+            }
             ["ask", "at", word] => self.asks_at = Some(level(word)),
             ["limit", "attempts", amount] => self.limits.attempts = number(amount) as u32,
             ["limit", "deliveries", amount] => self.limits.deliveries = number(amount) as u16,
