@@ -22,7 +22,7 @@ use crate::contract::{Contract, Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::event::Overrun;
 use crate::fact::Fact;
-use crate::graph::{Graph, NodeKind, Signal};
+use crate::graph::{Graph, Node, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::pace::{Level, Responder};
 use crate::run::{End, Failing, Outcomes};
@@ -156,7 +156,11 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             let reason =
                 if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
             let reason = quoted(reason);
-            format!("{} {}, so the run went to {}{reason}{why}", name(from), signal_words(*signal), name(to))
+            let decides = graph.node(from).filter(|node| node.decides() != Some(node.title.as_str()));
+            let decides =
+                decides.and_then(Node::decides).map(|what| format!(" ({what})")).unwrap_or_default();
+            let came = signal_words(*signal);
+            format!("{}{decides} {came}, so the run went to {}{reason}{why}", name(from), name(to))
         }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();

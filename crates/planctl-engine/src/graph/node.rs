@@ -233,6 +233,23 @@ impl Node {
         self.task().map(|task| task.step).or(self.step)
     }
 
+    /// Returns what is decided at it, where it is a decision that says so.
+    pub fn decides(&self) -> Option<&str> {
+        match &self.kind {
+            NodeKind::Decision(choice) => choice.description.as_deref(),
+            NodeKind::Start
+            | NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::SubPlan(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
+        }
+    }
+
     /// Returns the plan that it carries out, where it carries out one.
     pub fn sub_plan(&self) -> Option<&SubPlan> {
         match &self.kind {

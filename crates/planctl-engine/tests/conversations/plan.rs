@@ -155,7 +155,7 @@ impl Drawn {
                 may_change: BTreeSet::new(),
             })),
             "decision" => NodeKind::Decision(Choice {
-                description: None,
+                description: value("says").map(str::to_owned),
                 command: fields.contains(&"command").then(|| Box::new(contract(name))),
             }),
             "human" => {
