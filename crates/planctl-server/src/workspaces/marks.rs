@@ -4,11 +4,12 @@
 //! still is the text that runs: a file that changed is never overwritten (DESIGN 4).
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use planctl_engine::{NodeState, Outcome, RunId};
+use planctl_engine::{Digest, NodeState, Outcome, RunId};
 use planctl_harness::write_plan;
 use planctl_lang::{Mark, Source, annotate, digest};
-use planctl_store::RunView;
+use planctl_store::{PlanStatus, RunView};
 
 use crate::node::Station;
 use crate::node::runtime::blocking;
@@ -33,6 +34,17 @@ impl Station {
         }
     }
 
+    /// Writes the status of a plan without a run under way into its file, whatever becomes of that.
+    pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
+        let none = BTreeMap::new();
+        let drawn = move || drawn(&file, &revision, status.word(), &none);
+        match blocking(drawn).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the plan file was not marked"),
+            Err(error) => tracing::warn!(%error, "the plan file was not marked"),
+        }
+    }
+
     /// Draws the marks once, as the run stands, and says whether the file is the text that runs.
     ///
     /// # Errors
@@ -52,27 +64,35 @@ impl Station {
             .collect();
         let file = plan_file(&view.run);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
-        let drawn = move || -> Result<PlanFile, String> {
-            let Some(bytes) = bytes_of(&file)? else { return Ok(PlanFile::Unseen) };
-            let shown = file.to_string_lossy().into_owned();
-            let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(PlanFile::Changed) };
-            if digest(&source) != revision {
-                return Ok(PlanFile::Changed);
-            }
-            let text = annotate(&source, status, &marks);
-            if text == source.text() {
-                return Ok(PlanFile::Runs);
-            }
-            // Somebody who changed the file at this very moment keeps what they wrote.
-            write_plan(&file, source.text().as_bytes(), text.as_bytes())
-                .map(|_| PlanFile::Runs)
-                .map_err(|error| error.to_string())
-        };
+        let drawn = move || drawn(&file, &revision, status, &marks);
         Ok(blocking(drawn).await?.unwrap_or_else(|error| {
             tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
             PlanFile::Unseen
         }))
     }
+}
+
+/// Writes a status and marks into a plan's file, if it still is this text.
+fn drawn(
+    file: &Path,
+    revision: &Digest,
+    status: &str,
+    marks: &BTreeMap<u32, Mark>,
+) -> Result<PlanFile, String> {
+    let Some(bytes) = bytes_of(file)? else { return Ok(PlanFile::Unseen) };
+    let shown = file.to_string_lossy().into_owned();
+    let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(PlanFile::Changed) };
+    if digest(&source) != *revision {
+        return Ok(PlanFile::Changed);
+    }
+    let text = annotate(&source, status, marks);
+    if text == source.text() {
+        return Ok(PlanFile::Runs);
+    }
+    // Somebody who changed the file at this very moment keeps what they wrote.
+    write_plan(file, source.text().as_bytes(), text.as_bytes())
+        .map(|_| PlanFile::Runs)
+        .map_err(|error| error.to_string())
 }
 
 fn mark_of(view: &RunView, node: &planctl_engine::NodeId) -> Option<Mark> {
