@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::{Digest, NodeState, Outcome, RunId};
+use planctl_engine::{Digest, NodeState, Outcome, RunId, RunStatus};
 use planctl_harness::write_plan;
 use planctl_lang::{Mark, Source, annotate, digest};
-use planctl_store::{PlanStatus, RunView};
+use planctl_store::{PlanStatus, RunRow, RunView};
 
 use crate::node::Station;
 use crate::node::runtime::blocking;
@@ -25,6 +25,15 @@ impl Station {
     pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
         self.clear_up(run).await?;
         self.draw_marks(run).await.map(drop)
+    }
+
+    /// Draws the marks of a run that rests or is over before that is told, where it is this process that draws them: whoever
+    /// waits for the run finds them in the file (P-27).
+    pub(crate) async fn draw_marks_before_told(&self, run: &RunRow) {
+        let is_over = matches!(run.head.status, RunStatus::Ended { .. });
+        if (is_over || run.head.out == 0) && self.unmarked().contains(&run.id) {
+            self.draw_marks_if_possible(run.id).await;
+        }
     }
 
     /// Draws the marks after a transition that stands, whatever becomes of the file.

@@ -421,12 +421,16 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
         }
         next = decided.run;
     }
-    if let (Some(run), false) = (next, is_json) {
-        context.say(&format!(
-            "{} {}",
-            styled(BOLD, "next:"),
-            super::run::after_answer(&run, word, client.is_daemon())
-        ));
+    let Some(run) = next.filter(|_| !is_json) else { return Ok(Exit::Yes) };
+    let view = client.status(client.find(&run).await?).await?;
+    let next = if view.state.is_over() {
+        context.say(&format!("{} is {}", show::safe(&run), show::run_state(view.state)));
+        super::plan::next_of(&view, client.is_daemon())
+    } else {
+        Some(super::run::after_answer(&run, word, client.is_daemon()))
+    };
+    if let Some(next) = next {
+        context.say(&format!("{} {next}", styled(BOLD, "next:")));
     }
     Ok(Exit::Yes)
 }

@@ -27,6 +27,9 @@ fn answer(room: &Room, option: &str) {
     let ask = room.ask();
     let said = room.planctl(&["approvals", "choose", &ask, option]);
     assert_eq!(said.code, 0, "{option}: {}{}", said.out, said.err);
+    // What is over is not to be taken up.
+    let is_over = room.status()["state"] == "done";
+    assert_eq!(said.err.contains(" is done") && !said.err.contains("plan resume"), is_over, "{}", said.err);
     if room.status()["state"] == "running" {
         assert_eq!(room.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 3);
     }

@@ -56,12 +56,14 @@ impl Turns for Marks {
                 self.note(run, file);
             }
             self.changed.remove(&run);
+            shared.station.unmarked().remove(&run);
             self.left.insert(run);
         }
         for (run, seq) in now {
             if self.drawn.get(&run) != Some(&seq) {
                 let file = draw(shared, run).await?;
                 self.note(run, file);
+                shared.station.unmarked().insert(run);
                 self.drawn.insert(run, seq);
             }
         }
