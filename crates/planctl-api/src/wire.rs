@@ -230,6 +230,9 @@ pub struct RunView {
     /// Says that what the plan itself asks answers itself (`--auto-answer`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_answer: bool,
+    /// Says that the plan's file is another text than the approved one that the run executes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_plan_file_changed: bool,
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,
@@ -854,8 +857,11 @@ pub struct PlanStepView {
     /// What no two steps use at once, whatever run they are of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// What decides the step.
+    /// What decides the step; its command is empty where a person alone does.
     pub contract: ContractView,
+    /// What a person is asked about its work, where one confirms it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<String>,
     /// Protected files that decide its contract, and globs of such files.
     pub judged_by: Vec<String>,
     /// Files and globs that its worker may change, also where a contract is judged by them.

@@ -14,6 +14,7 @@ mod revise;
 mod route;
 mod settle;
 mod sub_plan;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ use crate::budget::Usage;
 use crate::effect::{Effect, Purpose, TimerId};
 use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
 use crate::fact::Fact;
-use crate::graph::{Gated, Graph, Node, NodeKind, Question, Signal, Task};
+use crate::graph::{Confirmation, Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
 use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
 use crate::time::Timestamp;
@@ -78,6 +79,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         Event::Clock(event) => clock::ticked(&mut turn, event)?,
     }
     route::arrive_everywhere(&mut turn)?;
+    turns::count(&mut turn, event)?;
     turn.finish(event);
     Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts, noted: turn.noted })
 }
@@ -191,10 +193,23 @@ impl<'a> Turn<'a> {
     }
 
     fn question(&self, id: &NodeId) -> Result<&'a Question, Refusal> {
+        if let Some(confirmation) = self.confirmation(id) {
+            return Ok(&confirmation.question);
+        }
         match self.graph.node(id).map(|node| &node.kind) {
             Some(NodeKind::Human(question)) => Ok(question),
             Some(_) | None => Err(Refusal::NoSuchNode(id.clone())),
         }
+    }
+
+    /// Returns what a person is asked about the work of a task, where one confirms it.
+    fn confirmation(&self, id: &NodeId) -> Option<&'a Confirmation> {
+        self.graph.node(id)?.confirmation.as_deref()
+    }
+
+    /// Says whether a task has no command that could judge its work.
+    fn is_without_command(&self, id: &NodeId) -> bool {
+        self.graph.task(id).is_some_and(|task| task.contract.command.trim().is_empty())
     }
 
     /// Returns the node that last worked, decided or asked on the way to one that only passes on what came.

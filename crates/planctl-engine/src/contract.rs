@@ -81,7 +81,8 @@ impl Contract {
 
     /// Returns what is asked of this contract before the work; one that guards is never rehearsed.
     pub fn rehearsal(&self) -> RedFirst {
-        if self.guard { RedFirst::Off } else { self.red_first }
+        let is_asked = !self.guard && !self.command.trim().is_empty();
+        if is_asked { self.red_first } else { RedFirst::Off }
     }
 
     /// Says what a rehearsal showed: never a verdict.

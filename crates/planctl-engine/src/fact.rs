@@ -308,6 +308,9 @@ pub enum Fact {
     PlanExpired {
         /// For how many seconds.
         seconds: u64,
+        /// For how many turns, where the plan counts those.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turns: Option<u32>,
     },
     /// The run waits for another revision of the plan.
     PlanPaused {

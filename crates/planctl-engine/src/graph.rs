@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use branches::Apart;
 pub use edge::{Edge, On, Restart, Signal};
 pub use node::{
-    Call, ChildApproval, Choice, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind, Question,
-    SubPlan, Subscription, Task, WorkKind,
+    Call, ChildApproval, Choice, Confirmation, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind,
+    Question, SubPlan, Subscription, Task, WorkKind,
 };
 pub(crate) use profile::jittered;
 pub use profile::{Backoff, Carry, Fidelity, Profile};
@@ -87,6 +87,9 @@ pub struct Limits {
     pub repeats: u16,
     /// How long a run may stand still before a person is asked.
     pub stale_after: Option<Duration>,
+    /// How many turns, reports of workers and gates, may pass without one more node that is met before a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_after_turns: Option<u32>,
     /// Nodes that are worked on at once (DESIGN 6).
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub parallel: u16,
@@ -133,6 +136,7 @@ impl Default for Limits {
             interruptions: 20,
             repeats: 5,
             stale_after: None,
+            stale_after_turns: None,
             parallel: one(),
             same_failures: three(),
             restarts: ten(),

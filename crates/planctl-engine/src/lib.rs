@@ -44,9 +44,9 @@ pub use event::{
 };
 pub use fact::Fact;
 pub use graph::{
-    Apart, Backoff, Call, Carry, ChildApproval, Choice, DefaultAnswer, Edge, Fidelity, Fork, Gated, Goal,
-    Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Profile,
-    Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind,
+    Apart, Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity, Fork,
+    Gated, Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority,
+    Profile, Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use line::Line;

@@ -74,6 +74,17 @@ pub struct Head {
     /// How often it has begun anew over an edge that says so (DOT E12); it survives everything that the run survives.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub restarts: u16,
+    /// Turns since one more node was met than ever before, where the plan counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u32,
+    /// The most nodes that were met at once, where the plan counts turns.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub met_most: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Head {
@@ -649,6 +660,13 @@ pub enum Failing {
         /// How it ended.
         end: End,
     },
+    /// A person looked at the work, and says that it is not done.
+    Unconfirmed {
+        /// Who.
+        by: Actor,
+        /// What they say of it.
+        note: Option<String>,
+    },
     /// The contract was not red before the work.
     NotRed {
         /// What it showed.
@@ -672,6 +690,7 @@ impl Failure {
             | Failing::Inconclusive { .. }
             | Failing::Conflict { .. }
             | Failing::SubPlan { .. }
+            | Failing::Unconfirmed { .. }
             | Failing::NotRed { .. } => &[],
         }
     }
@@ -688,6 +707,7 @@ impl Failing {
             Failing::Inconclusive { .. } => "inconclusive",
             Failing::Conflict { .. } => "conflict",
             Failing::SubPlan { .. } => "sub_plan",
+            Failing::Unconfirmed { .. } => "unconfirmed",
             Failing::NotRed { .. } => "not_red",
         }
     }
@@ -770,6 +790,8 @@ impl Run {
             busy: BTreeSet::new(),
             reserved: BTreeMap::new(),
             restarts: 0,
+            turns: 0,
+            met_most: 0,
         };
         Run { id, head, scope: Scope::All, nodes: BTreeMap::new(), noted: BTreeMap::new() }
     }

@@ -22,7 +22,7 @@ use crate::contract::{Contract, Ending, Showing, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::event::Overrun;
 use crate::fact::Fact;
-use crate::graph::{Graph, NodeKind, Signal};
+use crate::graph::{Graph, Node, NodeKind, Signal};
 use crate::ids::NodeId;
 use crate::pace::{Level, Responder};
 use crate::run::{End, Failing, Outcomes};
@@ -156,7 +156,11 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             let reason =
                 if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
             let reason = quoted(reason);
-            format!("{} {}, so the run went to {}{reason}{why}", name(from), signal_words(*signal), name(to))
+            let decides = graph.node(from).filter(|node| node.decides() != Some(node.title.as_str()));
+            let decides =
+                decides.and_then(Node::decides).map(|what| format!(" ({what})")).unwrap_or_default();
+            let came = signal_words(*signal);
+            format!("{}{decides} {came}, so the run went to {}{reason}{why}", name(from), name(to))
         }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
@@ -211,7 +215,8 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!("{} went to the {role}, at PACE level {to}: {}", name(node), reason_words(*reason))
         }
         Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
-        Fact::PlanExpired { seconds } => format!("nothing moved for {seconds} s"),
+        Fact::PlanExpired { turns: Some(turns), .. } => format!("nothing got further for {turns} turns"),
+        Fact::PlanExpired { seconds, turns: None } => format!("nothing moved for {seconds} s"),
         Fact::PlanPaused { node } => {
             format!("the run waits for another revision, asked for at {}", name(node))
         }
@@ -239,6 +244,9 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::Contract { ending, tampered, .. } => contract_line(*ending, tampered),
         Failing::NotRed { ending, tampered, .. } => {
             format!("before the work: {}", contract_line(*ending, tampered))
+        }
+        Failing::Unconfirmed { by, note } => {
+            format!("{by} says that it is not done{}", quoted(note.as_deref()))
         }
         Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
         Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),

@@ -13,6 +13,8 @@ mod branches;
 mod budgets;
 #[path = "conversations/choices.rs"]
 mod choices;
+#[path = "conversations/confirmations.rs"]
+mod confirmations;
 #[path = "conversations/dot_rows.rs"]
 mod dot_rows;
 #[path = "conversations/edges.rs"]

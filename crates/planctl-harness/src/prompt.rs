@@ -204,6 +204,12 @@ impl Prompt<'_> {
             Failing::Undelivered { message } => self.message("The worker could not run:", message),
             Failing::Permission { message } => self.message("A permission was missing:", message),
             Failing::Inconclusive { message } => self.message("The check told nothing:", message),
+            Failing::Unconfirmed { by, note } => {
+                self.line(&format!("{by} looked at the work and says that it is not done."));
+                if let Some(note) = note {
+                    self.message("Their words:", note);
+                }
+            }
             // What a contract showed before the work is no failure of a worker's.
             Failing::NotRed { .. } => {}
             Failing::SubPlan { name, .. } => {

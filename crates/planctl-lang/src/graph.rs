@@ -5,6 +5,7 @@
 
 mod meet;
 mod meetings;
+mod output_check;
 mod overlap;
 mod part;
 mod ways;
@@ -13,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    Backoff, Budget, Call, ChildApproval, Choice, Contract, DefaultAnswer, Fidelity, Fork, Goal, Graph,
-    GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority, Profile,
-    Question, RedFirst, Role, SubPlan, Task, WorkKind,
+    Backoff, Budget, Call, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Fidelity, Fork,
+    Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority,
+    Profile, Question, RedFirst, Role, SubPlan, Task, WorkKind,
 };
 
 use crate::analysis::Scripts;
@@ -33,6 +34,7 @@ use crate::tree::workflow::steps;
 use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
 use meet::Net;
+use output_check::{check_words, with_output_check};
 use ways::Ways;
 
 /// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
@@ -125,17 +127,6 @@ fn unsupported(plan: &Plan<'_>) -> Vec<Diagnostic> {
         later.push(Diagnostic::new(Code::P017, message).at(span, "").help(help));
     };
     for node in &plan.workflow.nodes {
-        let name = crate::text::escape(&node.id.value);
-        let is_proved = plan.is_markdown || node.kind.value != Kind::Task || is_confirmed(node);
-        let asks_for_file = node.said.text("verify.type").is_some_and(|kind| kind.value == "file_exists");
-        if !is_proved && node.contracts.is_empty() && !asks_for_file {
-            let asked = node.said.text("verify.type").map_or(name.clone(), |kind| kind.value.clone());
-            tell(
-                &format!("a check of what a worker says (`{asked}`)"),
-                node.said.text("verify.type").map_or(node.id.span, |kind| kind.span),
-                "write a `contract`, whose exit code decides",
-            );
-        }
         for key in ["needs", "when"] {
             if let Some(said) = node.said.text(key).filter(|_| !plan.is_markdown) {
                 tell(&format!("`{key}` of a node"), said.span, "say it by edges");
@@ -174,6 +165,7 @@ impl<'p> Lowering<'p> {
             step: step.filter(|_| !is_task),
             backoff: self.backoff(node),
             profile: self.profile(node).filter(|_| is_task).map(Box::new),
+            confirmation: self.confirmation(at, node).map(Box::new),
             ..Node::new(node.id.value.as_str(), node.title(), kind)
         }
     }
@@ -208,8 +200,11 @@ impl<'p> Lowering<'p> {
         let step = self.step(node);
         match (node.kind.value, step) {
             (Kind::Start, _) => NodeKind::Start,
-            (Kind::Task, _) if is_confirmed(node) => NodeKind::Human(Box::new(self.question(at, node))),
-            (Kind::Task, Some((place, step))) => NodeKind::Task(Box::new(self.task(place, step))),
+            (Kind::Task, Some((place, step))) => {
+                let mut task = self.task(place, step);
+                task.contract = with_output_check(node, task.contract);
+                NodeKind::Task(Box::new(task))
+            }
             (Kind::Call, Some((place, step))) => NodeKind::Call(Box::new(self.call(place, step))),
             (Kind::Decision, _) => NodeKind::Decision(Choice {
                 description: text("description")
@@ -300,6 +295,25 @@ impl<'p> Lowering<'p> {
         }
     }
 
+    // H-30: what is confirmed is what the agent was asked to do, as the plan says that it is to be checked.
+    fn confirmation(&self, at: usize, node: &NodeTree) -> Option<Confirmation> {
+        if !is_confirmed(node) {
+            return None;
+        }
+        let check = check_words(node).map(|check| format!("\n\nThe plan asks: {check}.")).unwrap_or_default();
+        let mut options = self.ways.confirmations(at);
+        let refusal = self.ways.refusal(at, &options);
+        let usual = options.first().cloned();
+        options.push(refusal.clone());
+        let text = format!("Is this done? {}{check}", self.text_of(node));
+        Some(Confirmation { question: Question { text, options, default: None, usual }, refusal })
+    }
+
+    fn text_of(&self, node: &NodeTree) -> String {
+        let task = self.step(node).and_then(|(_, step)| step.task.as_ref());
+        task.map_or(node.prompt().to_owned(), |task| task.value.clone())
+    }
+
     // H1: what its edges are called is what may be chosen.
     fn question(&self, at: usize, node: &NodeTree) -> Question {
         let is_free = self.ways.takes_any_text(at);
@@ -317,10 +331,7 @@ impl<'p> Lowering<'p> {
             Some(DefaultAnswer { after: Duration::from_secs(limit.value), answer })
         });
         Question {
-            text: self
-                .step(node)
-                .and_then(|(_, step)| step.task.as_ref())
-                .map_or(node.prompt().to_owned(), |task| task.value.clone()),
+            text: self.text_of(node),
             options: if is_free { Vec::new() } else { options },
             default,
             usual,
@@ -351,6 +362,7 @@ impl<'p> Lowering<'p> {
             budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
             limits: Limits {
                 stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
+                stale_after_turns: workflow.library.stale_after_turns.as_ref().map(|turns| turns.value),
                 parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
                 restarts: workflow
                     .said
@@ -436,6 +448,9 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
 ///
 /// Returns what the engine does not run yet, or why the nodes make no graph.
 pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagnostic>> {
+    let mut workflow = workflow.clone();
+    workflow.leave_out_lone_decisions();
+    let workflow = &workflow;
     let tree = steps(source, workflow);
     let scripts = Scripts::read(&tree);
     let order = Order::read(source, &tree, &scripts).along(&tree, workflow);

@@ -13,8 +13,9 @@ pub(crate) mod services;
 pub mod singleton;
 pub(crate) mod systemd;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use planctl_api::Next;
@@ -65,6 +66,8 @@ struct Inner {
     database_line: String,
     rings: tokio::task::JoinHandle<()>,
     in_flight: InFlight,
+    /// Runs that this process admitted or saw open, whose plan file may lack its newest marks.
+    unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
 }
 
@@ -138,6 +141,7 @@ impl Station {
             database_line,
             rings,
             in_flight: InFlight::default(),
+            unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
         };
         Ok(Station { store, inner: Arc::new(inner) })
@@ -300,6 +304,14 @@ impl Station {
         let spawner = Spawner::start(&self.inner.program, Some(lock)).map_err(wrong())?;
         let spawner = spawner.with_scratch(scratch_in(self.state_dir())?);
         Ok(self.inner.process.get_or_init(|| Process { instance, spawner }))
+    }
+}
+
+impl Station {
+    /// Returns the runs whose plan file may lack its newest marks. Every change of the set is a single call, so a poisoned mutex
+    /// holds a consistent value.
+    pub(crate) fn unmarked(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
+        self.inner.unmarked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -194,6 +194,9 @@ impl Services {
         if let Some(graph) = &checked.verification.graph {
             self.approve_inherited(&self.home()?, graph, &config, &sub_plans, given).await?;
         }
+        if newest.as_ref().is_none_or(|run| matches!(run.head.status, RunStatus::Ended { .. })) {
+            self.draw_status(checked).await?;
+        }
         let mut decided = Decided {
             run: None,
             ask: None,
@@ -278,10 +281,21 @@ impl Services {
         if self.store.plan(plan.id).await?.status != PlanStatus::Draft {
             self.store.move_plan(plan.id, PlanStatus::Draft, self.caller.actor.as_str(), note).await?;
         }
-        if let Some(run) = newest {
-            self.station.mark_now(run.id).await?;
+        match newest {
+            Some(run) => self.station.mark_now(run.id).await?,
+            None => self.draw_status(checked).await?,
         }
         Ok(decided)
+    }
+
+    /// Writes how a plan stands into its file, where no run does.
+    async fn draw_status(&self, checked: &Checked) -> Result<(), ServiceError> {
+        let Some(plan) = self.store.plan_at(self.own_workspace()?, &checked.path).await? else {
+            return Ok(());
+        };
+        let (file, digest) = (self.own_folder()?.join(&checked.path), checked.verification.digest.clone());
+        self.station.draw_status_if_possible(file, digest, plan.status).await;
+        Ok(())
     }
 
     /// Starts a run of a verified plan, or takes up the one that is not finished.

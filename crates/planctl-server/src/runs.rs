@@ -1,6 +1,7 @@
 //! Runs: what each was started with, where it stands, what it did and why, as people and programs read it.
 
 mod branches;
+pub(crate) mod plan_file;
 pub(crate) mod settings;
 mod traversal;
 
@@ -23,6 +24,7 @@ use planctl_store::{
 use serde_json::{Map, Value};
 
 use crate::node::services::{ServiceError, Services};
+use crate::runs::plan_file::PlanFile;
 use crate::runs::settings::RunSettings;
 use planctl_api::wire::{
     AttemptView, AuditView, AuditedRun, BecauseView, BeforeView, CheckpointView, ContextView, EventLine,
@@ -94,7 +96,13 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn status(&self, run: RunId) -> Result<RunView, ServiceError> {
-        Ok(self.shown(run).await?.view())
+        let shown = self.shown(run).await?;
+        let row = &shown.view.run;
+        // A plan that is revised is changed by its author, and waits for that.
+        let is_executed = row.head.status != RunStatus::Paused;
+        self.station.draw_marks_before_told(row).await;
+        let file = self.station.look_at_plan_file(row).await?;
+        Ok(RunView { is_plan_file_changed: is_executed && file == PlanFile::Changed, ..shown.view() })
     }
 
     /// Lists runs of this workspace, or of all, newest first.
@@ -641,7 +649,9 @@ impl Shown {
                 Outcome::Warned => StepState::Warned,
             },
         };
+        let is_judged = node.task().is_none_or(|task| !task.contract.command.is_empty());
         let verdict = match (&record.failure, state) {
+            (_, StepState::Passed) if !is_judged => None,
             (_, StepState::Passed) => Some("passed".to_owned()),
             (Some(failure), _) => match &failure.what {
                 planctl_engine::Failing::Contract { verdict, .. } if failure.attempt == tally.attempt => {
@@ -654,6 +664,7 @@ impl Shown {
                 | planctl_engine::Failing::Inconclusive { .. }
                 | planctl_engine::Failing::Conflict { .. }
                 | planctl_engine::Failing::SubPlan { .. }
+                | planctl_engine::Failing::Unconfirmed { .. }
                 | planctl_engine::Failing::NotRed { .. } => None,
             },
             (None, _) => None,
@@ -871,6 +882,7 @@ impl Shown {
                 Some(Agent::Exec(_)) | None => None,
             },
             auto_answer: self.settings().auto_answer,
+            is_plan_file_changed: false,
             started_at: row.started_at.map(moment),
             ended_at: row.ended_at.map(moment),
         }

@@ -873,6 +873,9 @@ pub enum ApprovalsCommand {
     Edit {
         /// The number of the ask
         id: u64,
+        /// Approve what you saved without being asked; --yes never does
+        #[arg(long)]
+        approve: bool,
         /// Why, for the record
         #[arg(long)]
         note: Option<String>,

@@ -310,8 +310,17 @@ impl Context {
         if self.global.yes {
             return Ok(());
         }
+        self.asked(question, "A terminal is needed to confirm, or --yes")
+    }
+
+    /// Makes sure that a person approves something; `--yes` is no approval.
+    pub fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
+        self.asked(question, "A terminal is needed to approve, or --approve")
+    }
+
+    fn asked(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
         if !self.is_interactive() {
-            return Err(Failure::usage(format!("{question} A terminal is needed to confirm, or --yes")));
+            return Err(Failure::usage(format!("{question} {otherwise}")));
         }
         match decide::choose(question, &[('y', "es"), ('n', "o")])? {
             'y' => Ok(()),

@@ -71,6 +71,8 @@ mod via;
 #[path = "cli/worktrees.rs"]
 mod worktrees;
 
+#[path = "cli/checks.rs"]
+mod checks;
 #[path = "cli/configuration.rs"]
 mod configuration;
 

@@ -73,8 +73,11 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
     }
 }
 
-/// Sends out the gate of an attempt that was reported.
+/// Sends out the gate of an attempt that was reported; without a command, a person alone judges it.
 fn check(turn: &mut Turn<'_>, node: &NodeId, gave_up: bool) -> Result<(), Refusal> {
+    if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_command(node)) {
+        return hold::for_choice(turn, node, &confirmation.question);
+    }
     let attempt = turn.run.record(node)?.tally.attempt;
     turn.set(node, NodeState::Checking { attempt, gave_up })?;
     dispatch::gate(turn, node, turn.now)

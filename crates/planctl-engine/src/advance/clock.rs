@@ -61,7 +61,7 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
             return Ok(());
         }
     }
-    turn.facts.push(Fact::PlanExpired { seconds: still.as_secs() });
+    turn.facts.push(Fact::PlanExpired { seconds: still.as_secs(), turns: None });
     for node in turn.run.live()? {
         if !turn.state(&node)?.is_out() {
             continue;

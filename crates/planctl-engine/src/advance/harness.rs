@@ -71,6 +71,9 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
     turn.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict, vacuous });
     match verdict {
         Verdict::Passed => {
+            if let Some(confirmation) = turn.confirmation(node) {
+                return hold::for_choice(turn, node, &confirmation.question);
+            }
             settle::settle(turn, node, Outcome::Passed, None)?;
             route::success(turn, node)
         }

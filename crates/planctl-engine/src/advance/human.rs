@@ -5,7 +5,7 @@ use crate::event::{Answer, Decision, HumanEvent, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
-use crate::run::{End, Failure, Known, NodeState, Note, Outcome, RunStatus, Unchecked};
+use crate::run::{End, Failing, Failure, Known, NodeState, Note, Outcome, RunStatus, Unchecked};
 
 use super::settle::Said;
 use super::{Turn, dispatch, hold, join, option, revise, route, settle};
@@ -77,7 +77,7 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     });
     turn.set(&node, NodeState::Pending)?;
     match (kind, answer) {
-        (AskKind::Choice, Answer::Skip) => unanswered(turn, event, &node),
+        (AskKind::Choice, Answer::Skip) if turn.graph.task(&node).is_none() => unanswered(turn, event, &node),
         _ => carry_out(turn, event, &node, answer),
     }
 }
@@ -121,6 +121,10 @@ pub(super) fn chosen(
     option: &str,
     said: Said<'_>,
 ) -> Result<(), Refusal> {
+    let refusal = turn.confirmation(node).map(|confirmation| option::plain_label(&confirmation.refusal));
+    if refusal.is_some_and(|refusal| refusal == option::plain_label(option)) {
+        return refused(turn, node, said);
+    }
     let record = turn.run.record_mut(node)?;
     for name in [SELECTED, LABEL] {
         if name == SELECTED || turn.graph.asks_for(name) {
@@ -142,6 +146,14 @@ pub(super) fn chosen(
         }
         None => route::success(turn, node),
     }
+}
+
+/// Spends the attempt whose work a person does not confirm; their words go into the next prompt.
+fn refused(turn: &mut Turn<'_>, node: &NodeId, said: Said<'_>) -> Result<(), Refusal> {
+    let note = said.note.map(str::to_owned);
+    let what = Failing::Unconfirmed { by: said.by.clone(), note };
+    let failure = settle::failure_without_gate(turn, node, what)?;
+    settle::attempt_failed(turn, node, failure, false)
 }
 
 /// The name under which conditions find what a person chose last (DOT H2).

@@ -132,6 +132,7 @@ fn signature(failure: &Failure) -> u64 {
         Failing::NotRed { .. } => "not red".to_owned(),
         Failing::Conflict { .. } => "conflict".to_owned(),
         Failing::SubPlan { end, .. } => format!("{end:?}"),
+        Failing::Unconfirmed { .. } => "unconfirmed".to_owned(),
     };
     let printed = failure.stdout.tail.bytes().chain([0]).chain(failure.stderr.tail.bytes());
     let words = printed.filter(|byte| !byte.is_ascii_digit());

@@ -32,6 +32,19 @@ pub struct Node {
     /// What it asks of its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<Profile>>,
+    /// Has a person confirm the work of a task (DESIGN 10, H-30): after its contract passed, or instead of a contract where
+    /// its command is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Box<Confirmation>>,
+}
+
+/// What a person is asked about the work of a task.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// The question; its last option is the refusal, each of the others confirms the work.
+    pub question: Question,
+    /// The option that says that the work is not done. It spends an attempt, as a contract that failed does.
+    pub refusal: String,
 }
 
 /// What a node does when it is entered.
@@ -211,12 +224,30 @@ impl Node {
             step: None,
             backoff: None,
             profile: None,
+            confirmation: None,
         }
     }
 
     /// Returns its number among the plan's steps, where it is one.
     pub fn step(&self) -> Option<u32> {
         self.task().map(|task| task.step).or(self.step)
+    }
+
+    /// Returns what is decided at it, where it is a decision that says so.
+    pub fn decides(&self) -> Option<&str> {
+        match &self.kind {
+            NodeKind::Decision(choice) => choice.description.as_deref(),
+            NodeKind::Start
+            | NodeKind::Task(_)
+            | NodeKind::Call(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::SubPlan(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
+        }
     }
 
     /// Returns the plan that it carries out, where it carries out one.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Edge, GraphDefect, GraphParts, NodeKind, On};
+use super::{Confirmation, Edge, GraphDefect, GraphParts, NodeKind, On};
 use crate::ids::NodeId;
 use crate::pace;
 use crate::run::Outcome;
@@ -34,6 +34,14 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
             | NodeKind::Escalate { .. }
             | NodeKind::Exit { .. } => true,
         };
+        let confirms = |confirmation: &Confirmation| {
+            let question = &confirmation.question;
+            node.task().is_some()
+                && question.default.is_none()
+                && question.options.len() > 1
+                && question.options.last() == Some(&confirmation.refusal)
+        };
+        let fits = fits && node.confirmation.as_deref().is_none_or(confirms);
         if !fits || node.max_visits == 0 || parts.limits.parallel == 0 {
             return Err(GraphDefect::Impossible(node.id.clone()));
         }

@@ -48,6 +48,8 @@ struct Stage<'f> {
     attempts: u16,
     note: Option<&'f str>,
     way: Option<&'f str>,
+    /// What was decided, where it is a decision that says so, and where the run went from it (G-26).
+    decided: Option<(&'f str, &'f NodeId)>,
 }
 
 /// Writes what an agent is told: goal, what is over, and what conditions can look at. `newest` are the newest facts of the run,
@@ -106,7 +108,7 @@ fn known(context: &BTreeMap<String, String>) -> String {
 }
 
 /// Returns the nodes that are over, each once, the one that settled last at the end.
-fn stages<'f>(graph: &Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
+fn stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
     let mut stages: Vec<Stage<'f>> = Vec::new();
     let mut attempts: BTreeMap<&NodeId, u16> = BTreeMap::new();
     for fact in newest {
@@ -116,8 +118,22 @@ fn stages<'f>(graph: &Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
             if graph.node(node).is_some_and(|node| !Node::is_passage(node)) {
                 stages.retain(|stage| stage.node != node);
                 let attempts = attempts.get(node).copied().unwrap_or(1);
-                stages.push(Stage { node, outcome: *outcome, attempts, note: note.as_deref(), way: None });
+                let note = note.as_deref();
+                stages.push(Stage { node, outcome: *outcome, attempts, note, way: None, decided: None });
             }
+        } else if let Fact::EdgeFollowed { from, to, .. } = fact
+            && let Some(what) = graph.node(from).and_then(Node::decides)
+        {
+            stages.retain(|stage| stage.node != from);
+            let decided = Some((what, to));
+            stages.push(Stage {
+                node: from,
+                outcome: Outcome::Passed,
+                attempts: 1,
+                note: None,
+                way: None,
+                decided,
+            });
         } else if let Fact::EdgeFollowed { from, label: Some(label), .. } = fact {
             if let Some(stage) = stages.iter_mut().rev().find(|stage| stage.node == from) {
                 stage.way = Some(label);
@@ -135,6 +151,9 @@ fn line(graph: &Graph, stage: &Stage<'_>, measure: &Measure) -> String {
         true => node_name(graph, stage.node),
         false => stage.node.to_string(),
     };
+    if let Some((what, to)) = stage.decided {
+        return format!("- {}: {}: went on to {}", one_line(&name), one_line(what), one_line(to.as_str()));
+    }
     let mut line = format!("- {}: {}", one_line(&name), stage.outcome.word());
     if measure.has_attempts && stage.attempts > 1 {
         line.push_str(&format!(", {} attempts", stage.attempts));

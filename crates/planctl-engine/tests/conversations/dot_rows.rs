@@ -399,6 +399,29 @@ fn f2_what_an_agent_is_told_of_the_run() {
 }
 
 #[test]
+fn g26_what_a_decision_is_about_is_told_to_the_next_agent_and_to_people() {
+    let (graph, facts) = facts_after(
+        "plan  a: task  d: decision says deep-or-simple  b: task  a -always-> d  d -on_success-> b  d -on_fail-> a
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder",
+    );
+    let asked = SoFar {
+        fidelity: Fidelity::Compact,
+        thread: "a".to_owned(),
+        context: std::collections::BTreeMap::new(),
+    };
+    let told = so_far(&graph, "fix-3", &asked, &facts);
+    assert!(told.contains("- a: passed\n- d: deep-or-simple: went on to b\n"), "{told}");
+    let said: Vec<String> = facts.iter().map(|fact| planctl_engine::view::sentence(&graph, fact)).collect();
+    assert!(
+        said.iter().any(|line| line.contains("(deep-or-simple)") && line.contains("so the run went to")),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn f2_of_a_long_run_the_newest_is_told() {
     let (graph, facts) = facts_after(&format!(
         "plan  a: task

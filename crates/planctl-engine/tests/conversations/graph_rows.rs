@@ -235,6 +235,35 @@ fn e13_a_node_is_entered_as_often_as_it_may_and_then_a_person_is_asked_about_it(
 }
 
 #[test]
+fn g32_x31_a_loop_that_gets_no_further_is_stale_after_so_many_turns() {
+    // Each report and each gate is a turn; that `a` passes again is no progress.
+    talk(
+        "plan  a: task visits 9  b: task visits 9  a -on_success-> b  b -on_fail-> a  b -on_success-> done  limit same 9  stale after 5 turns
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 1  b#1 failed; b settled failed; a#2 to coder, told #1 failed
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 1  b#2 failed; b settled failed; expired after 6 turns; a held: escalation stale
+        -> human retry              a#4 to coder, told #2 failed",
+    );
+    // With progress the count begins anew.
+    talk(
+        "plan  a: task  b: task  stale after 1 turns
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; DONE",
+    );
+}
+
+#[test]
 fn g32_staleness_is_measured_from_the_last_step_of_the_run_and_ends_with_a_question() {
     talk(
         "plan  a: task escalate  b: task  stale after 60 seconds

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
-    Backoff, Budget, Call, Carry, ChildApproval, Choice, Contract, DefaultAnswer, Digest, Edge, Fidelity,
-    Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome, Priority,
-    Profile, Question, RedFirst, Responder, Restart, Role, Rung, SubPlan, Task, WorkKind,
+    Backoff, Budget, Call, Carry, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Digest, Edge,
+    Fidelity, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome,
+    Priority, Profile, Question, RedFirst, Responder, Restart, Role, Rung, SubPlan, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -72,6 +72,9 @@ impl Drawn {
             ["stale", "after", amount, "seconds"] => {
                 self.limits.stale_after = Some(Duration::from_secs(number(amount)));
             }
+            ["stale", "after", amount, "turns"] => {
+                self.limits.stale_after_turns = Some(number(amount) as u32)
+            }
             ["ask", "at", word] => self.asks_at = Some(level(word)),
             ["limit", "attempts", amount] => self.limits.attempts = number(amount) as u32,
             ["limit", "deliveries", amount] => self.limits.deliveries = number(amount) as u16,
@@ -87,6 +90,7 @@ impl Drawn {
         let mut lapse = Outcome::Failed;
         let mut red_first = RedFirst::Off;
         let mut guard = false;
+        let (mut is_confirmed, mut has_command) = (false, true);
         let mut pace = Vec::new();
         let mut apart = Vec::new();
         let mut backoff = None;
@@ -101,6 +105,8 @@ impl Drawn {
                     red_first = RedFirst::ALL.into_iter().find(|policy| policy.word() == *word).unwrap();
                 }
                 "guard" => guard = true,
+                "confirmed" => (is_confirmed, has_command) = (true, false),
+                "signed" => is_confirmed = true,
                 word @ ("alternate" | "contingent" | "emergency") => {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());
                     pace.push(Rung { level: level(word), responder, timeout: None });
@@ -123,9 +129,17 @@ impl Drawn {
         }
         let mut task = Task { lapse, pace, apart, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
+        if !has_command {
+            task.contract.command.clear();
+        }
         let kind = NodeKind::Task(Box::new(task));
+        let confirmation = is_confirmed.then(|| {
+            let options = vec!["done".to_owned(), "no".to_owned()];
+            let question = Question { text: format!("{name}?"), options, default: None, usual: None };
+            Box::new(Confirmation { question, refusal: "no".to_owned() })
+        });
         let profile = (profile != Profile::default()).then(|| Box::new(profile));
-        self.steps.push(Node { max_visits, backoff, profile, ..plain(name, kind) });
+        self.steps.push(Node { max_visits, backoff, profile, confirmation, ..plain(name, kind) });
     }
 
     /// Reads what is no task: `d: decision`, `d: decision by command`, `h: human yes no`, `f: fork j max 2`.
@@ -141,7 +155,7 @@ impl Drawn {
                 may_change: BTreeSet::new(),
             })),
             "decision" => NodeKind::Decision(Choice {
-                description: None,
+                description: value("says").map(str::to_owned),
                 command: fields.contains(&"command").then(|| Box::new(contract(name))),
             }),
             "human" => {

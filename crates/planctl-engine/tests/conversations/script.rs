@@ -269,7 +269,8 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
             Some(format!("{node} from {from} to {to}, {responder}"))
         }
         Fact::BudgetNoticed { percent } => Some(format!("{percent} % used")),
-        Fact::PlanExpired { seconds } => Some(format!("expired after {seconds} s")),
+        Fact::PlanExpired { turns: Some(turns), .. } => Some(format!("expired after {turns} turns")),
+        Fact::PlanExpired { seconds, turns: None } => Some(format!("expired after {seconds} s")),
         Fact::PlanActivated { resumed: true } => Some("goes on".to_owned()),
         Fact::BranchesJoined { node, met, failed } => {
             Some(format!("{node} joined {met} met, {failed} failed"))

@@ -18,6 +18,11 @@ fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
     (carry != Carry::default()).then(|| Box::new(carry))
 }
 
+/// Says whether an edge is for a pass.
+fn leads_on(edge: &EdgeTree) -> bool {
+    matches!(edge.on.value, On::Success | On::Always)
+}
+
 /// What a person says who is asked whether something is done.
 const DONE: &str = "done";
 const NOT_DONE: &str = "not done";
@@ -41,6 +46,24 @@ impl<'w> Ways<'w> {
         let mut seen = BTreeSet::new();
         let options = self.of[at].iter().map(|(_, edge)| self.option(at, edge));
         options.filter(|option| seen.insert(option.clone())).collect()
+    }
+
+    /// Returns with which words a person may confirm the work of a node.
+    pub(super) fn confirmations(&self, at: usize) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let ways = self.of[at].iter().filter(|(_, edge)| leads_on(edge));
+        let words: Vec<String> =
+            ways.map(|(_, edge)| self.option(at, edge)).filter(|word| seen.insert(word.clone())).collect();
+        if words.is_empty() { vec![DONE.to_owned()] } else { words }
+    }
+
+    /// Returns with which word a person says that the work of a node is not done: what its way for failures is called.
+    pub(super) fn refusal(&self, at: usize, confirmations: &[String]) -> String {
+        let labels = self.of[at].iter().filter(|(_, edge)| !leads_on(edge));
+        let labels = labels.filter_map(|(_, edge)| Some(edge.label.as_ref()?.value.clone()));
+        let words = labels.chain([NOT_DONE, "refused", "no"].map(str::to_owned));
+        let mut free = words.filter(|word| !confirmations.contains(word));
+        free.next().unwrap_or_else(|| format!("not {}", confirmations.join(", ")))
     }
 
     /// Says whether a question is answered in the person's own words: where the node says so, and where one way alone leads
@@ -78,7 +101,6 @@ impl<'w> Ways<'w> {
         {
             return word.clone();
         }
-        let leads_on = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always);
         if !leads_on(edge) {
             return NOT_DONE.to_owned();
         }
@@ -92,7 +114,9 @@ impl<'w> Ways<'w> {
     /// Makes the edges that leave a node.
     pub(super) fn leave(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) {
         let from = node.id.value.as_str();
-        let is_choice = node.kind.value == Kind::Human || is_confirmed(node);
+        let is_choice = node.kind.value == Kind::Human;
+        // Where there is nothing but the work to confirm, the conditions of its ways decide.
+        let has_options = is_confirmed(node) && self.confirmations(at).len() > 1;
         for (_, edge) in self.of[at].clone() {
             let is_asked = is_choice && edge.on.value != On::Always;
             let on = if node.kind.value == Kind::Start {
@@ -109,7 +133,10 @@ impl<'w> Ways<'w> {
                     .as_ref()
                     .filter(|_| !edge.is_plain())
                     .map(|condition| condition.value.clone()),
-                label: if is_choice { Some(self.option(at, edge)) } else { label },
+                label: match is_choice || has_options && leads_on(edge) {
+                    true => Some(self.option(at, edge)),
+                    false => label,
+                },
                 restart: edge.loop_restart.then(|| Box::new(self.restart())),
                 carry: carry(edge),
                 weight: i32::try_from(edge.weight).unwrap_or(0),

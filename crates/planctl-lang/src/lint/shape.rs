@@ -151,13 +151,14 @@ fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // Where nobody can say what planctl wrote, a status and marks that go together are taken for its own. A run that waits for
-// its first worker, and one that was cancelled before it had any, have marked no step.
+// its first worker, and one that was cancelled before it had any, have marked no step; a plan that is approved has no marks.
 fn is_like_ours(lint: &Lint<'_>) -> bool {
     let status = lint.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
     let marked = lint.tree.steps.iter().filter(|step| step.mark.is_some()).count();
     let fits = match status {
         Some("done") => marked > 0 && marked == lint.tree.steps.len(),
         Some("in-progress" | "failed") => true,
+        Some("approved") => marked == 0,
         Some(_) | None => false,
     };
     lint.facts.recorded.is_none() && fits

@@ -111,7 +111,8 @@ pub(crate) fn outlined(source: &Source, language: Language) -> Outlined {
             crate::text::escape(&names.join(", "))
         )));
     }
-    let workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
+    let mut workflow = if workflows.is_empty() { Workflow::default() } else { workflows.swap_remove(0) };
+    workflow.leave_out_lone_decisions();
     Outlined { tree: steps(source, &workflow), workflow, found, is_linear: false }
 }
 

@@ -359,7 +359,7 @@ fn g06_an_escalation_of_a_library_says_its_reason_and_its_pace_level() {
 #[test]
 fn p63_what_lowering_finds_is_told_with_the_other_findings() {
     let text = r#"{"graph": {"start": "a", "nodes": {
-        "a": {"action": "Do it", "verify": {"type": "any_output"}},
+        "a": {"action": "Do it", "contract": "make", "when": "x"},
         "b": {"action": "Do it", "contract": "make"},
         "end": {"type": "exit"}}, "edges": [{"from": "a", "to": "end", "condition": "on_success"}, {"from": "b", "to": "end", "condition": "on_success"}]}}"#;
     let source = Source::new("plan.json", text);

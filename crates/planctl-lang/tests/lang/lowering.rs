@@ -120,8 +120,87 @@ fn g_03_a_graph_of_json_may_begin_at_a_task() {
 
 #[test]
 fn what_the_engine_does_not_run_yet_is_refused_by_name() {
-    let steps = include_str!("../fixtures/bugfix-steps.json");
-    assert_eq!(graph(steps, Language::Json).expect_err("guided mode only").len(), 5);
+    let text = r#"{"steps": [{"action": "Do it", "contract": "make", "needs": "x"}, {"action": "Do it", "contract": "make", "when": "x"}]}"#;
+    assert_eq!(graph(text, Language::Json).expect_err("edges say it").len(), 2);
+}
+
+const CHECKED: &str = r#"{"graph": {"start": "a", "nodes": {"a": {"action": "Do it", SAID}, "end": {"type": "exit"}},
+    "edges": [{"from": "a", "to": "end", "condition": "on_success"}]}}"#;
+
+fn checked(said: &str) -> planctl_engine::Node {
+    let graph = graph(&CHECKED.replace("SAID", said), Language::Json).expect("a graph");
+    graph.node(&NodeId::new("a")).expect("it").clone()
+}
+
+#[test]
+fn g04_x03_a_check_without_a_command_of_its_own_is_confirmed_by_a_person_after_the_work() {
+    for (said, asks) in [
+        (
+            r#""verify": {"type": "output_contains", "value": "On branch"}"#,
+            "\n\nThe plan asks: the output contains \"On branch\".",
+        ),
+        (
+            r#""verify": {"type": "output_not_contains", "value": "error"}"#,
+            "\n\nThe plan asks: the output does not contain \"error\".",
+        ),
+        (r#""verify": {"type": "exit_code_zero"}"#, "\n\nThe plan asks: the command exits with 0."),
+        (r#""verify": {"type": "any_output"}"#, "\n\nThe plan asks: the command prints something."),
+        (r#""verify": {"type": "manual"}"#, ""),
+        (r#""contract": "none""#, ""),
+        (
+            r#""contract": "none", "verify": {"type": "output_contains", "value": "x"}"#,
+            "\n\nThe plan asks: the output contains \"x\".",
+        ),
+    ] {
+        let node = checked(said);
+        let task = node.task().expect("an agent works");
+        assert_eq!((task.contract.command.as_str(), task.role.as_str()), ("", "coder"), "{said}");
+        let confirmation = node.confirmation.as_deref().expect("a person confirms");
+        assert_eq!(confirmation.question.text, format!("Is this done? Do it{asks}"), "{said}");
+        assert_eq!(confirmation.question.options, ["done", "not done"]);
+    }
+}
+
+#[test]
+fn g04_x02_a_check_of_an_output_is_part_of_the_contract_whose_output_it_is() {
+    let passes = |command: &str, check: &str| {
+        let node = checked(&format!(r#""contract": "{command}", "verify": {check}"#));
+        assert_eq!(node.confirmation, None);
+        let contract = &node.task().expect("an agent works").contract;
+        let ended = std::process::Command::new("bash")
+            .args(["--noprofile", "--norc", "-p", "-c", &contract.command])
+            .output();
+        let ended = ended.expect("bash");
+        (
+            ended.status.code() == Some(contract.expect.into()),
+            String::from_utf8_lossy(&ended.stderr).into_owned(),
+        )
+    };
+    let says = |kind: &str, value: &str| format!(r#"{{"type": "{kind}", "value": "{value}"}}"#);
+    assert!(passes("echo on BRANCH main", &says("output_contains", "On branch")).0);
+    assert!(passes("echo on branch >&2", &says("output_contains", "On branch")).0, "both streams");
+    let (passed, why) = passes("echo main", &says("output_contains", "it's *"));
+    assert!(!passed && why.contains("the output does not contain: it's *"), "{why}");
+    assert!(!passes("echo 2 Errors", &says("output_not_contains", "error")).0);
+    assert!(passes("echo fine", &says("output_not_contains", "error")).0);
+    let (passed, why) = passes("echo fine; exit 3", &says("output_not_contains", "error"));
+    assert!(!passed && why.contains("the command exited with 3"), "{why}");
+    assert!(!passes("echo '  '", r#"{"type": "any_output"}"#).0);
+    assert!(passes("echo x # said", r#"{"type": "any_output"}"#).0);
+    assert!(passes("test -d /", r#"{"type": "exit_code_zero"}"#).0);
+}
+
+#[test]
+fn h28_h30_a_file_and_a_person_are_asked_for_beside_a_contract() {
+    let both = checked(r#""contract": "make", "verify": {"type": "file_exists", "value": "a b"}"#);
+    assert_eq!(both.task().expect("an agent works").contract.command, "make &&\ntest -e 'a b'");
+    assert_eq!(both.confirmation, None);
+    let signed = checked(r#""contract": "make", "verify": {"type": "manual"}"#);
+    assert_eq!(signed.task().expect("an agent works").contract.command, "make");
+    assert!(signed.confirmation.is_some());
+    let confirmed = checked(r#""contract": "none", "verify": {"type": "file_exists", "value": "x"}"#);
+    assert_eq!(confirmed.task().expect("an agent works").contract.command, "test -e 'x'");
+    assert!(confirmed.confirmation.is_some());
 }
 
 #[test]

@@ -343,7 +343,10 @@ fn g_01_to_g_09_the_graph_of_seed_2_loads_and_its_flaws_are_found() {
     );
     assert_eq!(
         read.of(Code::P305),
-        [("\"decide_approach\"", "nothing leads to node `decide_approach`: it is unreachable")]
+        [(
+            "\"decide_approach\"",
+            "no edge leads to the decision `decide_approach` or leaves it, so nothing is decided there"
+        )]
     );
     let loops: Vec<&str> = read.of(Code::P309).into_iter().map(|(_, message)| message).collect();
     assert_eq!(

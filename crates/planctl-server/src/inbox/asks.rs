@@ -107,7 +107,9 @@ impl Services {
             role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
             message: row.ask.message.clone(),
             unfit,
-            contract: gated.map(|gated| contract_view(gated.contract)),
+            contract: gated
+                .filter(|gated| !gated.contract.command.is_empty())
+                .map(|gated| contract_view(gated.contract)),
             failure,
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
             pace: revision
@@ -415,6 +417,12 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
 
 /// Returns the answer that a plan declares as the usual one to what it asks.
 fn usual(row: &AskRow, graph: &Graph) -> Option<String> {
+    let node = graph.node(&row.at.node);
+    if let Some(confirmation) = node.and_then(|node| node.confirmation.as_deref())
+        && row.ask.kind == AskKind::Choice
+    {
+        return confirmation.question.usual.clone();
+    }
     match graph.node(&row.at.node).map(|node| &node.kind) {
         Some(NodeKind::Human(question)) if row.ask.kind == AskKind::Choice => question.usual.clone(),
         Some(_) | None => None,
@@ -470,6 +478,7 @@ fn failure_view(failure: &Failure) -> FailureView {
         | planctl_engine::Failing::Permission { .. }
         | planctl_engine::Failing::Conflict { .. }
         | planctl_engine::Failing::SubPlan { .. }
+        | planctl_engine::Failing::Unconfirmed { .. }
         | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
     };
     FailureView {

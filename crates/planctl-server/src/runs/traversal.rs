@@ -43,7 +43,7 @@ pub(crate) fn view(row: &RunRow, graph: &Graph, run: &Run, history: (&[Line], &[
         started_turn: started(first),
         turn,
         turns_since_transition: since,
-        stale_after_turns: None,
+        stale_after_turns: graph.limits().stale_after_turns,
         stale_after_seconds: graph.limits().stale_after.map(|limit| limit.as_secs()),
         turns_since_progress: since,
         current_step: step.map(|step| step.saturating_sub(1)),

@@ -4,16 +4,17 @@
 //! still is the text that runs: a file that changed is never overwritten (DESIGN 4).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use planctl_engine::{NodeState, Outcome, RunId};
-use planctl_harness::{Unreadable, read_plan, write_plan};
+use planctl_engine::{Digest, NodeState, Outcome, RunId, RunStatus};
+use planctl_harness::write_plan;
 use planctl_lang::{Mark, Source, annotate, digest};
-use planctl_store::RunView;
+use planctl_store::{PlanStatus, RunRow, RunView};
 
 use crate::node::Station;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
+use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
 
 impl Station {
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
@@ -23,7 +24,16 @@ impl Station {
     /// Those of the store.
     pub(crate) async fn mark_now(&self, run: RunId) -> Result<(), ServiceError> {
         self.clear_up(run).await?;
-        self.draw_marks(run).await
+        self.draw_marks(run).await.map(drop)
+    }
+
+    /// Draws the marks of a run that rests or is over before that is told, where it is this process that draws them: whoever
+    /// waits for the run finds them in the file (P-27).
+    pub(crate) async fn draw_marks_before_told(&self, run: &RunRow) {
+        let is_over = matches!(run.head.status, RunStatus::Ended { .. });
+        if (is_over || run.head.out == 0) && self.unmarked().contains(&run.id) {
+            self.draw_marks_if_possible(run.id).await;
+        }
     }
 
     /// Draws the marks after a transition that stands, whatever becomes of the file.
@@ -33,15 +43,26 @@ impl Station {
         }
     }
 
-    /// Draws the marks once, as the run stands.
+    /// Writes the status of a plan without a run under way into its file, whatever becomes of that.
+    pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
+        let none = BTreeMap::new();
+        let drawn = move || drawn(&file, &revision, status.word(), &none);
+        match blocking(drawn).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the plan file was not marked"),
+            Err(error) => tracing::warn!(%error, "the plan file was not marked"),
+        }
+    }
+
+    /// Draws the marks once, as the run stands, and says whether the file is the text that runs.
     ///
     /// # Errors
     ///
     /// Those of the store; a file that can't be read or written is left alone and said so in the log.
-    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<(), ServiceError> {
+    pub(crate) async fn draw_marks(&self, run: RunId) -> Result<PlanFile, ServiceError> {
         let view = self.store.run_view(run).await?;
         if view.run.host != self.host() {
-            return Ok(());
+            return Ok(PlanFile::Unseen);
         }
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
@@ -50,33 +71,37 @@ impl Station {
             .iter()
             .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
-        let file = PathBuf::from(&view.run.workspace_path).join(&view.run.plan_path);
+        let file = plan_file(&view.run);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
-        let drawn = move || -> Result<(), String> {
-            let bytes = match read_plan(&file) {
-                Ok(bytes) => bytes,
-                Err(Unreadable::Missing) => return Ok(()),
-                Err(error) => return Err(error.to_string()),
-            };
-            let shown = file.to_string_lossy().into_owned();
-            let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(()) };
-            if digest(&source) != revision {
-                return Ok(());
-            }
-            let text = annotate(&source, status, &marks);
-            if text == source.text() {
-                return Ok(());
-            }
-            // Somebody who changed the file at this very moment keeps what they wrote.
-            write_plan(&file, source.text().as_bytes(), text.as_bytes())
-                .map(drop)
-                .map_err(|error| error.to_string())
-        };
-        if let Err(error) = blocking(drawn).await? {
+        let drawn = move || drawn(&file, &revision, status, &marks);
+        Ok(blocking(drawn).await?.unwrap_or_else(|error| {
             tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
-        }
-        Ok(())
+            PlanFile::Unseen
+        }))
     }
+}
+
+/// Writes a status and marks into a plan's file, if it still is this text.
+fn drawn(
+    file: &Path,
+    revision: &Digest,
+    status: &str,
+    marks: &BTreeMap<u32, Mark>,
+) -> Result<PlanFile, String> {
+    let Some(bytes) = bytes_of(file)? else { return Ok(PlanFile::Unseen) };
+    let shown = file.to_string_lossy().into_owned();
+    let Ok(source) = Source::from_bytes(shown, bytes) else { return Ok(PlanFile::Changed) };
+    if digest(&source) != *revision {
+        return Ok(PlanFile::Changed);
+    }
+    let text = annotate(&source, status, marks);
+    if text == source.text() {
+        return Ok(PlanFile::Runs);
+    }
+    // Somebody who changed the file at this very moment keeps what they wrote.
+    write_plan(file, source.text().as_bytes(), text.as_bytes())
+        .map(|_| PlanFile::Runs)
+        .map_err(|error| error.to_string())
 }
 
 fn mark_of(view: &RunView, node: &planctl_engine::NodeId) -> Option<Mark> {

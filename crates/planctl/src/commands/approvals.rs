@@ -19,7 +19,9 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         None => ls(context, list).await,
         Some(ApprovalsCommand::Ls(list)) => ls(context, list).await,
         Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
-        Some(ApprovalsCommand::Edit { id, note }) => editing::edit(context, id, note.as_deref()).await,
+        Some(ApprovalsCommand::Edit { id, approve, note }) => {
+            editing::edit(context, id, approve, note.as_deref()).await
+        }
         Some(ApprovalsCommand::Approve { ids, note, accept_changed }) => {
             approve(context, &ids, &Approving { note, accept_changed, worker: None }).await
         }
@@ -113,6 +115,9 @@ pub fn page_drawn(page: &AskPage) -> String {
     text.push_str(&asked(page));
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
+    }
+    if ask.kind == "choice" && page.role.is_some() {
+        text.push_str(&format!("  what the worker said: planctl plan logs {}\n", shell_word(&ask.run)));
     }
     for option in &ask.options {
         text.push_str(&format!("    {}\n", show::safe(option)));
@@ -416,12 +421,16 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
         }
         next = decided.run;
     }
-    if let (Some(run), false) = (next, is_json) {
-        context.say(&format!(
-            "{} {}",
-            styled(BOLD, "next:"),
-            super::run::after_answer(&run, word, client.is_daemon())
-        ));
+    let Some(run) = next.filter(|_| !is_json) else { return Ok(Exit::Yes) };
+    let view = client.status(client.find(&run).await?).await?;
+    let next = if view.state.is_over() {
+        context.say(&format!("{} is {}", show::safe(&run), show::run_state(view.state)));
+        super::plan::next_of(&view, client.is_daemon())
+    } else {
+        Some(super::run::after_answer(&run, word, client.is_daemon()))
+    };
+    if let Some(next) = next {
+        context.say(&format!("{} {next}", styled(BOLD, "next:")));
     }
     Ok(Exit::Yes)
 }

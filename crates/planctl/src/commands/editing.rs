@@ -19,7 +19,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
 /// Lets a person change the plan of the run that an ask holds.
-pub async fn edit(context: &Context, id: u64, note: Option<&str>) -> Answer {
+pub async fn edit(context: &Context, id: u64, is_approved: bool, note: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let editor = Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
         Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
@@ -33,7 +33,11 @@ pub async fn edit(context: &Context, id: u64, note: Option<&str>) -> Answer {
         context.say(&format!("nothing changed; ask {id} is open as before"));
         return Ok(Exit::Yes);
     };
-    editing.approve(context, &client, &checked, note, is_json).await
+    if !is_approved {
+        editing.ask_whether_meant(context)?;
+    }
+    editing.go_on(context, &client, &checked, note, is_json).await?;
+    Ok(Exit::Yes)
 }
 
 /// Puts a step into the plan that a worker proposes, and lets the run go on.
@@ -278,23 +282,13 @@ impl Editing {
         Ok(())
     }
 
-    /// Asks whether this is meant, and goes on with it.
-    async fn approve(
-        &self,
-        context: &Context,
-        client: &Client,
-        checked: &Checked,
-        note: Option<&str>,
-        is_json: bool,
-    ) -> Answer {
+    /// Asks a person whether the changed plan is approved.
+    fn ask_whether_meant(&self, context: &Context) -> Result<(), Failure> {
         let run = show::safe(&self.view.run);
         let at = self.view.steps.iter().find(|step| step.state.is_under_way());
         let at = at.map(|step| format!(" at step {}", step.number)).unwrap_or_default();
-        context
-            .confirm(&format!("Approve this, and go on with {run}{at}?"))
-            .map_err(|failure| self.kept_words(failure))?;
-        self.go_on(context, client, checked, note, is_json).await?;
-        Ok(Exit::Yes)
+        let question = format!("Approve this, and go on with {run}{at}?");
+        context.ask_for_approval(&question).map_err(|failure| self.kept_words(failure))
     }
 
     /// Writes the plan's file, and lets the run go on with it.

@@ -317,6 +317,9 @@ fn run_page(view: &RunView, is_daemon: bool) -> String {
     if let Some(reason) = view.reason.as_ref().filter(|_| view.state != RunState::Done) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
+    if view.is_plan_file_changed && !view.state.is_over() {
+        text.push_str(&format!("  {}\n", styled(show::CARE, &super::run::changed_file_line(view))));
+    }
     if let Some(folder) = &view.folder {
         text.push_str(&format!("  works in the folder {}\n", show::safe(folder)));
     }

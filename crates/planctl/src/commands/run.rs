@@ -18,7 +18,7 @@ use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress::Progress;
-use crate::show::{self, BOLD, styled};
+use crate::show::{self, BOLD, CARE, styled};
 
 /// What was asked for on the command line.
 #[derive(Clone, Debug, Default)]
@@ -132,8 +132,14 @@ async fn goes_on(context: &Context, checked: &Checked, again: bool) -> Result<bo
 
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
 fn unattended(checked: &Checked) -> String {
+    let graph = checked.verification.graph.as_ref();
+    let is_confirmed = |step: &planctl_lang::StepTree| {
+        let nodes = graph.into_iter().flat_map(|graph| graph.nodes());
+        nodes.filter(|node| node.step() == step.fixed_number()).any(|node| node.confirmation.is_some())
+    };
     let is_unseen = |step: &&planctl_lang::StepTree| {
-        step.contract.is_none() && step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Human)
+        let is_question = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Human);
+        step.contract.is_none() && (is_question || is_confirmed(step))
     };
     let steps: Vec<_> = checked.verification.tree.steps.iter().filter(is_unseen).collect();
     let Some(first) = steps.first() else { return String::new() };
@@ -299,6 +305,12 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
     Ok(Exit::Yes)
 }
 
+/// Says that a plan's file is another text than the one that runs.
+pub fn changed_file_line(view: &RunView) -> String {
+    let goes_on = if view.state.is_over() { "it ran as approved" } else { "it runs as approved" };
+    format!("{} was changed during the run: {goes_on}, and the file is left as it is", show::safe(&view.plan))
+}
+
 /// Says how it ended: what happened, where, the last lines that matter, and what to type next.
 fn ended(
     context: &Context,
@@ -316,6 +328,9 @@ fn ended(
     text.push_str(&format!(" · {counted} · {}\n", show::cost(&view.spent, &view.budget)));
     if let Some(reason) = view.reason.as_ref().filter(|_| exit != Exit::Yes) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
+    }
+    if view.is_plan_file_changed {
+        text.push_str(&format!("  {}\n", styled(CARE, &changed_file_line(view))));
     }
     let mut failed = view.steps.iter().rev().filter(|step| step.failure.is_some() && exit != Exit::Yes);
     if let Some(question) = question {

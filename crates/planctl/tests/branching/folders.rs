@@ -255,7 +255,8 @@ fn a6_a_plan_within_is_edited_and_verified_where_it_works() {
     let editor = room.home().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nsed -i 's/Do the inner part/Do it/' \"$1\"\n").unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let edited = room.command(&["approvals", "edit", &ask, "--yes"]).env("EDITOR", &editor).output().unwrap();
+    let edited =
+        room.command(&["approvals", "edit", &ask, "--approve"]).env("EDITOR", &editor).output().unwrap();
     let said = crate::room::Said::from(edited);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(room.read("plans/inner.md").contains("Do it in `made`."));

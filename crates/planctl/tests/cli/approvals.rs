@@ -251,3 +251,23 @@ fn asks_are_listed_by_kind_and_run() {
         1
     );
 }
+
+#[test]
+fn p19_an_approval_is_written_into_the_file() {
+    let room = Room::new();
+    room.write("p.md", &plan("One", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let said = room.planctl(&["plan", "approve", "p.md", "--note", "fine"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(room.read("p.md").contains("\nstatus: approved\n"), "{}", room.read("p.md"));
+    let verified = room.planctl(&["plan", "verify", "p.md"]);
+    assert!(verified.code == 0 && !verified.out.contains("did not write"), "{verified:?}");
+    // The approval serves, since the status is none of the text that was approved.
+    let done = room.planctl(&["plan", "run", "p.md", "--exec", "touch done-1"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(room.read("p.md").contains("\nstatus: done\n"));
+    // One that was changed meanwhile is left as it is.
+    room.write("q.md", &plan("One", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    assert_eq!(room.planctl(&["plan", "approve", "q.md"]).code, 0);
+    assert_eq!(room.planctl(&["plan", "reject", "q.md", "--note", "no"]).code, 0);
+    assert!(room.read("q.md").contains("\nstatus: draft\n"), "{}", room.read("q.md"));
+}

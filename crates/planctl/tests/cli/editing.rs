@@ -226,7 +226,7 @@ fn edit(room: &Room, editor: &str, words: &[&str]) -> Said {
 #[test]
 fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
     let room = stuck();
-    let said = edit(&room, "sed -i s/wrong-2/done-2/", &["--yes", "--note", "the contract was wrong"]);
+    let said = edit(&room, "sed -i s/wrong-2/done-2/", &["--approve", "--note", "the contract was wrong"]);
     assert_eq!(said.code, 0, "{said:?}");
     for words in [
         "step 2: contract",
@@ -251,7 +251,7 @@ fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
 #[test]
 fn a_bad_edit_is_told_and_kept_and_goes_on_where_it_was() {
     let room = stuck();
-    let said = edit(&room, "sed -i 's/test -e wrong-2/if then/'", &["--yes"]);
+    let said = edit(&room, "sed -i 's/test -e wrong-2/if then/'", &["--approve"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("could not go on with this text: 1 error"), "{said:?}");
     assert!(
@@ -259,7 +259,7 @@ fn a_bad_edit_is_told_and_kept_and_goes_on_where_it_was() {
         "{said:?}"
     );
     assert!(room.read("p.md").contains("test -e wrong-2"), "the plan itself is as it was");
-    let again = edit(&room, "sed -i 's/if then/test -e done-2/'", &["--yes"]);
+    let again = edit(&room, "sed -i 's/if then/test -e done-2/'", &["--approve"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert!(again.err.contains("going on with the text that was kept"), "{again:?}");
     assert_eq!(room.planctl(&["plan", "resume", "p-1"]).code, 0);
@@ -268,7 +268,7 @@ fn a_bad_edit_is_told_and_kept_and_goes_on_where_it_was() {
 #[test]
 fn a_step_that_is_over_is_not_changed_any_more() {
     let room = stuck();
-    let said = edit(&room, "sed -i s/done-1/done-9/", &["--yes"]);
+    let said = edit(&room, "sed -i s/done-1/done-9/", &["--approve"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("it changes step 1, which is over and stays as it is"), "{said:?}");
     assert_eq!(room.status()["state"], "waiting", "nothing was decided");
@@ -282,14 +282,14 @@ fn steps_may_come_and_go_after_the_ones_that_are_over() {
         "editor.sh",
         "sed -i '/^### 2\\. /,$d' \"$1\"\ncat >> \"$1\" <<'END'\n### 2. Prepare\n\n**target:** coder\n**task:** do\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0\n\n### 3. Two\n\n**target:** coder\n**task:** do\n**contract:**\n\n```shell\ntest -e done-3\n```\n\nexit_code == 0\nEND\n",
     );
-    let said = edit(&room, &format!("sh {}", script.display()), &["--yes"]);
+    let said = edit(&room, &format!("sh {}", script.display()), &["--approve"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(room.planctl(&["plan", "resume", "p-1"]).code, 0);
     assert_eq!(room.status()["steps"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]
-fn without_an_editor_a_change_or_a_yes_nothing_is_decided() {
+fn without_an_editor_a_change_or_an_approval_nothing_is_decided() {
     let room = stuck();
     let ask = room.ask();
     let none = room.planctl(&["approvals", "edit", &ask]);
@@ -301,9 +301,13 @@ fn without_an_editor_a_change_or_a_yes_nothing_is_decided() {
     let failed = edit(&room, "exit 3;", &[]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.err.contains("exit status: 3"), "{failed:?}");
-    let unsure = edit(&room, "sed -i s/wrong-2/done-2/", &[]);
-    assert_eq!(unsure.code, 2, "{unsure:?}");
-    assert!(unsure.err.contains("your text is kept in"), "{unsure:?}");
+    // `--yes` answers questions, and approves nothing.
+    for words in [&[][..], &["--yes"]] {
+        let unsure = edit(&room, "sed -i s/wrong-2/done-2/", words);
+        assert_eq!(unsure.code, 2, "{words:?}: {unsure:?}");
+        assert!(unsure.err.contains("your text is kept in"), "{unsure:?}");
+        assert!(unsure.err.contains("or --approve"), "{unsure:?}");
+    }
     assert_eq!(room.status()["state"], "waiting");
     let worker = Said::from(
         room.command(&["approvals", "edit", &ask])

@@ -494,3 +494,23 @@ fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
     assert!(said.out.contains("step 2: a person") && said.out.contains("every role is served by touch one"));
     assert_eq!(room.planctl(&["plan", "status", "--salute"]).code, 2, "a report is of one run");
 }
+
+#[test]
+fn x16_a_plan_file_that_changes_during_its_run_is_left_alone_and_that_is_said() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    let worker =
+        "touch done-$PLANCTL_STEP; sed -i 's/test -e done-2/true/' p.md; [ $PLANCTL_STEP = 1 ] || rm done-2";
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let line = "p.md was changed during the run: it runs as approved, and the file is left as it is";
+    assert!(said.out.contains(line), "{said:?}");
+    let status = room.planctl(&["plan", "status", "@last"]);
+    assert!(status.out.contains(line), "{status:?}");
+    assert_eq!(room.status()["is_plan_file_changed"], true);
+    assert!(!room.read("p.md").contains("test -e done-2"), "the change stays");
+    // The approved contract decides, and the step does not pass by the changed one.
+    assert_eq!(room.status()["steps"][1]["state"], "waiting");
+    room.write("p.md", &good_plan());
+    assert_eq!(room.status()["is_plan_file_changed"], Value::Null);
+}

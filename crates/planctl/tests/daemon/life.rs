@@ -402,3 +402,18 @@ fn p20_what_children_print_costs_the_daemon_no_memory() {
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();
 }
+
+#[test]
+fn p27_the_marks_are_in_the_file_when_a_run_beside_the_daemon_returns() {
+    let place = Place::new();
+    place.plan(2, "");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    let said = place.start_run().end();
+    let text = std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(text.contains("status: done") && text.matches('✅').count() == 2, "{text}");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
+    place.await_quiet();
+}

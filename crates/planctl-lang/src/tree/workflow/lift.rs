@@ -60,7 +60,13 @@ fn node_tree(node: &Node) -> NodeTree {
         NodeKind::Task(task) => {
             task_said(task, &mut say);
             contract_said(&task.contract, &mut say);
-            tree.contracts.push(NamedContract { name: None, command: plain(task.contract.command.as_str()) });
+            let is_confirmed = node.confirmation.is_some();
+            let command = Some(task.contract.command.as_str()).filter(|command| !command.is_empty());
+            if is_confirmed && command.is_some() {
+                say("verify.type", "manual".to_owned());
+            }
+            let command = plain(command.unwrap_or("none"));
+            tree.contracts.push(NamedContract { name: None, command });
         }
         NodeKind::Call(call) => {
             say("tool_command", call.contract.command.clone());

@@ -280,7 +280,10 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         let is_implied = shape.language.is_none() && matches!(node.kind.value, Kind::Start | Kind::Exit);
         let told = if is_implied { &mut of_ends } else { &mut of_kind };
         if !from_start[at] {
-            told.push(unreachable(shape, node));
+            told.push(match shape.workflow.is_alone(node) {
+                true => alone(node),
+                false => unreachable(shape, node),
+            });
         } else if !to_end[at] && !is_end(node) {
             told.push(dead_end(shape, node, !shape.ways[at].is_empty()));
         }
@@ -292,6 +295,14 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         of_kind.extend(of_ends);
     }
     found.append(&mut of_kind);
+}
+
+// no work is lost with it, so the graph runs without it.
+fn alone(node: &NodeTree) -> Diagnostic {
+    let name = escape(&node.id.value);
+    let message = format!("no edge leads to the decision `{name}` or leaves it, so nothing is decided there");
+    let finding = Diagnostic::new(Code::P305, message).level(Severity::Warning).at(node.id.span, "left out");
+    finding.help("lead the edges that it decides between through it, or delete it")
 }
 
 fn unreachable(shape: &Shape<'_>, node: &NodeTree) -> Diagnostic {
@@ -560,7 +571,7 @@ fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
         let Some(node) = places.get(edge.from.value.as_str()).map(|at| &workflow.nodes[*at]) else {
             continue;
         };
-        if !matches!(node.kind.value, Kind::Task | Kind::Call) || super::is_confirmed(node) {
+        if !matches!(node.kind.value, Kind::Task | Kind::Call) {
             continue;
         }
         let name = escape(&node.id.value);

@@ -5,7 +5,7 @@
 use planctl_engine::{Backoff, Subscription, WorkKind};
 
 use super::pipeline::inner_place;
-use super::tree::{Kind, NodeTree, Said, Workflow, is_confirmed};
+use super::tree::{Kind, NodeTree, Said, Workflow};
 use crate::syntax::source::Source;
 use crate::syntax::values::{on_fail_of, priority_of};
 use crate::text::{Span, Spanned};
@@ -85,7 +85,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         .text("workspace")
         .filter(|mode| mode.value == "worktree")
         .map(|mode| Spanned::new(WorkspaceMode::Worktree, mode.span));
-    if node.kind.value == Kind::Task && !is_confirmed(node) {
+    if node.kind.value == Kind::Task {
         let role = said.text("target").cloned();
         step.target = Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), here)));
     }
@@ -94,7 +94,6 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
 
 fn kind_of(node: &NodeTree) -> Option<StepKind> {
     match node.kind.value {
-        Kind::Task if is_confirmed(node) => Some(StepKind::Human),
         Kind::Task => {
             let work = node.said.text("work").map(|work| work.value.as_str())?;
             Some(StepKind::Work(if work == "review" { WorkKind::Review } else { WorkKind::Code }))
@@ -159,9 +158,10 @@ fn prompt(source: &Source, workflow: &Workflow, node: &NodeTree) -> Spanned<Stri
 /// Returns what the harness runs at a node: the contracts of a task, one after the other, or the one command.
 fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
     let commands: Vec<Spanned<String>> = match node.kind.value {
-        Kind::Task if is_confirmed(node) => return None,
-        Kind::Task if node.contracts.is_empty() => checked_file(node).into_iter().collect(),
-        Kind::Task => node.contracts.iter().map(|contract| contract.command.clone()).collect(),
+        Kind::Task => {
+            let contracts = node.contracts.iter().filter(|contract| !contract.is_none());
+            contracts.map(|contract| contract.command.clone()).chain(checked_file(node)).collect()
+        }
         Kind::Call => node.said.text("tool_command").cloned().into_iter().collect(),
         Kind::Decision => node.said.text("command").cloned().into_iter().collect(),
         Kind::Start

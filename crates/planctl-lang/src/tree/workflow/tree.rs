@@ -298,12 +298,21 @@ fn has_last_word(policy: &Spanned<String>) -> bool {
     on_fail_of(&policy.value).is_some_and(|policy| policy.then.is_some())
 }
 
-/// Says whether a person confirms what is done at a task, as no contract says it (DESIGN 3, row H-30).
+impl NamedContract {
+    /// Says whether it says that no command judges the work.
+    pub(crate) fn is_none(&self) -> bool {
+        self.command.value.trim() == "none"
+    }
+}
+
+/// Says whether a person confirms the work of a task (DESIGN 10, row H-30): where the node asks for that, and where it has a
+/// check of an output that no command of the harness prints.
 pub(crate) fn is_confirmed(node: &NodeTree) -> bool {
-    let is_none = |contract: &NamedContract| contract.command.value.trim() == "none";
-    let is_manual = node.said.text("verify.type").is_some_and(|kind| kind.value == "manual");
-    let is_unproved = if node.contracts.is_empty() { is_manual } else { node.contracts.iter().all(is_none) };
-    node.kind.value == Kind::Task && is_unproved
+    let check = node.said.text("verify.type").map(|kind| kind.value.as_str());
+    let is_asked_for = check == Some("manual")
+        || !node.contracts.is_empty() && node.contracts.iter().all(NamedContract::is_none);
+    let is_unproved = node.contracts.is_empty() && !matches!(check, None | Some("file_exists"));
+    node.kind.value == Kind::Task && (is_asked_for || is_unproved)
 }
 
 impl Workflow {
@@ -352,9 +361,7 @@ impl Workflow {
                 node.kind.value,
                 Kind::Task | Kind::Call | Kind::Decision | Kind::SubPlan | Kind::Join
             );
-            works
-                && !is_confirmed(node)
-                && node.said.text("on_fail").is_none_or(|policy| !has_last_word(policy))
+            works && node.said.text("on_fail").is_none_or(|policy| !has_last_word(policy))
         };
         let carried: Vec<usize> = (0..self.edges.len())
             .filter(|at| {
@@ -369,6 +376,23 @@ impl Workflow {
         for at in carried {
             self.edges[at].on.value = On::Always;
         }
+    }
+
+    /// Says whether a node is a decision without a command that no edge leads to or leaves: the graph runs without it.
+    pub(crate) fn is_alone(&self, node: &NodeTree) -> bool {
+        let is_at = |edge: &EdgeTree| edge.from.value == node.id.value || edge.to.value == node.id.value;
+        let is_named = self.start.as_ref().is_some_and(|start| start.value == node.id.value);
+        node.kind.value == Kind::Decision
+            && node.said.text("command").is_none()
+            && !is_named
+            && !self.edges.iter().any(is_at)
+    }
+
+    /// Leaves out the decisions that stand alone.
+    pub(crate) fn leave_out_lone_decisions(&mut self) {
+        let lone: Vec<bool> = self.nodes.iter().map(|node| self.is_alone(node)).collect();
+        let mut lone = lone.into_iter();
+        self.nodes.retain(|_| lone.next() != Some(true));
     }
 
     /// Returns the title: its own, else its name.

@@ -54,6 +54,7 @@ impl Station {
     pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
         let run = row.id;
         self.make_worktree(row).await?;
+        self.unmarked().insert(run);
         match self.store.admit(run).await {
             Ok(()) => Ok(None),
             Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),

@@ -12,6 +12,7 @@ use planctl_engine::RunId;
 use super::{Found, Scope, Shared, Turns};
 use crate::node::quarantine::words_of;
 use crate::node::services::ServiceError;
+use crate::runs::plan_file::PlanFile;
 
 /// How many runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -27,6 +28,8 @@ pub(crate) struct Marks {
     has_looked_back: bool,
     /// How far each run that was open had come when its marks were drawn, or is not known where they were not.
     drawn: BTreeMap<RunId, Option<i64>>,
+    /// Runs whose plan file is another text than the one that they execute, which the log says once.
+    changed: BTreeSet<RunId>,
     /// Runs that are over and of which something may be left to clear away.
     left: BTreeSet<RunId>,
 }
@@ -47,13 +50,20 @@ impl Turns for Marks {
         let over: Vec<RunId> = self.drawn.keys().filter(|run| !now.contains_key(run)).copied().collect();
         // Those that ended first, so that the run after them in the same file has the last word.
         for run in over {
-            draw(shared, run).await?;
-            self.drawn.remove(&run);
+            let seen_open = self.drawn.remove(&run).flatten().is_some();
+            let file = draw(shared, run).await?;
+            if seen_open {
+                self.note(run, file);
+            }
+            self.changed.remove(&run);
+            shared.station.unmarked().remove(&run);
             self.left.insert(run);
         }
         for (run, seq) in now {
             if self.drawn.get(&run) != Some(&seq) {
-                draw(shared, run).await?;
+                let file = draw(shared, run).await?;
+                self.note(run, file);
+                shared.station.unmarked().insert(run);
                 self.drawn.insert(run, seq);
             }
         }
@@ -69,6 +79,18 @@ impl Turns for Marks {
 }
 
 impl Marks {
+    /// Says in the log, once, that a plan's file has changed while its run goes on.
+    fn note(&mut self, run: RunId, file: PlanFile) {
+        match file {
+            PlanFile::Changed if self.changed.insert(run) => tracing::warn!(
+                run.id = %run,
+                "the plan file was changed during the run, which goes on with the approved text; the file is left as it is"
+            ),
+            PlanFile::Runs => drop(self.changed.remove(&run)),
+            PlanFile::Changed | PlanFile::Unseen => {}
+        }
+    }
+
     /// Returns how far each open run of this host has come, and finds what others left to do.
     async fn of_host(&mut self, shared: &Shared) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
         let (store, host) = (shared.station.store(), shared.station.host());
@@ -97,16 +119,16 @@ async fn of_runs(shared: &Shared, runs: &[RunId]) -> Result<BTreeMap<RunId, Opti
 }
 
 /// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
-async fn draw(shared: &Shared, run: RunId) -> Result<(), ServiceError> {
+async fn draw(shared: &Shared, run: RunId) -> Result<PlanFile, ServiceError> {
     match AssertUnwindSafe(shared.station.draw_marks(run)).catch_unwind().await {
         Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
         Ok(Err(error)) => shared.erred(Marks::NAME, error),
-        Ok(Ok(())) => {}
+        Ok(Ok(file)) => return Ok(file),
         Err(panic) => {
             let words = words_of(&*panic);
             tracing::error!(run.id = %run, "a defect of planctl at marks: {words}");
             shared.health.note(format!("{}: a defect of planctl: {words}", Marks::NAME));
         }
     }
-    Ok(())
+    Ok(PlanFile::Unseen)
 }

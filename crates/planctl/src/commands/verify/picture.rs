@@ -102,6 +102,7 @@ fn step_view(
         subscriptions: subscriptions.collect(),
         locks: task.locks.clone(),
         contract: contract_view(&task.contract),
+        confirmation: node.confirmation.as_deref().map(|asked| asked.question.text.clone()),
         judged_by: node.gated().map(|gated| judges_of(baseline, &gated)).unwrap_or_default(),
         may_change: task.may_change.iter().cloned().collect(),
         on_fail: on_fail(graph, node, task),
@@ -391,6 +392,11 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         "off" => String::new(),
         policy => format!(", red first ({})", show::safe(policy)),
     };
-    text.push_str(&contract_drawn(&step.contract, "contract", &red_first));
+    if !step.contract.command.is_empty() {
+        text.push_str(&contract_drawn(&step.contract, "contract", &red_first));
+    }
+    if step.confirmation.is_some() {
+        text.push_str("  a person confirms the work\n");
+    }
     text
 }

@@ -1,0 +1,61 @@
+//! Staleness in turns (G-32, X-31): a turn is a worker's report or the evaluation of a gate, and progress is one more node that
+//! is met. A loop that goes round without getting further is stale, too.
+
+use crate::effect::{Effect, Reason, Work};
+use crate::event::{AgentSaid, Event, Found, Refusal};
+use crate::fact::Fact;
+use crate::ids::NodeId;
+use crate::run::RunStatus;
+
+use super::{Turn, pace};
+
+/// Counts a turn, and escalates the next attempt where there were too many without progress.
+pub(super) fn count(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
+    let Some(limit) = turn.graph.limits().stale_after_turns else { return Ok(()) };
+    let head = &mut turn.run.head;
+    let settled = head.settled;
+    let met = settled.total() - settled.failed;
+    let (is_turn, is_gate) = match event {
+        Event::Agent(event) => (matches!(event.said, AgentSaid::Reported(_)), false),
+        Event::Harness(event) => {
+            let is_gate = matches!(event.found, Found::Evidence(_));
+            (is_gate, is_gate)
+        }
+        // A person who decides has seen where the run stands.
+        Event::Human(_) => {
+            head.turns = 0;
+            (false, false)
+        }
+        Event::Clock(_) => (false, false),
+    };
+    head.turns = head.turns.saturating_add(u32::from(is_turn));
+    if met > head.met_most {
+        (head.met_most, head.turns) = (met, 0);
+    }
+    // What was reported is judged first: the run may get further by it.
+    if !is_gate || head.turns <= limit || head.status != RunStatus::Active {
+        return Ok(());
+    }
+    let turns = std::mem::take(&mut head.turns);
+    let seconds = turn.now.since(head.moved_at).as_secs();
+    let next: Vec<NodeId> = turn.effects.iter().filter_map(next_attempt).collect();
+    if !next.is_empty() {
+        turn.facts.push(Fact::PlanExpired { seconds, turns: Some(turns) });
+    }
+    for node in next {
+        turn.withdraw(&node)?;
+        pace::escalate(turn, &node, Reason::Stale, None, None)?;
+    }
+    Ok(())
+}
+
+/// Returns the node of an attempt that is about to go out.
+fn next_attempt(effect: &Effect) -> Option<NodeId> {
+    match effect {
+        Effect::Dispatch(item) => match item.work {
+            Work::Agent { .. } | Work::Harness { .. } => Some(item.at.node.clone()),
+            Work::Human { .. } => None,
+        },
+        Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
+    }
+}

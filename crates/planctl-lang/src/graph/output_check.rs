@@ -1,0 +1,64 @@
+//! A library's check of an output, as part of the contract whose output it is (rulings X-02 and X-03).
+
+use planctl_engine::Contract;
+
+use crate::tree::digest::digest_of_text;
+use crate::tree::workflow::NodeTree;
+
+/// Adds to a contract what its node asks of the output: both streams are looked at, the exit code must be the expected one as
+/// well, and letter case counts for nothing.
+pub(super) fn with_output_check(node: &NodeTree, contract: Contract) -> Contract {
+    let Some((test, what)) = test(node).filter(|_| !contract.command.trim().is_empty()) else {
+        return contract;
+    };
+    let command = format!(
+        "output=$(exec 2>&1\n{}\n)\ncode=$?\nprintf '%s\\n' \"$output\"\nshopt -s nocasematch\n\
+         if [ \"$code\" -ne {} ]; then echo \"the command exited with $code\" >&2; exit 1; fi\n\
+         if ! {test}; then printf '%s\\n' {} >&2; exit 1; fi",
+        contract.command,
+        contract.expect,
+        quoted(&what)
+    );
+    Contract { digest: digest_of_text(&command), command, expect: 0, ..contract }
+}
+
+/// Returns the test of an output in bash, and what an output that fails it is like.
+fn test(node: &NodeTree) -> Option<(String, String)> {
+    let kind = node.said.text("verify.type")?;
+    let value = || node.said.text("verify.value").map(|value| value.value.clone());
+    match kind.value.as_str() {
+        "output_contains" => {
+            let value = value()?;
+            Some((
+                format!("[[ $output == *{}* ]]", quoted(&value)),
+                format!("the output does not contain: {value}"),
+            ))
+        }
+        "output_not_contains" => {
+            let value = value()?;
+            Some((format!("[[ $output != *{}* ]]", quoted(&value)), format!("the output contains: {value}")))
+        }
+        "any_output" => Some((
+            "[[ $output == *[![:space:]]* ]]".to_owned(),
+            "the command printed nothing but space".to_owned(),
+        )),
+        _ => None,
+    }
+}
+
+/// Says what a node asks of an output, for the person who confirms its work.
+pub(super) fn check_words(node: &NodeTree) -> Option<String> {
+    let kind = node.said.text("verify.type")?;
+    let value = node.said.text("verify.value").map(|value| value.value.as_str()).unwrap_or_default();
+    match kind.value.as_str() {
+        "output_contains" => Some(format!("the output contains \"{value}\"")),
+        "output_not_contains" => Some(format!("the output does not contain \"{value}\"")),
+        "any_output" => Some("the command prints something".to_owned()),
+        "exit_code_zero" => Some("the command exits with 0".to_owned()),
+        _ => None,
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
