@@ -202,8 +202,8 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
                 quoted(note.as_deref())
             )
         }
-        Fact::PlanEscalated { node, reason } => {
-            format!("{} was escalated: {}", name(node), reason_words(*reason))
+        Fact::PlanEscalated { node, reason, message } => {
+            format!("{} was escalated: {}{}", name(node), reason_words(*reason), quoted(message.as_deref()))
         }
         Fact::PaceChanged { node, to: Level::Primary, responder, .. } => {
             format!("{} is the {responder}'s again", name(node))

@@ -129,7 +129,7 @@ pub fn fact(fact: &Fact) -> String {
             format!("ask {node} {} {}", kind.word(), reason.word())
         }
         Fact::AskAnswered { node, answer, .. } => format!("answered {node} {answer}"),
-        Fact::PlanEscalated { node, reason } => format!("escalated {node} {}", reason.word()),
+        Fact::PlanEscalated { node, reason, .. } => format!("escalated {node} {}", reason.word()),
         Fact::PaceChanged { node, from, to, responder, reason } => {
             format!("pace {node} {from} -> {to} {responder} {}", reason.word())
         }

@@ -75,7 +75,8 @@ fn open(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {
     let item = ItemId::ask(turn.run.id, &at, kind.word(), turn.run.head.asks);
     turn.set(node, NodeState::Held { ask: kind, item: item.clone() })?;
     if kind == AskKind::Escalation {
-        turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason });
+        let message = ask.message.clone();
+        turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason, message });
     }
     turn.facts.push(Fact::AskOpened { node: node.clone(), item: item.clone(), kind, reason, shortfall });
     let ask = Box::new(ask);

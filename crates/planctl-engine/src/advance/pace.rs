@@ -31,7 +31,7 @@ pub(super) fn escalate(
     match responder {
         Responder::Human => hold::ask(turn, node, AskKind::Escalation, reason, message),
         Responder::Role(_) => {
-            turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason });
+            turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason, message });
             dispatch::again(turn, node)
         }
     }

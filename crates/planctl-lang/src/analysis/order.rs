@@ -175,14 +175,13 @@ impl Order {
         self.before(path, at).next().copied()
     }
 
-    /// Returns the first later step that makes the file, with the best place to show: the contract that asks for it,
+    /// Returns the first later step that makes the file, which a step that only names it is not said to do, with the best place to show: the contract that asks for it,
     /// else the words of the task.
     pub(crate) fn made_after(&self, path: &str, at: usize) -> Option<Part> {
         let is_clear = |role: Role| matches!(role, Role::Makes | Role::Proves);
-        let first = self
-            .after(path, at)
-            .find(|part| is_clear(part.role))
-            .or_else(|| self.after(path, at).find(|part| part.role != Role::Reads))?;
+        let first = self.after(path, at).find(|part| is_clear(part.role)).or_else(|| {
+            self.after(path, at).find(|part| matches!(part.role, Role::Changes | Role::Judges))
+        })?;
         let rank = |role: Role| match role {
             Role::Proves => 0,
             Role::Makes => 1,

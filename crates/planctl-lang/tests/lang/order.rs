@@ -451,3 +451,14 @@ fn d9_a_task_of_one_long_line_is_read_in_time_that_grows_with_it() {
     // A build without optimisation on a busy machine; looking for each path from the line's start takes minutes.
     assert!(began.elapsed().as_secs() < 40, "{:?}", began.elapsed());
 }
+
+#[test]
+fn p59_a_step_that_only_names_a_file_is_not_said_to_produce_it() {
+    let text = plan(&[
+        (&["CHANGE.md"], "Think.", "test -f one.txt"),
+        (&[], "Look after the change that `CHANGE.md` describes.", "test -f two.txt"),
+    ]);
+    let codes: Vec<Code> =
+        places(&text, &missing(&["CHANGE.md"])).into_iter().map(|(code, _)| code).collect();
+    assert_eq!(codes, [P201]);
+}

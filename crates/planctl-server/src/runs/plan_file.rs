@@ -28,7 +28,7 @@ impl Station {
                 Ok(_) | Err(_) => PlanFile::Changed,
             }
         };
-        Ok(blocking(looked).await?)
+        blocking(looked).await
     }
 }
 

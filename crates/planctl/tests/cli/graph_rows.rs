@@ -306,6 +306,8 @@ fn g27_the_reason_that_an_escalation_gives_is_told_where_the_run_went_to_it() {
     assert_eq!(code, 3, "{said}");
     let why = room.planctl(&["why", "@last", "fix"]).out;
     assert!(why.contains(": \"Tried twice, and still red\""), "{why}");
+    let escalated = &events(&room, "plan_escalated")[0];
+    assert_eq!(escalated["message"], "Tried twice, and still red", "{escalated}");
 }
 
 #[test]
