@@ -82,11 +82,11 @@ pub enum Flaw {
     GenerationKept,
     /// A timer is not stored.
     TimersForgotten,
-    /// A lease that is revoked is forgotten at once, whoever is still at work under it (P4).
+    /// A lease that is revoked is forgotten at once, though its holder is still at work (P4).
     RevocationForgotten,
     /// Claims pass over those whose leases were revoked (P4).
     RevokedPassedOver,
-    /// A gate is taken along by the report that brings it, whoever is still at work under a revoked lease (P4).
+    /// A gate is taken along by the report that brings it, though a revoked holder is still at work (P4).
     TakenBesideRevoked,
     /// An acknowledgement is compared by its item alone (P4).
     AnyoneAcknowledges,
@@ -96,7 +96,7 @@ pub enum Flaw {
     LocksFreedAtRevocation,
     /// The locks of a revoked holder are kept for ever (P3).
     RevokedLocksKept,
-    /// A run that ends leaves its workspace to the next one, whoever is still at work there (P4).
+    /// A run that ends leaves its workspace to the next one, though a revoked holder is still at work there (P4).
     WorkspaceLeftEarly,
     /// A run begins in a workspace that another one has (P4).
     WorkspaceShared,

@@ -29,7 +29,7 @@ pub struct Ledger {
     /// Of each node: what its workers said that they used, and how often they said so.
     of: BTreeMap<NodeId, (Sum, u64)>,
     out: BTreeMap<NodeId, Promise>,
-    /// Somebody has worked, whether he said what he used or not.
+    /// An attempt has ended, whether its worker reported usage or not.
     has_begun: bool,
 }
 
@@ -121,7 +121,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that nobody is at work at a node; the run of a plan within the plan goes on, whoever looks after it.
+    /// Notes that nobody is at work at a node; the run of a plan within the plan goes on without a holder.
     fn come_back(&mut self, node: &NodeId) {
         self.out.retain(|other, promise| other != node || is_sub_plan(&promise.item));
     }

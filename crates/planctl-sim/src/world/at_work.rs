@@ -59,7 +59,7 @@ impl AtWork {
         self.holders.retain(|holder| holder.item != *item || holder.generation != generation);
     }
 
-    /// Notes that whoever holds an item of a run has lost the right to it.
+    /// Notes that the lease of an item was revoked.
     pub fn revoke(&mut self, item: &ItemId) {
         for holder in self.holders.iter_mut().filter(|holder| holder.item == *item) {
             holder.is_revoked = true;

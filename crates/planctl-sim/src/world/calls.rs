@@ -76,7 +76,7 @@ impl World {
         Ok(answered)
     }
 
-    /// Ends whoever shows a lease that is over; of one that was revoked, that is an acknowledgement.
+    /// Stops the process that shows a lease that is over; of a revoked lease, its call is an acknowledgement.
     fn stop_without_lease(&mut self, proof: &Proof) {
         let Proof::Lease { item, generation } = proof else { return };
         let is_it = |hand: &Hand| hand.item == *item && hand.generation == *generation;

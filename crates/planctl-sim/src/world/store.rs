@@ -78,7 +78,7 @@ impl Lease {
     }
 }
 
-/// What the holder of a lease is told that renews it.
+/// The answer to the renewal of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Renewal {
     Extended,
@@ -260,7 +260,7 @@ impl Store {
         Some(row.generation)
     }
 
-    /// Extends a live lease; whoever shows a revoked one is told so.
+    /// Extends a live lease, and says of another one whether it was revoked.
     pub fn renew(&mut self, id: &ItemId, generation: u64, until: Timestamp) -> Renewal {
         let Some(row) = self.items.get_mut(id).filter(|row| row.generation == generation) else {
             return Renewal::Lost;

@@ -55,7 +55,7 @@ impl LocksInUse {
         }
     }
 
-    /// Notes that whoever worked on a step has ended.
+    /// Notes that the work on a step has ended.
     pub fn end(&mut self, item: &ItemId) {
         self.0.retain(|_, (other, _)| other != item);
     }
