@@ -41,7 +41,6 @@ declare
   of_run record;
   of_item record;
   of_plan record;
-  has_revoked boolean;
 begin
   for t in
     select x.*, planctl_time(x.at_micros) as at from json_to_recordset(transitions) as x (
@@ -105,17 +104,15 @@ begin
 
     -- Other items that are over go as well. One that somebody holds is revoked instead: it stays until its holder has ended.
     -- Each is locked first, since a claim of it may be under way.
-    has_revoked := false;
     if t.removed is not null then
       perform from items i where i.id = any(t.removed) for update;
       update items i set state = 'withdrawn' where i.id = any(t.removed) and i.state = 'leased';
-      has_revoked := found;
       delete from items i where i.id = any(t.removed) and i.state <> 'withdrawn';
       update asks a set closed_at = t.at where a.item = any(t.removed);
     end if;
 
-    -- New items. A gate that the caller claims brings its token; while a revoked holder may still write in the workspace, it
-    -- is left to be claimed later.
+    -- New items. A gate that the caller claims brings its token. While a revoked holder may still write in the workspace, and
+    -- where locks are to be taken first, it is left to be claimed later.
     if t.items is not null then
       for of_item in
         insert into items as i (id, run, node, visit, attempt, lane, target, state, work, available_at, due_at, span_micros,
@@ -131,7 +128,8 @@ begin
         from json_to_recordset(t.items) as x (id text, node text, visit int, attempt int, lane text, target text, work text,
             available_micros bigint, due_micros bigint, span_micros bigint, locks text[],
             token_hash bytea, boot text, instance text, own boolean, lease_micros bigint),
-          lateral (select x.token_hash is not null and not has_revoked as leased) l
+          lateral (select x.token_hash is not null and x.locks is null
+            and not exists (select from items w where w.run = t.run and w.state = 'withdrawn') as leased) l
         on conflict (id) do update set state = excluded.state, work = excluded.work, target = excluded.target,
           available_at = excluded.available_at, due_at = excluded.due_at, span_micros = excluded.span_micros,
           generation = i.generation + 1, token_hash = excluded.token_hash, host = excluded.host, boot = excluded.boot,

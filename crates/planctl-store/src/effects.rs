@@ -122,7 +122,9 @@ fn put<'a>(
         Work::Human { ask } => ("human", ask.kind.word().to_owned(), Duration::ZERO),
     };
     let due = item.available_at.max(now).after(graph.priority().delay());
-    let locks = graph.task(&item.at.node).map(|task| &task.locks).filter(|_| lane == "agent");
+    // A verdict comes under the locks that the work took.
+    let takes_locks = matches!(item.work, Work::Agent { .. } | Work::Harness { purpose: Purpose::Rehearsal });
+    let locks = graph.task(&item.at.node).map(|task| &task.locks).filter(|_| takes_locks);
     Ok(Put {
         id: item.id.as_str().to_owned(),
         node: item.at.node.as_str().to_owned(),

@@ -10,7 +10,7 @@ use crate::store::Store;
 
 pub(crate) const LOCKS_AWAITED: &str = "select i.id, l.name, r.name as run, l.node from items i \
      join locks l on l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node) join runs r on r.id = l.run \
-     where i.run = $1 and i.lane = 'agent' and i.state = 'ready' order by i.id, l.name";
+     where i.run = $1 and i.state = 'ready' order by i.id, l.name";
 
 /// A lock that an item waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -195,3 +195,84 @@ async fn b4_a_lock_is_kept_where_a_person_skips_the_step_whose_holder_has_not_en
     assert!(world.claim(second.id, "other").await.is_some());
     world.assert_sound(run.id).await;
 }
+
+#[tokio::test]
+async fn a_rehearsal_of_a_step_does_not_run_beside_the_work_that_has_its_lock() {
+    let world = world_of(locking()).await;
+    let first = world.begun().await;
+    let work = world.claim_for(first.id, "slow", LONG).await.unwrap();
+    let mut parts = GraphParts::from(crate::world::linear_with(
+        1,
+        planctl_engine::Budget::default(),
+        planctl_engine::RedFirst::Warn,
+    ));
+    for node in &mut parts.nodes {
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.locks = vec!["port".to_owned()];
+        }
+    }
+    let second = world.begun_at("/elsewhere", &Graph::new(parts).unwrap()).await;
+    let claim = planctl_store::Claim {
+        lane: planctl_store::ClaimLane::Gate,
+        run: Some(second.id),
+        except: Vec::new(),
+        holder: crate::world::holder("gate"),
+        lease: LONG,
+    };
+    let rehearsal = world.store.claim(&claim).await.unwrap();
+    assert!(rehearsal.is_none(), "{:?}", rehearsal.map(|claimed| claimed.item.id));
+    cancelled(&world, first.id).await;
+    world.store.acknowledge(&work).await.unwrap();
+    assert!(world.store.claim(&claim).await.unwrap().is_some(), "the lock is free");
+}
+
+#[tokio::test]
+async fn a_report_claims_no_gate_beside_a_revoked_holder_of_an_earlier_transition() {
+    use planctl_engine::{Edge, Fork, Join, JoinPolicy, Node, On, RedFirst};
+    let mut parts = GraphParts::from(linear(1));
+    let task =
+        |id: &str, step| Node::new(id, id, NodeKind::Task(Box::new(crate::world::task(step, RedFirst::Off))));
+    let fork = |join: &str| NodeKind::Fork(Fork { join: Some(join.into()), max: None, apart: false });
+    let join = |policy| NodeKind::Join(Join { policy, partial: false });
+    parts.nodes = vec![
+        Node::new("start", "start", NodeKind::Start),
+        Node::new("f", "f", fork("j")),
+        task("x", 1),
+        Node::new("g", "g", fork("k")),
+        task("a", 2),
+        task("b", 3),
+        Node::new("k", "k", join(JoinPolicy::Any)),
+        Node::new("j", "j", join(JoinPolicy::All)),
+        Node::new("done", "done", NodeKind::Exit { success: true }),
+    ];
+    let edge = |from: &str, to: &str, on| Edge::new(from, to, on);
+    parts.edges = vec![
+        edge("start", "f", On::Success),
+        edge("f", "x", On::Always),
+        edge("f", "g", On::Always),
+        edge("g", "a", On::Always),
+        edge("g", "b", On::Always),
+        edge("a", "k", On::Success),
+        edge("b", "k", On::Success),
+        edge("k", "j", On::Success),
+        edge("x", "j", On::Success),
+        edge("j", "done", On::Success),
+    ];
+    parts.limits.parallel = 4;
+    let world = world_of(Graph::new(parts).unwrap()).await;
+    let run = world.begun().await;
+    let mut held = Vec::new();
+    while let Some(work) = world.claim_for(run.id, &format!("w{}", held.len()), LONG).await {
+        held.push(work);
+    }
+    let of = |node: &str| held.iter().find(|work| work.item.at.node.as_str() == node).unwrap();
+    let take = crate::world::take();
+    let applied =
+        world.store.apply(run.id, &reported(&of("a").item.at), &of("a").proof(), Some(&take)).await.unwrap();
+    let gate = applied.taken.unwrap();
+    world.store.apply(run.id, &crate::world::evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
+    assert!(world.store.is_held_back(run.id).await.unwrap(), "the holder of b may still be at work");
+    let applied =
+        world.store.apply(run.id, &reported(&of("x").item.at), &of("x").proof(), Some(&take)).await.unwrap();
+    assert!(applied.taken.is_none(), "{:?}", applied.taken.map(|claimed| claimed.item.id));
+}
