@@ -10,11 +10,9 @@ use serde_json::Value;
 
 use super::house::{Ask, House, written};
 
-/// What the statements of claims of several workers, of one that serves two roles, and of reports have near their beginning,
-/// and others on the same table don't.
-const CLAIMS: &str = "with able as";
-const CLAIM: &str = "unnest($3::text[]) t (name)";
-const REPORT: &str = "with ";
+/// What a statement that claims, and one that writes what a worker reports, have in their text.
+const CLAIM: &str = "planctl_claim_1";
+const REPORT: &str = "planctl_commit_1";
 
 /// A table that nobody writes until this is dropped.
 struct Locked<'a> {
@@ -122,7 +120,7 @@ fn a_worker_that_goes_while_others_are_claimed_for_is_out_of_the_line() {
         (Asking::claim(&house, "second", None, 60), Asking::claim(&house, "third", None, 60));
     let last = Asking::claim(&house, "last", None, 60);
     let locked = Locked::lock(&house, "items");
-    locked.await_waiting(CLAIMS);
+    locked.await_waiting(CLAIM);
     second.go();
     third.go();
     drop(locked);
