@@ -468,10 +468,10 @@ impl Executor {
 
     /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
-        let bell = self.store.listen_to_revocations(self.run);
+        let listener = self.store.listen_to_revocations(self.run);
         loop {
             tokio::select! {
-                () = bell.rung() => {}
+                () = listener.notified() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
             let lease = self.store.own_lease();

@@ -129,7 +129,7 @@ impl Station {
             }
         };
         let ringing = store.clone();
-        let rings = tokio::spawn(async move { ringing.carry_rings().await });
+        let rings = tokio::spawn(async move { ringing.carry_notifications().await });
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
@@ -242,7 +242,8 @@ impl Station {
         tried.await.copied()
     }
 
-    /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
+    /// Registers for the transitions of a run. A notification says only "look again".
+    /// Without one, look again every second.
     pub fn listen(&self, run: RunId) -> Listener {
         self.store.listen_to(run)
     }

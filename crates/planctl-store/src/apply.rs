@@ -470,7 +470,7 @@ fn finished(
         let run = decided.after.run.id;
         store.cache().keep_run(run, Arc::new(RunMeta { graph: digest, ..(*decided.meta).clone() }));
     }
-    store.bell().ring(decided.after.run.id, decided.brings(call.event, taken.as_ref(), served));
+    store.notifier().notify(decided.after.run.id, decided.wake_for(call.event, taken.as_ref(), served));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),

@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::history::Input;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, records, stored_run};
 use crate::runs::{RunRow, ServedRole};
@@ -162,7 +162,7 @@ impl Store {
         let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
         repeated!(self, connection => set_settings_on(&mut connection, run, settings, &served))?;
         // Work that is out may be for somebody else now.
-        self.bell().ring(run, Brings::UNKNOWN);
+        self.notifier().notify(run, WakeFor::UNKNOWN);
         Ok(())
     }
 }

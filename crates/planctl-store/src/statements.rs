@@ -14,7 +14,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("migrate: schema record", migrate::SCHEMA_RECORD),
     ("migrate: schema lock", migrate::SCHEMA_LOCK),
     ("server: server facts", server::SERVER_FACTS),
-    ("listen: ring", listen::RING),
+    ("listen: notify", listen::NOTIFY),
     ("history: history after", history::HISTORY_AFTER),
     ("history: newest facts", history::NEWEST_FACTS),
     ("history: newest rest", history::NEWEST_REST),

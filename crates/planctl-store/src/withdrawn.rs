@@ -12,7 +12,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::queue::Claimed;
 use crate::rows::{run_id, stored_run};
 use crate::store::Store;
@@ -128,7 +128,7 @@ impl Store {
 
     fn tell_who_waited(&self, rows: &[PgRow]) -> Result<(), StoreError> {
         for row in rows {
-            self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
+            self.notifier().notify(run_id(row.try_get("run")?), WakeFor::UNKNOWN);
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ use planctl_api::{Code, Problem};
 pub(super) use self::lease::{Lease, not_there};
 pub(super) use self::view::view;
 
-/// How long to wait without a ring before looking again.
+/// How long to wait without a notification before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The least that a claim queues for, however little it waits: the one in front looks without waiting.
 const SOON: Duration = Duration::from_millis(50);

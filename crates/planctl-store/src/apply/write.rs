@@ -15,7 +15,7 @@ use super::read::body_hash;
 use super::{ApplyError, Call, Decided, revised_to};
 use crate::effects::{self, Armed, Put};
 use crate::history::Draft;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::proof::Proof;
 use crate::queue::{Claimant, Claimed};
 use crate::rows::{bytes, micros_of, node_word, status_word, stored_run, time_at, to_json};
@@ -190,9 +190,9 @@ impl Decided {
 
     /// Returns whose work can be claimed now, but for what is taken along, and whether leases may be over; `served` says that
     /// some of what comes is served by its run.
-    pub(super) fn brings(&self, event: &Event, taken: Option<&Claimed>, served: bool) -> Brings {
+    pub(super) fn wake_for(&self, event: &Event, taken: Option<&Claimed>, served: bool) -> WakeFor {
         let frees = self.freed().next().is_some();
-        let mut brings = Brings {
+        let mut wake_for = WakeFor {
             agents: frees,
             served: frees || served,
             gates: false,
@@ -201,21 +201,21 @@ impl Decided {
         for effect in &self.after.effects {
             match effect {
                 Effect::Dispatch(item) => match item.work {
-                    Work::Agent { .. } => brings.agents = true,
+                    Work::Agent { .. } => wake_for.agents = true,
                     Work::Harness { .. } => {
-                        brings.gates |= taken.is_none_or(|taken| taken.item.id != item.id);
+                        wake_for.gates |= taken.is_none_or(|taken| taken.item.id != item.id);
                     }
                     Work::Human { .. } => {}
                 },
-                Effect::Withdraw(_) => brings.revocations = true,
+                Effect::Withdraw(_) => wake_for.revocations = true,
                 Effect::Arm { .. } | Effect::Disarm(_) => {}
             }
         }
-        brings
+        wake_for
     }
 }
 
-/// Returns refused news as it is kept: without the long parts that only a worker brings.
+/// Returns refused news as it is kept: without the long parts that only a worker wake_for.
 fn as_refused(event: &Event) -> String {
     let whole = to_json(event);
     let Event::Agent(event) = event else { return whole };
@@ -307,7 +307,7 @@ impl Store {
             key: call.proof.key(),
             body_hash: call.proof.key().map(|_| bytes(&body_hash(call.event))),
             plan: plan_move(call.event, before.head.status, after.head.status),
-            notification: is_announced.then(|| self.payload(call.run, Brings::UNKNOWN)),
+            notification: is_announced.then(|| self.payload(call.run, WakeFor::UNKNOWN)),
         }))
     }
 

@@ -148,7 +148,7 @@ pub async fn world(steps: u32) -> World {
 
 pub async fn world_of(graph: Graph) -> World {
     let database = database().await;
-    // The whole suite can be run without notifications: only what waits for a ring may take longer.
+    // The whole suite can be run without notifications: only a test that waits for a notification may take longer.
     let notifies = std::env::var("PLANCTL_NOTIFY").is_ok_and(|word| word == "off").not();
     let settings = Settings { deadline: Duration::from_secs(30), notifies, ..Settings::default() };
     let store = Store::connect(database.connect_options(), settings).await.unwrap();

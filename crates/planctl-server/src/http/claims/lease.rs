@@ -16,7 +16,7 @@ use crate::runs::settings::RunSettings;
 use planctl_api::wire::calls;
 use planctl_api::{Code, Problem};
 
-/// How long a heartbeat waits without a ring before it looks again.
+/// How long a heartbeat waits without a notification before it looks again.
 const BEAT_LOOKS_AGAIN: Duration = Duration::from_secs(5);
 /// Between which a lease may last, in seconds.
 pub(super) const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
