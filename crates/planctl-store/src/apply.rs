@@ -37,7 +37,7 @@ use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
-use crate::queue::{Claimed, Take, Terms};
+use crate::queue::{Claimed, GateClaim, Terms};
 use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
@@ -46,7 +46,7 @@ use group_commit::CommitError;
 
 pub(crate) use group_commit::CommitQueue;
 pub(crate) use lineage::Committed;
-pub(crate) use read::{READ, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND, READ_TAKEN};
+pub(crate) use read::{READ, READ_CLAIMED_GATE, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
 pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{COMMIT, REFUSE};
 
@@ -61,8 +61,8 @@ pub struct Applied {
     pub facts: Vec<Fact>,
     /// What was written to the queue and the timers; of a duplicate, nothing.
     pub effects: Vec<Effect>,
-    /// The gate that the caller took along.
-    pub taken: Option<Claimed>,
+    /// The gate that the caller claimed with its report.
+    pub claimed_gate: Option<Claimed>,
     /// Says that the event had been applied before and that this call changed nothing.
     pub duplicate: bool,
 }
@@ -77,7 +77,7 @@ struct Call<'a> {
     run: RunId,
     event: &'a Event,
     proof: &'a Proof,
-    take: Option<&'a Take>,
+    gate_claim: Option<&'a GateClaim>,
     command: Uuid,
     token: Token,
     scope: Scope,
@@ -134,8 +134,8 @@ impl From<sqlx::Error> for ApplyError {
 impl Store {
     /// Feeds one event to one run. No other function writes a run.
     ///
-    /// With `take`, a gate or a rehearsal that the event dispatches is leased to the caller in the same transaction, where its host has
-    /// the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
+    /// With `gate_claim`, the caller leases a gate or a rehearsal that the event dispatches in the same transaction, if its
+    /// host has the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
     ///
     /// # Errors
     ///
@@ -147,14 +147,14 @@ impl Store {
         run: RunId,
         event: &Event,
         proof: &Proof,
-        take: Option<&Take>,
+        gate_claim: Option<&GateClaim>,
     ) -> Result<Applied, StoreError> {
         proof.check(event)?;
         let mut call = Call {
             run,
             event,
             proof,
-            take,
+            gate_claim,
             command: crate::random::uuid(),
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
@@ -199,8 +199,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, call, decided, taken, true));
+            let claimed_gate = self.read_claimed_gate(call, decided).await?;
+            return Ok(finished(self, call, decided, claimed_gate, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -213,8 +213,8 @@ impl Store {
             Ok(row) => {
                 let lease =
                     row.try_get::<Option<i64>, _>("generation")?.map(|_| Lease::read(&row)).transpose()?;
-                let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
-                Ok(finished(self, call, &decided, taken, row.try_get("served")?))
+                let claimed_gate = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
+                Ok(finished(self, call, &decided, claimed_gate, row.try_get("served")?))
             }
             Err(CommitError::Failed(error)) => Err(self.failed(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
@@ -239,8 +239,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, call, decided, taken, true));
+            let claimed_gate = self.read_claimed_gate(call, decided).await?;
+            return Ok(finished(self, call, decided, claimed_gate, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -393,10 +393,10 @@ impl Decided {
         self.lines.last().map_or(self.before.chain, |line| line.hash)
     }
 
-    /// Returns the gate that the transition dispatches, where the caller takes it.
+    /// Returns the gate that the transition dispatches, if the caller claims it.
     fn gate<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
-        let take = call.take?;
-        if take.holder.host != self.meta.host {
+        let claim = call.gate_claim?;
+        if claim.holder.host != self.meta.host {
             return None;
         }
         self.after.effects.iter().find_map(|effect| match effect {
@@ -410,7 +410,7 @@ impl Decided {
     }
 }
 
-/// The lease of a gate that was taken along, as the database set it.
+/// The lease of a claimed gate, as the database set it.
 struct Lease {
     generation: i64,
     lease_until: Timestamp,
@@ -459,7 +459,7 @@ fn finished(
     store: &Store,
     call: &mut Call<'_>,
     decided: &Decided,
-    taken: Option<Claimed>,
+    claimed_gate: Option<Claimed>,
     served: bool,
 ) -> Applied {
     store.remember(call, decided);
@@ -470,13 +470,15 @@ fn finished(
         let run = decided.after.run.id;
         store.cache().keep_run(run, Arc::new(RunMeta { graph: digest, ..(*decided.meta).clone() }));
     }
-    store.notifier().notify(decided.after.run.id, decided.wake_for(call.event, taken.as_ref(), served));
+    store
+        .notifier()
+        .notify(decided.after.run.id, decided.wake_for(call.event, claimed_gate.as_ref(), served));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),
         facts: decided.after.facts.clone(),
         effects: decided.after.effects.clone(),
-        taken,
+        claimed_gate,
         duplicate: false,
     }
 }

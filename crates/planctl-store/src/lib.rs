@@ -58,7 +58,7 @@ pub use plans::{
     WorkspaceId,
 };
 pub use proof::Proof;
-pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, RoleRow, Take, Terms, WorkOf};
+pub use queue::{Claim, ClaimLane, Claimed, Expired, GateClaim, Holder, ItemCounts, RoleRow, Terms, WorkOf};
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;

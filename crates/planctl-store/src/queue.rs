@@ -147,10 +147,10 @@ impl<'a> Claimant<'a> {
     }
 }
 
-/// Takes along the gate that a transition dispatches.
+/// Claims the gate that a transition dispatches, in the same transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Take {
-    /// Who takes it; only where its host has the workspace.
+pub struct GateClaim {
+    /// The claimant. Its host must have the workspace.
     pub holder: Holder,
     /// How long the lease lasts without a renewal.
     pub lease: Duration,

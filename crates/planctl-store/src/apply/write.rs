@@ -159,9 +159,9 @@ impl Decided {
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
         };
-        let claimed = self.gate(call).zip(call.take).map(|(gate, take)| {
-            let holder = &take.holder;
-            (&gate.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, take.lease))
+        let claimed = self.gate(call).zip(call.gate_claim).map(|(gate, claim)| {
+            let holder = &claim.holder;
+            (&gate.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, claim.lease))
         });
         let (effects, now) = (&self.after.effects, self.before.now);
         let proven = self.item.as_ref().map(|(item, _)| item);
@@ -188,9 +188,9 @@ impl Decided {
         self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
     }
 
-    /// Returns whose work can be claimed now, but for what is taken along, and whether leases may be over; `served` says that
-    /// some of what comes is served by its run.
-    pub(super) fn wake_for(&self, event: &Event, taken: Option<&Claimed>, served: bool) -> WakeFor {
+    /// Returns the waiters to wake: for claimable work other than the claimed gate, and for leases that may be over. `served`
+    /// says that a run serves some of this work itself.
+    pub(super) fn wake_for(&self, event: &Event, claimed_gate: Option<&Claimed>, served: bool) -> WakeFor {
         let frees = self.freed().next().is_some();
         let mut wake_for = WakeFor {
             agents: frees,
@@ -203,7 +203,7 @@ impl Decided {
                 Effect::Dispatch(item) => match item.work {
                     Work::Agent { .. } => wake_for.agents = true,
                     Work::Harness { .. } => {
-                        wake_for.gates |= taken.is_none_or(|taken| taken.item.id != item.id);
+                        wake_for.gates |= claimed_gate.is_none_or(|claimed| claimed.item.id != item.id);
                     }
                     Work::Human { .. } => {}
                 },

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use planctl_engine::{ClockEvent, Event, Fact, Role};
 use planctl_store::{
-    Claim, ClaimLane, Holder, Leased, NewRun, News, Proof, Renewal, ServedRole, StoreError, Take, Token,
+    Claim, ClaimLane, GateClaim, Holder, Leased, NewRun, News, Proof, Renewal, ServedRole, StoreError, Token,
 };
 
-use crate::world::{evaluated, holder, person, released, reported, take, world};
+use crate::world::{evaluated, gate_claim, holder, person, released, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -67,10 +67,10 @@ async fn a_claim_takes_only_its_roles_its_lane_and_its_host() {
     let work = world.store.claim(&coder).await.unwrap().unwrap();
     assert_eq!((work.run_name.as_str(), work.workspace.as_str()), ("fix-auth-1", "/somewhere"));
     // Somebody else's host has no workspace for the gate, so it stays in its lane.
-    let elsewhere = Take { holder: Holder { host: "host-b".to_owned(), ..holder("a") }, lease: SOON };
+    let elsewhere = GateClaim { holder: Holder { host: "host-b".to_owned(), ..holder("a") }, lease: SOON };
     let applied =
         world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&elsewhere)).await.unwrap();
-    assert!(applied.taken.is_none());
+    assert!(applied.claimed_gate.is_none());
     let foreign = claim(ClaimLane::Gate, elsewhere.holder);
     assert!(world.store.claim(&foreign).await.unwrap().is_none());
     let gate = world.store.claim(&gate).await.unwrap().unwrap();
@@ -148,7 +148,7 @@ async fn a_renewed_lease_is_not_swept() {
     assert!(matches!(world.store.renew(&work, SOON).await.unwrap(), Renewal::Held { .. }));
     let swept = world.store.apply(run.id, &expired.event(), &expired.proof(), None).await;
     assert!(matches!(swept, Err(StoreError::StaleLease)), "{swept:?}");
-    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
     world.assert_sound(run.id).await;
 }
 
@@ -330,13 +330,13 @@ async fn who_waits_for_work_hears_of_such_work_only() {
     assert_eq!((was_notified(&agents).await, was_notified(&gates).await), (true, false), "a step begins");
     let claimed = world.claim(run.id, "w").await.unwrap();
     let said = reported(&claimed.item.at);
-    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&take())).await.unwrap();
+    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&gate_claim())).await.unwrap();
     assert_eq!(
         (was_notified(&agents).await, was_notified(&gates).await),
         (false, false),
-        "the gate is taken along"
+        "the gate is claimed with the report"
     );
-    let gate = applied.taken.unwrap();
+    let gate = applied.claimed_gate.unwrap();
     world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     assert_eq!(
         (was_notified(&agents).await, was_notified(&gates).await),
@@ -534,9 +534,12 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
     // Somebody who takes any work of the role gets what is free.
     let any = world.store.claim(&any_of(coder(), "c")).await.unwrap().unwrap();
     assert_eq!(any.item.run, free.id);
-    let gate =
-        world.store.apply(one.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
-    let gate = gate.taken.unwrap();
+    let gate = world
+        .store
+        .apply(one.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+        .await
+        .unwrap();
+    let gate = gate.claimed_gate.unwrap();
     assert!(world.claim(two.id, "b").await.is_none(), "the gate needs it, too");
     // The verdict fails the attempt: between two attempts it is free.
     world.store.apply(one.id, &evaluated(&gate.item.at, 1), &gate.proof(), None).await.unwrap();
