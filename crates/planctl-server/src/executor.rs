@@ -23,7 +23,7 @@ use planctl_harness::{
     Baseline, Bench, Checkpoints, Isolation, Masks, Output, Spawner, Stability, WorkspaceLock, Written,
 };
 use planctl_store::{
-    Claim, ClaimLane, Claimed, GateClaim, Holder, News, Renewal, Store, StoreError, Terms, WorktreeRow,
+    Claim, ClaimLane, Claimed, GateClaim, Holder, News, Renewal, RunConfig, Store, StoreError, WorktreeRow,
 };
 use tokio::sync::watch;
 
@@ -80,7 +80,7 @@ pub struct Executor {
     /// How many of the run's items may be under way at once.
     pub(crate) at_once: usize,
     /// The terms of the run for which this executor was made; where they change, another is due.
-    pub(crate) made_for: Terms,
+    pub(crate) made_for: RunConfig,
     pub(crate) live: LiveActivity,
     /// What this process has in hand.
     pub(crate) in_flight: InFlight,

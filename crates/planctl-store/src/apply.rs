@@ -37,7 +37,7 @@ use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
-use crate::queue::{Claimed, GateClaim, Terms};
+use crate::queue::{Claimed, GateClaim, RunConfig};
 use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
@@ -415,7 +415,7 @@ struct Lease {
     generation: i64,
     lease_until: Timestamp,
     hard_deadline: Timestamp,
-    terms: Terms,
+    run_config: RunConfig,
 }
 
 impl Lease {
@@ -424,7 +424,7 @@ impl Lease {
             generation: row.try_get("generation")?,
             lease_until: time_at(row, "lease_until")?,
             hard_deadline: time_at(row, "hard_deadline")?,
-            terms: Terms::read(row)?,
+            run_config: RunConfig::read(row)?,
         })
     }
 }
@@ -439,7 +439,7 @@ fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, 
         run_name: decided.meta.name.clone(),
         graph: decided.graph.clone(),
         plan: decided.meta.plan_path.clone(),
-        terms: lease.terms,
+        run_config: lease.run_config,
         host: decided.meta.host.clone(),
         workspace: decided.meta.workspace.clone(),
         lease_until: lease.lease_until,

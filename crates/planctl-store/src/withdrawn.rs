@@ -91,7 +91,7 @@ impl Store {
             .bind(generation)
             .bind(&hash)
             .fetch_all(&mut *connection))?;
-        self.tell_who_waited(&rows)
+        self.notify_waiters(&rows)
     }
 
     /// Releases leases that were revoked and whose time is over, or whose holders on this host are known to be dead.
@@ -104,7 +104,7 @@ impl Store {
             .bind(host)
             .bind(dead)
             .fetch_all(&mut *connection))?;
-        self.tell_who_waited(&rows)
+        self.notify_waiters(&rows)
     }
 
     /// Says whether what a run has out waits for the end of somebody whose lease of it was taken back.
@@ -126,7 +126,7 @@ impl Store {
         Ok(())
     }
 
-    fn tell_who_waited(&self, rows: &[PgRow]) -> Result<(), StoreError> {
+    fn notify_waiters(&self, rows: &[PgRow]) -> Result<(), StoreError> {
         for row in rows {
             self.notifier().notify(run_id(row.try_get("run")?), WakeFor::UNKNOWN);
         }

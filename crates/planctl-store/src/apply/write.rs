@@ -55,7 +55,7 @@ struct Transition<'a> {
     turn_micros: i64,
     cause: &'static str,
     command: String,
-    history: Vec<Line<'a>>,
+    history: Vec<HistoryRow<'a>>,
     nodes: Vec<Node<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     removed: Vec<String>,
@@ -75,7 +75,7 @@ struct Transition<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct HistoryRow<'a> {
     seq: i64,
     kind: &'static str,
     name: &'static str,
@@ -86,9 +86,9 @@ struct Line<'a> {
     hash: String,
 }
 
-impl Line<'_> {
-    fn of(draft: &Draft) -> Line<'_> {
-        Line {
+impl HistoryRow<'_> {
+    fn of(draft: &Draft) -> HistoryRow<'_> {
+        HistoryRow {
             seq: draft.seq,
             kind: draft.kind,
             name: draft.name,
@@ -296,7 +296,7 @@ impl Store {
             turn_micros: micros_of(before.now.after(decided.graph.priority().delay())),
             cause: call.event.kind(),
             command: decided.command.to_string(),
-            history: decided.lines.iter().map(Line::of).collect(),
+            history: decided.lines.iter().map(HistoryRow::of).collect(),
             nodes: decided.changed().map(|(id, record)| Node::of(id, record)).collect(),
             removed: rows.removed,
             items: rows.puts,

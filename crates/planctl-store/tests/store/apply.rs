@@ -1,7 +1,7 @@
 //! One event, one transition: applied once, by one writer, under a live lease.
 
 use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunId, RunStatus, TimerId, Timestamp, Verdict};
-use planctl_store::testing::tell_time;
+use planctl_store::testing::observe_server_time;
 use planctl_store::{PlanStatus, Proof, Said, Settings, Store, StoreError, Token};
 
 use crate::world::{HOST, World, evaluated, gate_claim, human, person, reported, world};
@@ -397,7 +397,7 @@ async fn p13_a_time_of_the_database_that_was_misremembered_is_noticed() {
     for wrong_by in [3_600_000_000, -3_600_000_000] {
         let work = world.claim(run.id, "me").await.unwrap();
         let now = world.store.now().await.unwrap();
-        tell_time(&world.store, Timestamp::from_micros(now.as_micros() + wrong_by));
+        observe_server_time(&world.store, Timestamp::from_micros(now.as_micros() + wrong_by));
         let applied = world
             .store
             .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))

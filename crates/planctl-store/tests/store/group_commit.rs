@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use planctl_engine::Role;
-use planctl_store::testing::{steps_in_line, tell_time};
-use planctl_store::{Applied, Claimed, Renewal, StoreError, Token, Waiting};
+use planctl_store::testing::{commits_queued, observe_server_time};
+use planctl_store::{Applied, ClaimRequest, Claimed, Renewal, StoreError, Token};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
@@ -57,7 +57,7 @@ async fn held_up(
     let mut reporting = Vec::new();
     for other in others {
         reporting.push(report(world, other));
-        await_that(async || steps_in_line(&world.store) == reporting.len()).await;
+        await_that(async || commits_queued(&world.store) == reporting.len()).await;
     }
     meanwhile(&mut aside).await;
     held.rollback().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_step_whose_assumed_time_is_off_is_written_apart_and_so_are_those_besi
         let applied = report(&world, work).await.unwrap().unwrap();
         gates.push(applied.claimed_gate.unwrap());
     }
-    tell_time(&world.store, planctl_engine::Timestamp::from_micros(0));
+    observe_server_time(&world.store, planctl_engine::Timestamp::from_micros(0));
     let mut verdicts = Vec::new();
     for gate in gates {
         let store = world.store.clone();
@@ -180,7 +180,7 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     });
     await_lock(&mut aside).await;
     let in_line = report(&world, &works[1]);
-    await_that(async || steps_in_line(&world.store) == 1).await;
+    await_that(async || commits_queued(&world.store) == 1).await;
     doomed.shutdown_background();
     assert!(in_line.await.unwrap().unwrap().claimed_gate.is_some());
     held.rollback().await.unwrap();
@@ -190,8 +190,8 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     }
 }
 
-fn waiting(instance: &str) -> Waiting {
-    Waiting { instance: instance.to_owned(), lease: SOON, token: Token::draw() }
+fn waiting(instance: &str) -> ClaimRequest {
+    ClaimRequest { instance: instance.to_owned(), lease: SOON, token: Token::draw() }
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn p4_those_in_line_are_served_at_once_first_come_first_served_and_nobody_
     };
     world.store.see_worker(&paused).await.unwrap();
     world.store.pause_worker("paused", true).await.unwrap();
-    let mut line: Vec<Waiting> = ["a", "paused", "b", "c", "d"].into_iter().map(waiting).collect();
+    let mut line: Vec<ClaimRequest> = ["a", "paused", "b", "c", "d"].into_iter().map(waiting).collect();
     line[2].lease = Duration::from_secs(600);
     let claimed = world.store.claim_for_all(&[Role::new("coder")], HOST, &line).await.unwrap();
     let of: Vec<_> = claimed.iter().map(|claimed| claimed.as_ref().map(|claimed| claimed.item.run)).collect();
