@@ -179,7 +179,7 @@ impl Store {
                     if turn.is_none() {
                         turn = Some(self.races().turn(run).await);
                     } else {
-                        // Another process was quicker, or somebody here who has lost no race yet.
+                        // Another process was quicker, or a caller here that has lost no race yet.
                         wait_after_race(races).await;
                     }
                 }
@@ -249,7 +249,7 @@ impl Store {
             self.refuse(call, &refusal.to_string()).await?;
         } else if matches!(failed, ApplyError::Final(StoreError::StaleLease)) {
             self.refuse(call, "the lease is over").await?;
-            // Whatever the holder of a lease that was taken back says, it says that it has ended.
+            // Any report of the holder of a revoked lease acknowledges the revocation.
             if let Proof::Lease { item, generation, token } = call.proof {
                 self.acknowledge_by(item, *generation, token).await?;
             }
@@ -268,7 +268,7 @@ impl Store {
             };
             let graph = self.graph(&digest).await?;
             call.scope = touched(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
-            let before = match self.remembered(call, &digest, &graph) {
+            let before = match self.cached_snapshot(call, &digest, &graph) {
                 Some(before) => before,
                 None => self.read(call).await?,
             };
@@ -284,8 +284,8 @@ impl Store {
                 .with_noted(before.noted.clone());
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
-                // The holders of items that are taken back may have told their usage, which is not remembered.
-                Ok(after) if before.is_remembered && takes_back(&after.effects) => call.distrust_snapshot(),
+                // The holders of revoked items may have reported usage, which the snapshot does not hold.
+                Ok(after) if before.is_cached && takes_back(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
                     return Ok(Arc::new(decided(call, event, before, after, digest, meta, graph)));
@@ -295,7 +295,7 @@ impl Store {
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
                     call.scope = more.union(std::mem::replace(&mut call.scope, Scope::All));
                 }
-                Err(_) if before.is_remembered => call.distrust_snapshot(),
+                Err(_) if before.is_cached => call.distrust_snapshot(),
                 Err(refusal) => return Err(ApplyError::Final(StoreError::Refused(refusal))),
             }
         }
@@ -325,7 +325,7 @@ impl Store {
             return ApplyError::Race;
         }
         if raised(&error, "PL002") {
-            // The item was renewed, lost or taken back since it was read; the next read tells which.
+            // The item was renewed, lost or revoked since it was read; the next read shows which.
             return ApplyError::Race;
         }
         if violates(&error, "one_active_run_per_workspace") {
@@ -462,7 +462,7 @@ fn finished(
     claimed_gate: Option<Claimed>,
     served: bool,
 ) -> Applied {
-    store.remember(call, decided);
+    store.cache_snapshot(call, decided);
     let committed = Committed { seq: decided.seq(), hash: decided.hash() };
     store.cache().keep_committed(decided.after.run.id, committed);
     if decided.input.graph.is_some() {

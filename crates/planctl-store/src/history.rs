@@ -76,7 +76,7 @@ pub struct Input {
     /// The graph that decides from here on, where the input brought one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Digest>,
-    /// Usage that was charged with items that it took back, as their holders had told it by then.
+    /// Usage that was charged with items that it took back, as their holders had reported it by then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub noted: BTreeMap<NodeId, Usage>,
 }

@@ -72,7 +72,7 @@ impl Store {
         self.graph(&run.graph).await
     }
 
-    /// Returns what is remembered of some nodes of a run; nothing of those that were never entered.
+    /// Returns the records of some nodes of a run. A node that was never entered has none.
     ///
     /// # Errors
     ///

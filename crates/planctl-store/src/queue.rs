@@ -264,7 +264,7 @@ impl Claimed {
     }
 }
 
-/// A lease that has run out, or whose holder is gone.
+/// A lease that has run out, or whose holder is dead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expired {
     /// The item.

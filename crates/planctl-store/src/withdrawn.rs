@@ -74,7 +74,7 @@ impl Store {
         self.acknowledge_by(&claimed.item.id, claimed.generation, &claimed.token).await
     }
 
-    /// Acknowledges the revocation of a lease, for whoever shows its generation and secret.
+    /// Acknowledges the revocation of a lease, if the caller shows its generation and secret.
     ///
     /// # Errors
     ///

@@ -152,7 +152,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that a run's worktree is gone, as it was told to.
+    /// Notes that a run's worktree was removed on request.
     ///
     /// # Errors
     ///

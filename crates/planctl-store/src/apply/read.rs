@@ -44,12 +44,12 @@ pub(super) struct Loaded {
     pub(super) records: BTreeMap<NodeId, Record>,
     pub(super) item: Option<ItemRow>,
     pub(super) due: Option<Timestamp>,
-    /// Usage that the holders of its other items have told so far, by node.
+    /// Usage that the holders of its other items have reported so far, by node.
     pub(super) noted: BTreeMap<NodeId, Usage>,
     /// Says that the run ended, and still has the workspace for those who worked for it.
     pub(super) is_ending: bool,
     /// Says that none of it was read: the fences decide whether it holds, and the item, too.
-    pub(super) is_remembered: bool,
+    pub(super) is_cached: bool,
 }
 
 pub(super) struct ItemRow {
@@ -90,7 +90,7 @@ impl Loaded {
                 None => BTreeMap::new(),
             },
             is_ending: row.try_get("is_ending")?,
-            is_remembered: false,
+            is_cached: false,
         })
     }
 }
@@ -176,7 +176,7 @@ impl Store {
                 if !is_of_speaker(item, call.run, call.event) {
                     return Err(ApplyError::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
-                before.is_remembered
+                before.is_cached
                     || before.item.as_ref().is_some_and(|row| {
                         row.is_leased
                             && row.generation == *generation
@@ -294,7 +294,7 @@ pub(super) fn body_hash(event: &Event) -> Vec<u8> {
     Sha256::digest(to_json(event)).to_vec()
 }
 
-/// Says whether a worker says the same again. How long it worked may have been measured anew, and by whoever passes it on.
+/// Says whether a worker says the same again. The duration may differ: each sender measures it anew.
 fn is_repeated(before: &Event, again: &AgentEvent) -> bool {
     let Event::Agent(before) = before else { return false };
     let said = |event: &AgentEvent| {

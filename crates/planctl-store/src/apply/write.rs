@@ -280,7 +280,7 @@ impl Store {
             seq: before.seq,
             chain: bytes(&before.chain),
             at_micros: micros_of(before.now),
-            is_estimated: before.is_remembered,
+            is_estimated: before.is_cached,
             item: item.map(|(item, _)| item),
             generation: item.map(|(_, generation)| *generation),
             token_hash,

@@ -26,7 +26,7 @@ const WATCH: Duration = Duration::from_millis(25);
 /// How long a first run may take to bring and make everything before others give up waiting for it.
 const PREPARING: Duration = Duration::from_secs(600);
 
-/// How long a postmaster of a former owner may go on by itself before it is told to stop.
+/// How long a postmaster of a former owner may go on by itself before it is asked to stop.
 const FORMER_OWNER: Duration = Duration::from_secs(1);
 
 /// How many times a server that ends while it starts is started again, when its log names no passing reason.
@@ -66,7 +66,7 @@ pub(crate) struct Supervisor {
     /// Its other end says how long leaving may take, and is dropped when the handle is.
     handle: Receiver<Duration>,
     /// How long the server may take to stop.
-    patience: Cell<Duration>,
+    stop_timeout: Cell<Duration>,
     owns: Arc<AtomicBool>,
 }
 
@@ -81,22 +81,22 @@ impl Supervisor {
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
                 ClusterError::Program { program: "the supervisor".into(), reason: error.to_string() }
             })?;
-        Ok(Supervisor { options, layout, runtime, handle, patience: Cell::new(STOP), owns })
+        Ok(Supervisor { options, layout, runtime, handle, stop_timeout: Cell::new(STOP), owns })
     }
 
-    /// Attaches, tells the result, and keeps the cluster up until the handle is dropped.
+    /// Attaches, reports the result, and keeps the cluster up until the handle is dropped.
     ///
     /// Runs on a thread of its own to its end, since the server's death signal is bound to the thread that started it.
-    pub(crate) fn run(self, tell: impl FnOnce(Result<Attached, ClusterError>)) {
+    pub(crate) fn run(self, report: impl FnOnce(Result<Attached, ClusterError>)) {
         // Held to the end: `reset` asks for it exclusively.
         let attached = self.hold_attached();
         let first = attached.and_then(|lock| self.attach().map(|(seat, attached)| (lock, seat, attached)));
         match first {
             Ok((_lock, seat, attached)) => {
-                tell(Ok(attached));
+                report(Ok(attached));
                 self.keep(seat);
             }
-            Err(error) => tell(Err(error)),
+            Err(error) => report(Err(error)),
         }
     }
 
@@ -125,7 +125,7 @@ impl Supervisor {
                 self.owns.store(true, Ordering::Release);
                 return Ok((Seat::Owner(Tenure { lock, server, since: Instant::now() }), attached));
             }
-            let patience = if let Some(major) = self.layout.existing_major() {
+            let may_wait = if let Some(major) = self.layout.existing_major() {
                 let identity = Identity::detect(Some(&self.layout.data(major)))?;
                 let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
                 if let Knock::Up = self.runtime.block_on(door.knock()) {
@@ -135,7 +135,7 @@ impl Supervisor {
             } else {
                 began.elapsed() < PREPARING
             };
-            if !patience {
+            if !may_wait {
                 return Err(self.owner_silent());
             }
             self.rest(KNOCK)?;
@@ -154,7 +154,7 @@ impl Supervisor {
         if let Seat::Owner(mut tenure) = seat
             && !self.options.linger
         {
-            tenure.server.stop(self.patience.get());
+            tenure.server.stop(self.stop_timeout.get());
         }
     }
 
@@ -272,7 +272,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits until no server of a former owner works on the data; one that doesn't end by itself is told to.
+    /// Waits until no server of a former owner works on the data; stops one that doesn't end by itself.
     fn await_former_server(&self, data: &Path, deadline: Instant) -> Result<(), ClusterError> {
         let began = Instant::now();
         while let Some(pid) = postmaster(data) {
@@ -328,12 +328,12 @@ impl Supervisor {
         Ok(Some(file))
     }
 
-    /// Rests for a while; an error means that the handle is gone.
+    /// Rests for a while; an error means that the handle was dropped.
     fn rest(&self, pause: Duration) -> Result<(), ClusterError> {
         match self.handle.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            Ok(patience) => {
-                self.patience.set(patience);
+            Ok(timeout) => {
+                self.stop_timeout.set(timeout);
                 Err(ClusterError::Abandoned)
             }
             Err(RecvTimeoutError::Disconnected) => Err(ClusterError::Abandoned),
