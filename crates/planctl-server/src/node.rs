@@ -156,7 +156,7 @@ impl Station {
         caller.config = self.sealed(caller.config)?;
         let workspace = match &caller.workspace {
             Some(path) if caller.is_looking => {
-                Some(self.store.known_workspace(self.host(), &path.to_string_lossy()).await?)
+                Some(self.store.find_workspace(self.host(), &path.to_string_lossy()).await?)
             }
             Some(path) => Some(self.store.workspace(self.host(), &path.to_string_lossy()).await?),
             None => None,

@@ -70,7 +70,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("outputs: get output", outputs::GET_OUTPUT),
     ("outputs: sweep outputs", outputs::SWEEP_OUTPUTS),
     ("plans: workspace", plans::WORKSPACE),
-    ("plans: known workspace", plans::KNOWN_WORKSPACE),
+    ("plans: find workspace", plans::FIND_WORKSPACE),
     ("plans: other workspaces", plans::OTHER_WORKSPACES),
     ("plans: keep graph", plans::KEEP_GRAPH),
     ("plans: keep revision", plans::KEEP_REVISION),
@@ -152,5 +152,5 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("workers: items held", workers::ITEMS_HELD),
     ("workers: is paused", workers::IS_PAUSED),
     ("workers: pause worker", workers::PAUSE_WORKER),
-    ("workers: forget workers", workers::FORGET_WORKERS),
+    ("workers: delete old workers", workers::DELETE_OLD_WORKERS),
 ];

@@ -28,7 +28,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::cluster::{Cluster, ClusterOptions};
 
-/// Tells the databases and directories of one process apart.
+/// Numbers the databases and directories of one process.
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 
 /// A private cluster for tests.

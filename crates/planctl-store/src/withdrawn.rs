@@ -1,10 +1,10 @@
-//! Leases that were taken back while their holders worked. Whoever had one may still write in the workspace, so what the
-//! lease stood for goes to nobody else until its holder says that it has ended, is known to be dead, or its time is over:
-//! the claim of its run on the workspace, the locks of its node, and what else the run would have done there.
+//! Leases that were revoked while their holders worked. A holder may still write in the workspace after the revocation.
+//! So the workspace of the run, the locks of the node and the next work of the run are released only when the holder
+//! acknowledges the revocation, is known to be dead, or the time of the lease is over.
 //!
 //! The item's row stays, in a state of its own, and is renewed by nobody. A run that ended keeps `active`, and with it its
-//! place in the index that lets one run at a time have a workspace, as long as such rows are left; whoever wants the
-//! workspace then takes it from there ([`Store::admit`]).
+//! place in the index that lets one run at a time have a workspace, as long as such rows are left; then
+//! [`Store::admit`] gives the workspace to the next run.
 
 use planctl_engine::{ItemId, RunId};
 use sqlx::Row;
@@ -35,20 +35,20 @@ macro_rules! is_ending {
 
 pub(crate) use is_ending;
 
-macro_rules! gone_where {
+macro_rules! released_where {
     ($which:literal) => {
         concat!(
-            "with gone as (delete from items i where i.state = 'withdrawn' and ",
+            "with released as (delete from items i where i.state = 'withdrawn' and ",
             $which,
             " returning i.run, i.node), ",
-            "freed as (delete from locks l using gone g where l.run = g.run and l.node = g.node) ",
-            "select distinct run from gone"
+            "freed as (delete from locks l using released r where l.run = r.run and l.node = r.node) ",
+            "select distinct run from released"
         )
     };
 }
 
-pub(crate) const ACKNOWLEDGE: &str = gone_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
-pub(crate) const RELEASE_LOST: &str = gone_where!(
+pub(crate) const ACKNOWLEDGE: &str = released_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
+pub(crate) const RELEASE_LOST: &str = released_where!(
     "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() \
      or i.own and i.host = $1 and i.instance = any($2::text[]))"
 );

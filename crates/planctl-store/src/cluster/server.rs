@@ -72,7 +72,7 @@ const CREATE_ROLES: &str = "select pg_advisory_lock(1886155118, 6517869); do $$ 
      if not exists (select from pg_roles where rolname = 'planctl_read') then create role planctl_read login; end if; \
      end $$";
 
-/// What one knock on the server's door told.
+/// The result of one connection attempt.
 #[derive(Debug)]
 pub(crate) enum Knock {
     /// It answers queries.

@@ -46,7 +46,7 @@ pub(crate) struct Attached {
 }
 
 /// Whether this process runs the server.
-enum Seat {
+enum Membership {
     Guest,
     Owner(Tenure),
 }
@@ -90,11 +90,12 @@ impl Supervisor {
     pub(crate) fn run(self, report: impl FnOnce(Result<Attached, ClusterError>)) {
         // Held to the end: `reset` asks for it exclusively.
         let attached = self.hold_attached();
-        let first = attached.and_then(|lock| self.attach().map(|(seat, attached)| (lock, seat, attached)));
+        let first = attached
+            .and_then(|lock| self.attach().map(|(membership, attached)| (lock, membership, attached)));
         match first {
-            Ok((_lock, seat, attached)) => {
+            Ok((_lock, membership, attached)) => {
                 report(Ok(attached));
-                self.keep(seat);
+                self.keep(membership);
             }
             Err(error) => report(Err(error)),
         }
@@ -116,20 +117,20 @@ impl Supervisor {
         }
     }
 
-    fn attach(&self) -> Result<(Seat, Attached), ClusterError> {
+    fn attach(&self) -> Result<(Membership, Attached), ClusterError> {
         let began = Instant::now();
         let mut data_since = None;
         loop {
             if let Some(lock) = self.try_lock()? {
                 let (server, attached) = self.take_over()?;
                 self.owns.store(true, Ordering::Release);
-                return Ok((Seat::Owner(Tenure { lock, server, since: Instant::now() }), attached));
+                return Ok((Membership::Owner(Tenure { lock, server, since: Instant::now() }), attached));
             }
             let may_wait = if let Some(major) = self.layout.existing_major() {
                 let identity = Identity::detect(Some(&self.layout.data(major)))?;
                 let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
                 if let Knock::Up = self.runtime.block_on(door.knock()) {
-                    return Ok((Seat::Guest, Attached { major, door }));
+                    return Ok((Membership::Guest, Attached { major, door }));
                 }
                 data_since.get_or_insert_with(Instant::now).elapsed() < self.options.start_timeout
             } else {
@@ -143,27 +144,27 @@ impl Supervisor {
     }
 
     /// Watches over the server or the lock until the handle is dropped.
-    fn keep(&self, mut seat: Seat) {
+    fn keep(&self, mut membership: Membership) {
         let mut pause = WATCH;
         while self.rest(WATCH).is_ok() {
-            seat = match seat {
-                Seat::Owner(tenure) => self.look_after(tenure, &mut pause),
-                Seat::Guest => self.stand_by(&mut pause),
+            membership = match membership {
+                Membership::Owner(tenure) => self.look_after(tenure, &mut pause),
+                Membership::Guest => self.stand_by(&mut pause),
             };
         }
-        if let Seat::Owner(mut tenure) = seat
+        if let Membership::Owner(mut tenure) = membership
             && !self.options.linger
         {
             tenure.server.stop(self.stop_timeout.get());
         }
     }
 
-    fn look_after(&self, mut tenure: Tenure, pause: &mut Duration) -> Seat {
+    fn look_after(&self, mut tenure: Tenure, pause: &mut Duration) -> Membership {
         let settled = tenure.since.elapsed() > SETTLED;
         if settled {
             *pause = WATCH;
         }
-        let Some(how) = tenure.server.ended() else { return Seat::Owner(tenure) };
+        let Some(how) = tenure.server.ended() else { return Membership::Owner(tenure) };
         tracing::warn!(cause = %how, "the private Postgres ended; starting it again");
         if !settled {
             self.back_off(pause);
@@ -171,24 +172,24 @@ impl Supervisor {
         self.retake(tenure.lock, pause)
     }
 
-    fn stand_by(&self, pause: &mut Duration) -> Seat {
+    fn stand_by(&self, pause: &mut Duration) -> Membership {
         match self.try_lock() {
-            Ok(None) => Seat::Guest,
+            Ok(None) => Membership::Guest,
             Ok(Some(lock)) => self.retake(lock, pause),
             Err(error) => {
                 tracing::warn!(%error, "could not look for the owner of the private Postgres");
                 self.back_off(pause);
-                Seat::Guest
+                Membership::Guest
             }
         }
     }
 
     /// Runs the server with the lock in hand; where that fails, leaves the lock to whoever can, and pauses.
-    fn retake(&self, lock: File, pause: &mut Duration) -> Seat {
+    fn retake(&self, lock: File, pause: &mut Duration) -> Membership {
         match self.take_over() {
             Ok((server, _)) => {
                 self.owns.store(true, Ordering::Release);
-                Seat::Owner(Tenure { lock, server, since: Instant::now() })
+                Membership::Owner(Tenure { lock, server, since: Instant::now() })
             }
             Err(error) => {
                 drop(lock);
@@ -197,7 +198,7 @@ impl Supervisor {
                     tracing::warn!(%error, "could not bring the private Postgres back; trying again");
                 }
                 self.back_off(pause);
-                Seat::Guest
+                Membership::Guest
             }
         }
     }
