@@ -23,7 +23,7 @@ use planctl_harness::{
     Baseline, Bench, Checkpoints, Isolation, Masks, Output, Spawner, Stability, WorkspaceLock, Written,
 };
 use planctl_store::{
-    Claim, ClaimLane, Claimed, Holder, News, Renewal, Store, StoreError, Take, Terms, WorktreeRow,
+    Claim, ClaimLane, Claimed, GateClaim, Holder, News, Renewal, RunConfig, Store, StoreError, WorktreeRow,
 };
 use tokio::sync::watch;
 
@@ -80,7 +80,7 @@ pub struct Executor {
     /// How many of the run's items may be under way at once.
     pub(crate) at_once: usize,
     /// The terms of the run for which this executor was made; where they change, another is due.
-    pub(crate) made_for: Terms,
+    pub(crate) made_for: RunConfig,
     pub(crate) live: LiveActivity,
     /// What this process has in hand.
     pub(crate) in_flight: InFlight,
@@ -145,16 +145,16 @@ impl Executor {
     async fn reported(&self, claimed: &Claimed, said: AgentSaid, slot: &Slot) -> Result<(), ServiceError> {
         let said = self.settings.priced(said);
         let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
-        match self.say(claimed, &event, self.take(slot).as_ref()).await? {
+        match self.say(claimed, &event, self.gate_claim(slot).as_ref()).await? {
             Some(gate) => self.gate(&gate, slot).await,
             None => Ok(()),
         }
     }
 
-    /// Takes along what follows, unless it could only wait for the workspace behind another gate of the run.
-    fn take(&self, slot: &Slot) -> Option<Take> {
-        let take = || Take { holder: self.holder.clone(), lease: self.store.own_lease() };
-        (!slot.is_waited_in(self.run)).then(take)
+    /// Claims the gate that follows a report, unless it could only wait for the workspace behind another gate of the run.
+    fn gate_claim(&self, slot: &Slot) -> Option<GateClaim> {
+        let claim = || GateClaim { holder: self.holder.clone(), lease: self.store.own_lease() };
+        (!slot.is_waited_in(self.run)).then(claim)
     }
 
     /// Says of an item that planctl itself failed at it.
@@ -311,9 +311,9 @@ impl Executor {
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
-        let take = self.take(slot).filter(|_| is_verdict);
+        let gate_claim = self.gate_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, take.as_ref()).await
+        self.say(claimed, &event, gate_claim.as_ref()).await
     }
 
     /// Records the workspace, or makes it again what a checkpoint recorded; returns a gate that was taken along.
@@ -363,9 +363,9 @@ impl Executor {
         let found = found?;
         // What told nothing is repeated after a wait; what follows a record is due at once.
         let is_done = !matches!(found, Found::Nothing(_));
-        let take = self.take(slot).filter(|_| is_done);
+        let gate_claim = self.gate_claim(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, take.as_ref()).await
+        self.say(claimed, &event, gate_claim.as_ref()).await
     }
 
     /// Begins the run of a sub-plan, or says how it ended; returns a gate that was taken along.
@@ -380,8 +380,8 @@ impl Executor {
         let found = found?;
         let goes_on = matches!(found, Found::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let take = self.take(slot).filter(|_| goes_on);
-        self.say(claimed, &event, take.as_ref()).await
+        let gate_claim = self.gate_claim(slot).filter(|_| goes_on);
+        self.say(claimed, &event, gate_claim.as_ref()).await
     }
 
     /// Makes worktrees for branches, or merges them; returns a gate that was taken along.
@@ -416,7 +416,7 @@ impl Executor {
             None
         };
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let next = self.say(claimed, &event, self.take(slot).as_ref()).await?;
+        let next = self.say(claimed, &event, self.gate_claim(slot).as_ref()).await?;
         if let Some(attempt) = merged {
             branches(&self.spawner).clear_merged(claimed, attempt).await?;
         }
@@ -468,10 +468,10 @@ impl Executor {
 
     /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
-        let bell = self.store.listen_to_revocations(self.run);
+        let listener = self.store.listen_to_revocations(self.run);
         loop {
             tokio::select! {
-                () = bell.rung() => {}
+                () = listener.notified() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
             let lease = self.store.own_lease();
@@ -493,16 +493,16 @@ impl Executor {
         &self,
         claimed: &Claimed,
         event: &Event,
-        take: Option<&Take>,
+        gate_claim: Option<&GateClaim>,
     ) -> Result<Option<Claimed>, ServiceError> {
         let applied = loop {
-            match self.store.apply(self.run, event, &claimed.proof(), take).await {
+            match self.store.apply(self.run, event, &claimed.proof(), gate_claim).await {
                 Err(error) if self.waits_out(&error) => {}
                 applied => break applied,
             }
         };
         match applied {
-            Ok(applied) => Ok(applied.taken),
+            Ok(applied) => Ok(applied.claimed_gate),
             Err(StoreError::StaleLease | StoreError::Refused(_)) => {
                 tracing::debug!(item.id = %claimed.item.id, "what was said came too late");
                 Ok(None)

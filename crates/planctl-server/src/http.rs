@@ -114,7 +114,7 @@ impl ApiState {
     async fn until_news(&self, listener: &Listener, most: Duration) {
         let mut stop = self.options().stop.clone();
         tokio::select! {
-            () = listener.rung() => {}
+            () = listener.notified() => {}
             () = tokio::time::sleep(most) => {}
             () = stopped(&mut stop) => {}
         }

@@ -129,7 +129,7 @@ impl Station {
             }
         };
         let ringing = store.clone();
-        let rings = tokio::spawn(async move { ringing.carry_rings().await });
+        let rings = tokio::spawn(async move { ringing.carry_notifications().await });
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
@@ -156,7 +156,7 @@ impl Station {
         caller.config = self.sealed(caller.config)?;
         let workspace = match &caller.workspace {
             Some(path) if caller.is_looking => {
-                Some(self.store.known_workspace(self.host(), &path.to_string_lossy()).await?)
+                Some(self.store.find_workspace(self.host(), &path.to_string_lossy()).await?)
             }
             Some(path) => Some(self.store.workspace(self.host(), &path.to_string_lossy()).await?),
             None => None,
@@ -242,7 +242,8 @@ impl Station {
         tried.await.copied()
     }
 
-    /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
+    /// Registers for the transitions of a run. A notification says only "look again".
+    /// Without one, look again every second.
     pub fn listen(&self, run: RunId) -> Listener {
         self.store.listen_to(run)
     }

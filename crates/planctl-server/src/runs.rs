@@ -18,8 +18,8 @@ use planctl_engine::{
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{
-    Ahead, AwaitedLock, Line, OpenItem, Page, RunRow, RunView as StoredView, Said, Store, StoreError, Unread,
-    WorktreeRow,
+    Ahead, AwaitedLock, HistoryLine, OpenItem, Page, RunRow, RunView as StoredView, Said, Store, StoreError,
+    Unread, WorktreeRow,
 };
 use serde_json::{Map, Value};
 
@@ -61,12 +61,12 @@ struct Shown {
 struct Lines<'a> {
     store: &'a Store,
     run: RunId,
-    read: VecDeque<Line>,
+    read: VecDeque<HistoryLine>,
     after: i64,
 }
 
 impl Lines<'_> {
-    async fn next(&mut self) -> Result<Option<Line>, StoreError> {
+    async fn next(&mut self) -> Result<Option<HistoryLine>, StoreError> {
         if self.read.is_empty() {
             self.read = self.store.history(self.run, self.after, LINES_AT_ONCE).await?.into();
             self.after = self.read.back().map_or(self.after, |line| line.seq);
@@ -977,7 +977,7 @@ fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<Next> {
     }
 }
 
-fn event_line(run: &str, line: &Line) -> EventLine {
+fn event_line(run: &str, line: &HistoryLine) -> EventLine {
     let mut data = match serde_json::from_str::<Value>(&line.body) {
         Ok(Value::Object(data)) => data,
         Ok(_) | Err(_) => Map::new(),

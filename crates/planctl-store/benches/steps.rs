@@ -24,7 +24,7 @@ use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, Settings, Store};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use world::{evaluated, human, linear, person, reported, take};
+use world::{evaluated, gate_claim, human, linear, person, reported};
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -181,7 +181,7 @@ impl Bench {
         print("floor: three one-row commits", floor, None);
         print(&format!("step of a {steps}-step plan"), whole, None);
         print("  claim", claims, None);
-        print("  report, with the gate taken along", reports, None);
+        print("  report, with the gate claimed with the report", reports, None);
         print("  verdict", verdicts, None);
     }
 
@@ -220,9 +220,10 @@ async fn step(store: &Store, run: RunId) -> [Duration; 3] {
     let work = store.claim(&claim).await.unwrap().expect("a step is ready");
     let claimed = began.elapsed();
     let began = Instant::now();
-    let applied = store.apply(run, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    let applied =
+        store.apply(run, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
     let reported = began.elapsed();
-    let gate = applied.taken.unwrap();
+    let gate = applied.claimed_gate.unwrap();
     let event = evaluated(&gate.item.at, 0);
     let began = Instant::now();
     store.apply(run, &event, &gate.proof(), None).await.unwrap();

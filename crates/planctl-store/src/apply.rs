@@ -37,7 +37,7 @@ use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
-use crate::queue::{Claimed, Take, Terms};
+use crate::queue::{Claimed, GateClaim, RunConfig};
 use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
@@ -46,7 +46,7 @@ use group_commit::CommitError;
 
 pub(crate) use group_commit::CommitQueue;
 pub(crate) use lineage::Committed;
-pub(crate) use read::{READ, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND, READ_TAKEN};
+pub(crate) use read::{READ, READ_CLAIMED_GATE, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
 pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{COMMIT, REFUSE};
 
@@ -61,8 +61,8 @@ pub struct Applied {
     pub facts: Vec<Fact>,
     /// What was written to the queue and the timers; of a duplicate, nothing.
     pub effects: Vec<Effect>,
-    /// The gate that the caller took along.
-    pub taken: Option<Claimed>,
+    /// The gate that the caller claimed with its report.
+    pub claimed_gate: Option<Claimed>,
     /// Says that the event had been applied before and that this call changed nothing.
     pub duplicate: bool,
 }
@@ -77,7 +77,7 @@ struct Call<'a> {
     run: RunId,
     event: &'a Event,
     proof: &'a Proof,
-    take: Option<&'a Take>,
+    gate_claim: Option<&'a GateClaim>,
     command: Uuid,
     token: Token,
     scope: Scope,
@@ -134,8 +134,8 @@ impl From<sqlx::Error> for ApplyError {
 impl Store {
     /// Feeds one event to one run. No other function writes a run.
     ///
-    /// With `take`, a gate or a rehearsal that the event dispatches is leased to the caller in the same transaction, where its host has
-    /// the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
+    /// With `gate_claim`, the caller leases a gate or a rehearsal that the event dispatches in the same transaction, if its
+    /// host has the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
     ///
     /// # Errors
     ///
@@ -147,14 +147,14 @@ impl Store {
         run: RunId,
         event: &Event,
         proof: &Proof,
-        take: Option<&Take>,
+        gate_claim: Option<&GateClaim>,
     ) -> Result<Applied, StoreError> {
         proof.check(event)?;
         let mut call = Call {
             run,
             event,
             proof,
-            take,
+            gate_claim,
             command: crate::random::uuid(),
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
@@ -179,7 +179,7 @@ impl Store {
                     if turn.is_none() {
                         turn = Some(self.races().turn(run).await);
                     } else {
-                        // Another process was quicker, or somebody here who has lost no race yet.
+                        // Another process was quicker, or a caller here that has lost no race yet.
                         wait_after_race(races).await;
                     }
                 }
@@ -199,8 +199,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, call, decided, taken, true));
+            let claimed_gate = self.read_claimed_gate(call, decided).await?;
+            return Ok(finished(self, call, decided, claimed_gate, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -213,8 +213,8 @@ impl Store {
             Ok(row) => {
                 let lease =
                     row.try_get::<Option<i64>, _>("generation")?.map(|_| Lease::read(&row)).transpose()?;
-                let taken = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
-                Ok(finished(self, call, &decided, taken, row.try_get("served")?))
+                let claimed_gate = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
+                Ok(finished(self, call, &decided, claimed_gate, row.try_get("served")?))
             }
             Err(CommitError::Failed(error)) => Err(self.failed(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
@@ -239,8 +239,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let taken = self.read_taken(call, decided).await?;
-            return Ok(finished(self, call, decided, taken, true));
+            let claimed_gate = self.read_claimed_gate(call, decided).await?;
+            return Ok(finished(self, call, decided, claimed_gate, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -249,7 +249,7 @@ impl Store {
             self.refuse(call, &refusal.to_string()).await?;
         } else if matches!(failed, ApplyError::Final(StoreError::StaleLease)) {
             self.refuse(call, "the lease is over").await?;
-            // Whatever the holder of a lease that was taken back says, it says that it has ended.
+            // Any report of the holder of a revoked lease acknowledges the revocation.
             if let Proof::Lease { item, generation, token } = call.proof {
                 self.acknowledge_by(item, *generation, token).await?;
             }
@@ -268,7 +268,7 @@ impl Store {
             };
             let graph = self.graph(&digest).await?;
             call.scope = touched(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
-            let before = match self.remembered(call, &digest, &graph) {
+            let before = match self.cached_snapshot(call, &digest, &graph) {
                 Some(before) => before,
                 None => self.read(call).await?,
             };
@@ -284,8 +284,8 @@ impl Store {
                 .with_noted(before.noted.clone());
             let event = before.complete(call.event)?;
             match advance(&graph, &run, &event, before.now) {
-                // The holders of items that are taken back may have told their usage, which is not remembered.
-                Ok(after) if before.is_remembered && takes_back(&after.effects) => call.distrust_snapshot(),
+                // The holders of revoked items may have reported usage, which the snapshot does not hold.
+                Ok(after) if before.is_cached && takes_back(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
                     return Ok(Arc::new(decided(call, event, before, after, digest, meta, graph)));
@@ -295,7 +295,7 @@ impl Store {
                     let more = if loads > LOADS_MAX { Scope::All } else { more };
                     call.scope = more.union(std::mem::replace(&mut call.scope, Scope::All));
                 }
-                Err(_) if before.is_remembered => call.distrust_snapshot(),
+                Err(_) if before.is_cached => call.distrust_snapshot(),
                 Err(refusal) => return Err(ApplyError::Final(StoreError::Refused(refusal))),
             }
         }
@@ -325,7 +325,7 @@ impl Store {
             return ApplyError::Race;
         }
         if raised(&error, "PL002") {
-            // The item was renewed, lost or taken back since it was read; the next read tells which.
+            // The item was renewed, lost or revoked since it was read; the next read shows which.
             return ApplyError::Race;
         }
         if violates(&error, "one_active_run_per_workspace") {
@@ -393,10 +393,10 @@ impl Decided {
         self.lines.last().map_or(self.before.chain, |line| line.hash)
     }
 
-    /// Returns the gate that the transition dispatches, where the caller takes it.
+    /// Returns the gate that the transition dispatches, if the caller claims it.
     fn gate<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
-        let take = call.take?;
-        if take.holder.host != self.meta.host {
+        let claim = call.gate_claim?;
+        if claim.holder.host != self.meta.host {
             return None;
         }
         self.after.effects.iter().find_map(|effect| match effect {
@@ -410,12 +410,12 @@ impl Decided {
     }
 }
 
-/// The lease of a gate that was taken along, as the database set it.
+/// The lease of a claimed gate, as the database set it.
 struct Lease {
     generation: i64,
     lease_until: Timestamp,
     hard_deadline: Timestamp,
-    terms: Terms,
+    run_config: RunConfig,
 }
 
 impl Lease {
@@ -424,7 +424,7 @@ impl Lease {
             generation: row.try_get("generation")?,
             lease_until: time_at(row, "lease_until")?,
             hard_deadline: time_at(row, "hard_deadline")?,
-            terms: Terms::read(row)?,
+            run_config: RunConfig::read(row)?,
         })
     }
 }
@@ -439,7 +439,7 @@ fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, 
         run_name: decided.meta.name.clone(),
         graph: decided.graph.clone(),
         plan: decided.meta.plan_path.clone(),
-        terms: lease.terms,
+        run_config: lease.run_config,
         host: decided.meta.host.clone(),
         workspace: decided.meta.workspace.clone(),
         lease_until: lease.lease_until,
@@ -459,10 +459,10 @@ fn finished(
     store: &Store,
     call: &mut Call<'_>,
     decided: &Decided,
-    taken: Option<Claimed>,
+    claimed_gate: Option<Claimed>,
     served: bool,
 ) -> Applied {
-    store.remember(call, decided);
+    store.cache_snapshot(call, decided);
     let committed = Committed { seq: decided.seq(), hash: decided.hash() };
     store.cache().keep_committed(decided.after.run.id, committed);
     if decided.input.graph.is_some() {
@@ -470,13 +470,15 @@ fn finished(
         let run = decided.after.run.id;
         store.cache().keep_run(run, Arc::new(RunMeta { graph: digest, ..(*decided.meta).clone() }));
     }
-    store.bell().ring(decided.after.run.id, decided.brings(call.event, taken.as_ref(), served));
+    store
+        .notifier()
+        .notify(decided.after.run.id, decided.wake_for(call.event, claimed_gate.as_ref(), served));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),
         facts: decided.after.facts.clone(),
         effects: decided.after.effects.clone(),
-        taken,
+        claimed_gate,
         duplicate: false,
     }
 }

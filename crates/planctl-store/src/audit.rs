@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::apply::is_of_speaker;
 use crate::error::StoreError;
-use crate::history::{Input, Line, Said, genesis};
+use crate::history::{HistoryLine, Input, Said, genesis};
 use crate::runs::{RunRow, RunView};
 use crate::store::Store;
 
@@ -92,7 +92,7 @@ impl Store {
         self.audit_beside(audit, view).await
     }
 
-    async fn audit_line(&self, audit: &mut Audit, line: &Line) -> Result<(), StoreError> {
+    async fn audit_line(&self, audit: &mut Audit, line: &HistoryLine) -> Result<(), StoreError> {
         audit.number_and_chain(line);
         match &line.said {
             Said::Input(input) => {
@@ -163,7 +163,7 @@ impl Audit {
         self.findings.push(Finding { invariant, seq, what: what.into() });
     }
 
-    fn number_and_chain(&mut self, line: &Line) {
+    fn number_and_chain(&mut self, line: &HistoryLine) {
         if line.seq != self.seq + 1 {
             self.find("I1", Some(line.seq), format!("it follows line {}", self.seq));
         }
@@ -174,7 +174,7 @@ impl Audit {
         self.chain = line.hash.clone();
     }
 
-    fn input(&mut self, line: &Line, input: &Input) {
+    fn input(&mut self, line: &HistoryLine, input: &Input) {
         let event = &input.event;
         self.facts_are_complete(line.seq - 1);
         self.seen = 0;
@@ -209,7 +209,7 @@ impl Audit {
     }
 
     /// Checks the lease under which an agent or a gate spoke: its generations rise [I8].
-    fn lease_of(&mut self, line: &Line, event: &Event) {
+    fn lease_of(&mut self, line: &HistoryLine, event: &Event) {
         let speaks_under_lease = matches!(event, Event::Agent(_) | Event::Harness(_));
         let (Some(item), Some(generation)) = (&line.item, line.generation) else {
             if speaks_under_lease {
@@ -235,7 +235,7 @@ impl Audit {
     }
 
     /// Checks that no text is longer than history may hold [I23].
-    fn texts_of(&mut self, line: &Line, event: &Event) {
+    fn texts_of(&mut self, line: &HistoryLine, event: &Event) {
         let texts: Vec<&Excerpt> = match event {
             Event::Agent(agent) => match &agent.said {
                 AgentSaid::Reported(report) => vec![&report.text],
@@ -268,7 +268,7 @@ impl Audit {
         }
     }
 
-    fn fact(&mut self, line: &Line, fact: &Fact) {
+    fn fact(&mut self, line: &HistoryLine, fact: &Fact) {
         if self.expected.get(self.seen) != Some(fact) {
             self.find(
                 "I2",

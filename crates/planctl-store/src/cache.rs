@@ -53,7 +53,7 @@ impl Cache {
         lock(&self.runs).put(run, meta, 1, Cache::RUNS_MAX);
     }
 
-    /// Takes a run's snapshot out; whoever does not put it back has invalidated it.
+    /// Removes and returns a run's snapshot. A caller that does not put it back has invalidated it.
     pub(crate) fn take_snapshot(&self, run: RunId) -> Option<Box<RunSnapshot>> {
         lock(&self.snapshots).take(&run)
     }
@@ -80,7 +80,7 @@ impl Cache {
     }
 }
 
-/// Locks what whoever panicked with it in hand left whole: each change is one step.
+/// Locks a mutex, and recovers a poisoned one. Each mutation is one step, so the value is consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,10 +12,10 @@ use crate::rows::to_json;
 use crate::store::Store;
 use crate::token::Token;
 
-/// A worker that waits for an item.
+/// The claim of a worker that waits for an item.
 #[derive(Clone, Debug)]
-pub struct Waiting {
-    /// Who claims.
+pub struct ClaimRequest {
+    /// The claimant.
     pub instance: String,
     /// How long the lease lasts without a renewal.
     pub lease: Duration,
@@ -24,8 +24,8 @@ pub struct Waiting {
 }
 
 impl Store {
-    /// Claims work of these roles in workspaces on a host for as many of the waiting as there is some, what is due first
-    /// for the first; nothing for those whom somebody paused. Returns what each got.
+    /// Claims due work of these roles in workspaces on a host for these workers, in the order of the requests. A paused
+    /// worker gets nothing. Returns the claimed item of each request.
     ///
     /// It is tried once: a worker that got nothing claims alone.
     ///
@@ -36,11 +36,11 @@ impl Store {
         &self,
         roles: &[Role],
         host: &str,
-        waiting: &[Waiting],
+        requests: &[ClaimRequest],
     ) -> Result<Vec<Option<Claimed>>, StoreError> {
-        let claimants: Vec<Claimant<'_>> = waiting
+        let claimants: Vec<Claimant<'_>> = requests
             .iter()
-            .map(|waiting| Claimant::new(&waiting.token, "", &waiting.instance, false, waiting.lease))
+            .map(|request| Claimant::new(&request.token, "", &request.instance, false, request.lease))
             .collect();
         let query = sqlx::query(CLAIM)
             .bind("roles")
@@ -53,14 +53,14 @@ impl Store {
         let mut connection = self.connections().acquire().await?;
         let result = query.fetch_all(&mut *connection).await;
         let rows = connection.recycle(result)?;
-        let mut all: Vec<Option<Claimed>> = waiting.iter().map(|_| None).collect();
+        let mut all: Vec<Option<Claimed>> = requests.iter().map(|_| None).collect();
         for row in &rows {
             let place = usize::try_from(row.try_get::<i32, _>("place")?).unwrap_or_default();
             let found =
-                place.checked_sub(1).and_then(|index| Some((waiting.get(index)?, all.get_mut(index)?)));
-            let (waiting, claimed) =
+                place.checked_sub(1).and_then(|index| Some((requests.get(index)?, all.get_mut(index)?)));
+            let (request, claimed) =
                 found.ok_or_else(|| StoreError::corrupt("an item was claimed for nobody"))?;
-            *claimed = Some(self.claimed(row, waiting.token.clone()).await?);
+            *claimed = Some(self.claimed(row, request.token.clone()).await?);
         }
         Ok(all)
     }

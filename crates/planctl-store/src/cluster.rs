@@ -87,26 +87,26 @@ impl Cluster {
         let layout = Layout::new(&options.state_dir)?;
         let owns = Arc::new(AtomicBool::new(false));
         let (handle, dropped) = mpsc::channel();
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         let (its_layout, its_owns) = (layout.clone(), Arc::clone(&owns));
         let run = move || match Supervisor::new(options, its_layout, dropped, its_owns) {
             // Nobody listens any more if the caller gave up; the thread then ends by itself.
-            Ok(supervisor) => supervisor.run(|result| drop(tell.send(result))),
-            Err(error) => drop(tell.send(Err(error))),
+            Ok(supervisor) => supervisor.run(|result| drop(sender.send(result))),
+            Err(error) => drop(sender.send(Err(error))),
         };
         let join =
             std::thread::Builder::new().name("planctl-postgres".into()).spawn(run).map_err(|error| {
                 ClusterError::Program { program: "a thread".into(), reason: error.to_string() }
             })?;
         let supervisor = Thread { handle: Some(handle), join: Some(join) };
-        let attached = told.await.map_err(|_| ClusterError::Abandoned)??;
+        let attached = receiver.await.map_err(|_| ClusterError::Abandoned)??;
         Ok(Cluster { attached, layout, owns, supervisor: Mutex::new(supervisor) })
     }
 
-    /// Detaches, whoever else still looks at it; as owner stops the server, with all its processes by force once patience
+    /// Detaches, also while others use it; as owner stops the server, with all its processes by force once the timeout
     /// is over. Blocks until that is done.
-    pub fn leave(&self, patience: Duration) {
-        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(Some(patience));
+    pub fn leave(&self, timeout: Duration) {
+        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(Some(timeout));
     }
 
     /// Returns what sqlx needs to connect to the database planctl as the role that reads and writes rows and changes no
@@ -173,10 +173,10 @@ struct Thread {
 }
 
 impl Thread {
-    fn end(&mut self, patience: Option<Duration>) {
+    fn end(&mut self, timeout: Option<Duration>) {
         if let Some(handle) = self.handle.take()
-            && let Some(patience) = patience
-            && handle.send(patience).is_err()
+            && let Some(timeout) = timeout
+            && handle.send(timeout).is_err()
         {
             tracing::debug!("the thread that supervises the private Postgres ended by itself");
         }

@@ -28,7 +28,7 @@ pub(crate) const NEWEST_REST: &str = "select seq, body::text as body from histor
 
 /// One line of a run's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Line {
+pub struct HistoryLine {
     /// The run.
     pub run: RunId,
     /// Its number in the run, from 1.
@@ -76,7 +76,7 @@ pub struct Input {
     /// The graph that decides from here on, where the input brought one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Digest>,
-    /// Usage that was charged with items that it took back, as their holders had told it by then.
+    /// Usage that was charged with items that it took back, as their holders had reported it by then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub noted: BTreeMap<NodeId, Usage>,
 }
@@ -116,15 +116,15 @@ pub(crate) fn drafts(
 ) -> Vec<Draft> {
     let (mut seq, mut hash) = after;
     let mut lines = Vec::with_capacity(facts.len() + 1);
-    let mut push = |kind, name, place: Place, body: String| {
+    let mut push = |kind, name, subject: LineSubject, body: String| {
         seq += 1;
         let draft = Draft {
             seq,
             kind,
             name,
-            node: place.node,
-            visit: place.visit,
-            attempt: place.attempt,
+            node: subject.node,
+            visit: subject.visit,
+            attempt: subject.attempt,
             body,
             hash,
         };
@@ -132,31 +132,31 @@ pub(crate) fn drafts(
         hash = draft.hash;
         lines.push(draft);
     };
-    push("input", shared.cause, Place::of_event(&input.event), to_json(input));
+    push("input", shared.cause, LineSubject::of_event(&input.event), to_json(input));
     for fact in facts {
-        push("fact", fact.name(), Place::of_fact(fact, run), to_json(fact));
+        push("fact", fact.name(), LineSubject::of_fact(fact, run), to_json(fact));
     }
     lines
 }
 
 #[derive(Default)]
-struct Place {
+struct LineSubject {
     node: Option<String>,
     visit: Option<i32>,
     attempt: Option<i32>,
 }
 
-impl Place {
-    fn of_event(event: &Event) -> Place {
-        event.at().map_or_else(Place::default, |at| Place {
+impl LineSubject {
+    fn of_event(event: &Event) -> LineSubject {
+        event.at().map_or_else(LineSubject::default, |at| LineSubject {
             node: Some(at.node.as_str().to_owned()),
             visit: Some(i32::from(at.visit)),
             attempt: Some(i32::from(at.attempt.number())),
         })
     }
 
-    fn of_fact(fact: &Fact, run: &Run) -> Place {
-        let Some(node) = fact.node() else { return Place::default() };
+    fn of_fact(fact: &Fact, run: &Run) -> LineSubject {
+        let Some(node) = fact.node() else { return LineSubject::default() };
         let tally = run.records().get(node).map(|record| record.tally).unwrap_or_default();
         let attempt = match fact {
             Fact::NodeEntered { attempt, .. }
@@ -195,7 +195,7 @@ impl Place {
             | Fact::PlanFailed { .. }
             | Fact::PlanCancelled { .. } => tally.attempt,
         };
-        Place {
+        LineSubject {
             node: Some(node.as_str().to_owned()),
             visit: (tally.visits > 0).then_some(i32::from(tally.visits)),
             attempt: (attempt.number() > 0).then_some(i32::from(attempt.number())),
@@ -260,7 +260,7 @@ fn chained(before: &[u8], line: &Chained<'_>) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-impl Line {
+impl HistoryLine {
     /// Computes what the line's hash must be, given that of the line before.
     pub(crate) fn expected_hash(&self, before: &[u8]) -> [u8; 32] {
         let kind = match self.said {
@@ -286,7 +286,7 @@ impl Line {
         )
     }
 
-    pub(crate) fn read(row: &PgRow) -> Result<Line, StoreError> {
+    pub(crate) fn read(row: &PgRow) -> Result<HistoryLine, StoreError> {
         let body: String = row.try_get("body")?;
         let said = match row.try_get::<&str, _>("kind")? {
             "input" => Said::Input(Box::new(from_json(&body, "an input")?)),
@@ -297,7 +297,7 @@ impl Line {
             let number: Option<i32> = row.try_get(column)?;
             Ok(number.and_then(|number| u16::try_from(number).ok()))
         };
-        Ok(Line {
+        Ok(HistoryLine {
             run: run_id(row.try_get("run")?),
             seq: row.try_get("seq")?,
             at: time_at(row, "at")?,
@@ -322,10 +322,10 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where one does not read, and those of the connection.
-    pub async fn newest_lines(&self, run: RunId, limit: i64) -> Result<Vec<Line>, StoreError> {
+    pub async fn newest_lines(&self, run: RunId, limit: i64) -> Result<Vec<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *connection))?;
-        rows.iter().rev().map(Line::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+        rows.iter().rev().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 
     /// Returns the newest facts of a run, at most `limit`, in their order.
@@ -355,10 +355,10 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
-    pub async fn history(&self, run: RunId, after: i64, limit: i64) -> Result<Vec<Line>, StoreError> {
+    pub async fn history(&self, run: RunId, after: i64, limit: i64) -> Result<Vec<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *connection))?;
-        rows.iter().map(Line::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+        rows.iter().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 }
 

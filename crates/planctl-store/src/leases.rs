@@ -1,4 +1,4 @@
-//! Leases by what their holders show, an item's id, a generation and a secret: for doors that remember nothing of a claim.
+//! Leases by what their holders show, an item's id, a generation and a secret: for API servers that keep no state of a claim.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Store {
         Ok(if is_past { Leased::Lost } else { Leased::Unknown })
     }
 
-    /// Returns how long ago an item was claimed, for whoever holds it.
+    /// Returns how long ago an item was claimed, if the caller holds it.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Store {
         Ok(Some(Duration::from_micros(u64::try_from(row.try_get::<i64, _>("micros")?).unwrap_or(0))))
     }
 
-    /// Extends a lease, never beyond its hard deadline, for whoever shows its generation and secret.
+    /// Extends a lease, never beyond its hard deadline, if the caller shows its generation and secret.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Store {
         Ok(noted.rows_affected() > 0)
     }
 
-    /// Says whether a lease is held and its hard deadline has not passed, for whoever shows its generation and secret.
+    /// Says whether a lease is held and its hard deadline has not passed, if the caller shows its generation and secret.
     ///
     /// # Errors
     ///

@@ -44,10 +44,10 @@ mod worktrees;
 
 pub use apply::Applied;
 pub use audit::Finding;
-pub use claims::Waiting;
+pub use claims::ClaimRequest;
 pub use effects::WORK_GRACE;
 pub use error::{StoreError, Unread};
-pub use history::{Input, Line, Said};
+pub use history::{HistoryLine, Input, Said};
 pub use leases::{Leased, Renewal};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
@@ -58,7 +58,9 @@ pub use plans::{
     WorkspaceId,
 };
 pub use proof::Proof;
-pub use queue::{Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, RoleRow, Take, Terms, WorkOf};
+pub use queue::{
+    Claim, ClaimLane, Claimed, Expired, GateClaim, Holder, ItemCounts, RoleRow, RunConfig, WorkOf,
+};
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;

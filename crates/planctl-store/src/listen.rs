@@ -1,9 +1,10 @@
-//! The doorbell: wakes loops in this process at once and those of other processes by NOTIFY.
+//! Wakes the loops of this process at once, and those of other processes by Postgres NOTIFY.
 //!
-//! A ring carries no news, only "look again": whoever waits registers first, looks, then waits, and looks again after a
-//! while without a ring. A ring says whose work a transition brought, and whether it took work back, so that who waits for
-//! work to claim, or minds a lease, is left alone by all else. Notifications leave coalesced and off the hot path, since NOTIFY holds a lock of the whole
-//! server over its commit; what a person decides is announced within its own transaction.
+//! A notification carries no data: it only says "look again". A waiter registers first, looks, then waits, and looks again
+//! after a while without a notification. A notification names the kinds of work that a transition brought and says whether
+//! it revoked a lease, so that a waiter is woken only for what concerns it. NOTIFY takes a lock of the whole server over its
+//! commit, so notifications are coalesced and sent outside the transactions of the hot path. A person's decision is
+//! announced within its own transaction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, Weak};
@@ -20,11 +21,11 @@ use crate::error::StoreError;
 use crate::store::Store;
 
 pub(crate) const CHANNEL: &str = "planctl";
-pub(crate) const RING: &str = "select pg_notify('planctl', payload) from unnest($1::text[]) as payload";
+pub(crate) const NOTIFY: &str = "select pg_notify('planctl', payload) from unnest($1::text[]) as payload";
 
-/// How often notifications leave while many do, and how many of them leave at once after a while of quiet.
-const RING_EVERY: Duration = Duration::from_millis(20);
-const RINGS_AT_ONCE: u32 = 20;
+/// The interval of notifications under load, and how many may be sent without it after a quiet time.
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
+const NOTIFICATIONS_BURST: u32 = 20;
 /// How long a lost listener waits before it connects again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 /// More runs than this at once are announced as "all".
@@ -44,9 +45,9 @@ pub enum News {
     Gates,
 }
 
-/// What a transition means for those who wait.
+/// The kinds of waiters that a transition wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Brings {
+pub(crate) struct WakeFor {
     /// Work for agents.
     pub(crate) agents: bool,
     /// Work for agents that its run serves itself.
@@ -57,21 +58,22 @@ pub(crate) struct Brings {
     pub(crate) revocations: bool,
 }
 
-impl Brings {
-    /// For rings that do not say: everybody looks.
-    pub(crate) const UNKNOWN: Brings = Brings { agents: true, served: true, gates: true, revocations: true };
-    const NOTHING: Brings = Brings { agents: false, served: false, gates: false, revocations: false };
+impl WakeFor {
+    /// Wakes everybody: for notifications that name no kind of work.
+    pub(crate) const UNKNOWN: WakeFor =
+        WakeFor { agents: true, served: true, gates: true, revocations: true };
+    const NOTHING: WakeFor = WakeFor { agents: false, served: false, gates: false, revocations: false };
 
-    fn of(news: News) -> Brings {
+    fn of(news: News) -> WakeFor {
         match news {
-            News::Any => Brings::UNKNOWN,
-            News::Agents => Brings { agents: true, ..Brings::NOTHING },
-            News::Served => Brings { served: true, ..Brings::NOTHING },
-            News::Gates => Brings { gates: true, ..Brings::NOTHING },
+            News::Any => WakeFor::UNKNOWN,
+            News::Agents => WakeFor { agents: true, ..WakeFor::NOTHING },
+            News::Served => WakeFor { served: true, ..WakeFor::NOTHING },
+            News::Gates => WakeFor { gates: true, ..WakeFor::NOTHING },
         }
     }
 
-    fn interests(self, news: News) -> bool {
+    fn wakes(self, news: News) -> bool {
         match news {
             News::Any => true,
             News::Agents => self.agents,
@@ -80,8 +82,8 @@ impl Brings {
         }
     }
 
-    fn and(self, other: Brings) -> Brings {
-        Brings {
+    fn and(self, other: WakeFor) -> WakeFor {
+        WakeFor {
             agents: self.agents || other.agents,
             served: self.served || other.served,
             gates: self.gates || other.gates,
@@ -95,15 +97,15 @@ impl Brings {
         letters.into_iter().filter_map(|(is_said, letter)| is_said.then_some(letter)).collect()
     }
 
-    /// Reads such letters; whoever says something else does not say what it brings.
-    fn parse(letters: &str) -> Brings {
-        let brings = Brings {
+    /// Reads such letters. Other text, as from another version, wakes everybody.
+    fn parse(letters: &str) -> WakeFor {
+        let wake_for = WakeFor {
             agents: letters.contains('a'),
             served: letters.contains('s'),
             gates: letters.contains('g'),
             revocations: !letters.contains('l'),
         };
-        if brings.letters() == letters { brings } else { Brings::UNKNOWN }
+        if wake_for.letters() == letters { wake_for } else { WakeFor::UNKNOWN }
     }
 }
 
@@ -114,35 +116,35 @@ enum OfRun {
     Revocations,
 }
 
-/// Those who listen, each with what it waits for.
+/// Listeners, each with the news that it waits for.
 type Listeners<T> = Vec<(T, Weak<Notify>)>;
 
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct Notifier {
     all: Mutex<Listeners<News>>,
     runs: Mutex<HashMap<RunId, Listeners<OfRun>>>,
-    outward: Mutex<BTreeMap<RunId, Brings>>,
-    leaving: Notify,
+    outgoing: Mutex<BTreeMap<RunId, WakeFor>>,
+    has_outgoing: Notify,
 }
 
-/// Waits for the bell. A ring between two waits is kept.
+/// Waits for notifications. One that arrives between two waits is kept.
 #[derive(Clone, Debug)]
 pub struct Listener {
     notify: Arc<Notify>,
 }
 
 impl Listener {
-    /// Returns when the bell has rung since the last call returned.
-    pub async fn rung(&self) {
+    /// Returns when a notification has arrived since the last call returned.
+    pub async fn notified(&self) {
         self.notify.notified().await;
     }
 }
 
-impl Bell {
+impl Notifier {
     fn listen(&self, news: News) -> Listener {
         let notify = Arc::new(Notify::new());
         let mut all = lock(&self.all);
-        // Where nothing rings, whoever comes clears away who has gone; seldom enough that it costs each of them nothing.
+        // Drops dead listeners when the list is full: without notifications, nothing else removes them.
         if all.len() == all.capacity() {
             all.retain(|(_, listener)| listener.strong_count() > 0);
             let live = all.len();
@@ -152,27 +154,27 @@ impl Bell {
         Listener { notify }
     }
 
-    /// Wakes who waits for this run or for such work in this process, and has the others told soon.
-    pub(crate) fn ring(&self, run: RunId, brings: Brings) {
-        self.ring_here(run, brings);
-        let mut outward = lock(&self.outward);
-        let told = outward.entry(run).or_insert(Brings::NOTHING);
-        *told = told.and(brings);
-        drop(outward);
-        self.leaving.notify_one();
+    /// Wakes the waiters of this run and of such work in this process, and queues the notification of other processes.
+    pub(crate) fn notify(&self, run: RunId, wake_for: WakeFor) {
+        self.notify_here(run, wake_for);
+        let mut outgoing = lock(&self.outgoing);
+        let pending = outgoing.entry(run).or_insert(WakeFor::NOTHING);
+        *pending = pending.and(wake_for);
+        drop(outgoing);
+        self.has_outgoing.notify_one();
     }
 
-    /// Wakes who waits for this run or for such work in this process only.
-    fn ring_here(&self, run: RunId, brings: Brings) {
-        wake_those(&mut lock(&self.all), |news| brings.interests(news));
+    /// Wakes the waiters of this run and of such work in this process only.
+    fn notify_here(&self, run: RunId, wake_for: WakeFor) {
+        wake_matching(&mut lock(&self.all), |news| wake_for.wakes(news));
         if let Some(listeners) = lock(&self.runs).get_mut(&run) {
-            wake_those(listeners, |of_run| brings.revocations || of_run == OfRun::Transitions);
+            wake_matching(listeners, |of_run| wake_for.revocations || of_run == OfRun::Transitions);
         }
     }
 
-    fn ring_everyone(&self) {
-        wake_those(&mut lock(&self.all), |_| true);
-        lock(&self.runs).values_mut().for_each(|listeners| wake_those(listeners, |_| true));
+    fn notify_all(&self) {
+        wake_matching(&mut lock(&self.all), |_| true);
+        lock(&self.runs).values_mut().for_each(|listeners| wake_matching(listeners, |_| true));
     }
 
     fn listen_to(&self, run: RunId, of_run: OfRun) -> Listener {
@@ -184,17 +186,17 @@ impl Bell {
     }
 }
 
-/// Wakes the listeners that wait for it, and forgets those that are gone.
-fn wake_those<T: Copy>(listeners: &mut Listeners<T>, is_for: impl Fn(T) -> bool) {
+/// Wakes the matching listeners, and removes the dropped ones.
+fn wake_matching<T: Copy>(listeners: &mut Listeners<T>, is_for: impl Fn(T) -> bool) {
     listeners.retain(
-        |(what, listener)| {
-            if is_for(*what) { wakes(listener) } else { listener.strong_count() > 0 }
+        |(topic, listener)| {
+            if is_for(*topic) { wake(listener) } else { listener.strong_count() > 0 }
         },
     );
 }
 
 /// Wakes a listener; says whether there still is one.
-fn wakes(listener: &Weak<Notify>) -> bool {
+fn wake(listener: &Weak<Notify>) -> bool {
     listener.upgrade().is_some_and(|notify| {
         notify.notify_one();
         true
@@ -204,72 +206,72 @@ fn wakes(listener: &Weak<Notify>) -> bool {
 impl Store {
     /// Registers for the transitions of one run.
     pub fn listen_to(&self, run: RunId) -> Listener {
-        self.bell().listen_to(run, OfRun::Transitions)
+        self.notifier().listen_to(run, OfRun::Transitions)
     }
 
-    /// Registers for those transitions of one run by which leases may be over before their time, whoever holds them.
+    /// Registers for those transitions of one run that may end leases before their time.
     pub fn listen_to_revocations(&self, run: RunId) -> Listener {
-        self.bell().listen_to(run, OfRun::Revocations)
+        self.notifier().listen_to(run, OfRun::Revocations)
     }
 
     /// Registers for news of all runs.
     pub fn listen(&self, news: News) -> Listener {
-        self.bell().listen(news)
+        self.notifier().listen(news)
     }
 
-    /// Wakes those in this process who wait for such news: what kept them from claiming it is over.
+    /// Wakes the waiters for such news in this process: they can claim again.
     pub fn wake(&self, news: News) {
-        let brings = Brings::of(news);
-        wake_those(&mut lock(&self.bell().all), |waited| brings.interests(waited));
+        let wake_for = WakeFor::of(news);
+        wake_matching(&mut lock(&self.notifier().all), |waited| wake_for.wakes(waited));
     }
 
-    /// Carries rings between this process and the others for as long as it is polled; reconnects by itself.
+    /// Exchanges notifications with other processes for as long as it is polled; reconnects by itself.
     ///
-    /// Without it, and where the settings say so, everything works and is slower to notice what other processes do.
-    pub async fn carry_rings(&self) {
+    /// Without it, or with `notifies` off, the store works, and notices the changes of other processes by polling only.
+    pub async fn carry_notifications(&self) {
         if !self.settings().notifies {
             return std::future::pending().await;
         }
-        tokio::join!(self.hear(), self.announce());
+        tokio::join!(self.receive(), self.announce());
     }
 
-    // A queue that is idle is told of at once; a busy one is looked at all the time, so a little later does for it.
+    // Sends at once after a quiet time. Under load the sends are spaced: workers look often then anyway.
     async fn announce(&self) {
-        let mut allowance = RINGS_AT_ONCE;
-        let mut refill = interval(RING_EVERY);
+        let mut allowance = NOTIFICATIONS_BURST;
+        let mut refill = interval(NOTIFY_INTERVAL);
         refill.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                _ = refill.tick(), if allowance < RINGS_AT_ONCE => {
+                _ = refill.tick(), if allowance < NOTIFICATIONS_BURST => {
                     allowance += 1;
                     continue;
                 }
-                () = self.bell().leaving.notified(), if allowance > 0 => allowance -= 1,
+                () = self.notifier().has_outgoing.notified(), if allowance > 0 => allowance -= 1,
             }
-            let runs = std::mem::take(&mut *lock(&self.bell().outward));
+            let runs = std::mem::take(&mut *lock(&self.notifier().outgoing));
             let payloads: Vec<String> = if runs.len() > RUNS_MAX {
                 vec![format!("{} {ALL}", self.name())]
             } else {
-                runs.iter().map(|(run, brings)| self.payload(*run, *brings)).collect()
+                runs.iter().map(|(run, wake_for)| self.payload(*run, *wake_for)).collect()
             };
             let sent: Result<_, StoreError> =
-                repeated!(self, connection => sqlx::query(RING).bind(&payloads).execute(&mut *connection));
+                repeated!(self, connection => sqlx::query(NOTIFY).bind(&payloads).execute(&mut *connection));
             if let Err(error) = sent {
-                tracing::debug!(%error, "other processes were not told");
+                tracing::debug!(%error, "other processes were not notified");
             }
         }
     }
 
-    async fn hear(&self) {
+    async fn receive(&self) {
         loop {
-            if let Err(error) = self.hear_once().await {
+            if let Err(error) = self.receive_once().await {
                 tracing::debug!(%error, "the listening connection was lost");
             }
             sleep(RECONNECT_AFTER).await;
         }
     }
 
-    async fn hear_once(&self) -> Result<(), sqlx::Error> {
+    async fn receive_once(&self) -> Result<(), sqlx::Error> {
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .max_lifetime(None)
@@ -278,27 +280,27 @@ impl Store {
         let mut listener = PgListener::connect_with(&pool).await?;
         listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;
-        // Whatever was announced while nobody listened is lost, so everybody looks again.
-        self.bell().ring_everyone();
+        // Notifications sent while this connection was down are lost, so everybody looks again.
+        self.notifier().notify_all();
         while let Some(notification) = listener.try_recv().await? {
             let Some((from, about)) = notification.payload().split_once(' ') else { continue };
             if from == self.name() {
                 continue;
             }
-            let (run, brings) = about.split_once(' ').unwrap_or((about, ""));
+            let (run, wake_for) = about.split_once(' ').unwrap_or((about, ""));
             match RunId::parse(run) {
                 Some(run) => {
                     self.cache().invalidate_snapshot(run);
-                    self.bell().ring_here(run, Brings::parse(brings));
+                    self.notifier().notify_here(run, WakeFor::parse(wake_for));
                 }
-                None => self.bell().ring_everyone(),
+                None => self.notifier().notify_all(),
             }
         }
         Ok(())
     }
 
-    pub(crate) fn payload(&self, run: RunId, brings: Brings) -> String {
-        format!("{} {run} {}", self.name(), brings.letters())
+    pub(crate) fn payload(&self, run: RunId, wake_for: WakeFor) -> String {
+        format!("{} {run} {}", self.name(), wake_for.letters())
     }
 }
 
@@ -310,38 +312,39 @@ mod tests {
     fn what_a_notification_says_reads_back_and_one_of_another_version_wakes_all() {
         for bits in 0..16_u8 {
             let is_set = |bit: u8| bits & (1 << bit) != 0;
-            let brings =
-                Brings { agents: is_set(0), served: is_set(1), gates: is_set(2), revocations: is_set(3) };
-            assert_eq!(Brings::parse(&brings.letters()), brings);
+            let wake_for =
+                WakeFor { agents: is_set(0), served: is_set(1), gates: is_set(2), revocations: is_set(3) };
+            assert_eq!(WakeFor::parse(&wake_for.letters()), wake_for);
         }
         for other in ["", "-", "asg", "x", "al-"] {
-            assert!(Brings::parse(other).revocations, "{other}");
+            assert!(WakeFor::parse(other).revocations, "{other}");
         }
-        assert_eq!(Brings::parse("lx"), Brings::UNKNOWN);
+        assert_eq!(WakeFor::parse("lx"), WakeFor::UNKNOWN);
     }
 
     #[tokio::test]
     async fn who_minds_a_lease_is_woken_by_revocations_alone() {
-        let rang =
-            async |listener: &Listener| tokio::time::timeout(Duration::ZERO, listener.rung()).await.is_ok();
-        let (bell, run) = (Bell::default(), RunId::from_u128(7));
-        let minds = bell.listen_to(run, OfRun::Revocations);
-        let looks = bell.listen_to(run, OfRun::Transitions);
-        bell.ring(run, Brings { gates: true, ..Brings::NOTHING });
-        assert!(!rang(&minds).await);
-        assert!(rang(&looks).await);
-        bell.ring(run, Brings { revocations: true, ..Brings::NOTHING });
-        assert!(rang(&minds).await);
+        let was_notified = async |listener: &Listener| {
+            tokio::time::timeout(Duration::ZERO, listener.notified()).await.is_ok()
+        };
+        let (notifier, run) = (Notifier::default(), RunId::from_u128(7));
+        let minds = notifier.listen_to(run, OfRun::Revocations);
+        let looks = notifier.listen_to(run, OfRun::Transitions);
+        notifier.notify(run, WakeFor { gates: true, ..WakeFor::NOTHING });
+        assert!(!was_notified(&minds).await);
+        assert!(was_notified(&looks).await);
+        notifier.notify(run, WakeFor { revocations: true, ..WakeFor::NOTHING });
+        assert!(was_notified(&minds).await);
     }
 
     #[test]
     fn listeners_that_are_gone_are_cleared_away_where_nothing_rings() {
-        let bell = Bell::default();
-        let staying: Vec<Listener> = (0..100).map(|_| bell.listen(News::Agents)).collect();
+        let notifier = Notifier::default();
+        let staying: Vec<Listener> = (0..100).map(|_| notifier.listen(News::Agents)).collect();
         for _ in 0..10_000 {
-            drop(bell.listen(News::Agents));
+            drop(notifier.listen(News::Agents));
         }
-        let kept = lock(&bell.all).len();
+        let kept = lock(&notifier.all).len();
         assert!(kept <= 4 * staying.len(), "{kept} are kept");
     }
 }

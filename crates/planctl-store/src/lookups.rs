@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::history::Input;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::plans::{Approval, PlanId};
 use crate::rows::{from_json, records, stored_run};
 use crate::runs::{RunRow, ServedRole};
@@ -72,7 +72,7 @@ impl Store {
         self.graph(&run.graph).await
     }
 
-    /// Returns what is remembered of some nodes of a run; nothing of those that were never entered.
+    /// Returns the records of some nodes of a run. A node that was never entered has none.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Store {
         let served: Vec<&str> = served.iter().map(ServedRole::word).collect();
         repeated!(self, connection => set_settings_on(&mut connection, run, settings, &served))?;
         // Work that is out may be for somebody else now.
-        self.bell().ring(run, Brings::UNKNOWN);
+        self.notifier().notify(run, WakeFor::UNKNOWN);
         Ok(())
     }
 }

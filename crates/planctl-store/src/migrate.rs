@@ -40,8 +40,8 @@ const SCHEMA_CREATE: &str = "create table if not exists planctl_migrations (vers
 const SCHEMA_DIGEST: &str = "alter table planctl_migrations add column if not exists digest text";
 /// The key is the letters "plan" and "ctl" as numbers; held to the transaction's end.
 pub(crate) const SCHEMA_LOCK: &str = "select pg_advisory_xact_lock(1886155118, 6517868)";
-/// A migration may have to wait for what the hot path's limits would cut short.
-const SCHEMA_PATIENCE: &str = "set local statement_timeout = 0; set local lock_timeout = 0; \
+/// A migration may take longer than the timeouts of the hot path allow.
+const SCHEMA_WITHOUT_TIMEOUTS: &str = "set local statement_timeout = 0; set local lock_timeout = 0; \
      set local idle_in_transaction_session_timeout = 0";
 
 pub(crate) fn newest() -> i64 {
@@ -92,7 +92,7 @@ async fn migrate_once(store: &Store) -> Result<(), StoreError> {
 
 async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), StoreError> {
     let mut transaction = connection.begin().await?;
-    transaction.execute(SCHEMA_PATIENCE).await?;
+    transaction.execute(SCHEMA_WITHOUT_TIMEOUTS).await?;
     transaction.execute(SCHEMA_LOCK).await?;
     let known: bool = sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *transaction).await?.try_get("known")?;
     let found = if known {

@@ -2,7 +2,7 @@
 //!
 //! An output that comes under a lease is written only while that lease is held. A report that names it may still be refused,
 //! so the output carries the runs under whose leases it came until the sweep has found it in the history of one of them;
-//! where none tells of it, the sweep deletes it.
+//! where none names it, the sweep deletes it.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Store {
         Ok(row.map(|row| row.try_get("bytes")).transpose()?)
     }
 
-    /// Deletes outputs that came under leases a day ago and of which no history tells; returns how many.
+    /// Deletes outputs that came under leases a day ago and that no history names; returns how many.
     ///
     /// # Errors
     ///

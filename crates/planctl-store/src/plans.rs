@@ -15,7 +15,7 @@ use crate::store::Store;
 
 pub(crate) const WORKSPACE: &str = "insert into workspaces (host, path) values ($1, $2) \
      on conflict (host, path) do update set path = excluded.path returning id";
-pub(crate) const KNOWN_WORKSPACE: &str = "select id from workspaces where host = $1 and path = $2";
+pub(crate) const FIND_WORKSPACE: &str = "select id from workspaces where host = $1 and path = $2";
 pub(crate) const OTHER_WORKSPACES: &str =
     "select path from workspaces where host = $1 and path <> $2 order by path limit $3";
 /// Ids are counted from 1.
@@ -332,7 +332,7 @@ fn graph_digest(body: &str) -> Digest {
 }
 
 impl Store {
-    /// Returns the id of a workspace, which is known from then on.
+    /// Returns the id of a workspace; inserts a row for an unknown one.
     ///
     /// # Errors
     ///
@@ -342,13 +342,13 @@ impl Store {
         Ok(WorkspaceId(row.try_get("id")?))
     }
 
-    /// Returns the id of a workspace without noting it; one that nobody named before has an id that nothing has.
+    /// Returns the id of a workspace without inserting it. An unknown workspace gets an id that no row has.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn known_workspace(&self, host: &str, path: &str) -> Result<WorkspaceId, StoreError> {
-        let found = repeated!(self, connection => sqlx::query(KNOWN_WORKSPACE).bind(host).bind(path).fetch_optional(&mut *connection))?;
+    pub async fn find_workspace(&self, host: &str, path: &str) -> Result<WorkspaceId, StoreError> {
+        let found = repeated!(self, connection => sqlx::query(FIND_WORKSPACE).bind(host).bind(path).fetch_optional(&mut *connection))?;
         let id = found.map(|row| row.try_get("id")).transpose()?;
         Ok(WorkspaceId(id.unwrap_or(NO_WORKSPACE)))
     }

@@ -147,10 +147,10 @@ impl<'a> Claimant<'a> {
     }
 }
 
-/// Takes along the gate that a transition dispatches.
+/// Claims the gate that a transition dispatches, in the same transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Take {
-    /// Who takes it; only where its host has the workspace.
+pub struct GateClaim {
+    /// The claimant. Its host must have the workspace.
     pub holder: Holder,
     /// How long the lease lasts without a renewal.
     pub lease: Duration,
@@ -209,9 +209,9 @@ pub struct WorkOf {
     pub run: RunId,
 }
 
-/// What the work of a run rests on; it changes with a revision, and where somebody else is to do the work.
+/// The revision, approval and settings of a run. It changes with a revision and with a change of workers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Terms {
+pub struct RunConfig {
     /// The revision that runs.
     pub revision: Digest,
     /// The approval under which it runs.
@@ -220,9 +220,9 @@ pub struct Terms {
     pub settings: String,
 }
 
-impl Terms {
-    pub(crate) fn read(row: &PgRow) -> Result<Terms, StoreError> {
-        Ok(Terms {
+impl RunConfig {
+    pub(crate) fn read(row: &PgRow) -> Result<RunConfig, StoreError> {
+        Ok(RunConfig {
             revision: Digest::new(row.try_get::<String, _>("revision")?),
             approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
             settings: row.try_get("settings")?,
@@ -245,8 +245,8 @@ pub struct Claimed {
     pub graph: Arc<Graph>,
     /// The plan's path in its workspace.
     pub plan: String,
-    /// What the run's work rests on.
-    pub terms: Terms,
+    /// The run's configuration when the item was claimed.
+    pub run_config: RunConfig,
     /// The host that has the workspace.
     pub host: String,
     /// The workspace's path on that host.
@@ -264,7 +264,7 @@ impl Claimed {
     }
 }
 
-/// A lease that has run out, or whose holder is gone.
+/// A lease that has run out, or whose holder is dead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expired {
     /// The item.
@@ -536,7 +536,7 @@ impl Store {
             run_name: meta.name.clone(),
             graph: self.graph(&Digest::new(row.try_get::<String, _>("graph")?)).await?,
             plan: meta.plan_path.clone(),
-            terms: Terms::read(row)?,
+            run_config: RunConfig::read(row)?,
             host: meta.host.clone(),
             workspace: meta.workspace.clone(),
             lease_until: time_at(row, "lease_until")?,

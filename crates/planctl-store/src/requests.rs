@@ -1,8 +1,8 @@
 //! Changes that come over HTTP, kept for a week with their answers: a repeated one is answered alike and done once (P14).
 //!
-//! The answer is stored after what was done, and whoever does it may be gone in between. So a request has an id that stays
-//! the same whoever works on it, and where doing something twice would not come to the same, the id is written by the
-//! transaction that does it: whoever takes the request up finds that it was done.
+//! The answer is stored after the change, and the process may die in between. So a request keeps its id when another
+//! process takes it up. Where a change is not idempotent, its own transaction writes that id, and the process that takes
+//! the request up finds that the change was made.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::store::Store;
 
 /// How long an answer is kept.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// After this long without an answer, whoever worked on it is dead, and another may.
+/// After this long without an answer, the process that worked on it counts as dead, and another may work on it.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 pub(crate) const BEGIN_REQUEST: &str = "insert into requests (principal, key, route, body_hash, call) values ($1, $2, $3, $4, $5) \
@@ -83,7 +83,7 @@ impl Request {
     }
 }
 
-/// Names a request, however often it is sent and whoever works on it: under it stands what the request did.
+/// The id of a request, the same for each repetition and each process: the effect of the request is stored under it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestId(pub(crate) Uuid);
 
@@ -216,7 +216,7 @@ impl Store {
         Ok(row.try_get("found")?)
     }
 
-    /// Deletes requests that are older than a week, the keys of what they did, and outputs that nothing tells of; returns how
+    /// Deletes requests that are older than a week, the keys of what they did, and outputs that no history names; returns how
     /// many requests.
     ///
     /// # Errors

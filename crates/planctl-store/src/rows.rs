@@ -86,7 +86,7 @@ pub(crate) fn node_word(state: &NodeState) -> &'static str {
         NodeState::Ready => "ready",
         NodeState::Working { .. } => "working",
         NodeState::Resting { .. } => "resting",
-        // All of these are the harness's; the word tells the reads which nodes are live.
+        // All of these are the harness's; queries find live nodes by the word.
         NodeState::Rehearsing
         | NodeState::Saving { .. }
         | NodeState::Branching

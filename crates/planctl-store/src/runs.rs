@@ -17,7 +17,7 @@ use crate::error::{StoreError, Unread, violates};
 use crate::history::genesis;
 use crate::page::Page;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
-use crate::queue::{Terms, at_of};
+use crate::queue::{RunConfig, at_of};
 use crate::requests::RequestId;
 use crate::rows::{
     from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
@@ -187,7 +187,7 @@ impl ServedRole {
 }
 
 /// Where a new run works.
-enum Place<'a> {
+enum RunLocation<'a> {
     Workspace,
     Worktree(&'a NewWorktree<'a>),
     Around(&'a NewAround<'a>),
@@ -239,9 +239,13 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// Returns what its work rests on.
-    pub fn terms(&self) -> Terms {
-        Terms { revision: self.revision.clone(), approval: self.approval, settings: self.settings.clone() }
+    /// Returns its revision, approval and settings.
+    pub fn run_config(&self) -> RunConfig {
+        RunConfig {
+            revision: self.revision.clone(),
+            approval: self.approval,
+            settings: self.settings.clone(),
+        }
     }
 }
 
@@ -436,7 +440,7 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] where the revision is not kept, and those of the connection.
     pub async fn create_run(&self, new: &NewRun<'_>) -> Result<RunRow, StoreError> {
-        self.create(new, &Place::Workspace).await
+        self.create(new, &RunLocation::Workspace).await
     }
 
     /// Makes a run that shall work in a worktree of its own; nothing is made on disk.
@@ -449,7 +453,7 @@ impl Store {
         new: &NewRun<'_>,
         worktree: &NewWorktree<'_>,
     ) -> Result<RunRow, StoreError> {
-        self.create(new, &Place::Worktree(worktree)).await
+        self.create(new, &RunLocation::Worktree(worktree)).await
     }
 
     /// Makes the run that an item of another one waits for; where that was done before, returns what was made then.
@@ -462,7 +466,7 @@ impl Store {
         new: &NewRun<'_>,
         around: &NewAround<'_>,
     ) -> Result<RunRow, StoreError> {
-        match self.create(new, &Place::Around(around)).await {
+        match self.create(new, &RunLocation::Around(around)).await {
             Err(StoreError::NotFound { .. }) if self.sub_plan_of(around.item).await?.is_some() => {}
             made => return made,
         }
@@ -470,14 +474,14 @@ impl Store {
         made.ok_or_else(|| StoreError::not_found(format!("the run of {}", around.item)))
     }
 
-    async fn create(&self, new: &NewRun<'_>, place: &Place<'_>) -> Result<RunRow, StoreError> {
+    async fn create(&self, new: &NewRun<'_>, location: &RunLocation<'_>) -> Result<RunRow, StoreError> {
         let revision = self.revision(new.plan, new.revision).await?;
         let now = self.now().await?;
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
         let id = run_id(crate::random::uuid_at(millis));
-        let left = match place {
-            Place::Around(around) => self.left_for(around.item).await?,
-            Place::Workspace | Place::Worktree(_) => Budget::default(),
+        let left = match location {
+            RunLocation::Around(around) => self.left_for(around.item).await?,
+            RunLocation::Workspace | RunLocation::Worktree(_) => Budget::default(),
         };
         let run = Run::new(id, &revision.graph, now).within(left);
         let head = to_json(&run.head);
@@ -486,10 +490,10 @@ impl Store {
         loop {
             let attempt = async {
                 let mut connection = self.connections().acquire().await?;
-                let (statement, folder) = match place {
-                    Place::Workspace => (NEW_RUN, None),
-                    Place::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
-                    Place::Around(around) => (NEW_SUB_PLAN, Some(around.place)),
+                let (statement, folder) = match location {
+                    RunLocation::Workspace => (NEW_RUN, None),
+                    RunLocation::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
+                    RunLocation::Around(around) => (NEW_SUB_PLAN, Some(around.place)),
                 };
                 let mut query = sqlx::query(statement)
                     .bind(stored_run(id))
@@ -505,11 +509,11 @@ impl Store {
                     .bind(&served)
                     .bind(folder)
                     .bind(new.request.map(|request| request.to_string()));
-                if let Place::Around(NewAround { parent, item, place, depth }) = place {
+                if let RunLocation::Around(NewAround { parent, item, place, depth }) = location {
                     query = query.bind(stored_run(*parent)).bind(item.as_str()).bind(*place).bind(*depth);
                     query = query.bind((left != Budget::default()).then(|| to_json(&left)));
                 }
-                if let Place::Worktree(NewWorktree { inside, base, left_behind, .. }) = place {
+                if let RunLocation::Worktree(NewWorktree { inside, base, left_behind, .. }) = location {
                     let inside = if inside.is_empty() { String::new() } else { format!("/{inside}") };
                     let left_behind = i32::try_from(*left_behind).unwrap_or(i32::MAX);
                     query = query.bind(inside).bind(*base).bind(left_behind);

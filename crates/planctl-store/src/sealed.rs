@@ -20,7 +20,7 @@ pub(crate) const SEALS: &str = "select s.number, s.seq, s.chain, s.approval, s.d
      (s.seq = 0 or exists (select from history h where h.run = s.run and h.seq = s.seq and h.hash = s.chain)) as is_linked \
      from run_settings s where s.run = $1 order by s.number";
 
-/// The most runs whose settings are remembered as sound.
+/// The most runs whose settings are cached as sound.
 const SOUND_MAX: usize = 4096;
 
 /// The settings that were found sound, by run: what starts work asks at every item.
@@ -59,7 +59,7 @@ impl Store {
         Ok(fault)
     }
 
-    /// Checks the chain of a run's settings, and that its newest link is of these; for `audit`, which remembers nothing.
+    /// Checks the chain of a run's settings, and that its newest link is of these; for `audit`, which uses no cache.
     pub(crate) async fn find_settings_fault(
         &self,
         run: RunId,

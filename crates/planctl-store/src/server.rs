@@ -15,7 +15,7 @@ pub(crate) const SERVER_FACTS: &str = "select current_setting('server_version') 
      (to_regclass('history') is not null and has_table_privilege('history', 'update')) as changes_history, \
      pg_has_role(current_user, 'pg_execute_server_program', 'usage') as starts_programs";
 
-/// What is known of the database.
+/// The version and settings of the database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerFacts {
     /// The server's version: "15.14".

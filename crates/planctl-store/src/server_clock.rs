@@ -23,10 +23,10 @@ impl ServerClock {
         *lock(&self.last) = Some((now, Instant::now()));
     }
 
-    /// Returns the time now, where it was told a moment ago.
+    /// Returns an estimate of the database's time, if an observation is recent enough.
     pub(crate) fn now(&self) -> Option<Timestamp> {
-        let (told, when) = (*lock(&self.last))?;
+        let (estimate, when) = (*lock(&self.last))?;
         let since = when.elapsed();
-        (since < HOLDS).then(|| told.after(since))
+        (since < HOLDS).then(|| estimate.after(since))
     }
 }

@@ -1,4 +1,4 @@
-//! The one handle on the database: connections, settings, the cache of compiled graphs, and the bell.
+//! The one handle on the database: connections, settings, the cache of compiled graphs, and the notifier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::apply::CommitQueue;
 use crate::cache::Cache;
 use crate::connections::Connections;
 use crate::error::StoreError;
-use crate::listen::Bell;
+use crate::listen::Notifier;
 use crate::races::Races;
 use crate::sealed::Sound;
 use crate::server_clock::ServerClock;
@@ -34,7 +34,7 @@ pub struct Settings {
     pub own_lease: Duration,
     /// How long a lease of a remote worker lasts without a renewal.
     pub remote_lease: Duration,
-    /// Says that rings of the bell go to other processes and come from them; without, polling alone finds what they do.
+    /// Says that notifications go to other processes and come from them. Without, only polling finds their changes.
     pub notifies: bool,
     /// The name that the server shows for these sessions.
     pub application_name: String,
@@ -69,7 +69,7 @@ struct Inner {
     cache: Cache,
     commit_queue: CommitQueue,
     server_clock: ServerClock,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     races: Races,
     name: String,
     sound: Sound,
@@ -91,7 +91,7 @@ impl Store {
             cache: Cache::default(),
             commit_queue: CommitQueue::default(),
             server_clock: ServerClock::default(),
-            bell: Arc::new(Bell::default()),
+            notifier: Arc::new(Notifier::default()),
             races: Races::default(),
             name: random::hex(),
             sound: Sound::default(),
@@ -166,8 +166,8 @@ impl Store {
         &self.inner.races
     }
 
-    pub(crate) fn bell(&self) -> &Arc<Bell> {
-        &self.inner.bell
+    pub(crate) fn notifier(&self) -> &Arc<Notifier> {
+        &self.inner.notifier
     }
 
     /// The name that this store's own notifications carry, so that it can ignore them.

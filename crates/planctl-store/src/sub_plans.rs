@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::rows::{from_json, run_id, stored_run, stored_runs};
 use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
@@ -112,7 +112,7 @@ impl Store {
     pub async fn wake_around(&self) -> Result<(), StoreError> {
         let rows = repeated!(self, connection => sqlx::query(WAKE_AROUND).fetch_all(&mut *connection))?;
         for row in rows {
-            self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
+            self.notifier().notify(run_id(row.try_get("run")?), WakeFor::UNKNOWN);
         }
         Ok(())
     }

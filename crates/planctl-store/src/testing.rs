@@ -28,7 +28,7 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::cluster::{Cluster, ClusterOptions};
 
-/// Tells the databases and directories of one process apart.
+/// Numbers the databases and directories of one process.
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 
 /// A private cluster for tests.
@@ -225,13 +225,13 @@ impl Floor {
     }
 }
 
-/// Has a store take this for the database's time, as if the database had just said so.
-pub fn tell_time(store: &crate::Store, time: planctl_engine::Timestamp) {
+/// Sets the store's estimate of the database's clock, as an answer of the database does.
+pub fn observe_server_time(store: &crate::Store, time: planctl_engine::Timestamp) {
     store.server_clock().observe(time);
 }
 
-/// Returns how many steps wait while another is being written.
-pub fn steps_in_line(store: &crate::Store) -> usize {
+/// Returns how many transitions the commit queue holds.
+pub fn commits_queued(store: &crate::Store) -> usize {
     store.commit_queue().len()
 }
 

@@ -1,10 +1,10 @@
-//! Leases that were taken back while their holders worked. Whoever had one may still write in the workspace, so what the
-//! lease stood for goes to nobody else until its holder says that it has ended, is known to be dead, or its time is over:
-//! the claim of its run on the workspace, the locks of its node, and what else the run would have done there.
+//! Leases that were revoked while their holders worked. A holder may still write in the workspace after the revocation.
+//! So the workspace of the run, the locks of the node and the next work of the run are released only when the holder
+//! acknowledges the revocation, is known to be dead, or the time of the lease is over.
 //!
 //! The item's row stays, in a state of its own, and is renewed by nobody. A run that ended keeps `active`, and with it its
-//! place in the index that lets one run at a time have a workspace, as long as such rows are left; whoever wants the
-//! workspace then takes it from there ([`Store::admit`]).
+//! place in the index that lets one run at a time have a workspace, as long as such rows are left; then
+//! [`Store::admit`] gives the workspace to the next run.
 
 use planctl_engine::{ItemId, RunId};
 use sqlx::Row;
@@ -12,7 +12,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::queue::Claimed;
 use crate::rows::{run_id, stored_run};
 use crate::store::Store;
@@ -35,20 +35,20 @@ macro_rules! is_ending {
 
 pub(crate) use is_ending;
 
-macro_rules! gone_where {
+macro_rules! released_where {
     ($which:literal) => {
         concat!(
-            "with gone as (delete from items i where i.state = 'withdrawn' and ",
+            "with released as (delete from items i where i.state = 'withdrawn' and ",
             $which,
             " returning i.run, i.node), ",
-            "freed as (delete from locks l using gone g where l.run = g.run and l.node = g.node) ",
-            "select distinct run from gone"
+            "freed as (delete from locks l using released r where l.run = r.run and l.node = r.node) ",
+            "select distinct run from released"
         )
     };
 }
 
-pub(crate) const ACKNOWLEDGE: &str = gone_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
-pub(crate) const RELEASE_LOST: &str = gone_where!(
+pub(crate) const ACKNOWLEDGE: &str = released_where!("i.id = $1 and i.generation = $2 and i.token_hash = $3");
+pub(crate) const RELEASE_LOST: &str = released_where!(
     "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() \
      or i.own and i.host = $1 and i.instance = any($2::text[]))"
 );
@@ -74,7 +74,7 @@ impl Store {
         self.acknowledge_by(&claimed.item.id, claimed.generation, &claimed.token).await
     }
 
-    /// Acknowledges the revocation of a lease, for whoever shows its generation and secret.
+    /// Acknowledges the revocation of a lease, if the caller shows its generation and secret.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Store {
             .bind(generation)
             .bind(&hash)
             .fetch_all(&mut *connection))?;
-        self.tell_who_waited(&rows)
+        self.notify_waiters(&rows)
     }
 
     /// Releases leases that were revoked and whose time is over, or whose holders on this host are known to be dead.
@@ -104,7 +104,7 @@ impl Store {
             .bind(host)
             .bind(dead)
             .fetch_all(&mut *connection))?;
-        self.tell_who_waited(&rows)
+        self.notify_waiters(&rows)
     }
 
     /// Says whether what a run has out waits for the end of somebody whose lease of it was taken back.
@@ -126,9 +126,9 @@ impl Store {
         Ok(())
     }
 
-    fn tell_who_waited(&self, rows: &[PgRow]) -> Result<(), StoreError> {
+    fn notify_waiters(&self, rows: &[PgRow]) -> Result<(), StoreError> {
         for row in rows {
-            self.bell().ring(run_id(row.try_get("run")?), Brings::UNKNOWN);
+            self.notifier().notify(run_id(row.try_get("run")?), WakeFor::UNKNOWN);
         }
         Ok(())
     }

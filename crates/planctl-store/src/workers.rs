@@ -27,14 +27,14 @@ pub(crate) const ITEMS_HELD: &str = "select i.instance, i.id, i.node, i.visit, i
 pub(crate) const IS_PAUSED: &str = "select exists (select from workers where id = $1 and paused) as paused";
 pub(crate) const PAUSE_WORKER: &str = "update workers set paused = $2 where id = $1";
 pub(crate) const WORKERS_SINCE: &str = "select count(*) from workers where last_seen_at >= clock_timestamp() - $1::bigint * interval '1 microsecond'";
-// Rows that somebody else writes at this moment are of workers that are there.
-pub(crate) const FORGET_WORKERS: &str = "delete from workers where id in (select id from workers \
+// A row that another session has locked is of a worker that is active.
+pub(crate) const DELETE_OLD_WORKERS: &str = "delete from workers where id in (select id from workers \
      where not paused and (last_seen_at < clock_timestamp() - interval '1 day' or id in \
      (select id from workers where not paused order by last_seen_at desc, id offset $1)) for update skip locked)";
 
-/// How many workers are remembered: whoever claims under ever other names fills no table. Paused ones are kept besides,
-/// since forgetting one would let it work again.
-const REMEMBERED_MAX: i64 = 1000;
+/// The most workers that are kept, so that a client that claims under ever new names can't fill the table. Paused
+/// workers are kept besides, since a deleted one could work again.
+const WORKERS_MAX: i64 = 1000;
 
 /// A worker as it presents itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ impl Store {
             .bind(worker.capacity)
             .fetch_one(&mut *connection))?;
         if row.try_get("is_new")? {
-            self.forget_workers().await?;
+            self.delete_old_workers().await?;
         }
         Ok(())
     }
@@ -194,13 +194,13 @@ impl Store {
         }
     }
 
-    /// Forgets workers that were not seen for a day, and the most silent of too many; those that are paused stay so.
+    /// Deletes workers that were not seen for a day, and the longest unseen beyond the maximum. Paused workers stay.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn forget_workers(&self) -> Result<u64, StoreError> {
-        let forgotten = repeated!(self, connection => sqlx::query(FORGET_WORKERS).bind(REMEMBERED_MAX).execute(&mut *connection))?;
-        Ok(forgotten.rows_affected())
+    pub async fn delete_old_workers(&self) -> Result<u64, StoreError> {
+        let deleted = repeated!(self, connection => sqlx::query(DELETE_OLD_WORKERS).bind(WORKERS_MAX).execute(&mut *connection))?;
+        Ok(deleted.rows_affected())
     }
 }

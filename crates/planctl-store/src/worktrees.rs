@@ -139,10 +139,14 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_result(&self, run: &RunRow, held: Option<(&str, usize)>) -> Result<(), StoreError> {
+    pub async fn worktree_result(
+        &self,
+        run: &RunRow,
+        result: Option<(&str, usize)>,
+    ) -> Result<(), StoreError> {
         let id = stored_run(run.id);
-        let commit = held.map(|(commit, _)| commit);
-        let uncommitted = held.map(|(_, count)| i32::try_from(count).unwrap_or(i32::MAX));
+        let commit = result.map(|(commit, _)| commit);
+        let uncommitted = result.map(|(_, count)| i32::try_from(count).unwrap_or(i32::MAX));
         repeated!(self, connection => sqlx::query(WORKTREE_RESULT)
             .bind(id)
             .bind(commit)
@@ -152,7 +156,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that a run's worktree is gone, as it was told to.
+    /// Notes that a run's worktree was removed on request.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use planctl_store::cluster::{Cluster, ClusterError, ClusterOptions, Stopped};
 use support::{
-    Child, Place, count, is_root, kill9, kill9_servers, query, say, soon, soon_async, wait_for_rows,
+    Child, ClusterDir, count, is_root, kill9, kill9_servers, query, say, soon, soon_async, wait_for_rows,
 };
 
 /// Not a test of its own: the second planctl process of the tests below.
@@ -22,13 +22,13 @@ fn child_process() {
     support::child_process();
 }
 
-async fn attach(place: &Place) -> Cluster {
+async fn attach(place: &ClusterDir) -> Cluster {
     Cluster::attach(place.options()).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_first_run_makes_a_database_and_a_second_one_finds_it() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let began = Instant::now();
     let cluster = attach(&place).await;
     query(&cluster, "create table kept (n int)").await.unwrap();
@@ -65,7 +65,7 @@ async fn commits_are_durable_and_nothing_listens_on_tcp(cluster: &Cluster) {
 
 #[tokio::test]
 async fn the_owners_leaving_hands_the_server_to_the_next_one() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let first = attach(&place).await;
     let began = Instant::now();
     let second = attach(&place).await;
@@ -82,7 +82,7 @@ async fn the_owners_leaving_hands_the_server_to_the_next_one() {
 
 #[tokio::test]
 async fn an_owner_killed_with_9_is_replaced_by_one_of_the_others_and_pools_reconnect() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let owner = Child::attach(&place);
     let (one, two) = (attach(&place).await, attach(&place).await);
     assert!(!one.is_owner() && !two.is_owner());
@@ -100,7 +100,7 @@ async fn an_owner_killed_with_9_is_replaced_by_one_of_the_others_and_pools_recon
 
 #[tokio::test]
 async fn a_server_killed_with_9_comes_back_with_its_data() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let cluster = attach(&place).await;
     query(&cluster, "create table kept (n int)").await.unwrap();
     query(&cluster, "insert into kept values (1)").await.unwrap();
@@ -118,7 +118,7 @@ async fn a_server_killed_with_9_comes_back_with_its_data() {
 async fn everything_killed_with_9_at_once_starts_again_also_where_nobody_reaps() {
     // The orphans come to this process, which leaves them zombies, as a container without an init does.
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1)).unwrap();
-    let place = Place::new();
+    let place = ClusterDir::new();
     let owner = Child::attach(&place);
     let cluster = attach(&place).await;
     query(&cluster, "create table kept (n int)").await.unwrap();
@@ -136,7 +136,7 @@ async fn everything_killed_with_9_at_once_starts_again_also_where_nobody_reaps()
 
 #[tokio::test]
 async fn a_dead_owner_leaves_no_server_behind() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let owner = Child::attach(&place);
     assert!(Cluster::status(&place.options()).unwrap().running);
     owner.kill9();
@@ -145,7 +145,7 @@ async fn a_dead_owner_leaves_no_server_behind() {
 
 #[tokio::test]
 async fn an_interrupted_first_run_leaves_nothing_half_made() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let pg = place.state().join("pg");
     for _ in 0..3 {
         let child = Child::start(&place);
@@ -169,7 +169,7 @@ async fn an_interrupted_first_run_leaves_nothing_half_made() {
 
 #[tokio::test]
 async fn many_processes_may_make_the_first_run_at_once() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let children: Vec<Child> = (0..4).map(|_| Child::start(&place)).collect();
     let owners = children.iter().filter(|child| child.await_attached().contains("owner=true")).count();
     assert_eq!(owners, 1);
@@ -177,7 +177,7 @@ async fn many_processes_may_make_the_first_run_at_once() {
 
 #[tokio::test]
 async fn a_parent_that_the_database_user_cant_pass_is_named() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let closed = place.root().join("closed");
     fs::create_dir_all(closed.join("neighbour")).unwrap();
     let mode = if is_root() { 0o700 } else { 0o600 };
@@ -194,7 +194,7 @@ async fn a_parent_that_the_database_user_cant_pass_is_named() {
 
 #[tokio::test]
 async fn an_empty_closed_state_directory_is_taken_as_ours() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     fs::create_dir(place.state()).unwrap();
     fs::set_permissions(place.state(), fs::Permissions::from_mode(0o700)).unwrap();
     let cluster = attach(&place).await;
@@ -207,7 +207,7 @@ async fn an_empty_closed_state_directory_is_taken_as_ours() {
 
 #[tokio::test]
 async fn a_first_run_killed_at_any_moment_can_be_taken_up() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     for round in 0..12u32 {
         let child = Child::start(&place);
         // The moments spread over the whole first run: the first is before anything, the last after its end.
@@ -221,7 +221,7 @@ async fn a_first_run_killed_at_any_moment_can_be_taken_up() {
 
 #[tokio::test]
 async fn long_and_strange_state_directories_work() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     for name in [format!("{}/{}", "long".repeat(30), "er".repeat(30)), "a b,\"c\" 'd' %e ü".to_owned()] {
         let options = ClusterOptions::new(place.root().join(name));
         let cluster = Cluster::attach(options.clone()).await.unwrap();
@@ -241,7 +241,7 @@ async fn long_and_strange_state_directories_work() {
 
 #[tokio::test]
 async fn reset_refuses_while_anyone_is_attached_and_removes_the_data_after() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let cluster = attach(&place).await;
     query(&cluster, "create table kept (n int)").await.unwrap();
     let data = cluster.data_dir();
@@ -256,7 +256,7 @@ async fn reset_refuses_while_anyone_is_attached_and_removes_the_data_after() {
 
 #[tokio::test]
 async fn status_tells_what_is_there_and_a_stopped_server_is_started_again_by_its_owner() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let before = Cluster::status(&place.options()).unwrap();
     assert!(!before.running && before.major.is_none() && before.bytes == 0);
     assert!(before.version.is_some(), "the machine has a Postgres");
@@ -279,7 +279,7 @@ async fn status_tells_what_is_there_and_a_stopped_server_is_started_again_by_its
 
 #[tokio::test]
 async fn what_stands_in_the_way_of_a_start_is_named_with_a_way_out() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     drop(attach(&place).await);
     let mut options = place.options();
     options.settings = vec![("shared_buffers".into(), "banana".into())];
@@ -311,7 +311,7 @@ async fn what_stands_in_the_way_of_a_start_is_named_with_a_way_out() {
 
 #[tokio::test]
 async fn a_configured_directory_without_postgres_is_named() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let mut options = place.options();
     options.bin_dir = Some("/usr/bin/nowhere".into());
     let error = Cluster::attach(options).await.unwrap_err();
@@ -320,7 +320,7 @@ async fn a_configured_directory_without_postgres_is_named() {
 
 #[tokio::test]
 async fn a_package_from_a_file_is_installed_and_preferred() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let system = Cluster::status(&place.options()).unwrap().bin_dir.unwrap();
     let package = place.root().join("package/native");
     fs::create_dir_all(package.join("bin")).unwrap();
@@ -360,7 +360,7 @@ async fn root_may_run_it_as_nobody_as_a_stranger_and_in_a_user_namespace() {
     }
     // 65534 is nobody; 54321 has no entry in /etc/passwd, which Postgres itself refuses.
     for uid in [65534, 54321] {
-        let place = Place::new();
+        let place = ClusterDir::new();
         place.give_to(uid);
         let child = Child::attach_as(&place, uid);
         let line = child.await_attached();
@@ -370,7 +370,7 @@ async fn root_may_run_it_as_nobody_as_a_stranger_and_in_a_user_namespace() {
 
 #[tokio::test]
 async fn root_that_may_not_change_its_user_uses_a_user_namespace() {
-    let place = Place::new();
+    let place = ClusterDir::new();
     let Some(child) = Child::attach_as_bare_root(&place) else {
         say("skipped: this machine has no unshare(1) or allows no user namespaces");
         return;

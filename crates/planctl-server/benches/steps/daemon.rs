@@ -346,7 +346,7 @@ async fn await_end(bench: &Bench, run: RunId) {
     let listener = bench.station.listen(run);
     while !has_ended(bench, run).await {
         tokio::select! {
-            () = listener.rung() => {}
+            () = listener.notified() => {}
             () = tokio::time::sleep(Duration::from_millis(50)) => {}
         }
     }

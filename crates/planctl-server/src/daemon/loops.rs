@@ -256,7 +256,7 @@ impl Shared {
 pub(crate) trait Turns {
     /// What people call the loop.
     const NAME: &'static str;
-    /// The least time from one turn to the next, however often the bell rings.
+    /// The least time from one turn to the next, however many notifications arrive.
     const PACE: Duration;
 
     /// The same where a process works on one run, and nobody else's load counts.

@@ -189,7 +189,7 @@ impl Turns for OwnRun {
         let state = run_state(&own);
         let rows = if is_over { Vec::new() } else { station.with_those_within(own).await? };
         if family.know(rows.iter().map(|row| row.id).collect()) {
-            // The bell that wakes the run around one that ended may be another process's.
+            // The notification of the parent run may go to another process.
             station.store().wake_around().await?;
         }
         if is_over {

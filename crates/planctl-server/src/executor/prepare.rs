@@ -65,7 +65,7 @@ impl Station {
             movers,
             is_in_one_place: graph.nodes().iter().all(|node| graph.apart(&node.id).is_none()),
             at_once: usize::from(graph.limits().parallel),
-            made_for: row.terms(),
+            made_for: row.run_config(),
             live,
             in_flight: self.in_flight().clone(),
             outlasts_outages: false,

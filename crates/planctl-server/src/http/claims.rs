@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use planctl_engine::{ItemId, Role};
 use planctl_glob::Glob;
-use planctl_store::{News, SeenWorker, Store, StoreError, Token, Waiting};
+use planctl_store::{ClaimRequest, News, SeenWorker, Store, StoreError, Token};
 use tokio::time::Instant;
 
 use self::lease::{LEASE_SECONDS, is_lease, lease_for};
@@ -30,7 +30,7 @@ use planctl_api::{Code, Problem};
 pub(super) use self::lease::{Lease, not_there};
 pub(super) use self::view::view;
 
-/// How long to wait without a ring before looking again.
+/// How long to wait without a notification before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The least that a claim queues for, however little it waits: the one in front looks without waiting.
 const SOON: Duration = Duration::from_millis(50);
@@ -105,10 +105,10 @@ pub(super) async fn claim(call: Call) -> Answer {
     // A caller that can't repeat the call gets a secret that nobody could guess.
     let repeats = token_of(&call);
     let is_repeatable = repeats.is_some();
-    let wants = Waiting { instance: worker, lease, token: repeats.unwrap_or_else(Token::draw) };
+    let request = ClaimRequest { instance: worker, lease, token: repeats.unwrap_or_else(Token::draw) };
     let work = Wanted { plans: plans_of(&wanted, &roles)?, roles };
     let until = clock::instant() + wait;
-    let claiming = Claiming { call: &call, wants: &wants, repeats: is_repeatable, until };
+    let claiming = Claiming { call: &call, request: &request, repeats: is_repeatable, until };
     let mut standing = Standing::of(&call);
     let Some(handed) = claiming.claimed(&work).await? else {
         return Ok(nothing());
@@ -140,7 +140,7 @@ enum Looked {
 /// One claim, for as long as it waits.
 struct Claiming<'a> {
     call: &'a Call,
-    wants: &'a Waiting,
+    request: &'a ClaimRequest,
     /// Says that the caller can repeat it under its secret.
     repeats: bool,
     until: Instant,
@@ -153,7 +153,7 @@ impl Claiming<'_> {
         let mut is_used = self.repeats;
         let queue = self.call.api.claims().queues.of(work);
         loop {
-            let mut ticket = queue.join(self.wants.clone(), self.repeats);
+            let mut ticket = queue.join(self.request.clone(), self.repeats);
             let turn = {
                 let mut turn = std::pin::pin!(ticket.turn());
                 match tokio::time::timeout(SOON, turn.as_mut()).await {
@@ -216,7 +216,7 @@ impl Claiming<'_> {
             if left.is_zero() || api.is_stopping() {
                 return Ok(Looked::InVain);
             }
-            if api.station().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
+            if api.station().store().is_paused(&self.request.instance).await.map_err(of_store)? {
                 // Held back as one that finds nothing, and in nobody's way.
                 drop(ticket);
                 drop((front, listener));
@@ -239,7 +239,7 @@ impl Claiming<'_> {
                 () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
                 () = stopped(&mut stop) => {}
             }
-            if !api.station().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
+            if !api.station().store().is_paused(&self.request.instance).await.map_err(of_store)? {
                 return Ok(true);
             }
         }
@@ -250,7 +250,8 @@ impl Claiming<'_> {
         if !is_used {
             return Ok(None);
         }
-        let claimed = self.call.station().store().claimed_under(&self.wants.token).await.map_err(of_store)?;
+        let claimed =
+            self.call.station().store().claimed_under(&self.request.token).await.map_err(of_store)?;
         Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))
     }
 }

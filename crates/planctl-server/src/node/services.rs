@@ -211,7 +211,8 @@ impl Services {
         self.station.spawner()
     }
 
-    /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
+    /// Registers for the transitions of a run. A notification says only "look again".
+    /// Without one, look again every second.
     pub fn listen(&self, run: RunId) -> Listener {
         self.station.listen(run)
     }

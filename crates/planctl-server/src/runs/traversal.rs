@@ -2,7 +2,7 @@
 
 use planctl_engine::view::{self, PATH_MAX};
 use planctl_engine::{Fact, Graph, Run, Verdict};
-use planctl_store::{Line, RunRow, Said};
+use planctl_store::{HistoryLine, RunRow, Said};
 
 use planctl_api::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, VisitedView, moment, usd};
 
@@ -13,7 +13,12 @@ const EVENTS_MAX: usize = 50;
 const PENDING: &str = "pending";
 
 /// Shows the way of a run, which is wholly loaded; of its history, the first lines and the newest.
-pub(crate) fn view(row: &RunRow, graph: &Graph, run: &Run, history: (&[Line], &[Line])) -> TraversalView {
+pub(crate) fn view(
+    row: &RunRow,
+    graph: &Graph,
+    run: &Run,
+    history: (&[HistoryLine], &[HistoryLine]),
+) -> TraversalView {
     let (first, newest) = history;
     let way = view::traversal(graph, run, &facts(newest));
     let turn = run.head.transitions;
@@ -53,7 +58,7 @@ pub(crate) fn view(row: &RunRow, graph: &Graph, run: &Run, history: (&[Line], &[
 }
 
 /// Shows what a run is resumed from.
-pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[Line]) -> CheckpointView {
+pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[HistoryLine]) -> CheckpointView {
     let facts = facts(newest);
     let way = view::traversal(graph, run, &facts);
     let names = |ids: &[planctl_engine::NodeId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
@@ -86,8 +91,8 @@ pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[Line]
     }
 }
 
-fn facts(lines: &[Line]) -> Vec<Fact> {
-    let fact = |line: &Line| match &line.said {
+fn facts(lines: &[HistoryLine]) -> Vec<Fact> {
+    let fact = |line: &HistoryLine| match &line.said {
         Said::Fact(fact) => Some((**fact).clone()),
         Said::Input(_) => None,
     };
@@ -95,7 +100,7 @@ fn facts(lines: &[Line]) -> Vec<Fact> {
 }
 
 /// Returns the turn at which the run began, where it has.
-fn started(first: &[Line]) -> Option<u32> {
+fn started(first: &[HistoryLine]) -> Option<u32> {
     let mut turn = 0;
     for line in first {
         match &line.said {
@@ -108,7 +113,7 @@ fn started(first: &[Line]) -> Option<u32> {
 }
 
 /// Numbers the newest facts by their turns, from the last one backwards.
-fn events(row: &RunRow, graph: &Graph, newest: &[Line], last: u32) -> Vec<TraversalEvent> {
+fn events(row: &RunRow, graph: &Graph, newest: &[HistoryLine], last: u32) -> Vec<TraversalEvent> {
     let mut turn = last;
     let mut events: Vec<TraversalEvent> = Vec::new();
     for line in newest.iter().rev() {

@@ -10,7 +10,7 @@ use planctl_engine::{
     Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
-use planctl_store::{Claim, ClaimLane, Claimed, Holder, NewRevision, Proof, Store, StoreError, Take};
+use planctl_store::{Claim, ClaimLane, Claimed, GateClaim, Holder, NewRevision, Proof, Store, StoreError};
 
 use super::ground::{self, HOST, human};
 use super::stage::Scene;
@@ -119,20 +119,20 @@ impl Hand {
         }
         let said = self.last_words(&claimed.item.at);
         let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
-        let take = Take { holder: self.holder(), lease: Duration::from_secs(5) };
-        let take = self.dice.happens(500).then_some(take);
+        let gate_claim = GateClaim { holder: self.holder(), lease: Duration::from_secs(5) };
+        let gate_claim = self.dice.happens(500).then_some(gate_claim);
         if self.goes_wrong(100) {
             self.again = Some((event, claimed.proof()));
             return true;
         }
-        let applied = self.store.apply(self.scene.run, &event, &claimed.proof(), take.as_ref()).await;
+        let applied = self.store.apply(self.scene.run, &event, &claimed.proof(), gate_claim.as_ref()).await;
         if self.goes_wrong(150) {
             self.again = Some((event, claimed.proof()));
         }
         match applied {
             Ok(applied) => {
                 let is_news = self.is_news(Ok(applied.duplicate));
-                match applied.taken {
+                match applied.claimed_gate {
                     Some(gate) => self.gate(Some(gate)).await,
                     None => is_news,
                 }

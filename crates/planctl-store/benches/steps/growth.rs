@@ -13,7 +13,7 @@ use planctl_store::{Claim, ClaimLane, Claimed};
 
 use super::shapes::Shape;
 use super::{Bench, is_ended};
-use crate::world::{self, evaluated, human, reported, take};
+use crate::world::{self, evaluated, gate_claim, human, reported};
 
 /// The sizes that are compared.
 const SIZES: [usize; 2] = [10, 5_000];
@@ -71,7 +71,12 @@ impl Bench {
             match self.claimed(run, ClaimLane::Agent(vec![planctl_engine::Role::new("coder")])).await {
                 Some(work) => {
                     let said = reported(&work.item.at);
-                    self.store.apply(run, &said, &work.proof(), Some(&take())).await.unwrap().taken.unwrap()
+                    self.store
+                        .apply(run, &said, &work.proof(), Some(&gate_claim()))
+                        .await
+                        .unwrap()
+                        .claimed_gate
+                        .unwrap()
                 }
                 None => self.claimed(run, ClaimLane::Gate).await?,
             };

@@ -21,7 +21,7 @@ use crate::store::Store;
 /// The most transitions of one commit: it locks the rows of all until all are written.
 const BATCH_MAX: usize = 16;
 
-/// Why a transition was not written, as far as it is known.
+/// The reason why a transition was not written.
 pub(super) enum CommitError {
     /// It was tried alone.
     Failed(sqlx::Error),
@@ -46,7 +46,7 @@ struct Queued {
 
 impl Queued {
     fn answer(self, answer: Result<PgRow, CommitError>) {
-        // The receiver is gone where the caller has stopped waiting.
+        // The receiver is dropped if the caller has stopped waiting.
         drop(self.answer.send(answer));
     }
 }

@@ -1,10 +1,10 @@
 //! Notices a database that lost history (P17): after a failover to a standby that lagged behind, or after a restore.
 //!
-//! A process remembers the newest line of history that it committed of each run. Histories are only ever added to, so a run
+//! A process keeps the newest line of history that it committed of each run. Histories are only ever added to, so a run
 //! whose history does not hold that line any more was set back. Such a run is refused until this process restarts: it is
 //! stored as another process or an operator left it, and what this process knows of it is of a timeline that is lost.
 //!
-//! Transitions that are decided from memory are fenced besides: the writing statement compares the run's `chain`, the hash of
+//! Transitions that are decided on a snapshot are fenced besides: the writing statement compares the run's `chain`, the hash of
 //! its newest line, with the one that the transition was decided on. So a state of a lost timeline is never written over a
 //! run that has reached the same `seq` on another way.
 
@@ -22,7 +22,7 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Corrupt`] where that line is gone, or another one is in its place.
+    /// [`StoreError::Corrupt`] if that line is missing or differs.
     pub(super) fn check(&self, newest: i64, found: Option<Vec<u8>>) -> Result<(), StoreError> {
         if found.as_deref() == Some(&self.hash[..]) {
             return Ok(());

@@ -29,7 +29,7 @@ pub(crate) const READ_OWN_COMMAND: &str =
     "select exists (select from history where run = $1 and seq = $2 and command = $3) as found";
 pub(crate) const READ_COMMAND: &str = "select c.body_hash, c.run, c.seq, r.head::text as head from commands c \
      join runs r on r.id = c.run where c.key = $1";
-pub(crate) const READ_TAKEN: &str = "select i.generation, i.lease_until, i.hard_deadline, r.revision, r.approval, \
+pub(crate) const READ_CLAIMED_GATE: &str = "select i.generation, i.lease_until, i.hard_deadline, r.revision, r.approval, \
      r.settings::text as settings from items i join runs r on r.id = i.run \
      where i.id = $1 and i.state = 'leased' and i.token_hash = $2";
 
@@ -44,12 +44,12 @@ pub(super) struct Loaded {
     pub(super) records: BTreeMap<NodeId, Record>,
     pub(super) item: Option<ItemRow>,
     pub(super) due: Option<Timestamp>,
-    /// Usage that the holders of its other items have told so far, by node.
+    /// Usage that the holders of its other items have reported so far, by node.
     pub(super) noted: BTreeMap<NodeId, Usage>,
     /// Says that the run ended, and still has the workspace for those who worked for it.
     pub(super) is_ending: bool,
     /// Says that none of it was read: the fences decide whether it holds, and the item, too.
-    pub(super) is_remembered: bool,
+    pub(super) is_cached: bool,
 }
 
 pub(super) struct ItemRow {
@@ -90,7 +90,7 @@ impl Loaded {
                 None => BTreeMap::new(),
             },
             is_ending: row.try_get("is_ending")?,
-            is_remembered: false,
+            is_cached: false,
         })
     }
 }
@@ -176,7 +176,7 @@ impl Store {
                 if !is_of_speaker(item, call.run, call.event) {
                     return Err(ApplyError::Final(StoreError::Misproved { event: call.event.kind() }));
                 }
-                before.is_remembered
+                before.is_cached
                     || before.item.as_ref().is_some_and(|row| {
                         row.is_leased
                             && row.generation == *generation
@@ -257,7 +257,7 @@ impl Store {
             }
             last = line.seq;
         }
-        Ok(Applied { seq: last, head, facts, effects: Vec::new(), taken: None, duplicate: true })
+        Ok(Applied { seq: last, head, facts, effects: Vec::new(), claimed_gate: None, duplicate: true })
     }
 
     /// Says whether a transition of this call, whose outcome was unknown, was written.
@@ -275,15 +275,15 @@ impl Store {
         Ok(connection.recycle(result)?.try_get("found")?)
     }
 
-    /// Reads the lease of the gate that this call took along.
-    pub(super) async fn read_taken(
+    /// Reads the lease of the gate that this call claimed.
+    pub(super) async fn read_claimed_gate(
         &self,
         call: &Call<'_>,
         decided: &Decided,
     ) -> Result<Option<Claimed>, ApplyError> {
         let Some(gate) = decided.gate(call) else { return Ok(None) };
         let mut connection = self.connections().acquire().await?;
-        let query = sqlx::query(READ_TAKEN).bind(gate.id.as_str()).bind(call.token.hash());
+        let query = sqlx::query(READ_CLAIMED_GATE).bind(gate.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *connection).await;
         let Some(row) = connection.recycle(result)? else { return Ok(None) };
         Ok(Some(claimed(call, decided, Lease::read(&row)?)?))
@@ -294,7 +294,7 @@ pub(super) fn body_hash(event: &Event) -> Vec<u8> {
     Sha256::digest(to_json(event)).to_vec()
 }
 
-/// Says whether a worker says the same again. How long it worked may have been measured anew, and by whoever passes it on.
+/// Says whether a worker says the same again. The duration may differ: each sender measures it anew.
 fn is_repeated(before: &Event, again: &AgentEvent) -> bool {
     let Event::Agent(before) = before else { return false };
     let said = |event: &AgentEvent| {

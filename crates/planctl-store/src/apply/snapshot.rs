@@ -1,8 +1,9 @@
 //! What this process wrote last of its runs, so that the next news of a run is decided without reading it again.
 //!
-//! Nothing rests on it: a decision made from memory is written under the same fences as one made on what was read, and the
-//! database checks the time it assumed. Where another writer came between, the statement ends, the memory is gone, and the
-//! call reads. Only a report or a verdict whose lease proves it is decided so, and nothing is ever refused from memory.
+//! The snapshot is only a cache. A decision on a snapshot is written under the same fences as a decision on rows that were
+//! read, and the database checks the time that it assumed. If another process wrote in between, the statement fails, the
+//! snapshot is invalidated, and the call reads the run. Only a report or a verdict under a valid lease is decided on a
+//! snapshot, and no event is refused on one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +28,7 @@ pub(crate) struct RunSnapshot {
     revision: Digest,
     /// When it was written, by the database's time.
     at: Timestamp,
-    /// Of which nodes the records are known; one that has none was never entered.
+    /// The nodes whose records the snapshot holds. A node of these without a record was never entered.
     scope: Scope,
     records: BTreeMap<NodeId, Record>,
 }
@@ -63,9 +64,14 @@ fn look_ahead(scope: &mut Scope, graph: &Graph) {
 }
 
 impl Store {
-    /// Returns what a call is decided on where it is remembered. Where some of it is not, what lies ahead in the graph is
-    /// read along with it.
-    pub(super) fn remembered(&self, call: &mut Call<'_>, digest: &Digest, graph: &Graph) -> Option<Loaded> {
+    /// Returns the state that a call is decided on, if the snapshot holds all of it. Otherwise widens the scope of the read
+    /// by the nodes ahead in the graph.
+    pub(super) fn cached_snapshot(
+        &self,
+        call: &mut Call<'_>,
+        digest: &Digest,
+        graph: &Graph,
+    ) -> Option<Loaded> {
         if !call.trusts_snapshot {
             return None;
         }
@@ -93,12 +99,12 @@ impl Store {
             due: None,
             noted: BTreeMap::new(),
             is_ending: false,
-            is_remembered: true,
+            is_cached: true,
         })
     }
 
-    /// Remembers a run as this call has written it.
-    pub(super) fn remember(&self, call: &mut Call<'_>, decided: &Decided) {
+    /// Caches a run as this call has written it.
+    pub(super) fn cache_snapshot(&self, call: &mut Call<'_>, decided: &Decided) {
         let snapshot = call.snapshot.take();
         if !matches!(call.proof, Proof::Lease { .. }) {
             self.cache().invalidate_snapshot(call.run);

@@ -15,7 +15,7 @@ use super::read::body_hash;
 use super::{ApplyError, Call, Decided, revised_to};
 use crate::effects::{self, Armed, Put};
 use crate::history::Draft;
-use crate::listen::Brings;
+use crate::listen::WakeFor;
 use crate::proof::Proof;
 use crate::queue::{Claimant, Claimed};
 use crate::rows::{bytes, micros_of, node_word, status_word, stored_run, time_at, to_json};
@@ -55,7 +55,7 @@ struct Transition<'a> {
     turn_micros: i64,
     cause: &'static str,
     command: String,
-    history: Vec<Line<'a>>,
+    history: Vec<HistoryRow<'a>>,
     nodes: Vec<Node<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     removed: Vec<String>,
@@ -75,7 +75,7 @@ struct Transition<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct HistoryRow<'a> {
     seq: i64,
     kind: &'static str,
     name: &'static str,
@@ -86,9 +86,9 @@ struct Line<'a> {
     hash: String,
 }
 
-impl Line<'_> {
-    fn of(draft: &Draft) -> Line<'_> {
-        Line {
+impl HistoryRow<'_> {
+    fn of(draft: &Draft) -> HistoryRow<'_> {
+        HistoryRow {
             seq: draft.seq,
             kind: draft.kind,
             name: draft.name,
@@ -159,9 +159,9 @@ impl Decided {
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
         };
-        let claimed = self.gate(call).zip(call.take).map(|(gate, take)| {
-            let holder = &take.holder;
-            (&gate.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, take.lease))
+        let claimed = self.gate(call).zip(call.gate_claim).map(|(gate, claim)| {
+            let holder = &claim.holder;
+            (&gate.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, claim.lease))
         });
         let (effects, now) = (&self.after.effects, self.before.now);
         let proven = self.item.as_ref().map(|(item, _)| item);
@@ -188,11 +188,11 @@ impl Decided {
         self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
     }
 
-    /// Returns whose work can be claimed now, but for what is taken along, and whether leases may be over; `served` says that
-    /// some of what comes is served by its run.
-    pub(super) fn brings(&self, event: &Event, taken: Option<&Claimed>, served: bool) -> Brings {
+    /// Returns the waiters to wake: for claimable work other than the claimed gate, and for leases that may be over. `served`
+    /// says that a run serves some of this work itself.
+    pub(super) fn wake_for(&self, event: &Event, claimed_gate: Option<&Claimed>, served: bool) -> WakeFor {
         let frees = self.freed().next().is_some();
-        let mut brings = Brings {
+        let mut wake_for = WakeFor {
             agents: frees,
             served: frees || served,
             gates: false,
@@ -201,21 +201,21 @@ impl Decided {
         for effect in &self.after.effects {
             match effect {
                 Effect::Dispatch(item) => match item.work {
-                    Work::Agent { .. } => brings.agents = true,
+                    Work::Agent { .. } => wake_for.agents = true,
                     Work::Harness { .. } => {
-                        brings.gates |= taken.is_none_or(|taken| taken.item.id != item.id);
+                        wake_for.gates |= claimed_gate.is_none_or(|claimed| claimed.item.id != item.id);
                     }
                     Work::Human { .. } => {}
                 },
-                Effect::Withdraw(_) => brings.revocations = true,
+                Effect::Withdraw(_) => wake_for.revocations = true,
                 Effect::Arm { .. } | Effect::Disarm(_) => {}
             }
         }
-        brings
+        wake_for
     }
 }
 
-/// Returns refused news as it is kept: without the long parts that only a worker brings.
+/// Returns refused news as it is kept: without the long parts that only a worker wake_for.
 fn as_refused(event: &Event) -> String {
     let whole = to_json(event);
     let Event::Agent(event) = event else { return whole };
@@ -280,7 +280,7 @@ impl Store {
             seq: before.seq,
             chain: bytes(&before.chain),
             at_micros: micros_of(before.now),
-            is_estimated: before.is_remembered,
+            is_estimated: before.is_cached,
             item: item.map(|(item, _)| item),
             generation: item.map(|(_, generation)| *generation),
             token_hash,
@@ -296,7 +296,7 @@ impl Store {
             turn_micros: micros_of(before.now.after(decided.graph.priority().delay())),
             cause: call.event.kind(),
             command: decided.command.to_string(),
-            history: decided.lines.iter().map(Line::of).collect(),
+            history: decided.lines.iter().map(HistoryRow::of).collect(),
             nodes: decided.changed().map(|(id, record)| Node::of(id, record)).collect(),
             removed: rows.removed,
             items: rows.puts,
@@ -307,7 +307,7 @@ impl Store {
             key: call.proof.key(),
             body_hash: call.proof.key().map(|_| bytes(&body_hash(call.event))),
             plan: plan_move(call.event, before.head.status, after.head.status),
-            notification: is_announced.then(|| self.payload(call.run, Brings::UNKNOWN)),
+            notification: is_announced.then(|| self.payload(call.run, WakeFor::UNKNOWN)),
         }))
     }
 

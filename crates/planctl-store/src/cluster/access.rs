@@ -21,7 +21,7 @@ use super::layout::Layout;
 /// Users that own nothing and run Postgres for root; they are nobody whom planctl trusts.
 const SERVANTS: [&str; 2] = ["postgres", "nobody"];
 
-/// Writes the two files, and returns the settings that name them; none where users can't be told apart.
+/// Writes the two files, and returns the settings that name them; none where the system can't identify users.
 pub(crate) fn settings(layout: &Layout, identity: &Identity) -> Result<Vec<String>, ClusterError> {
     let own = match identity {
         // Within its user namespace the server sees every other user as nobody.

@@ -14,7 +14,7 @@ use super::server::{postmaster, stop_postmaster};
 use super::supervisor::{open_lock, owner};
 use super::{Cluster, ClusterError, ClusterOptions, data, fetch};
 
-/// What is known of the private cluster without starting it.
+/// The status of the private cluster, read without starting it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterStatus {
     /// Whether a server works on the data.
@@ -50,12 +50,12 @@ pub enum Stopped {
     NotRunning,
     /// The server stopped.
     Stopped {
-        /// The process that was told to stop.
+        /// The process that was asked to stop.
         server_pid: u32,
         /// The planctl process that owned it and, while it lives, starts it again.
         owner_pid: Option<u32>,
     },
-    /// The server is still there after all patience.
+    /// The server did not stop within the timeout.
     StillRunning {
         /// The process that doesn't end.
         server_pid: u32,
@@ -63,7 +63,7 @@ pub enum Stopped {
 }
 
 impl Cluster {
-    /// Returns what is known of the cluster without starting anything.
+    /// Returns the status of the cluster without starting anything.
     pub fn status(options: &ClusterOptions) -> Result<ClusterStatus, ClusterError> {
         let layout = Layout::new(&options.state_dir)?;
         let major = layout.existing_major();
@@ -93,7 +93,7 @@ impl Cluster {
         })
     }
 
-    /// Stops the server, whoever owns it: fast, after 10 s at once.
+    /// Stops the server, whichever process owns it: fast, after 10 s at once.
     ///
     /// An owner that still lives starts it again, as after a crash; to keep it down, end that process.
     pub fn stop(options: &ClusterOptions) -> Result<Stopped, ClusterError> {

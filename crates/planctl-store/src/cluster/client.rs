@@ -15,7 +15,7 @@ pub struct Client {
     pub url: String,
     /// The password, handed over in the environment.
     pub password: Option<String>,
-    /// Whether its transactions only read, unless it is told otherwise.
+    /// Whether its transactions only read, unless a statement sets otherwise.
     pub is_reading: bool,
     /// Further arguments.
     pub arguments: Vec<OsString>,

@@ -72,7 +72,7 @@ const CREATE_ROLES: &str = "select pg_advisory_lock(1886155118, 6517869); do $$ 
      if not exists (select from pg_roles where rolname = 'planctl_read') then create role planctl_read login; end if; \
      end $$";
 
-/// What one knock on the server's door told.
+/// The result of one connection attempt.
 #[derive(Debug)]
 pub(crate) enum Knock {
     /// It answers queries.
@@ -208,18 +208,18 @@ impl Server {
         }
     }
 
-    /// Stops it: fast for two thirds of the patience, at once for the rest, and in the end by force.
-    pub(crate) fn stop(&mut self, patience: Duration) {
+    /// Stops it: fast for two thirds of the timeout, at once for the rest, and in the end by force.
+    pub(crate) fn stop(&mut self, timeout: Duration) {
         let pid = match self {
             Server::Started(child) => Pid::from_raw(child.id().cast_signed()),
             Server::Adopted { pid, .. } => Some(*pid),
         };
         let Some(pid) = pid else { return };
-        for (signal, patience) in [(Signal::INT, patience * 2 / 3), (Signal::QUIT, patience / 3)] {
+        for (signal, timeout) in [(Signal::INT, timeout * 2 / 3), (Signal::QUIT, timeout / 3)] {
             if self.ended().is_some() || kill_process(pid, signal).is_err() {
                 return;
             }
-            if comes_true(patience, || self.ended().is_some()) {
+            if comes_true(timeout, || self.ended().is_some()) {
                 return;
             }
         }
@@ -228,9 +228,9 @@ impl Server {
     }
 }
 
-/// Waits until something is so, for as long as patience lasts.
-fn comes_true(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + patience;
+/// Waits until a condition holds, or for the timeout.
+fn comes_true(timeout: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + timeout;
     while !is_so() {
         if Instant::now() >= deadline {
             return false;
@@ -325,13 +325,13 @@ fn stat(number: &str) -> Option<(String, String)> {
     Some((fields.next()?, fields.next()?))
 }
 
-/// Returns the last lines of the log that tell something: each knock at a server that starts up leaves lines too.
+/// Returns the last useful lines of the log: each knock at a server that starts up leaves lines too.
 pub(crate) fn log_tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let is_knock = |line: &str| KNOCK_LINES.iter().any(|knock| line.contains(knock));
-    let telling: Vec<&str> = text.lines().filter(|line| !is_knock(line)).collect();
-    tail(&telling.join("\n"))
+    let useful: Vec<&str> = text.lines().filter(|line| !is_knock(line)).collect();
+    tail(&useful.join("\n"))
 }
 
 /// Returns the last lines of a text, indented.

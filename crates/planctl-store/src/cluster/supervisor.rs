@@ -26,7 +26,7 @@ const WATCH: Duration = Duration::from_millis(25);
 /// How long a first run may take to bring and make everything before others give up waiting for it.
 const PREPARING: Duration = Duration::from_secs(600);
 
-/// How long a postmaster of a former owner may go on by itself before it is told to stop.
+/// How long a postmaster of a former owner may go on by itself before it is asked to stop.
 const FORMER_OWNER: Duration = Duration::from_secs(1);
 
 /// How many times a server that ends while it starts is started again, when its log names no passing reason.
@@ -46,7 +46,7 @@ pub(crate) struct Attached {
 }
 
 /// Whether this process runs the server.
-enum Seat {
+enum Membership {
     Guest,
     Owner(Tenure),
 }
@@ -66,7 +66,7 @@ pub(crate) struct Supervisor {
     /// Its other end says how long leaving may take, and is dropped when the handle is.
     handle: Receiver<Duration>,
     /// How long the server may take to stop.
-    patience: Cell<Duration>,
+    stop_timeout: Cell<Duration>,
     owns: Arc<AtomicBool>,
 }
 
@@ -81,22 +81,23 @@ impl Supervisor {
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
                 ClusterError::Program { program: "the supervisor".into(), reason: error.to_string() }
             })?;
-        Ok(Supervisor { options, layout, runtime, handle, patience: Cell::new(STOP), owns })
+        Ok(Supervisor { options, layout, runtime, handle, stop_timeout: Cell::new(STOP), owns })
     }
 
-    /// Attaches, tells the result, and keeps the cluster up until the handle is dropped.
+    /// Attaches, reports the result, and keeps the cluster up until the handle is dropped.
     ///
     /// Runs on a thread of its own to its end, since the server's death signal is bound to the thread that started it.
-    pub(crate) fn run(self, tell: impl FnOnce(Result<Attached, ClusterError>)) {
+    pub(crate) fn run(self, report: impl FnOnce(Result<Attached, ClusterError>)) {
         // Held to the end: `reset` asks for it exclusively.
         let attached = self.hold_attached();
-        let first = attached.and_then(|lock| self.attach().map(|(seat, attached)| (lock, seat, attached)));
+        let first = attached
+            .and_then(|lock| self.attach().map(|(membership, attached)| (lock, membership, attached)));
         match first {
-            Ok((_lock, seat, attached)) => {
-                tell(Ok(attached));
-                self.keep(seat);
+            Ok((_lock, membership, attached)) => {
+                report(Ok(attached));
+                self.keep(membership);
             }
-            Err(error) => tell(Err(error)),
+            Err(error) => report(Err(error)),
         }
     }
 
@@ -116,26 +117,26 @@ impl Supervisor {
         }
     }
 
-    fn attach(&self) -> Result<(Seat, Attached), ClusterError> {
+    fn attach(&self) -> Result<(Membership, Attached), ClusterError> {
         let began = Instant::now();
         let mut data_since = None;
         loop {
             if let Some(lock) = self.try_lock()? {
                 let (server, attached) = self.take_over()?;
                 self.owns.store(true, Ordering::Release);
-                return Ok((Seat::Owner(Tenure { lock, server, since: Instant::now() }), attached));
+                return Ok((Membership::Owner(Tenure { lock, server, since: Instant::now() }), attached));
             }
-            let patience = if let Some(major) = self.layout.existing_major() {
+            let may_wait = if let Some(major) = self.layout.existing_major() {
                 let identity = Identity::detect(Some(&self.layout.data(major)))?;
                 let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
                 if let Knock::Up = self.runtime.block_on(door.knock()) {
-                    return Ok((Seat::Guest, Attached { major, door }));
+                    return Ok((Membership::Guest, Attached { major, door }));
                 }
                 data_since.get_or_insert_with(Instant::now).elapsed() < self.options.start_timeout
             } else {
                 began.elapsed() < PREPARING
             };
-            if !patience {
+            if !may_wait {
                 return Err(self.owner_silent());
             }
             self.rest(KNOCK)?;
@@ -143,27 +144,27 @@ impl Supervisor {
     }
 
     /// Watches over the server or the lock until the handle is dropped.
-    fn keep(&self, mut seat: Seat) {
+    fn keep(&self, mut membership: Membership) {
         let mut pause = WATCH;
         while self.rest(WATCH).is_ok() {
-            seat = match seat {
-                Seat::Owner(tenure) => self.look_after(tenure, &mut pause),
-                Seat::Guest => self.stand_by(&mut pause),
+            membership = match membership {
+                Membership::Owner(tenure) => self.look_after(tenure, &mut pause),
+                Membership::Guest => self.stand_by(&mut pause),
             };
         }
-        if let Seat::Owner(mut tenure) = seat
+        if let Membership::Owner(mut tenure) = membership
             && !self.options.linger
         {
-            tenure.server.stop(self.patience.get());
+            tenure.server.stop(self.stop_timeout.get());
         }
     }
 
-    fn look_after(&self, mut tenure: Tenure, pause: &mut Duration) -> Seat {
+    fn look_after(&self, mut tenure: Tenure, pause: &mut Duration) -> Membership {
         let settled = tenure.since.elapsed() > SETTLED;
         if settled {
             *pause = WATCH;
         }
-        let Some(how) = tenure.server.ended() else { return Seat::Owner(tenure) };
+        let Some(how) = tenure.server.ended() else { return Membership::Owner(tenure) };
         tracing::warn!(cause = %how, "the private Postgres ended; starting it again");
         if !settled {
             self.back_off(pause);
@@ -171,24 +172,24 @@ impl Supervisor {
         self.retake(tenure.lock, pause)
     }
 
-    fn stand_by(&self, pause: &mut Duration) -> Seat {
+    fn stand_by(&self, pause: &mut Duration) -> Membership {
         match self.try_lock() {
-            Ok(None) => Seat::Guest,
+            Ok(None) => Membership::Guest,
             Ok(Some(lock)) => self.retake(lock, pause),
             Err(error) => {
                 tracing::warn!(%error, "could not look for the owner of the private Postgres");
                 self.back_off(pause);
-                Seat::Guest
+                Membership::Guest
             }
         }
     }
 
     /// Runs the server with the lock in hand; where that fails, leaves the lock to whoever can, and pauses.
-    fn retake(&self, lock: File, pause: &mut Duration) -> Seat {
+    fn retake(&self, lock: File, pause: &mut Duration) -> Membership {
         match self.take_over() {
             Ok((server, _)) => {
                 self.owns.store(true, Ordering::Release);
-                Seat::Owner(Tenure { lock, server, since: Instant::now() })
+                Membership::Owner(Tenure { lock, server, since: Instant::now() })
             }
             Err(error) => {
                 drop(lock);
@@ -197,7 +198,7 @@ impl Supervisor {
                     tracing::warn!(%error, "could not bring the private Postgres back; trying again");
                 }
                 self.back_off(pause);
-                Seat::Guest
+                Membership::Guest
             }
         }
     }
@@ -272,7 +273,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits until no server of a former owner works on the data; one that doesn't end by itself is told to.
+    /// Waits until no server of a former owner works on the data; stops one that doesn't end by itself.
     fn await_former_server(&self, data: &Path, deadline: Instant) -> Result<(), ClusterError> {
         let began = Instant::now();
         while let Some(pid) = postmaster(data) {
@@ -328,12 +329,12 @@ impl Supervisor {
         Ok(Some(file))
     }
 
-    /// Rests for a while; an error means that the handle is gone.
+    /// Rests for a while; an error means that the handle was dropped.
     fn rest(&self, pause: Duration) -> Result<(), ClusterError> {
         match self.handle.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            Ok(patience) => {
-                self.patience.set(patience);
+            Ok(timeout) => {
+                self.stop_timeout.set(timeout);
                 Err(ClusterError::Abandoned)
             }
             Err(RecvTimeoutError::Disconnected) => Err(ClusterError::Abandoned),

@@ -13,18 +13,18 @@ use planctl_store::cluster::{Cluster, ClusterOptions};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use sqlx::{Connection as _, Row as _};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A directory that every user can pass through, removed at the end.
-pub struct Place {
+pub struct ClusterDir {
     root: tempfile::TempDir,
 }
 
-impl Place {
-    pub fn new() -> Place {
+impl ClusterDir {
+    pub fn new() -> ClusterDir {
         let root = tempfile::Builder::new().prefix("planctl-cluster-").tempdir_in("/tmp").unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Place { root }
+        ClusterDir { root }
     }
 
     pub fn root(&self) -> &Path {
@@ -63,25 +63,25 @@ pub struct Child {
 
 impl Child {
     /// Starts the process without waiting for it.
-    pub fn start(place: &Place) -> Child {
+    pub fn start(place: &ClusterDir) -> Child {
         Child::spawn(Child::command(place, Command::new(std::env::current_exe().unwrap())))
     }
 
     /// Starts the process and waits until it is attached.
-    pub fn attach(place: &Place) -> Child {
+    pub fn attach(place: &ClusterDir) -> Child {
         let child = Child::start(place);
         child.await_attached();
         child
     }
 
-    pub fn attach_as(place: &Place, uid: u32) -> Child {
+    pub fn attach_as(place: &ClusterDir, uid: u32) -> Child {
         let mut command = Child::command(place, Command::new(place.program()));
         command.uid(uid).gid(uid);
         Child::spawn(command)
     }
 
     /// Starts the process as root of a user namespace in which there are no other users.
-    pub fn attach_as_bare_root(place: &Place) -> Option<Child> {
+    pub fn attach_as_bare_root(place: &ClusterDir) -> Option<Child> {
         let works = Command::new("unshare").args(["--map-root-user", "true"]).output();
         if !works.is_ok_and(|output| output.status.success()) {
             return None;
@@ -91,7 +91,7 @@ impl Child {
         Some(Child::spawn(Child::command(place, command)))
     }
 
-    fn command(place: &Place, mut command: Command) -> Command {
+    fn command(place: &ClusterDir, mut command: Command) -> Command {
         command.args(["--exact", "child_process", "--ignored", "--nocapture"]);
         command.env("CLUSTER_TEST_STATE_DIR", place.state()).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
@@ -115,7 +115,7 @@ impl Child {
     /// Waits until the process says that it is attached, and returns what it says.
     pub fn await_attached(&self) -> String {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE).expect("the child process attaches");
+            let line = self.lines.recv_timeout(DEADLINE).expect("the child process attaches");
             if let Some(at) = line.find("attached ") {
                 return line[at..].to_owned();
             }
@@ -176,17 +176,17 @@ pub async fn wait_for_rows(pool: &sqlx::PgPool, rows: i64) {
 
 /// Waits until something holds, looking every few milliseconds, and fails after a minute.
 pub fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + DEADLINE;
     while !holds() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        assert!(Instant::now() < deadline, "not within {DEADLINE:?}: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 pub async fn soon_async(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + DEADLINE;
     while !holds().await {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        assert!(Instant::now() < deadline, "not within {DEADLINE:?}: {what}");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }

@@ -15,7 +15,7 @@ use sqlx::types::Uuid;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::world::{
-    World, evaluated, holder, human, linear, linear_with, person, reported, take, world, world_of,
+    World, evaluated, gate_claim, holder, human, linear, linear_with, person, reported, world, world_of,
 };
 
 /// Every scene by the name of its file.
@@ -207,7 +207,13 @@ async fn budget_scene(world: &World, run: RunId) {
     {
         report.usage = Some(Usage { input_tokens: 90, micro_usd: Some(12), ..Usage::default() });
     }
-    let gate = world.store.apply(run, &event, &work.proof(), Some(&take())).await.unwrap().taken.unwrap();
+    let gate = world
+        .store
+        .apply(run, &event, &work.proof(), Some(&gate_claim()))
+        .await
+        .unwrap()
+        .claimed_gate
+        .unwrap();
     world.store.apply(run, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     let by = Budget { tokens: Some(200), ..Budget::default() };
     answer(world, run, Answer::Raise { by }).await;
@@ -221,7 +227,7 @@ async fn red_first_scene(world: &World, run: RunId) {
             run: Some(run),
             except: Vec::new(),
             holder: holder("me"),
-            lease: take().lease,
+            lease: gate_claim().lease,
         };
         let rehearsal = world.store.claim(&claim).await.unwrap().unwrap();
         let mut event = evaluated(&rehearsal.item.at, code);

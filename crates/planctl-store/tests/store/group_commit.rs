@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use planctl_engine::Role;
-use planctl_store::testing::{steps_in_line, tell_time};
-use planctl_store::{Applied, Claimed, Renewal, StoreError, Token, Waiting};
+use planctl_store::testing::{commits_queued, observe_server_time};
+use planctl_store::{Applied, ClaimRequest, Claimed, Renewal, StoreError, Token};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
-use crate::world::{HOST, World, await_lock, await_that, linear, reported, take, world};
+use crate::world::{HOST, World, await_lock, await_that, gate_claim, linear, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -27,7 +27,7 @@ async fn at_work(world: &World, count: usize) -> Vec<Claimed> {
 fn report(world: &World, work: &Claimed) -> Reporting {
     let (store, work) = (world.store.clone(), work.clone());
     tokio::spawn(async move {
-        store.apply(work.item.run, &reported(&work.item.at), &work.proof(), Some(&take())).await
+        store.apply(work.item.run, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await
     })
 }
 
@@ -57,7 +57,7 @@ async fn held_up(
     let mut reporting = Vec::new();
     for other in others {
         reporting.push(report(world, other));
-        await_that(async || steps_in_line(&world.store) == reporting.len()).await;
+        await_that(async || commits_queued(&world.store) == reporting.len()).await;
     }
     meanwhile(&mut aside).await;
     held.rollback().await.unwrap();
@@ -82,10 +82,10 @@ async fn steps_that_are_decided_while_one_is_written_are_written_in_one_transact
     let works = at_work(&world, 5).await;
     let others: Vec<&Claimed> = works[1..].iter().collect();
     let (first, reporting) = held_up(&world, &works[0], &others, async |_| {}).await;
-    assert!(first.await.unwrap().unwrap().taken.is_some());
+    assert!(first.await.unwrap().unwrap().claimed_gate.is_some());
     for (reported, work) in reporting.into_iter().zip(&others) {
         let applied = reported.await.unwrap().unwrap();
-        let gate = applied.taken.expect("each takes its own gate along");
+        let gate = applied.claimed_gate.expect("each takes its own gate along");
         assert_eq!((gate.item.run, gate.generation), (work.item.run, 1));
         let renewed = world.store.renew(&gate, SOON).await.unwrap();
         assert!(matches!(renewed, Renewal::Held { is_over: false, .. }), "its secret proves the lease");
@@ -114,7 +114,7 @@ async fn p4_one_stale_report_among_others_is_refused_alone() {
         if work.item.id.as_str() == stale {
             assert!(matches!(outcome, Err(StoreError::StaleLease)), "{outcome:?}");
         } else {
-            assert!(outcome.unwrap().taken.is_some());
+            assert!(outcome.unwrap().claimed_gate.is_some());
         }
         world.assert_sound(work.item.run).await;
     }
@@ -147,9 +147,9 @@ async fn a_step_whose_assumed_time_is_off_is_written_apart_and_so_are_those_besi
     let mut gates = Vec::new();
     for work in &works {
         let applied = report(&world, work).await.unwrap().unwrap();
-        gates.push(applied.taken.unwrap());
+        gates.push(applied.claimed_gate.unwrap());
     }
-    tell_time(&world.store, planctl_engine::Timestamp::from_micros(0));
+    observe_server_time(&world.store, planctl_engine::Timestamp::from_micros(0));
     let mut verdicts = Vec::new();
     for gate in gates {
         let store = world.store.clone();
@@ -180,9 +180,9 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     });
     await_lock(&mut aside).await;
     let in_line = report(&world, &works[1]);
-    await_that(async || steps_in_line(&world.store) == 1).await;
+    await_that(async || commits_queued(&world.store) == 1).await;
     doomed.shutdown_background();
-    assert!(in_line.await.unwrap().unwrap().taken.is_some());
+    assert!(in_line.await.unwrap().unwrap().claimed_gate.is_some());
     held.rollback().await.unwrap();
     report(&world, &works[0]).await.unwrap().unwrap();
     for work in &works {
@@ -190,8 +190,8 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     }
 }
 
-fn waiting(instance: &str) -> Waiting {
-    Waiting { instance: instance.to_owned(), lease: SOON, token: Token::draw() }
+fn waiting(instance: &str) -> ClaimRequest {
+    ClaimRequest { instance: instance.to_owned(), lease: SOON, token: Token::draw() }
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn p4_those_in_line_are_served_at_once_first_come_first_served_and_nobody_
     };
     world.store.see_worker(&paused).await.unwrap();
     world.store.pause_worker("paused", true).await.unwrap();
-    let mut line: Vec<Waiting> = ["a", "paused", "b", "c", "d"].into_iter().map(waiting).collect();
+    let mut line: Vec<ClaimRequest> = ["a", "paused", "b", "c", "d"].into_iter().map(waiting).collect();
     line[2].lease = Duration::from_secs(600);
     let claimed = world.store.claim_for_all(&[Role::new("coder")], HOST, &line).await.unwrap();
     let of: Vec<_> = claimed.iter().map(|claimed| claimed.as_ref().map(|claimed| claimed.item.run)).collect();

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use planctl_engine::{ClockEvent, Event, Fact, Role};
 use planctl_store::{
-    Claim, ClaimLane, Holder, Leased, NewRun, News, Proof, Renewal, ServedRole, StoreError, Take, Token,
+    Claim, ClaimLane, GateClaim, Holder, Leased, NewRun, News, Proof, Renewal, ServedRole, StoreError, Token,
 };
 
-use crate::world::{evaluated, holder, person, released, reported, take, world};
+use crate::world::{evaluated, gate_claim, holder, person, released, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -67,10 +67,10 @@ async fn a_claim_takes_only_its_roles_its_lane_and_its_host() {
     let work = world.store.claim(&coder).await.unwrap().unwrap();
     assert_eq!((work.run_name.as_str(), work.workspace.as_str()), ("fix-auth-1", "/somewhere"));
     // Somebody else's host has no workspace for the gate, so it stays in its lane.
-    let elsewhere = Take { holder: Holder { host: "host-b".to_owned(), ..holder("a") }, lease: SOON };
+    let elsewhere = GateClaim { holder: Holder { host: "host-b".to_owned(), ..holder("a") }, lease: SOON };
     let applied =
         world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&elsewhere)).await.unwrap();
-    assert!(applied.taken.is_none());
+    assert!(applied.claimed_gate.is_none());
     let foreign = claim(ClaimLane::Gate, elsewhere.holder);
     assert!(world.store.claim(&foreign).await.unwrap().is_none());
     let gate = world.store.claim(&gate).await.unwrap().unwrap();
@@ -148,7 +148,7 @@ async fn a_renewed_lease_is_not_swept() {
     assert!(matches!(world.store.renew(&work, SOON).await.unwrap(), Renewal::Held { .. }));
     let swept = world.store.apply(run.id, &expired.event(), &expired.proof(), None).await;
     assert!(matches!(swept, Err(StoreError::StaleLease)), "{swept:?}");
-    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
     world.assert_sound(run.id).await;
 }
 
@@ -298,26 +298,26 @@ async fn the_bell_rings_here_at_once_and_in_other_processes_soon() {
     let there = other.listen_to(run.id);
     let everywhere = other.listen(News::Any);
     let carry = async {
-        tokio::join!(world.store.carry_rings(), other.carry_rings());
+        tokio::join!(world.store.carry_notifications(), other.carry_notifications());
     };
     let check = async {
-        // The first ring says that the listener is there; the others are news.
-        there.rung().await;
-        everywhere.rung().await;
+        // The first notification says that the listener is there; the others are news.
+        there.notified().await;
+        everywhere.notified().await;
         world.admit(run.id).await.unwrap();
-        here.rung().await;
-        there.rung().await;
-        everywhere.rung().await;
+        here.notified().await;
+        there.notified().await;
+        everywhere.notified().await;
     };
     tokio::select! {
-        () = carry => panic!("rings are carried for ever"),
+        () = carry => panic!("notifications are carried for ever"),
         () = check => {}
     }
 }
 
-/// Says whether the bell has rung since it was asked last; rings within a process are there at once.
-async fn has_rung(listener: &planctl_store::Listener) -> bool {
-    tokio::time::timeout(Duration::ZERO, listener.rung()).await.is_ok()
+/// Says whether a notification has arrived since the last call; within a process it arrives at once.
+async fn was_notified(listener: &planctl_store::Listener) -> bool {
+    tokio::time::timeout(Duration::ZERO, listener.notified()).await.is_ok()
 }
 
 #[tokio::test]
@@ -327,17 +327,29 @@ async fn who_waits_for_work_hears_of_such_work_only() {
     let agents = world.store.listen(News::Agents);
     let gates = world.store.listen(News::Gates);
     world.admit(run.id).await.unwrap();
-    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (true, false), "a step begins");
+    assert_eq!((was_notified(&agents).await, was_notified(&gates).await), (true, false), "a step begins");
     let claimed = world.claim(run.id, "w").await.unwrap();
     let said = reported(&claimed.item.at);
-    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&take())).await.unwrap();
-    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (false, false), "the gate is taken along");
-    let gate = applied.taken.unwrap();
+    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&gate_claim())).await.unwrap();
+    assert_eq!(
+        (was_notified(&agents).await, was_notified(&gates).await),
+        (false, false),
+        "the gate is claimed with the report"
+    );
+    let gate = applied.claimed_gate.unwrap();
     world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
-    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (true, false), "the next step begins");
+    assert_eq!(
+        (was_notified(&agents).await, was_notified(&gates).await),
+        (true, false),
+        "the next step begins"
+    );
     let claimed = world.claim(run.id, "w").await.unwrap();
     world.store.apply(run.id, &reported(&claimed.item.at), &claimed.proof(), None).await.unwrap();
-    assert_eq!((has_rung(&agents).await, has_rung(&gates).await), (false, true), "the gate is for anybody");
+    assert_eq!(
+        (was_notified(&agents).await, was_notified(&gates).await),
+        (false, true),
+        "the gate is for anybody"
+    );
     world.assert_sound(run.id).await;
 }
 
@@ -358,9 +370,9 @@ async fn what_a_run_serves_itself_is_for_the_daemon_of_its_host_and_for_no_remot
         async move { store.set_run_settings(run.id, "{}", &[served]).await.unwrap() }
     };
     assert!(world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().is_none(), "nobody serves it");
-    let bell = world.store.listen(News::Served);
+    let listener = world.store.listen(News::Served);
     settings(ServedRole::One(Role::new("coder"))).await;
-    assert!(has_rung(&bell).await, "it is for somebody else now");
+    assert!(was_notified(&listener).await, "it is for somebody else now");
     assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none(), "its own run serves it");
     let elsewhere = Holder { host: "host-b".to_owned(), ..holder("d") };
     let elsewhere = Claim { holder: elsewhere, ..any_of(ClaimLane::Served, "d") };
@@ -368,15 +380,15 @@ async fn what_a_run_serves_itself_is_for_the_daemon_of_its_host_and_for_no_remot
     let work = world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().unwrap();
     // What follows is put by the engine's transition: it goes by the settings as they are then.
     settings(ServedRole::One(Role::new("reviewer"))).await;
-    assert!(has_rung(&bell).await);
+    assert!(was_notified(&listener).await);
     world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
-    assert!(!has_rung(&bell).await, "what comes is for workers");
+    assert!(!was_notified(&listener).await, "what comes is for workers");
     assert!(world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().is_none());
     let work = world.store.claim(&any_of(coder(), "w")).await.unwrap().unwrap();
     settings(ServedRole::Any).await;
-    assert!(has_rung(&bell).await);
+    assert!(was_notified(&listener).await);
     world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();
-    assert!(has_rung(&bell).await, "what comes is served by its run");
+    assert!(was_notified(&listener).await, "what comes is served by its run");
     assert!(world.store.claim(&any_of(coder(), "w")).await.unwrap().is_none());
     let not_that = Claim { except: vec![run.id], ..any_of(ClaimLane::Served, "d") };
     assert!(world.store.claim(&not_that).await.unwrap().is_none());
@@ -474,9 +486,9 @@ async fn without_notifications_nothing_is_announced_or_heard_and_looking_again_f
         let ask = quiet.asks(Some(run.id), None).await.unwrap().remove(0);
         quiet.apply(run.id, &world.approval(&ask.item), &person(None), None).await.unwrap();
         quiet.admit(run.id).await.unwrap();
-        // Its own rings are heard in the process.
-        everywhere.rung().await;
-        // A ring by hand arrives after all that could have been announced before.
+        // It wakes the listeners of its own process.
+        everywhere.notified().await;
+        // A notification by hand arrives after all that could have been announced before.
         sqlx::query("select pg_notify('planctl', 'by hand')")
             .execute(&mut world.aside().await)
             .await
@@ -484,7 +496,7 @@ async fn without_notifications_nothing_is_announced_or_heard_and_looking_again_f
         listening.recv().await.unwrap().payload().to_owned()
     };
     let first = tokio::select! {
-        () = quiet.carry_rings() => panic!("rings are carried for ever"),
+        () = quiet.carry_notifications() => panic!("notifications are carried for ever"),
         first = steps => first,
     };
     assert_eq!(first, "by hand", "something was announced");
@@ -522,9 +534,12 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
     // Somebody who takes any work of the role gets what is free.
     let any = world.store.claim(&any_of(coder(), "c")).await.unwrap().unwrap();
     assert_eq!(any.item.run, free.id);
-    let gate =
-        world.store.apply(one.id, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
-    let gate = gate.taken.unwrap();
+    let gate = world
+        .store
+        .apply(one.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+        .await
+        .unwrap();
+    let gate = gate.claimed_gate.unwrap();
     assert!(world.claim(two.id, "b").await.is_none(), "the gate needs it, too");
     // The verdict fails the attempt: between two attempts it is free.
     world.store.apply(one.id, &evaluated(&gate.item.at, 1), &gate.proof(), None).await.unwrap();

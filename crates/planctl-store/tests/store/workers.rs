@@ -36,7 +36,7 @@ async fn a_worker_is_listed_with_what_it_holds_and_forgotten_after_a_day() {
         .await
         .unwrap();
     assert_eq!(world.store.workers(&Page::ALL).await.unwrap().len(), 1);
-    assert_eq!(world.store.forget_workers().await.unwrap(), 1);
+    assert_eq!(world.store.delete_old_workers().await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -46,12 +46,12 @@ async fn a_worker_that_is_paused_stays_so_however_long_it_is_away() {
     world.store.pause_worker("w1", true).await.unwrap();
     let mut aside = world.aside().await;
     aside.execute("update workers set last_seen_at = last_seen_at - interval '25 hours'").await.unwrap();
-    assert_eq!(world.store.forget_workers().await.unwrap(), 0);
+    assert_eq!(world.store.delete_old_workers().await.unwrap(), 0);
     assert!(world.store.is_paused("w1").await.unwrap());
     let listed = world.store.workers(&Page::ALL).await.unwrap();
     assert!(listed[0].is_paused, "it is listed, so that somebody resumes it");
     world.store.pause_worker("w1", false).await.unwrap();
-    assert_eq!(world.store.forget_workers().await.unwrap(), 1);
+    assert_eq!(world.store.delete_old_workers().await.unwrap(), 1);
 }
 
 #[tokio::test]

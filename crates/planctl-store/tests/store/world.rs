@@ -11,8 +11,8 @@ use planctl_engine::{
 };
 use planctl_store::testing::{TestCluster, TestDatabase};
 use planctl_store::{
-    Applied, Claim, ClaimLane, Claimed, Holder, NewRevision, NewRun, Plan, PlanStatus, Proof, RequestId,
-    RunRow, Settings, Store, StoreError, Take, WorkspaceId,
+    Applied, Claim, ClaimLane, Claimed, GateClaim, Holder, NewRevision, NewRun, Plan, PlanStatus, Proof,
+    RequestId, RunRow, Settings, Store, StoreError, WorkspaceId,
 };
 
 pub const HOST: &str = "host-a";
@@ -148,7 +148,7 @@ pub async fn world(steps: u32) -> World {
 
 pub async fn world_of(graph: Graph) -> World {
     let database = database().await;
-    // The whole suite can be run without notifications: only what waits for a ring may take longer.
+    // The whole suite can be run without notifications: only a test that waits for a notification may take longer.
     let notifies = std::env::var("PLANCTL_NOTIFY").is_ok_and(|word| word == "off").not();
     let settings = Settings { deadline: Duration::from_secs(30), notifies, ..Settings::default() };
     let store = Store::connect(database.connect_options(), settings).await.unwrap();
@@ -173,8 +173,8 @@ pub fn holder(instance: &str) -> Holder {
     Holder { host: HOST.to_owned(), boot: "boot".to_owned(), instance: instance.to_owned(), own: true }
 }
 
-pub fn take() -> Take {
-    Take { holder: holder("me"), lease: Duration::from_secs(15) }
+pub fn gate_claim() -> GateClaim {
+    GateClaim { holder: holder("me"), lease: Duration::from_secs(15) }
 }
 
 pub fn human(decision: Decision) -> Event {
@@ -314,9 +314,12 @@ impl World {
     /// Claims, reports and takes the gate along.
     pub async fn gate(&self, run: RunId) -> Claimed {
         let work = self.claim(run, "me").await.expect("work is ready");
-        let applied =
-            self.store.apply(run, &reported(&work.item.at), &work.proof(), Some(&take())).await.unwrap();
-        applied.taken.expect("the gate was taken along")
+        let applied = self
+            .store
+            .apply(run, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+            .await
+            .unwrap();
+        applied.claimed_gate.expect("the gate was claimed with the report")
     }
 
     /// Does one step with a gate that exits with `code`.

@@ -16,10 +16,10 @@ use crate::show::{self, styled};
 
 pub use crate::progress::Manner;
 
-/// How often the run is looked at, whatever the bell says.
+/// How often the run is looked at, with or without a notification.
 pub const LOOK: Duration = Duration::from_millis(400);
 
-/// How long to leave between two looks, however often the bell rings.
+/// How long to leave between two looks, however many notifications arrive.
 const LOOK_LEAST: Duration = Duration::from_millis(100);
 
 /// After how many looks a person is told that a run still waits for its turn.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_engine::RunId;
-use planctl_store::{Claimed, RunRow, Terms};
+use planctl_store::{Claimed, RunConfig, RunRow};
 
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
@@ -49,7 +49,7 @@ impl ExecutorCache {
         station: &Station,
         claimed: &Claimed,
     ) -> Result<Arc<Executor>, ServiceError> {
-        match self.made(claimed.item.run, &claimed.terms) {
+        match self.made(claimed.item.run, &claimed.run_config) {
             Some(executor) => Ok(executor),
             None => self.for_run(station, &station.store().run(claimed.item.run).await?).await,
         }
@@ -61,7 +61,7 @@ impl ExecutorCache {
         station: &Station,
         row: &RunRow,
     ) -> Result<Arc<Executor>, ServiceError> {
-        if let Some(executor) = self.made(row.id, &row.terms()) {
+        if let Some(executor) = self.made(row.id, &row.run_config()) {
             return Ok(executor);
         }
         let mut executor = station.executor_of(row, self.live.clone()).await?;
@@ -77,8 +77,8 @@ impl ExecutorCache {
         Ok(executor)
     }
 
-    fn made(&self, run: RunId, terms: &Terms) -> Option<Arc<Executor>> {
-        self.lock().get(&run).filter(|executor| executor.made_for == *terms).cloned()
+    fn made(&self, run: RunId, run_config: &RunConfig) -> Option<Arc<Executor>> {
+        self.lock().get(&run).filter(|executor| executor.made_for == *run_config).cloned()
     }
 
     /// Forgets runs that are over, and returns them.

@@ -35,7 +35,7 @@ impl Turns for Leases {
         if self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {
             let store = shared.station.store();
             store.sweep_requests().await?;
-            store.forget_workers().await?;
+            store.delete_old_workers().await?;
             self.swept = Some(clock::instant());
         }
         Ok(Found::More)

@@ -1,8 +1,8 @@
-//! Turns the store's bell into wake-ups of the loops, and wakes them without it too.
+//! Turns the store's notifications into wake-ups of the loops, and wakes them without notifications too.
 //!
-//! A ring only says "look again", and may be lost. So every loop also looks once a second where there was something to
-//! do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. What rests,
-//! as after a back-off, ends the wait when it is due.
+//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was
+//! something to do, and every five seconds where there was not; a little jitter keeps several daemons from looking at
+//! once. An item that rests, as after a back-off, ends the wait when it is due.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -15,7 +15,7 @@ use super::Shared;
 use crate::node::runtime::stopped;
 use crate::node::services::ServiceError;
 
-/// How often a loop looks without a ring while there is something to do.
+/// How often a loop looks without a notification while there is something to do.
 const BUSY: Duration = Duration::from_secs(1);
 /// And how often while there is nothing.
 const IDLE: Duration = Duration::from_secs(5);
@@ -36,13 +36,13 @@ pub(crate) enum Found {
 
 /// What wakes one loop.
 pub(crate) struct Wake {
-    bell: Listener,
+    listener: Listener,
 }
 
 impl Wake {
     /// Registers before the first look, so that nothing is missed between a look and the wait after it.
     pub(crate) fn new(store: &Store, news: News) -> Wake {
-        Wake { bell: store.listen(news) }
+        Wake { listener: store.listen(news) }
     }
 
     /// Waits until it is time to look again, or the daemon stops; `due` says for how long nothing will be due.
@@ -63,7 +63,7 @@ impl Wake {
         };
         let mut stop = shared.stop.clone();
         tokio::select! {
-            () = self.bell.rung() => {}
+            () = self.listener.notified() => {}
             () = tokio::time::sleep(jittered(span)) => {}
             () = comes_due(due) => {}
             () = stopped(&mut stop) => {}

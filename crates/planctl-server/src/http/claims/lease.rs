@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::{AgentEvent, AgentSaid, At, Event, Excerpt, ItemId, RunId};
 use planctl_harness::{Masks, excerpt_of};
-use planctl_store::{Claimed, Leased, Proof, Renewal, StoreError, Take, Token};
+use planctl_store::{Claimed, GateClaim, Leased, Proof, Renewal, StoreError, Token};
 
 use crate::clock;
 use crate::executor::masked;
@@ -16,7 +16,7 @@ use crate::runs::settings::RunSettings;
 use planctl_api::wire::calls;
 use planctl_api::{Code, Problem};
 
-/// How long a heartbeat waits without a ring before it looks again.
+/// How long a heartbeat waits without a notification before it looks again.
 const BEAT_LOOKS_AGAIN: Duration = Duration::from_secs(5);
 /// Between which a lease may last, in seconds.
 pub(super) const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
@@ -53,7 +53,7 @@ impl Lease {
         Ok(Lease { item, run, at, generation, asked_seconds, token })
     }
 
-    /// Says something of the work; the gate that follows is taken along where this process has room for it.
+    /// Says something of the work; claims the gate that follows if this process has a free slot.
     pub(in crate::http) async fn say(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
         let station = call.station();
         let slots = call.api.options().slots.as_ref().filter(|_| matches!(said, AgentSaid::Reported(_)));
@@ -61,18 +61,18 @@ impl Lease {
             Some(slots) => slots.room_soon(self.run).await,
             None => None,
         };
-        let take = match &room {
-            Some(_) => Some(Take { holder: station.holder()?, lease: station.store.own_lease() }),
+        let gate_claim = match &room {
+            Some(_) => Some(GateClaim { holder: station.holder()?, lease: station.store.own_lease() }),
             None => None,
         };
         let said = masked(&self.masks(call).await?, self.priced(call, said).await?, &mut [])?;
         let event = Event::Agent(AgentEvent::new(self.at.clone(), said));
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
-        match station.store.apply(self.run, &event, &proof, take.as_ref()).await {
+        match station.store.apply(self.run, &event, &proof, gate_claim.as_ref()).await {
             Ok(applied) => {
                 call.api.claims().printed().forget(&self.item);
-                if let (Some(slots), Some(room), Some(claimed)) = (slots, room, applied.taken) {
+                if let (Some(slots), Some(room), Some(claimed)) = (slots, room, applied.claimed_gate) {
                     slots.hand(TakenGate { claimed, room });
                 }
                 Ok(applied.duplicate)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_engine::{AgentEvent, AgentSaid, Event, Role};
 use planctl_glob::Glob;
-use planctl_store::{Claim, ClaimLane, Claimed, Holder, Store, StoreError, Waiting};
+use planctl_store::{Claim, ClaimLane, ClaimRequest, Claimed, Holder, Store, StoreError};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use crate::http::ApiState;
@@ -71,7 +71,7 @@ impl Queue {
 
 struct Waiter {
     number: u64,
-    wants: Waiting,
+    request: ClaimRequest,
     /// Says that they can repeat their claim under its secret.
     repeats: bool,
     /// Says that a claim together with others has failed.
@@ -171,12 +171,12 @@ impl ClaimQueue {
     }
 
     /// Joins the queue, to wait for an item; `repeats` says that its claim can be repeated under its secret.
-    pub(super) fn join(&self, wants: Waiting, repeats: bool) -> Ticket<'_> {
+    pub(super) fn join(&self, request: ClaimRequest, repeats: bool) -> Ticket<'_> {
         let (answer, answered) = oneshot::channel();
         let mut queue = self.queue();
         queue.joined += 1;
         let number = queue.joined;
-        queue.waiting.push_back(Waiter { number, wants, repeats, is_apart: false, answer });
+        queue.waiting.push_back(Waiter { number, request, repeats, is_apart: false, answer });
         Ticket { line: self, number, answered }
     }
 
@@ -210,19 +210,20 @@ impl ClaimQueue {
         let mut unserved = Vec::new();
         let mut has_failed = false;
         if !together.is_empty() {
-            let wants: Vec<Waiting> = together.iter().map(|one| one.wants.clone()).collect();
-            let claimed = store.claim_for_all(&self.work.roles, host, &wants).await.unwrap_or_else(|error| {
-                tracing::debug!(%error, workers = wants.len(), "workers claim one by one");
-                has_failed = true;
-                wants.iter().map(|_| None).collect()
-            });
+            let requests: Vec<ClaimRequest> = together.iter().map(|one| one.request.clone()).collect();
+            let claimed =
+                store.claim_for_all(&self.work.roles, host, &requests).await.unwrap_or_else(|error| {
+                    tracing::debug!(%error, workers = requests.len(), "workers claim one by one");
+                    has_failed = true;
+                    requests.iter().map(|_| None).collect()
+                });
             for (one, claimed) in together.into_iter().zip(claimed) {
                 unserved.extend(Waiter { is_apart: has_failed, ..one }.served(api, claimed));
             }
         }
         for one in apart {
-            let token = &one.wants.token;
-            let claim = self.claim_of(&one.wants, self.lane(store, host).await.map_err(of_store)?, host);
+            let token = &one.request.token;
+            let claim = self.claim_of(&one.request, self.lane(store, host).await.map_err(of_store)?, host);
             let claimed = match store.claim_under(&claim, token.clone()).await.map_err(of_store)? {
                 // A claim that failed may have been committed all the same.
                 None if one.is_apart => store.claimed_under(token).await.map_err(of_store)?,
@@ -257,14 +258,14 @@ impl ClaimQueue {
         Ok(ClaimLane::Among(wanted.map(|(work, _)| work).collect()))
     }
 
-    fn claim_of(&self, wants: &Waiting, lane: ClaimLane, host: &str) -> Claim {
-        let instance = wants.instance.clone();
+    fn claim_of(&self, request: &ClaimRequest, lane: ClaimLane, host: &str) -> Claim {
+        let instance = request.instance.clone();
         Claim {
             lane,
             run: None,
             except: Vec::new(),
             holder: Holder { host: host.to_owned(), boot: String::new(), instance, own: false },
-            lease: wants.lease,
+            lease: request.lease,
         }
     }
 }

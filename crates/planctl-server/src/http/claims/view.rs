@@ -32,7 +32,7 @@ pub(in crate::http) async fn view(
     let task = claimed.graph.task(&claimed.item.at.node);
     let task = task.ok_or_else(|| Problem::new(Code::Defect, "an item is of no step"))?;
     let station = call.station();
-    let settings = &claimed.terms.settings;
+    let settings = &claimed.run_config.settings;
     station.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
     let settings = RunSettings::parse(settings)?;
     let masks = settings.masks(&station.secrets());
