@@ -145,7 +145,7 @@ impl TrialBench {
                 }
                 Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Merged { .. }
                 | Found::Conflicted(_)
                 | Found::Begun { .. }

@@ -248,7 +248,7 @@ impl Executor {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
                 return self.checkpoint(claimed, purpose, slot).await;
             }
-            Work::Harness { purpose: purpose @ (Purpose::Parting | Purpose::Merge) } => {
+            Work::Harness { purpose: purpose @ (Purpose::Fork | Purpose::Merge) } => {
                 return self.branch(claimed, purpose, slot).await;
             }
             Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, slot).await,
@@ -302,7 +302,7 @@ impl Executor {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }
@@ -333,7 +333,7 @@ impl Executor {
             Purpose::Record
             | Purpose::Verdict
             | Purpose::Rehearsal
-            | Purpose::Parting
+            | Purpose::Fork
             | Purpose::Merge
             | Purpose::SubPlan => None,
         };
@@ -783,7 +783,7 @@ impl Executor {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }

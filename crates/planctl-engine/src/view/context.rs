@@ -291,7 +291,7 @@ impl Scene<'_> {
             if newest.get(node) == Some(&at) && self.is_here(node) {
                 continue;
             }
-            let is_quiet = self.graph.node(node).is_none_or(Node::is_passage);
+            let is_quiet = self.graph.node(node).is_none_or(Node::is_routing);
             let mark = match outcome {
                 Some(Outcome::Passed | Outcome::Waived | Outcome::Warned) => "[DONE]",
                 Some(Outcome::Skipped) => "[SKIPPED]",

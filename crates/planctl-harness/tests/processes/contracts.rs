@@ -75,7 +75,7 @@ impl Place {
             Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
             other @ (Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }

@@ -108,7 +108,7 @@ fn what_of(found: &Found) -> Option<String> {
         | Found::Rehearsed(_)
         | Found::Recorded { .. }
         | Found::Restored
-        | Found::Parted { .. }
+        | Found::Forked { .. }
         | Found::Merged { .. }
         | Found::Conflicted(_)
         | Found::Begun { .. }

@@ -28,7 +28,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
     if branches.is_empty() {
         return told;
     }
-    let mut apart: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    let mut excludes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     let are_many = branches.len() >= FORKS_MAX;
     for (path, named) in plan.order.shared() {
         let found = pair(named, &branches);
@@ -38,7 +38,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
         let steps = &plan.tree.steps;
         let is_on_branch = |part: &&Part| are_many || branches.iter().any(|of| of.contains_key(&part.step));
         for part in named.iter().filter(is_on_branch) {
-            apart.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
+            excludes.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
         }
         if let Some((one, other)) = found.filter(|_| told.len() < TOLD_MAX) {
             let (one_step, other_step) = (&steps[one.step], &steps[other.step]);
@@ -55,7 +55,8 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
     }
     for node in &mut parts.nodes {
         if let NodeKind::Task(task) = &mut node.kind {
-            task.apart = apart.get(&task.step).into_iter().flatten().map(|path| (*path).to_owned()).collect();
+            task.excludes =
+                excludes.get(&task.step).into_iter().flatten().map(|path| (*path).to_owned()).collect();
         }
     }
     told
@@ -76,7 +77,8 @@ fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usiz
         own.filter_map(|(node, branch)| Some((step_of(node)?, branch))).collect()
     };
     // What works in a worktree of its own touches nobody's files.
-    let is_shared = |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.apart);
+    let is_shared =
+        |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.in_worktree);
     net.forks.iter().filter(is_shared).take(FORKS_MAX).map(of_fork).collect()
 }
 

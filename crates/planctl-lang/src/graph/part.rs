@@ -66,7 +66,7 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Re
     }
     for at in apart {
         if let NodeKind::Fork(fork) = &mut parts.nodes[at].kind {
-            fork.apart = true;
+            fork.in_worktree = true;
         }
     }
     Ok(())

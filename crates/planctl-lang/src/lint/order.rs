@@ -269,21 +269,21 @@ fn held(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
 
 // Returns the way from a step back to itself: each reader with what it needs.
 fn ring_from(start: usize, needs: &BTreeMap<usize, Vec<Need>>) -> Option<Vec<(usize, Need)>> {
-    let mut came: BTreeMap<usize, (usize, &Need)> = BTreeMap::new();
+    let mut reached_from: BTreeMap<usize, (usize, &Need)> = BTreeMap::new();
     let mut open = vec![start];
     while let Some(at) = open.pop() {
         for need in needs.get(&at).into_iter().flatten() {
-            if came.contains_key(&need.maker) {
+            if reached_from.contains_key(&need.maker) {
                 continue;
             }
-            came.insert(need.maker, (at, need));
+            reached_from.insert(need.maker, (at, need));
             open.push(need.maker);
         }
     }
     let mut ring = Vec::new();
     let mut at = start;
     loop {
-        let (reader, need) = came.get(&at)?;
+        let (reader, need) = reached_from.get(&at)?;
         ring.push((*reader, (*need).clone()));
         at = *reader;
         if at == start {

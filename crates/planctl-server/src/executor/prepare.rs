@@ -42,7 +42,7 @@ impl Station {
         let graph = self.store.graph_of(row).await?;
         let moves = |node: &Node| {
             let own = node.gated().is_some_and(|gated| is_mover(&approved, &gated));
-            own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
+            own || matches!(node.kind, NodeKind::Join(_)) && graph.forks_or_merges_worktrees(&node.id)
         };
         let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
         let neighbours = self.neighbours(row, &settings, &graph).await?;
@@ -63,7 +63,7 @@ impl Station {
             settings,
             approved,
             movers,
-            is_in_one_place: graph.nodes().iter().all(|node| graph.apart(&node.id).is_none()),
+            is_in_one_place: graph.nodes().iter().all(|node| graph.worktree_branch(&node.id).is_none()),
             at_once: usize::from(graph.limits().parallel),
             made_for: row.terms(),
             live,

@@ -155,7 +155,7 @@ impl Probe {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }
