@@ -71,10 +71,10 @@ impl Station {
             outlasts_outages: false,
             secrets: self.secrets(),
             masks: std::sync::OnceLock::new(),
-            bench: std::sync::OnceLock::new(),
+            runner: std::sync::OnceLock::new(),
         };
         // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
-        executor.bench(&executor.workspace).ok();
+        executor.runner(&executor.workspace).ok();
         Ok(executor)
     }
 
