@@ -52,8 +52,8 @@ pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
 pub use pace::{Handover, Level, PaceLevel, Responder};
 pub use ready_queue::ReadyQueue;
 pub use run::{
-    Arrivals, BranchResult, End, EnteredFrom, Failing, Failure, Head, Known, NodeState, Note, Outcome,
-    Outcomes, Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
+    Arrivals, AttemptDetails, BranchResult, End, EnteredFrom, Failing, Failure, Head, NodeState, Note,
+    Outcome, Outcomes, Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
 };
 pub use tier::{NoSuchTier, Tier};
 pub use time::Timestamp;

@@ -251,7 +251,8 @@ pub struct Record {
     pub entered_from: Option<EnteredFrom>,
     /// What else is known of its newest attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub known: Option<Box<Known>>,
+    #[serde(rename = "known")]
+    pub attempt_details: Option<Box<AttemptDetails>>,
     /// The run's context as it left the node: what workers and people said, by name (DOT X1).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
@@ -299,7 +300,7 @@ pub struct EnteredFrom {
 
 /// What is known of a node's newest attempt beside its outcome; conditions and the choice of edges look at it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Known {
+pub struct AttemptDetails {
     /// The exit code of its gate; kept where a condition asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -847,7 +848,7 @@ impl Run {
             pace: None,
             rehearsal: None,
             entered_from: None,
-            known: None,
+            attempt_details: None,
             context: BTreeMap::new(),
             arrivals: None,
             saved: None,

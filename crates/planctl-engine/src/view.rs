@@ -12,7 +12,7 @@ pub use branches::{Branch, Joining, Stands, joining};
 pub use choice::{Choice, EdgeResult, Looked, choice, decider_word};
 pub use context::{Form, Manual, Scene, Verify, context};
 pub use parallel::{SideBySide, side_by_side};
-pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
+pub use salute::{Activity, Duty, Equipment, LiveStep, Location, Past, Salute, Size, Times, Who, salute};
 pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 

@@ -127,7 +127,7 @@ fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), R
         }
     }
     if is_watched {
-        let known = record.known.get_or_insert_default();
+        let known = record.attempt_details.get_or_insert_default();
         known.exit_code = exit_code;
         known.output = Some(output);
     }

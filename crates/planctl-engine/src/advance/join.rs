@@ -126,7 +126,7 @@ fn result(turn: &Turn<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusa
         return Ok(None);
     }
     let node = turn.subject(from)?;
-    let known = turn.run.record(&node)?.known.as_ref();
+    let known = turn.run.record(&node)?.attempt_details.as_ref();
     let output = known.and_then(|known| known.output.clone()).unwrap_or_default();
     Ok(Some(BranchResult { node, output }))
 }

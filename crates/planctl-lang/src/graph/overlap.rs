@@ -13,20 +13,20 @@ use crate::text::escape;
 use crate::tree::parse::name_of;
 
 /// The most findings; all steps are kept apart, told or not.
-const TOLD_MAX: usize = 20;
+const FINDINGS_MAX: usize = 20;
 /// The most forks of which the branches are told apart, each at the cost of some walks; with more, whatever names a file that
 /// some step changes is kept apart.
 const FORKS_MAX: usize = 100;
 
 /// Keeps steps apart that may be under way at once and of which one changes what the other names, and says which they are.
 pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<Diagnostic> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     if parts.limits.parallel <= 1 {
-        return told;
+        return findings;
     }
     let branches = branches(parts, plan, net);
     if branches.is_empty() {
-        return told;
+        return findings;
     }
     let mut excludes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     let are_many = branches.len() >= FORKS_MAX;
@@ -40,7 +40,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
         for part in named.iter().filter(is_on_branch) {
             excludes.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
         }
-        if let Some((one, other)) = found.filter(|_| told.len() < TOLD_MAX) {
+        if let Some((one, other)) = found.filter(|_| findings.len() < FINDINGS_MAX) {
             let (one_step, other_step) = (&steps[one.step], &steps[other.step]);
             let (first, second) = (escape(&one_step.number_text()), escape(&other_step.number_text()));
             let message =
@@ -50,7 +50,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
                 .at(one.span, format!("step {first} changes it"))
                 .note("they run one after the other, in either order")
                 .help("let one need the other where the order matters, or give each a file of its own");
-            told.push(finding.step(name_of(other_step)));
+            findings.push(finding.step(name_of(other_step)));
         }
     }
     for node in &mut parts.nodes {
@@ -59,7 +59,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
                 excludes.get(&task.step).into_iter().flatten().map(|path| (*path).to_owned()).collect();
         }
     }
-    told
+    findings
 }
 
 /// Returns, for each fork, the branch of every step that lies on one branch only.
