@@ -113,7 +113,7 @@ pub enum Mutant {
     /// A join goes on without the worktrees of its branches being merged.
     MergeSkipped,
     /// Branches begin without worktrees of their own.
-    PartingSkipped,
+    ForkSkipped,
     /// A step that a worker proposes is passed over.
     ProposalIgnored,
     /// A report whose proposal was rejected passes its step without a gate.
@@ -190,7 +190,7 @@ impl Mutant {
         Mutant::CyclesUncounted,
         Mutant::MergedTwice,
         Mutant::MergeSkipped,
-        Mutant::PartingSkipped,
+        Mutant::ForkSkipped,
         Mutant::ProposalIgnored,
         Mutant::RejectionPassesStep,
         Mutant::FailureUnnamed,

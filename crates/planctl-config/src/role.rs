@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{Level, Responder};
 use planctl_glob::Glob;
-use planctl_harness::{Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Reach};
+use planctl_harness::{KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions, Program, Reach};
 use planctl_lang::did_you_mean;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -90,8 +90,8 @@ impl Agent {
             }
             return Ok(Agent::Exec(command.to_owned()));
         }
-        match Known::parse(text) {
-            Ok(Known { agent, arguments, .. }) => Ok(Agent::Known { agent, arguments }),
+        match NamedAgent::parse(text) {
+            Ok(NamedAgent { agent, arguments, .. }) => Ok(Agent::Known { agent, arguments }),
             Err(NotKnown::Name { name }) => {
                 let names = || KnownAgent::all().map(KnownAgent::name);
                 let near = did_you_mean(&name, names().chain(["exec"]));
@@ -115,7 +115,7 @@ impl Agent {
     pub fn program(&self, permissions: &Permissions) -> Program {
         match self {
             Agent::Exec(command) => Program::Shell(command.clone()),
-            Agent::Known { agent, arguments } => Program::Known(Known {
+            Agent::Known { agent, arguments } => Program::Known(NamedAgent {
                 agent: *agent,
                 arguments: arguments.clone(),
                 permissions: permissions.clone(),
@@ -172,7 +172,7 @@ impl fmt::Display for Agent {
             Agent::Exec(command) => write!(f, "exec:{command}"),
             Agent::Known { agent, arguments } => {
                 let (agent, arguments) = (*agent, arguments.clone());
-                write!(f, "{}", Known { agent, arguments, permissions: Permissions::default() })
+                write!(f, "{}", NamedAgent { agent, arguments, permissions: Permissions::default() })
             }
         }
     }

@@ -70,7 +70,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         exhausted_here: BTreeSet::new(),
         open: Vec::new(),
         replayed: None,
-        stranded_at: None,
+        dead_end: None,
     };
     match event {
         Event::Agent(event) => agent::said(&mut turn, event)?,
@@ -159,8 +159,8 @@ struct Turn<'a> {
     open: Vec<(Chosen, Signal)>,
     /// Settled nodes walked through, while the run is taken up from its start.
     replayed: Option<BTreeSet<NodeId>>,
-    /// Where the run came last and may have to wait for something that never comes.
-    stranded_at: Option<NodeId>,
+    /// The last node reached that may wait for something that never comes.
+    dead_end: Option<NodeId>,
 }
 
 impl<'a> Turn<'a> {
@@ -184,7 +184,7 @@ impl<'a> Turn<'a> {
             node.gated().is_some()
                 || matches!(node.kind, NodeKind::Checkpoint)
                 || matches!(node.kind, NodeKind::SubPlan(_))
-                || self.graph.parts_or_merges(&node.id)
+                || self.graph.forks_or_merges_worktrees(&node.id)
         };
         match self.graph.node(id) {
             Some(node) if is_served(node) => Ok(()),
@@ -216,9 +216,11 @@ impl<'a> Turn<'a> {
     fn subject(&self, id: &NodeId) -> Result<NodeId, Refusal> {
         let mut seen = BTreeSet::new();
         let mut subject = id;
-        while self.graph.node(subject).is_some_and(Node::is_passage) {
-            match &self.run.record(subject)?.came {
-                Some(came) if seen.insert(subject) && !self.waits_anew(&came.from)? => subject = &came.from,
+        while self.graph.node(subject).is_some_and(Node::is_routing) {
+            match &self.run.record(subject)?.entered_from {
+                Some(entered_from) if seen.insert(subject) && !self.waits_anew(&entered_from.from)? => {
+                    subject = &entered_from.from
+                }
                 // A way back that went in circles leads to nobody.
                 Some(_) => return Ok(id.clone()),
                 None => break,
@@ -234,7 +236,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Says whether a run that is taken up from its start walks through a node, since it is settled as met.
-    fn passes_again(&mut self, id: &NodeId) -> Result<bool, Refusal> {
+    fn replay_skips(&mut self, id: &NodeId) -> Result<bool, Refusal> {
         let Some(replayed) = &self.replayed else { return Ok(false) };
         if replayed.contains(id) {
             return Ok(false);
@@ -295,7 +297,7 @@ impl<'a> Turn<'a> {
             NodeState::Saving { restores: true } => Purpose::Restoration,
             NodeState::Nested { .. } => Purpose::SubPlan,
             NodeState::Branching => match self.graph.node(id).map(|node| &node.kind) {
-                Some(NodeKind::Fork(_)) => Purpose::Parting,
+                Some(NodeKind::Fork(_)) => Purpose::Fork,
                 Some(_) | None => Purpose::Merge,
             },
             NodeState::Pending
@@ -404,7 +406,7 @@ fn is_progress(event: &Event) -> bool {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }

@@ -82,7 +82,7 @@ pub const STATUS_WORDS: [&str; 5] = ["success", "fail", "partial_success", "retr
 const SUCCESS: &str = STATUS_WORDS[0];
 
 /// What a run knows when a condition is weighed.
-pub trait Known {
+pub trait ConditionInput {
     /// Returns how the node that is left ended, one of [`STATUS_WORDS`].
     fn outcome(&self) -> &str;
 
@@ -132,8 +132,8 @@ impl Condition {
     }
 
     /// Says whether all clauses hold.
-    pub fn holds(&self, known: &impl Known) -> bool {
-        self.clauses.iter().all(|clause| clause.holds(known))
+    pub fn holds(&self, input: &impl ConditionInput) -> bool {
+        self.clauses.iter().all(|clause| clause.holds(input))
     }
 
     /// Says whether it can hold only where the attempt at the node that is left did not pass (DOT ruling 2).
@@ -146,20 +146,20 @@ impl Condition {
     }
 
     /// Says how each clause was weighed, for `planctl why`.
-    pub fn trail(&self, known: &impl Known) -> Trail {
-        let clauses: Vec<Weighed> = self.clauses.iter().map(|clause| clause.weigh(known)).collect();
+    pub fn trail(&self, input: &impl ConditionInput) -> Trail {
+        let clauses: Vec<Weighed> = self.clauses.iter().map(|clause| clause.weigh(input)).collect();
         Trail { holds: clauses.iter().all(|clause| clause.holds), clauses }
     }
 }
 
 impl Clause {
     /// Says whether it holds.
-    pub fn holds(&self, known: &impl Known) -> bool {
-        self.judge(self.found(known).as_deref().unwrap_or_default())
+    pub fn holds(&self, input: &impl ConditionInput) -> bool {
+        self.judge(self.found(input).as_deref().unwrap_or_default())
     }
 
-    fn weigh(&self, known: &impl Known) -> Weighed {
-        let found = self.found(known);
+    fn weigh(&self, input: &impl ConditionInput) -> Weighed {
+        let found = self.found(input);
         let holds = self.judge(found.as_deref().unwrap_or_default());
         Weighed { clause: self.to_string(), found: found.as_deref().map(shortened), holds }
     }
@@ -172,14 +172,14 @@ impl Clause {
         }
     }
 
-    fn found<'k>(&self, known: &'k impl Known) -> Option<Cow<'k, str>> {
+    fn found<'k>(&self, input: &'k impl ConditionInput) -> Option<Cow<'k, str>> {
         match &self.key {
-            Key::Outcome if self.asks_for_label() => Some(Cow::Borrowed(known.preferred_label())),
-            Key::Outcome => Some(Cow::Borrowed(known.outcome())),
-            Key::PreferredLabel => Some(Cow::Borrowed(known.preferred_label())),
-            Key::Context(name) => known.context(&format!("context.{name}")).or_else(|| known.context(name)),
-            Key::Variable(name) => known.context(name),
-            Key::Step { node, field } => known.step(node, *field),
+            Key::Outcome if self.asks_for_label() => Some(Cow::Borrowed(input.preferred_label())),
+            Key::Outcome => Some(Cow::Borrowed(input.outcome())),
+            Key::PreferredLabel => Some(Cow::Borrowed(input.preferred_label())),
+            Key::Context(name) => input.context(&format!("context.{name}")).or_else(|| input.context(name)),
+            Key::Variable(name) => input.context(name),
+            Key::Step { node, field } => input.step(node, *field),
         }
     }
 
@@ -300,14 +300,14 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Told {
+    struct TestInput {
         outcome: &'static str,
         label: &'static str,
         context: BTreeMap<&'static str, &'static str>,
         exit_code: Option<&'static str>,
     }
 
-    impl Known for Told {
+    impl ConditionInput for TestInput {
         fn outcome(&self) -> &str {
             self.outcome
         }
@@ -345,19 +345,19 @@ mod tests {
 
     #[test]
     fn c1_all_clauses_must_hold_exactly_and_none_always_do() {
-        let told = Told { outcome: "success", label: "Ship it", ..Told::default() };
-        assert!(Condition::always().holds(&told));
-        assert!(condition([(Key::Outcome, is("success"))]).holds(&told));
-        assert!(!condition([(Key::PreferredLabel, is("ship it"))]).holds(&told));
+        let input = TestInput { outcome: "success", label: "Ship it", ..TestInput::default() };
+        assert!(Condition::always().holds(&input));
+        assert!(condition([(Key::Outcome, is("success"))]).holds(&input));
+        assert!(!condition([(Key::PreferredLabel, is("ship it"))]).holds(&input));
         let both = [(Key::Outcome, is("success")), (Key::PreferredLabel, is_not("Ship it"))];
-        assert!(!condition(both).holds(&told));
+        assert!(!condition(both).holds(&input));
     }
 
     #[test]
     fn c2_context_is_looked_up_with_its_prefix_first() {
-        let context_of = |pairs: &[(&'static str, &'static str)]| Told {
+        let context_of = |pairs: &[(&'static str, &'static str)]| TestInput {
             context: pairs.iter().copied().collect(),
-            ..Told::default()
+            ..TestInput::default()
         };
         let asks = condition([(context("a.b"), is("1"))]);
         assert!(asks.holds(&context_of(&[("a.b", "1")])));
@@ -369,43 +369,43 @@ mod tests {
 
     #[test]
     fn c3_a_missing_value_is_empty_and_so_differs() {
-        let told = Told::default();
-        assert!(condition([(context("x"), is_not("foo"))]).holds(&told));
-        assert!(condition([(context("x"), is(""))]).holds(&told));
-        assert!(!condition([(context("x"), is("foo"))]).holds(&told));
+        let input = TestInput::default();
+        assert!(condition([(context("x"), is_not("foo"))]).holds(&input));
+        assert!(condition([(context("x"), is(""))]).holds(&input));
+        assert!(!condition([(context("x"), is("foo"))]).holds(&input));
     }
 
     #[test]
     fn c5_empty_zero_and_false_are_no_truth() {
         for (value, holds) in [("", false), ("0", false), ("false", false), ("no", true), ("00", true)] {
-            let told = Told { context: BTreeMap::from([("x", value)]), ..Told::default() };
-            assert_eq!(condition([(context("x"), Test::Truthy)]).holds(&told), holds, "{value}");
+            let input = TestInput { context: BTreeMap::from([("x", value)]), ..TestInput::default() };
+            assert_eq!(condition([(context("x"), Test::Truthy)]).holds(&input), holds, "{value}");
         }
-        assert!(!condition([(context("y"), Test::Truthy)]).holds(&Told::default()));
+        assert!(!condition([(context("y"), Test::Truthy)]).holds(&TestInput::default()));
     }
 
     #[test]
     fn c8_an_outcome_that_is_no_status_asks_for_the_label() {
-        let told = Told { outcome: "success", label: "needs_dod", ..Told::default() };
-        assert!(condition([(Key::Outcome, is("needs_dod"))]).holds(&told));
-        assert!(!condition([(Key::Outcome, is_not("needs_dod"))]).holds(&told));
-        assert!(condition([(Key::Outcome, is("success"))]).holds(&told));
-        let passed = Told { outcome: "success", ..Told::default() };
+        let input = TestInput { outcome: "success", label: "needs_dod", ..TestInput::default() };
+        assert!(condition([(Key::Outcome, is("needs_dod"))]).holds(&input));
+        assert!(!condition([(Key::Outcome, is_not("needs_dod"))]).holds(&input));
+        assert!(condition([(Key::Outcome, is("success"))]).holds(&input));
+        let passed = TestInput { outcome: "success", ..TestInput::default() };
         assert!(!condition([(Key::Outcome, is("needs_dod"))]).holds(&passed));
-        assert!(!condition([(Key::Outcome, is("fail"))]).holds(&Told {
+        assert!(!condition([(Key::Outcome, is("fail"))]).holds(&TestInput {
             outcome: "success",
             label: "fail",
-            ..Told::default()
+            ..TestInput::default()
         }));
     }
 
     #[test]
     fn e15_the_trail_says_what_was_found_for_every_clause() {
-        let told = Told { outcome: "fail", exit_code: Some("2"), ..Told::default() };
+        let input = TestInput { outcome: "fail", exit_code: Some("2"), ..TestInput::default() };
         let step = Key::Step { node: "4".to_owned(), field: StepField::ExitCode };
         let asks =
             condition([(Key::Outcome, is("success")), (step, is_not("2")), (context("x"), is_not("a b"))]);
-        let trail = asks.trail(&told);
+        let trail = asks.trail(&input);
         assert!(!trail.holds);
         let shown: Vec<_> = trail
             .clauses
@@ -425,7 +425,8 @@ mod tests {
     #[test]
     fn a_trail_shows_the_beginning_of_a_long_value() {
         let label: &'static str = Box::leak("é".repeat(1_000).into_boxed_str());
-        let trail = condition([(Key::PreferredLabel, is("x"))]).trail(&Told { label, ..Told::default() });
+        let trail =
+            condition([(Key::PreferredLabel, is("x"))]).trail(&TestInput { label, ..TestInput::default() });
         let found = trail.clauses[0].found.as_deref().unwrap_or_default();
         assert_eq!(found.chars().count(), FOUND_CHARS_MAX + 1);
     }

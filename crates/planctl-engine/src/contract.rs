@@ -89,34 +89,34 @@ impl Contract {
     ///
     /// Returns `None` for evidence of another contract. A contract that ran past its timeout is red, as it would have
     /// failed.
-    pub fn shown(&self, evidence: &Evidence) -> Option<Showing> {
+    pub fn shown(&self, evidence: &Evidence) -> Option<RehearsalResult> {
         Some(match self.judge(evidence)? {
-            Verdict::Passed => Showing::Green,
-            Verdict::Failed | Verdict::TimedOut => Showing::Red,
-            Verdict::Tampered => Showing::Tampered,
+            Verdict::Passed => RehearsalResult::Green,
+            Verdict::Failed | Verdict::TimedOut => RehearsalResult::Red,
+            Verdict::Tampered => RehearsalResult::Tampered,
         })
     }
 }
 
-/// What a contract showed before the work.
+/// The result of a rehearsal: how a contract ended before the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Showing {
+pub enum RehearsalResult {
     /// It fails without the work, so that a pass afterwards proves something.
     Red,
     /// It passes without the work: a pass afterwards proves nothing.
     Green,
-    /// A protected file differs from its baseline, so it can't be told.
+    /// A protected file differs from its baseline, so the rehearsal proves nothing.
     Tampered,
 }
 
-impl Showing {
+impl RehearsalResult {
     /// Returns the word that history and people use.
     pub fn word(self) -> &'static str {
         match self {
-            Showing::Red => "red",
-            Showing::Green => "green",
-            Showing::Tampered => "tampered",
+            RehearsalResult::Red => "red",
+            RehearsalResult::Green => "green",
+            RehearsalResult::Tampered => "tampered",
         }
     }
 }

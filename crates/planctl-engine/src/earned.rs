@@ -84,7 +84,7 @@ impl Earned {
             Fact::NodeSettled { node, outcome, by, .. } if works(graph, node) => {
                 return self.settled(node, *outcome, by.is_some());
             }
-            // A person decides about a passage, too, where the way back from it went in circles.
+            // A person also decides about a routing node, if the path back from it went in circles.
             Fact::NodeSettled { node, by: Some(_), outcome, .. } if *outcome != Outcome::Failed => {
                 self.carried.remove(node);
                 self.nodes.insert(node.clone(), Way::Decided);
@@ -108,7 +108,7 @@ impl Earned {
             | Fact::NodeQueued { .. }
             | Fact::CheckpointSaved { .. }
             | Fact::CheckpointRestored { .. }
-            | Fact::BranchesParted { .. }
+            | Fact::BranchesForked { .. }
             | Fact::BranchesMerged { .. }
             | Fact::MergeConflicted { .. }
             | Fact::SubPlanBegan { .. }

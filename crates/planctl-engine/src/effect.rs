@@ -117,7 +117,8 @@ pub enum Purpose {
     /// The state of the workspace as the checkpoint recorded it.
     Restoration,
     /// Git worktrees for the branches of a fork, with the workspace as it is.
-    Parting,
+    #[serde(rename = "parting")]
+    Fork,
     /// The branches that came well into a join, merged into the workspace.
     Merge,
     /// The run of a sub-plan: begun, and looked at when it is over.

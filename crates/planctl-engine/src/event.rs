@@ -207,7 +207,8 @@ pub enum Found {
     /// The workspace is as it was recorded.
     Restored,
     /// The branches have their worktrees.
-    Parted {
+    #[serde(rename = "parted")]
+    Forked {
         /// The commit that all of them begin with.
         base: String,
     },
@@ -413,7 +414,7 @@ impl Event {
                 Found::Rehearsed(_) => "harness.rehearsed",
                 Found::Recorded { .. } => "harness.recorded",
                 Found::Restored => "harness.restored",
-                Found::Parted { .. } => "harness.parted",
+                Found::Forked { .. } => "harness.parted",
                 Found::Merged { .. } => "harness.merged",
                 Found::Conflicted(_) => "harness.conflicted",
                 Found::Begun { .. } => "harness.begun",

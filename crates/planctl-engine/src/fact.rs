@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advance::Choosing;
 use crate::budget::{Shortfall, Spent};
-use crate::contract::{Ending, Showing, Tampering, Verdict};
+use crate::contract::{Ending, RehearsalResult, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::graph::{Fidelity, On, Signal};
 use crate::ids::{Actor, Attempt, ItemId, NodeId, Role, RunId};
@@ -50,7 +50,7 @@ pub enum Fact {
         /// The node.
         node: NodeId,
         /// What it showed.
-        showed: Showing,
+        showed: RehearsalResult,
         /// How the command ended.
         ending: Ending,
         /// Protected files that had changed.
@@ -141,7 +141,8 @@ pub enum Fact {
         node: NodeId,
     },
     /// The branches of a fork have git worktrees of their own.
-    BranchesParted {
+    #[serde(rename = "branches_parted")]
+    BranchesForked {
         /// The fork.
         node: NodeId,
         /// The commit that all of them begin with.
@@ -359,7 +360,7 @@ impl Fact {
             Fact::NodeDecided { .. } => "node_decided",
             Fact::CheckpointSaved { .. } => "checkpoint_saved",
             Fact::CheckpointRestored { .. } => "checkpoint_restored",
-            Fact::BranchesParted { .. } => "branches_parted",
+            Fact::BranchesForked { .. } => "branches_parted",
             Fact::BranchesMerged { .. } => "branches_merged",
             Fact::MergeConflicted { .. } => "merge_conflicted",
             Fact::SubPlanBegan { .. } => "sub_plan_began",
@@ -398,7 +399,7 @@ impl Fact {
             | Fact::NodeDecided { node, .. }
             | Fact::CheckpointSaved { node, .. }
             | Fact::CheckpointRestored { node }
-            | Fact::BranchesParted { node, .. }
+            | Fact::BranchesForked { node, .. }
             | Fact::BranchesMerged { node, .. }
             | Fact::MergeConflicted { node, .. }
             | Fact::SubPlanBegan { node, .. }

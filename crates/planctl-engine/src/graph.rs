@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use branches::Apart;
+pub use branches::WorktreeBranch;
 pub use edge::{Edge, On, Restart, Signal};
 pub use node::{
     Call, ChildApproval, Choice, Confirmation, DefaultAnswer, Fork, Gated, Join, JoinPolicy, Node, NodeKind,
@@ -200,7 +200,7 @@ pub enum GraphDefect {
     /// No way leads from a node to a successful end.
     #[error("no way leads from node `{0}` to an exit")]
     NoExit(NodeId),
-    /// A limit that must be at least one is zero, a lapse is not failed, skipped or warned, or PACE levels do not rise.
+    /// A limit that must be at least one is zero, `on_exhausted` is not failed, skipped or warned, or PACE levels do not rise.
     #[error("node `{0}` has a limit or an outcome that can never be met")]
     Impossible(NodeId),
     /// A node lies on two branches of one fork, so that nobody can say by which one it is reached.
@@ -361,8 +361,8 @@ impl Graph {
 
     /// Returns the branch with a git worktree of its own in which a node works, the innermost where they are nested; a
     /// fork and a join work where the fork was entered.
-    pub fn apart(&self, id: &NodeId) -> Option<&Apart> {
-        self.branches.apart(id)
+    pub fn worktree_branch(&self, id: &NodeId) -> Option<&WorktreeBranch> {
+        self.branches.worktree_branch(id)
     }
 
     /// Returns the fork of which a branch begins with a node, and which of its edges leads there, counted from 0.
@@ -370,17 +370,20 @@ impl Graph {
         self.branches.begins(id)
     }
 
-    /// Says whether a node makes worktrees for branches, or merges them: a fork whose branches work apart, or its join.
-    pub fn parts_or_merges(&self, id: &NodeId) -> bool {
-        let is_apart = |id: &NodeId| {
-            matches!(self.node(id).map(|node| &node.kind), Some(NodeKind::Fork(Fork { apart: true, .. })))
+    /// Says whether a node makes worktrees for branches, or merges them: a fork whose branches have worktrees, or its join.
+    pub fn forks_or_merges_worktrees(&self, id: &NodeId) -> bool {
+        let is_in_worktree = |id: &NodeId| {
+            matches!(
+                self.node(id).map(|node| &node.kind),
+                Some(NodeKind::Fork(Fork { in_worktree: true, .. }))
+            )
         };
-        is_apart(id) || self.fork_of(id).is_some_and(is_apart)
+        is_in_worktree(id) || self.fork_of(id).is_some_and(is_in_worktree)
     }
 
     /// Says whether branches work in git worktrees of their own anywhere in the graph.
-    pub fn has_apart(&self) -> bool {
-        self.nodes().iter().any(|node| matches!(&node.kind, NodeKind::Fork(Fork { apart: true, .. })))
+    pub fn has_worktree_branches(&self) -> bool {
+        self.nodes().iter().any(|node| matches!(&node.kind, NodeKind::Fork(Fork { in_worktree: true, .. })))
     }
 
     /// Says whether a condition wants to know more of a node than its outcome.

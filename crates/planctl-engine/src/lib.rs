@@ -21,8 +21,8 @@ mod event;
 mod fact;
 mod graph;
 mod ids;
-mod line;
 mod pace;
+mod ready_queue;
 mod run;
 mod tier;
 mod time;
@@ -33,8 +33,8 @@ pub use advance::{
 };
 pub use budget::{Budget, BudgetPart, Reserved, Shortfall, Spent, Usage};
 pub use contract::{
-    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, Resource, Resources, Showing,
-    Tampering, Verdict, bytes_words,
+    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, RehearsalResult, Resource,
+    Resources, Tampering, Verdict, bytes_words,
 };
 pub use earned::Earned;
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};
@@ -44,16 +44,16 @@ pub use event::{
 };
 pub use fact::Fact;
 pub use graph::{
-    Apart, Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity, Fork,
-    Gated, Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority,
-    Profile, Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind,
+    Backoff, Call, Carry, ChildApproval, Choice, Confirmation, DefaultAnswer, Edge, Fidelity, Fork, Gated,
+    Goal, Graph, GraphDefect, GraphParts, Join, JoinPolicy, Limits, Node, NodeKind, On, Priority, Profile,
+    Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind, WorktreeBranch,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
-pub use line::Line;
-pub use pace::{Handover, Level, Responder, Rung};
+pub use pace::{Handover, Level, PaceLevel, Responder};
+pub use ready_queue::ReadyQueue;
 pub use run::{
-    Arrivals, BranchResult, Came, End, Failing, Failure, Head, Known, NodeState, Note, Outcome, Outcomes,
-    Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
+    Arrivals, AttemptDetails, BranchResult, End, EnteredFrom, Failing, Failure, Head, NodeState, Note,
+    Outcome, Outcomes, Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
 };
 pub use tier::{NoSuchTier, Tier};
 pub use time::Timestamp;

@@ -83,12 +83,12 @@ impl fmt::Display for Responder {
     }
 }
 
-/// One level above the primary, and who answers there.
+/// One PACE level above the primary, with its responder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Rung {
+pub struct PaceLevel {
     /// The level; never the primary, which is the step's own role.
     pub level: Level,
-    /// Who answers.
+    /// The responder of the level.
     pub responder: Responder,
     /// How long one attempt's work may take there; `None` is as long as the step says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,15 +112,15 @@ pub struct Handover {
 }
 
 /// Says whether levels rise from one to the next and leave the primary to the step's own role.
-pub(crate) fn rises(rungs: &[Rung]) -> bool {
-    let levels = std::iter::once(Level::Primary).chain(rungs.iter().map(|rung| rung.level));
+pub(crate) fn rises(pace_levels: &[PaceLevel]) -> bool {
+    let levels = std::iter::once(Level::Primary).chain(pace_levels.iter().map(|pace_level| pace_level.level));
     levels.is_sorted_by(|one, next| one < next)
 }
 
 impl Task {
     /// Returns all roles that may come to work on the step: its own, and those that take over from it.
     pub fn roles(&self) -> impl Iterator<Item = &Role> {
-        let others = self.pace.iter().filter_map(|rung| match &rung.responder {
+        let others = self.pace.iter().filter_map(|pace_level| match &pace_level.responder {
             Responder::Role(role) => Some(role),
             Responder::Human => None,
         });
@@ -128,10 +128,10 @@ impl Task {
     }
 
     /// Returns the newest level, up to this one, at which an agent answers; `None` is the step's own role.
-    fn rung_at(&self, level: Level) -> Option<(&Role, &Rung)> {
-        let up_to = self.pace.iter().rev().filter(|rung| rung.level <= level);
-        up_to.into_iter().find_map(|rung| match &rung.responder {
-            Responder::Role(role) => Some((role, rung)),
+    fn level_at(&self, level: Level) -> Option<(&Role, &PaceLevel)> {
+        let up_to = self.pace.iter().rev().filter(|pace_level| pace_level.level <= level);
+        up_to.into_iter().find_map(|pace_level| match &pace_level.responder {
+            Responder::Role(role) => Some((role, pace_level)),
             Responder::Human => None,
         })
     }
@@ -146,18 +146,23 @@ impl Record {
     /// Returns the role whose worker makes the attempts: the one a person chose, else that of the level; where a person
     /// answers at the level, that of the level before.
     pub fn worker<'a>(&'a self, task: &'a Task) -> &'a Role {
-        let at_level = || task.rung_at(self.level()).map_or(&task.role, |(role, _)| role);
+        let at_level = || task.level_at(self.level()).map_or(&task.role, |(role, _)| role);
         self.role.as_ref().unwrap_or_else(at_level)
     }
 
     /// Returns who answers for the step now: the role a person chose, else the level's responder.
     pub fn responder(&self, task: &Task) -> Responder {
         let level = self.level();
-        let rung = || task.pace.iter().find(|rung| rung.level == level).map(|rung| rung.responder.clone());
+        let pace_level = || {
+            task.pace
+                .iter()
+                .find(|pace_level| pace_level.level == level)
+                .map(|pace_level| pace_level.responder.clone())
+        };
         match &self.role {
             Some(role) => Responder::Role(role.clone()),
             None if level.is_primary() => Responder::Role(task.role.clone()),
-            None => rung().unwrap_or(Responder::Human),
+            None => pace_level().unwrap_or(Responder::Human),
         }
     }
 
@@ -165,7 +170,7 @@ impl Record {
     pub fn work_timeout(&self, task: &Task) -> Duration {
         let own = match self.role {
             Some(_) => None,
-            None => task.rung_at(self.level()).and_then(|(_, rung)| rung.timeout),
+            None => task.level_at(self.level()).and_then(|(_, pace_level)| pace_level.timeout),
         };
         own.unwrap_or(task.work_timeout)
     }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Reserved, Spent, Usage};
-use crate::contract::{Contract, Ending, Excerpt, RedFirst, Showing, Tampering, Verdict};
+use crate::contract::{Contract, Ending, Excerpt, RedFirst, RehearsalResult, Tampering, Verdict};
 use crate::effect::AskKind;
 use crate::event::{Overrun, Refusal};
 use crate::graph::{Carry, Graph, NodeKind, Signal};
 use crate::ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
-use crate::line::Line;
 use crate::pace::Handover;
+use crate::ready_queue::ReadyQueue;
 use crate::time::Timestamp;
 
 /// One execution of an approved revision, as far as it is loaded.
@@ -63,9 +63,9 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<NodeId>,
     /// Nodes that wait until fewer others are worked on, first to last.
-    #[serde(default, skip_serializing_if = "Line::is_empty")]
-    pub ready: Line,
-    /// Names that steps under way have to themselves (`Task::apart`).
+    #[serde(default, skip_serializing_if = "ReadyQueue::is_empty")]
+    pub ready: ReadyQueue,
+    /// Names that steps in flight hold exclusively (`Task::excludes`).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub busy: BTreeSet<String>,
     /// The use that is expected of attempts under way, of parts that the budget limits.
@@ -245,12 +245,14 @@ pub struct Record {
     /// What is known of the contract before the work, where that was asked for (`red_first`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsal>,
-    /// By which way a passage was entered; kept of nodes that ask or decide nothing themselves.
+    /// From where a routing node was entered; stored only for nodes that ask or decide nothing themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub came: Option<Came>,
+    #[serde(rename = "came")]
+    pub entered_from: Option<EnteredFrom>,
     /// What else is known of its newest attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub known: Option<Box<Known>>,
+    #[serde(rename = "known")]
+    pub attempt_details: Option<Box<AttemptDetails>>,
     /// The run's context as it left the node: what workers and people said, by name (DOT X1).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
@@ -287,18 +289,18 @@ pub struct Unchecked {
     pub is_judged_anew: bool,
 }
 
-/// By which way a node was entered.
+/// From where a node was entered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Came {
+pub struct EnteredFrom {
     /// The node before.
     pub from: NodeId,
-    /// What that node had come to.
+    /// The signal of that node.
     pub signal: Signal,
 }
 
 /// What is known of a node's newest attempt beside its outcome; conditions and the choice of edges look at it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Known {
+pub struct AttemptDetails {
     /// The exit code of its gate; kept where a condition asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -411,7 +413,7 @@ pub enum Rehearsal {
         /// The sha256 of the command that ran.
         contract: Digest,
         /// What it showed.
-        showed: Showing,
+        showed: RehearsalResult,
         /// How the command ended.
         ending: Ending,
     },
@@ -420,7 +422,7 @@ pub enum Rehearsal {
 impl Record {
     /// Says whether the contract passed before the work too, so that its pass proves nothing.
     pub fn is_vacuous(&self) -> bool {
-        matches!(self.rehearsal, Some(Rehearsal::Done { showed: Showing::Green, .. }))
+        matches!(self.rehearsal, Some(Rehearsal::Done { showed: RehearsalResult::Green, .. }))
     }
 
     /// Says whether the contract has to be rehearsed before the next attempt.
@@ -428,9 +430,9 @@ impl Record {
     /// Where red is demanded, a rehearsal that was not red does not suffice: the next one comes before any work.
     pub(crate) fn awaits_rehearsal(&self, contract: &Contract) -> bool {
         match &self.rehearsal {
-            None | Some(Rehearsal::Done { showed: Showing::Red, .. }) => false,
+            None | Some(Rehearsal::Done { showed: RehearsalResult::Red, .. }) => false,
             Some(Rehearsal::Due) => true,
-            Some(Rehearsal::Done { showed: Showing::Green | Showing::Tampered, .. }) => {
+            Some(Rehearsal::Done { showed: RehearsalResult::Green | RehearsalResult::Tampered, .. }) => {
                 contract.rehearsal() == RedFirst::Deny
             }
         }
@@ -440,7 +442,7 @@ impl Record {
     pub(crate) fn has_been_red(&self, contract: &Contract) -> bool {
         matches!(
             &self.rehearsal,
-            Some(Rehearsal::Done { contract: rehearsed, showed: Showing::Red, .. })
+            Some(Rehearsal::Done { contract: rehearsed, showed: RehearsalResult::Red, .. })
                 if *rehearsed == contract.digest
         )
     }
@@ -670,7 +672,7 @@ pub enum Failing {
     /// The contract was not red before the work.
     NotRed {
         /// What it showed.
-        showed: Showing,
+        showed: RehearsalResult,
         /// How the command ended.
         ending: Ending,
         /// Protected files that had changed.
@@ -786,7 +788,7 @@ impl Run {
             noticed: false,
             transitions: 0,
             stopped_at: Vec::new(),
-            ready: Line::default(),
+            ready: ReadyQueue::default(),
             busy: BTreeSet::new(),
             reserved: BTreeMap::new(),
             restarts: 0,
@@ -845,8 +847,8 @@ impl Run {
             role: None,
             pace: None,
             rehearsal: None,
-            came: None,
-            known: None,
+            entered_from: None,
+            attempt_details: None,
             context: BTreeMap::new(),
             arrivals: None,
             saved: None,
@@ -912,9 +914,9 @@ impl Run {
         }
         let Some(node) = graph.node(id) else { return Ok(()) };
         if let NodeKind::Task(task) = &node.kind
-            && !task.apart.is_empty()
+            && !task.excludes.is_empty()
         {
-            for name in &task.apart {
+            for name in &task.excludes {
                 if state.is_out() {
                     head.busy.insert(name.clone());
                 } else if before.is_out() {

@@ -9,16 +9,16 @@ mod so_far;
 mod traversal;
 
 pub use branches::{Branch, Joining, Stands, joining};
-pub use choice::{CameOf, Choice, Looked, choice, decider_word};
+pub use choice::{Choice, EdgeResult, Looked, choice, decider_word};
 pub use context::{Form, Manual, Scene, Verify, context};
 pub use parallel::{SideBySide, side_by_side};
-pub use salute::{Activity, Duty, Equipment, Location, Past, Place, Salute, Size, Times, Who, salute};
+pub use salute::{Activity, Duty, Equipment, LiveStep, Location, Past, Salute, Size, Times, Who, salute};
 pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 
 use crate::advance::{Choosing, Decider};
 use crate::budget::{BudgetPart, Shortfall};
-use crate::contract::{Contract, Ending, Showing, Tampering, Verdict};
+use crate::contract::{Contract, Ending, RehearsalResult, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::event::Overrun;
 use crate::fact::Fact;
@@ -113,7 +113,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::CheckpointSaved { node, .. } => format!("the workspace was recorded at {}", name(node)),
         Fact::CheckpointRestored { node } => format!("the workspace is as it was at {}", name(node)),
-        Fact::BranchesParted { node, .. } => {
+        Fact::BranchesForked { node, .. } => {
             format!("the branches of {} have worktrees of their own", name(node))
         }
         Fact::BranchesMerged { node, files } => {
@@ -141,9 +141,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::NodeRehearsed { node, showed, ending, tampered } => {
             let line = contract_line(*ending, tampered);
             let means = match showed {
-                Showing::Red => "it can fail, as it should",
-                Showing::Green => "its pass will prove nothing",
-                Showing::Tampered => "it can't be told whether it can fail",
+                RehearsalResult::Red => "it can fail, as it should",
+                RehearsalResult::Green => "its pass will prove nothing",
+                RehearsalResult::Tampered => "it can't be told whether it can fail",
             };
             format!("before the work of {}: {line}; {means}", name(node))
         }

@@ -20,7 +20,7 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Overrun, Profil
 
 use self::dialect::{Answer, Listener};
 use self::exec::Room;
-pub use self::known::{Known, KnownAgent, NotKnown, PermissionMode, Permissions};
+pub use self::known::{KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions};
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
 use crate::excerpt::{Output, excerpt, excerpt_of_text};
@@ -68,11 +68,11 @@ pub enum Program {
     /// A program and its arguments (`--no-shell`).
     Arguments(Vec<String>),
     /// An agent by its name, as `--agent` takes it.
-    Known(Known),
+    Known(NamedAgent),
 }
 
 impl Program {
-    fn known(&self) -> Option<&Known> {
+    fn known(&self) -> Option<&NamedAgent> {
         match self {
             Program::Known(known) => Some(known),
             Program::Shell(_) | Program::Arguments(_) => None,
@@ -235,7 +235,7 @@ fn could_not_run(message: String) -> Worked {
 }
 
 /// Decides what the engine hears: our own ending first, then errors by shape, then the exit status (INTERFACE 3.3).
-fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option<&Known>) -> Worked {
+fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option<&NamedAgent>) -> Worked {
     if let (Some(usage), Some(known)) = (&mut answer.usage, known)
         && usage.model.is_none()
     {
@@ -283,7 +283,7 @@ fn missing(command: &Command, stage: Stage) -> String {
 }
 
 /// Makes a question of what an agent was denied, where a person is to be asked.
-fn denied(answer: &Answer, known: Option<&Known>) -> Option<String> {
+fn denied(answer: &Answer, known: Option<&NamedAgent>) -> Option<String> {
     let asks = known.is_some_and(|known| known.permissions.mode == PermissionMode::Ask);
     (asks && !answer.denials.is_empty()).then(|| {
         format!(
@@ -294,7 +294,7 @@ fn denied(answer: &Answer, known: Option<&Known>) -> Option<String> {
 }
 
 /// Finds infrastructure trouble, which spends no attempt.
-fn fault(finished: &Finished, answer: &Answer, known: Option<&Known>) -> Option<Fault> {
+fn fault(finished: &Finished, answer: &Answer, known: Option<&NamedAgent>) -> Option<Fault> {
     let permission_exits = known.map_or(&[][..], |known| known.agent.permission_exits());
     let lacks_permission = matches!(finished.end, End::Exited(code) if permission_exits.contains(&code));
     if let Some(error) = &answer.error

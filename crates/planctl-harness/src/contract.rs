@@ -1,4 +1,4 @@
-//! The bench: runs a contract and says what it showed; the verdict follows from the evidence alone.
+//! The contract runner: runs a contract and says what it showed; the verdict follows from the evidence alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -35,9 +35,9 @@ const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Where contracts of one workspace are run.
+/// Runs the contracts of one workspace.
 #[derive(Clone)]
-pub struct Bench {
+pub struct ContractRunner {
     spawner: Spawner,
     workspace: PathBuf,
     bash: Option<PathBuf>,
@@ -66,8 +66,8 @@ pub struct Gate {
     pub written: Written,
 }
 
-impl Bench {
-    /// Prepares a bench: `path` is where commands are found, `configured` the variables of the approved configuration.
+impl ContractRunner {
+    /// Prepares a contract runner: `path` is where commands are found, `configured` the variables of the approved configuration.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Bench {
         workspace: impl Into<PathBuf>,
         path: Option<&OsStr>,
         configured: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Bench, RefusedVariable> {
+    ) -> Result<ContractRunner, RefusedVariable> {
         let workspace = workspace.into();
         let configured: Vec<(String, String)> = configured.into_iter().collect();
         let masks = Masks::new(configured.iter().map(|(name, value)| (name.as_str(), value.as_str())));
@@ -91,7 +91,7 @@ impl Bench {
             .or_else(|| find_program(OsStr::new("bash"), OsStr::new(PATH_DEFAULT)));
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         let setting = GateSetting::new(&workspace, path.unwrap_or_default(), bash.clone());
-        Ok(Bench {
+        Ok(ContractRunner {
             spawner,
             workspace,
             bash,
@@ -108,31 +108,31 @@ impl Bench {
 
     /// Names the node to the command that runs there (DOT B16).
     #[must_use]
-    pub fn at_node(mut self, node: &str) -> Bench {
+    pub fn at_node(mut self, node: &str) -> ContractRunner {
         set(&mut self.environment, "PLANCTL_NODE".into(), node.replace('\0', "").into());
         self
     }
 
     /// Keeps the workspace's locks held until everything a contract started is dead (P9).
-    pub fn with_locks(mut self, locks: Vec<Arc<OwnedFd>>) -> Bench {
+    pub fn with_locks(mut self, locks: Vec<Arc<OwnedFd>>) -> ContractRunner {
         self.locks = locks;
         self
     }
 
     /// Limits what contracts may use; without a word of processes these are [`PROCESSES_MAX`].
-    pub fn with_limits(mut self, limits: ResourceLimits) -> Bench {
+    pub fn with_limits(mut self, limits: ResourceLimits) -> ContractRunner {
         self.limits = limits.or(self.limits);
         self
     }
 
     /// Isolates what contracts run; tier 0 unless said.
-    pub fn with_isolation(mut self, isolation: Isolation) -> Bench {
+    pub fn with_isolation(mut self, isolation: Isolation) -> ContractRunner {
         self.isolation = isolation;
         self
     }
 
     /// Demands that files stay as they are while a contract runs; a gate in which one changed tells nothing (A5).
-    pub fn with_stability(mut self, stability: Stability) -> Bench {
+    pub fn with_stability(mut self, stability: Stability) -> ContractRunner {
         self.stability = stability;
         self
     }

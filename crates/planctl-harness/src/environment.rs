@@ -41,7 +41,7 @@ pub fn safe_path(folders: &OsStr, workspace: &Path) -> OsString {
 
 /// Makes the environment of a command of the operator's: `path` (checked), a few of planctl's own variables, and
 /// `configured` ones. A contract gets a private home and folder for temporary files in place of the operator's
-/// ([`Bench`](crate::Bench)).
+/// ([`ContractRunner`](crate::ContractRunner)).
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Owns every child process: contracts and agents.
 //!
 //! [`Spawner`] starts and ends process trees through the helper `planctl __spawn` ([`helper_main`]), and everything else
-//! is built on it: [`Bench::evaluate`] runs a contract and says what it showed, [`Agent::work`] lets an agent work on
+//! is built on it: [`ContractRunner::evaluate`] runs a contract and says what it showed, [`Agent::work`] lets an agent work on
 //! one item. [`Baseline`] keeps the files a step is judged by; [`assemble`] and [`read_context`] make the prompt; the
 //! `probe_…` functions find out what is true of a workspace before a plan runs; [`Workspace`] says which one it is.
 //!
@@ -42,7 +42,7 @@ mod workspace;
 mod worktree;
 
 pub use agent::{
-    Agent, Assignment, Known, KnownAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
+    Agent, Assignment, KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
 };
 pub use ancestry::{Connection, is_inside_worker};
 pub use beneath::{Unreadable, folder_in};
@@ -51,7 +51,7 @@ pub use checkpoint::Checkpoints;
 pub use context::{
     CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld, without_hidden,
 };
-pub use contract::{Bench, Gate, OUTPUT_BYTES_MAX, PROCESSES_MAX};
+pub use contract::{ContractRunner, Gate, OUTPUT_BYTES_MAX, PROCESSES_MAX};
 pub use detached::{Detached, leave_the_terminal};
 pub use digest::digest_of;
 pub use editor::Editor;
@@ -77,8 +77,8 @@ pub use reach::{HostPattern, NoHost, Reach};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
-pub use trial::{Trial, TrialBench, TrialPlace};
-pub use walk::{ENTRIES_MAX, Found as FoundFiles, expand as expand_glob, files as list_files};
+pub use trial::{Trial, TrialPlace, TrialRunner};
+pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, files as list_files};
 pub use workspace::{
     FolderIdentity, PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan,
 };

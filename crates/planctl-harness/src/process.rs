@@ -33,7 +33,7 @@ pub struct Command {
     pub grace: Duration,
     /// How long it may go on where planctl is gone, or the run is given up, and again between TERM and KILL: no time,
     /// unless what it leaves behind is in the way of others (git its locks).
-    pub farewell: Duration,
+    pub grace_if_abandoned: Duration,
     /// The most it may print on both streams before it is ended; `None` counts and drops the rest.
     pub output_bytes_max: Option<u64>,
     /// How much of each end of each stream is kept.
@@ -133,7 +133,7 @@ impl Command {
             deadline: None,
             idle_timeout: None,
             grace: Duration::from_secs(5),
-            farewell: Duration::ZERO,
+            grace_if_abandoned: Duration::ZERO,
             output_bytes_max: None,
             kept_bytes: KEPT_BYTES,
             limits: ResourceLimits::default(),
@@ -173,7 +173,7 @@ impl Command {
             directory: text(self.directory.as_os_str().as_bytes())?,
             deadline: self.deadline,
             grace: self.grace,
-            farewell: self.farewell,
+            grace_if_abandoned: self.grace_if_abandoned,
             limits: self.limits.to_wire(),
             no_new_privileges: self.no_new_privileges,
             confinement: self.confinement.as_ref().map(Confinement::to_wire).transpose()?,

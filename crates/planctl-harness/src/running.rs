@@ -20,7 +20,7 @@ use crate::isolation::Confinement;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, Stream};
 use crate::proxy::Handoff;
-use crate::spawn::{Cause, Line, Order, Outcome, Report, Request, Spawner, Stage, receive};
+use crate::spawn::{Cause, GuardianSocket, Order, Outcome, Report, Request, Spawner, Stage, receive};
 
 /// How much is read from a pipe at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -47,7 +47,7 @@ impl Spawner {
     /// for the moment.
     ///
     /// `watch` sees the output as it comes. When `cancel` resolves the command gets TERM, and KILL after its grace;
-    /// when the returned future is dropped, its tree is killed after its farewell.
+    /// when the returned future is dropped, its tree is killed after `grace_if_abandoned`.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Spawner {
         run.drain(&mut streams, watch);
         let (stopped, stdout, stderr) = (run.stopped, run.stdout.finish(), run.stderr.finish());
         if report.as_ref().is_some_and(|report| report.survivors == 0 && report.cause != Cause::Abandoned) {
-            self.give_back(Line(line.into_inner().0));
+            self.give_back(GuardianSocket(line.into_inner().0));
         }
         Ok(finished(report, stopped, stdout, stderr))
     }
@@ -178,7 +178,7 @@ impl<'a> Streams<'a> {
         command: &'a Command,
         request: &Request,
         handoff: Option<&Handoff>,
-    ) -> io::Result<(Streams<'a>, Line)> {
+    ) -> io::Result<(Streams<'a>, GuardianSocket)> {
         let (stdout, stdout_end) = io::pipe()?;
         let (stderr, stderr_end) = io::pipe()?;
         let (input, input_end): (_, OwnedFd) = match &command.input {
@@ -279,14 +279,14 @@ impl Allowance {
 struct Run<'a> {
     id: u64,
     command: &'a Command,
-    line: &'a AsyncFd<Line>,
+    line: &'a AsyncFd<GuardianSocket>,
     /// Why we asked the guardian to end it.
     stopped: Option<End>,
     stdout: Capture,
     stderr: Capture,
 }
 
-impl std::os::fd::AsRawFd for Line {
+impl std::os::fd::AsRawFd for GuardianSocket {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         self.0.as_raw_fd()
     }

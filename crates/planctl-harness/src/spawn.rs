@@ -39,5 +39,5 @@ pub use spawner::Spawner;
 pub use wire::Stage;
 
 pub(crate) use host::primitives;
-pub(crate) use spawner::Line;
+pub(crate) use spawner::GuardianSocket;
 pub(crate) use wire::{Cause, Confinement, Limits, Order, Outcome, Report, Request, receive};

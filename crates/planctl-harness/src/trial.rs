@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::{Contract, Ending, Evidence, Found};
 
-use crate::contract::Bench;
+use crate::contract::ContractRunner;
 use crate::environment::safe_path;
 use crate::isolation::Isolation;
 use crate::process::{Command, End, Input};
@@ -51,10 +51,10 @@ pub struct TrialPlace {
     pub isolation: Isolation,
 }
 
-/// A copy of a workspace, and a bench in it.
-pub struct TrialBench {
+/// A copy of a workspace, and a contract runner in it.
+pub struct TrialRunner {
     spawner: Spawner,
-    bench: Bench,
+    runner: ContractRunner,
     replica: Arc<Mutex<Replica>>,
     workspace: PathBuf,
 }
@@ -78,7 +78,7 @@ pub enum Trial {
     Interrupted,
 }
 
-impl TrialBench {
+impl TrialRunner {
     /// Copies the workspace.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl TrialBench {
         spawner: Spawner,
         place: TrialPlace,
         is_stopped: Stop,
-    ) -> Result<TrialBench, ReplicaError> {
+    ) -> Result<TrialRunner, ReplicaError> {
         let (scratch, workspace) = (place.scratch.clone(), place.workspace.clone());
         let make = move || Replica::make(&scratch, &workspace, place.limits, is_stopped);
         let replica = tokio::task::spawn_blocking(make).await.map_err(|error| broken(&error))??;
@@ -101,13 +101,13 @@ impl TrialBench {
         }
         // Beside the copy and not in it: what a contract leaves in its home is gone before the next one.
         let spawner = spawner.with_scratch(&place.scratch);
-        let bench = Bench::new(spawner.clone(), replica.workspace(), Some(&path), variables)
+        let runner = ContractRunner::new(spawner.clone(), replica.workspace(), Some(&path), variables)
             .map_err(|error| broken(&error))?
             .with_locks(vec![replica.lock()])
             .with_isolation(place.isolation);
-        Ok(TrialBench {
+        Ok(TrialRunner {
             spawner,
-            bench,
+            runner,
             workspace: replica.workspace().to_owned(),
             replica: Arc::new(Mutex::new(replica)),
         })
@@ -133,7 +133,7 @@ impl TrialBench {
         let mut runs = Vec::new();
         let nothing = Arc::new(Baseline::default());
         while runs.len() < RUNS {
-            let gate = self.bench.evaluate(contract, &nothing, &mut |_, _| (), cancel.as_mut()).await;
+            let gate = self.runner.evaluate(contract, &nothing, &mut |_, _| (), cancel.as_mut()).await;
             match gate.found {
                 Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
                     let is_late = evidence.ending == Ending::TimedOut;
@@ -145,7 +145,7 @@ impl TrialBench {
                 }
                 Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Merged { .. }
                 | Found::Conflicted(_)
                 | Found::Begun { .. }
@@ -172,7 +172,7 @@ impl TrialBench {
     /// Runs a contract once and leaves the copy as it is then.
     pub async fn run_once(&self, contract: &Contract, cancel: impl Future<Output = ()>) -> Found {
         let nothing = Arc::new(Baseline::default());
-        self.bench.evaluate(contract, &nothing, &mut |_, _| (), cancel).await.found
+        self.runner.evaluate(contract, &nothing, &mut |_, _| (), cancel).await.found
     }
 
     async fn restore(&self) -> Result<Differences, ReplicaError> {
@@ -192,7 +192,7 @@ impl TrialBench {
         }
         let ask: [&OsStr; 4] = ["git", "check-ignore", "-z", "--stdin"].map(OsStr::new);
         let mut command = Command::new(ask, &self.workspace);
-        command.environment = self.bench.environment().to_vec();
+        command.environment = self.runner.environment().to_vec();
         command.deadline = Some(IGNORED_TIMEOUT);
         command.input =
             Input::Bytes(paths.iter().flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect());

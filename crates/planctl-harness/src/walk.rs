@@ -16,7 +16,7 @@ const LEFTOVERS: [&str; 4] =
 
 /// What a walk found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Found {
+pub struct FoundFiles {
     /// Regular files, relative to the root, sorted.
     pub files: Vec<String>,
     /// Says that there were more than the cap.
@@ -28,14 +28,14 @@ pub struct Found {
 /// # Errors
 ///
 /// When the text is not a glob.
-pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
+pub fn expand(root: &Path, glob: &str, most: usize) -> Result<FoundFiles, NotAGlob> {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
     let matcher = Glob::parse(glob)?;
     let start = literal_folder(glob);
     let leads_through_link =
         start.ancestors().any(|folder| root.join(folder).is_symlink() && folder != Path::new(""));
     if !stays_inside(&start) || leads_through_link {
-        return Ok(Found::default());
+        return Ok(FoundFiles::default());
     }
     let mut files = BTreeSet::new();
     let names_leftovers = glob.contains(".aider");
@@ -47,11 +47,11 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<Found, NotAGlob> {
         files.len() <= most
     });
     let is_cut = is_cut || files.len() > most;
-    Ok(Found { files: files.into_iter().take(most).collect(), is_cut })
+    Ok(FoundFiles { files: files.into_iter().take(most).collect(), is_cut })
 }
 
 /// Lists the regular files of a workspace, without those of builds and dependencies.
-pub fn files(root: &Path, most: usize) -> Found {
+pub fn files(root: &Path, most: usize) -> FoundFiles {
     let mut files = Vec::new();
     let is_cut = visit(root, Path::new(""), &SKIPPED, |path, is_file| {
         if is_file && !is_leftover(path) {
@@ -60,7 +60,7 @@ pub fn files(root: &Path, most: usize) -> Found {
         files.len() < most
     });
     files.sort();
-    Found { files, is_cut }
+    FoundFiles { files, is_cut }
 }
 
 /// Says whether a relative path has no way up or out.

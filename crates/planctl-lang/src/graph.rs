@@ -218,7 +218,7 @@ impl<'p> Lowering<'p> {
             (Kind::Checkpoint, _) => NodeKind::Checkpoint,
             (Kind::Fork, _) => {
                 let max = node.said.number("max_parallel").map(|most| most.value);
-                NodeKind::Fork(Fork { join: None, max, apart: false })
+                NodeKind::Fork(Fork { join: None, max, in_worktree: false })
             }
             (Kind::Join, _) => {
                 let policy = node.said.text("join_policy");
@@ -244,7 +244,7 @@ impl<'p> Lowering<'p> {
         Task {
             contract_files: judging_files(self.plan.scripts, at),
             may_change: may_change(self.plan.order, at, step),
-            ..task(self.plan.tree, step, policy(step), lapse(step))
+            ..task(self.plan.tree, step, policy(step), on_exhausted(step))
         }
     }
 
@@ -257,7 +257,7 @@ impl<'p> Lowering<'p> {
             path: path.map_or(String::new(), |path| path.value.clone()),
             folder: folders::folder(self.plan.workflow, node),
             approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
-            lapse: step.map_or(Outcome::Failed, lapse),
+            on_exhausted: step.map_or(Outcome::Failed, on_exhausted),
             // N1: what can't be read was told when the graph was judged.
             until: node
                 .said
@@ -289,7 +289,7 @@ impl<'p> Lowering<'p> {
         Call {
             contract: contract_of(step),
             max_retries: policy(step).retries,
-            lapse: lapse(step),
+            on_exhausted: on_exhausted(step),
             may_change: if step.changes.is_empty() { written } else { declared },
             contract_files: judging_files(self.plan.scripts, at),
         }
@@ -396,7 +396,7 @@ fn join_policy(word: &str) -> JoinPolicy {
 }
 
 /// Returns how a step settles when its attempts are exhausted.
-fn lapse(step: &StepTree) -> Outcome {
+fn on_exhausted(step: &StepTree) -> Outcome {
     match policy(step).then {
         Then::Skip => Outcome::Skipped,
         Then::Warn => Outcome::Warned,
@@ -415,7 +415,7 @@ fn level_named(word: &str) -> Option<Level> {
 }
 
 // The step's task, without what is known of files.
-fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Task {
+fn task(tree: &PlanTree, step: &StepTree, policy: Policy, on_exhausted: Outcome) -> Task {
     let red_first = red_first(tree, step).unwrap_or_default();
     Task {
         step: step.fixed_number().unwrap_or(0),
@@ -426,7 +426,7 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
         subscriptions: step.subscriptions.iter().map(|subscription| subscription.value.clone()).collect(),
         contract: Contract { red_first, ..contract_of(step) },
         max_retries: policy.retries,
-        lapse,
+        on_exhausted,
         work_timeout: seconds(step.timeout.as_ref(), WORK_TIMEOUT),
         protects: step.protects.iter().map(|glob| glob.value.clone()).collect(),
         locks: step
@@ -436,7 +436,7 @@ fn task(tree: &PlanTree, step: &StepTree, policy: Policy, lapse: Outcome) -> Tas
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect(),
-        apart: Vec::new(),
+        excludes: Vec::new(),
         contract_files: BTreeSet::new(),
         may_change: BTreeSet::new(),
     }

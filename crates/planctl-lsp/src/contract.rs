@@ -108,7 +108,7 @@ impl Trial {
             Ok(
                 what @ (Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Merged { .. }
                 | Found::Conflicted(_)
                 | Found::Begun { .. }

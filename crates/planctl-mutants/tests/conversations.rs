@@ -185,7 +185,7 @@ const CAUGHT: [(Mutant, &str); 33] = [
             ",
     ),
     (
-        Mutant::PartingSkipped,
+        Mutant::ForkSkipped,
             "
             plan  f: fork j apart  a: task  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  parallel 2
             approved

@@ -20,7 +20,8 @@ use planctl_engine::{
     NodeId, Purpose, Role, RunId, Subscription, Task, Work,
 };
 use planctl_harness::{
-    Baseline, Bench, Checkpoints, Isolation, Masks, Output, Spawner, Stability, WorkspaceLock, Written,
+    Baseline, Checkpoints, ContractRunner, Isolation, Masks, Output, Spawner, Stability, WorkspaceLock,
+    Written,
 };
 use planctl_store::{
     Claim, ClaimLane, Claimed, GateClaim, Holder, News, Renewal, RunConfig, Store, StoreError, WorktreeRow,
@@ -91,7 +92,7 @@ pub struct Executor {
     /// What is masked in what workers say; made at the first work.
     pub(crate) masks: OnceLock<Masks>,
     /// Where contracts run; made at the first gate.
-    pub(crate) bench: OnceLock<Bench>,
+    pub(crate) runner: OnceLock<ContractRunner>,
 }
 
 impl Executor {
@@ -248,7 +249,7 @@ impl Executor {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
                 return self.checkpoint(claimed, purpose, slot).await;
             }
-            Work::Harness { purpose: purpose @ (Purpose::Parting | Purpose::Merge) } => {
+            Work::Harness { purpose: purpose @ (Purpose::Fork | Purpose::Merge) } => {
                 return self.branch(claimed, purpose, slot).await;
             }
             Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, slot).await,
@@ -259,13 +260,13 @@ impl Executor {
         let gated = gated_of(claimed)?;
         let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, true);
-        let bench = match self.lost_place(claimed) {
+        let runner = match self.lost_place(claimed) {
             Some(what) => Err(what),
-            None => self.bench(Path::new(&claimed.workspace)),
+            None => self.runner(Path::new(&claimed.workspace)),
         };
-        let (found, outputs) = match bench {
+        let (found, outputs) = match runner {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
-            Ok(bench) => {
+            Ok(runner) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
                 let (live, masks) = (self.live.clone(), self.masks().clone());
                 let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
@@ -273,13 +274,13 @@ impl Executor {
                     let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                         return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
                     };
-                    let bench = bench.with_locks(lock.descriptors());
+                    let runner = runner.with_locks(lock.descriptors());
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
                     let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
-                    let bench = if is_call { bench.at_node(claimed.item.at.node.as_str()) } else { bench };
-                    let bench =
-                        if is_rehearsal { bench } else { bench.with_stability(self.stability(claimed)) };
-                    let gate = bench.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
+                    let runner = if is_call { runner.at_node(claimed.item.at.node.as_str()) } else { runner };
+                    let runner =
+                        if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
+                    let gate = runner.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
                     // One that was replaced meanwhile was judged in part, or not at all.
                     if let Some(what) = self.replaced_home(&claimed.run_name) {
                         return Ok((Found::Nothing(Inconclusive::Unstable { what }), Vec::new()));
@@ -302,7 +303,7 @@ impl Executor {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }
@@ -333,7 +334,7 @@ impl Executor {
             Purpose::Record
             | Purpose::Verdict
             | Purpose::Rehearsal
-            | Purpose::Parting
+            | Purpose::Fork
             | Purpose::Merge
             | Purpose::SubPlan => None,
         };
@@ -599,18 +600,18 @@ impl Executor {
         }
     }
 
-    pub(crate) fn bench(&self, workspace: &Path) -> Result<Bench, String> {
+    pub(crate) fn runner(&self, workspace: &Path) -> Result<ContractRunner, String> {
         let is_own = workspace == self.workspace;
-        if let Some(bench) = self.bench.get().filter(|_| is_own) {
-            return Ok(bench.clone());
+        if let Some(runner) = self.runner.get().filter(|_| is_own) {
+            return Ok(runner.clone());
         }
         let path = crate::verify::check::joined_path(&self.settings.contract_path);
         let env = self.secrets.open(&self.settings.contract_env)?;
-        let bench = Bench::new(self.spawner.clone(), workspace, Some(&path), env)
+        let runner = ContractRunner::new(self.spawner.clone(), workspace, Some(&path), env)
             .map_err(|refused| refused.to_string())?
             .with_isolation(self.isolation(&workspace.to_string_lossy()))
             .with_limits(self.settings.contract_limits);
-        Ok(if is_own { self.bench.get_or_init(|| bench).clone() } else { bench })
+        Ok(if is_own { self.runner.get_or_init(|| runner).clone() } else { runner })
     }
 
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
@@ -783,7 +784,7 @@ impl Executor {
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }

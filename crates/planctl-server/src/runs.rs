@@ -12,8 +12,8 @@ use planctl_api::Next;
 use planctl_engine::view::{Form, Scene};
 use planctl_engine::{
     AgentEvent, AgentSaid, Contract, End, Ending, Event, Evidence, Excerpt, Fact, Found, Graph, Level, Node,
-    NodeId, NodeState, Outcome, Overrun, Record, Rehearsal, Report, Run, RunId, RunStatus, Scope, Showing,
-    Spent, Timestamp, Usage, Verdict, Work, view,
+    NodeId, NodeState, Outcome, Overrun, Record, Rehearsal, RehearsalResult, Report, Run, RunId, RunStatus,
+    Scope, Spent, Timestamp, Usage, Verdict, Work, view,
 };
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
@@ -312,13 +312,14 @@ impl Services {
                     Found::Rehearsed(evidence) => {
                         if let Some(contract) = node.gated().map(|gated| gated.contract) {
                             let mut seen = self.gate_view(line.at, contract, evidence).await?;
-                            seen.verdict = contract.shown(evidence).map_or("red", Showing::word).to_owned();
+                            seen.verdict =
+                                contract.shown(evidence).map_or("red", RehearsalResult::word).to_owned();
                             entry.before.push(seen);
                         }
                     }
                     Found::Recorded { .. }
                     | Found::Restored
-                    | Found::Parted { .. }
+                    | Found::Forked { .. }
                     | Found::Merged { .. }
                     | Found::Conflicted(_)
                     | Found::Begun { .. }

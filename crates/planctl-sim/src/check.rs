@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentSaid, At, ClockEvent, Earned, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind,
-    NodeState, Outcome, Outcomes, Purpose, RedFirst, Run, RunStatus, Showing, Spent, TimerId, Timestamp,
-    Usage, Verdict, Work, advance,
+    NodeState, Outcome, Outcomes, Purpose, RedFirst, RehearsalResult, Run, RunStatus, Spent, TimerId,
+    Timestamp, Usage, Verdict, Work, advance,
 };
 
 use serde::Serialize;
@@ -136,7 +136,7 @@ fn items_match_states(store: &Store) -> Result<(), String> {
             Work::Harness { purpose: Purpose::Rehearsal } => *state == NodeState::Rehearsing,
             Work::Harness { purpose: Purpose::Record } => *state == NodeState::Saving { restores: false },
             Work::Harness { purpose: Purpose::Restoration } => *state == NodeState::Saving { restores: true },
-            Work::Harness { purpose: Purpose::Parting | Purpose::Merge } => *state == NodeState::Branching,
+            Work::Harness { purpose: Purpose::Fork | Purpose::Merge } => *state == NodeState::Branching,
             Work::Harness { purpose: Purpose::SubPlan } => matches!(state, NodeState::Nested { .. }),
             Work::Human { .. } => state.is_held(),
         };
@@ -247,8 +247,8 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
             let is_named = by.is_some() && matches!(entry.event, Event::Human(_));
             let within = graph.sub_plan(node);
             let lapses = match (graph.gated(node), within) {
-                (Some(gated), _) => gated.lapse == *outcome,
-                (None, Some(plan)) => plan.lapse == *outcome,
+                (Some(gated), _) => gated.on_exhausted == *outcome,
+                (None, Some(plan)) => plan.on_exhausted == *outcome,
                 (None, None) => *outcome != Outcome::Skipped,
             };
             let is_founded = match outcome {
@@ -260,7 +260,7 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
             ensure(is_founded, || format!("nothing founds that {node} is {}", outcome.word()))?;
         }
         if let Fact::NodeVerified { node, verdict, vacuous: true, .. } = fact {
-            let is_green = showed_last(store, node) == Some(Showing::Green);
+            let is_green = showed_last(store, node) == Some(RehearsalResult::Green);
             ensure(*verdict == Verdict::Passed && is_green, || {
                 format!("{node} is said to prove nothing, and its contract was red before")
             })?;
@@ -324,9 +324,10 @@ fn red_comes_first(store: &Store) -> Result<(), String> {
         // What was reported before a revision demanded red is judged all the same.
         let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
         let must_be_red = must_be_red && demanded_red_on_entry(store, id);
-        ensure(!must_be_red || !is_worked_on || showed_last(store, id) == Some(Showing::Red), || {
-            format!("{id} is worked on, and its contract was not red before")
-        })?;
+        ensure(
+            !must_be_red || !is_worked_on || showed_last(store, id) == Some(RehearsalResult::Red),
+            || format!("{id} is worked on, and its contract was not red before"),
+        )?;
         ensure(!task.contract.guard || record.state != NodeState::Rehearsing, || {
             format!("{id} guards, and its contract is rehearsed")
         })?;
@@ -344,7 +345,7 @@ fn demanded_red_on_entry(store: &Store, node: &NodeId) -> bool {
 }
 
 /// Returns what the newest rehearsal of a step showed, as history tells it.
-fn showed_last(store: &Store, node: &NodeId) -> Option<Showing> {
+fn showed_last(store: &Store, node: &NodeId) -> Option<RehearsalResult> {
     let facts = store.history.iter().rev().flat_map(|entry| entry.facts.iter().rev());
     facts.into_iter().find_map(|fact| {
         if let Fact::NodeRehearsed { node: rehearsed, showed, .. } = fact

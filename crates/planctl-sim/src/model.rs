@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AskKind, Budget, Digest, Graph, ItemId, Level, NodeId, NodeKind, Outcome, Role, RunId, Showing, TimerId,
-    Timestamp, Usage,
+    AskKind, Budget, Digest, Graph, ItemId, Level, NodeId, NodeKind, Outcome, RehearsalResult, Role, RunId,
+    TimerId, Timestamp, Usage,
 };
 
 use journal::Journal;
@@ -50,7 +50,7 @@ pub struct Model {
     /// Nodes walked through while a run is taken up from its start.
     replayed: Option<Vec<NodeId>>,
     /// Where the run came last and may wait for what never comes.
-    stranded_at: Option<NodeId>,
+    dead_end: Option<NodeId>,
     now: Timestamp,
 }
 
@@ -135,7 +135,7 @@ pub enum Before {
     /// It must be rehearsed.
     Due,
     /// This contract showed this.
-    Showed(Digest, Showing),
+    Showed(Digest, RehearsalResult),
 }
 
 impl Model {
@@ -155,7 +155,7 @@ impl Model {
             beyond: Vec::new(),
             open: Vec::new(),
             replayed: None,
-            stranded_at: None,
+            dead_end: None,
             now,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
     Budget, ChildApproval, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind,
-    On, Outcome, Priority, RedFirst, Responder, Restart, Role, Rung, SubPlan, Task, WorkKind,
+    On, Outcome, PaceLevel, Priority, RedFirst, Responder, Restart, Role, SubPlan, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -78,7 +78,7 @@ fn with_new_beginnings(dice: &mut Dice, graph: &Graph) -> Graph {
         });
         let leaves_work = graph.node(&edge.from).is_some_and(|node| node.gated().is_some());
         // A branch with a worktree of its own begins at its fork, which makes the worktree.
-        let leads_into_worktree = graph.apart(&edge.to).is_some();
+        let leads_into_worktree = graph.worktree_branch(&edge.to).is_some();
         if dice.happens(150) && leads_to_work && leaves_work && !leads_into_worktree {
             edge.restart = Some(Box::new(Restart { keeps }));
         }
@@ -132,13 +132,13 @@ fn with_runs_and_branches_of_their_own(dice: &mut Dice, graph: &Graph) -> Graph 
     let nodes: Vec<NodeId> = parts.nodes.iter().map(|node| node.id.clone()).collect();
     for node in &mut parts.nodes {
         let (nests, parts_branches, inherits) = (dice.happens(300), dice.happens(600), dice.happens(500));
-        let lapse = match &mut node.kind {
+        let on_exhausted = match &mut node.kind {
             NodeKind::Fork(fork) => {
-                fork.apart = parts_branches && fork.join.is_some();
+                fork.in_worktree = parts_branches && fork.join.is_some();
                 continue;
             }
-            NodeKind::Task(task) => task.lapse,
-            NodeKind::Call(call) => call.lapse,
+            NodeKind::Task(task) => task.on_exhausted,
+            NodeKind::Call(call) => call.on_exhausted,
             NodeKind::Start
             | NodeKind::Decision(_)
             | NodeKind::Human(_)
@@ -153,7 +153,7 @@ fn with_runs_and_branches_of_their_own(dice: &mut Dice, graph: &Graph) -> Graph 
             let path = "inner.md".to_owned();
             let until = loops.happens(500).then(|| until(&mut loops, &node.id, &nodes));
             let cycles = if until.is_some() { loops.between(1, 4) as u16 } else { 1 };
-            let plan = SubPlan { path, folder: None, approval, lapse, until, cycles };
+            let plan = SubPlan { path, folder: None, approval, on_exhausted, until, cycles };
             node.kind = NodeKind::SubPlan(Box::new(plan));
         }
     }
@@ -180,17 +180,17 @@ fn with_way_back(dice: &mut Dice, graph: &Graph) -> Graph {
     Graph::new(parts).unwrap_or_else(|_| graph.clone())
 }
 
-fn pace(dice: &mut Dice) -> Vec<Rung> {
-    let mut rungs = Vec::new();
+fn pace(dice: &mut Dice) -> Vec<PaceLevel> {
+    let mut pace_levels = Vec::new();
     for (level, role) in Level::ALL.into_iter().zip(["", "strong", "chief", "last"]).skip(1) {
         if dice.happens(500) {
             let responder =
                 if dice.happens(250) { Responder::Human } else { Responder::Role(Role::from(role)) };
             let timeout = dice.happens(300).then(|| Duration::from_secs(dice.between(20, 900)));
-            rungs.push(Rung { level, responder, timeout });
+            pace_levels.push(PaceLevel { level, responder, timeout });
         }
     }
-    rungs
+    pace_levels
 }
 
 fn draw_steps(dice: &mut Dice) -> Plan {
@@ -285,13 +285,13 @@ fn linear(dice: &mut Dice, steps: u64) -> GraphParts {
     for number in 1..=steps {
         let id = step_id(number);
         let next = if number == steps { done.clone() } else { step_id(number + 1) };
-        let (lapse, target) = match dice.below(4) {
+        let (on_exhausted, target) = match dice.below(4) {
             0 => (Outcome::Failed, failed.clone()),
             1 => (Outcome::Skipped, next.clone()),
             2 => (Outcome::Warned, next.clone()),
             _ => (Outcome::Failed, ask.clone()),
         };
-        nodes.push(step(dice, number, lapse));
+        nodes.push(step(dice, number, on_exhausted));
         edges.push(edge(&id, &next, On::Success));
         edges.push(edge(&id, &target, On::Exhaust));
     }
@@ -306,8 +306,8 @@ fn tangled(dice: &mut Dice, steps: u64) -> GraphParts {
     let mut edges = vec![edge(&start, &step_id(1), first)];
     for number in 1..=steps {
         let id = step_id(number);
-        let lapse = *dice.pick(&[Outcome::Failed, Outcome::Skipped, Outcome::Warned]);
-        nodes.push(step(dice, number, lapse));
+        let on_exhausted = *dice.pick(&[Outcome::Failed, Outcome::Skipped, Outcome::Warned]);
+        nodes.push(step(dice, number, on_exhausted));
         let next = if number == steps { done.clone() } else { step_id(number + 1) };
         if dice.happens(930) {
             edges.push(edge(&id, &next, if dice.happens(850) { On::Success } else { On::Always }));
@@ -376,7 +376,7 @@ fn limits(dice: &mut Dice) -> Limits {
     }
 }
 
-fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
+fn step(dice: &mut Dice, number: u64, on_exhausted: Outcome) -> Node {
     let task = Task {
         step: number as u32,
         role: Role::from(*dice.pick(&["coder", "reviewer"])),
@@ -386,11 +386,11 @@ fn step(dice: &mut Dice, number: u64, lapse: Outcome) -> Node {
         subscriptions: Vec::new(),
         contract: contract(dice, &number.to_string()),
         max_retries: retries(dice),
-        lapse,
+        on_exhausted,
         work_timeout: Duration::from_secs(dice.between(20, 900)),
         protects: Vec::new(),
         locks: Vec::new(),
-        apart: Vec::new(),
+        excludes: Vec::new(),
         contract_files: BTreeSet::new(),
         may_change: BTreeSet::new(),
     };

@@ -39,7 +39,7 @@ pub fn event(event: &Event) -> String {
             }
             Found::Recorded { name } => format!("harness recorded{at} {name}"),
             Found::Restored => format!("harness restored{at}"),
-            Found::Parted { base } => format!("harness parted{at} {base}"),
+            Found::Forked { base } => format!("harness parted{at} {base}"),
             Found::Merged { files, .. } => format!("harness merged{at} {files}"),
             Found::Conflicted(conflict) => format!("harness conflicted{at} {}", conflict.files.join(" ")),
             Found::Begun { run } => format!("harness begun{at} {run}"),
@@ -104,7 +104,7 @@ pub fn fact(fact: &Fact) -> String {
         Fact::CheckpointSaved { node, .. } => format!("saved {node}"),
         Fact::CheckpointRestored { node } => format!("restored {node}"),
         Fact::BranchesJoined { node, met, failed } => format!("joined {node} {met} {failed}"),
-        Fact::BranchesParted { node, .. } => format!("parted {node}"),
+        Fact::BranchesForked { node, .. } => format!("parted {node}"),
         Fact::BranchesMerged { node, files } => format!("merged {node} {files}"),
         Fact::MergeConflicted { node, .. } => format!("conflicted {node}"),
         Fact::SubPlanBegan { node, .. } => format!("began {node}"),
@@ -119,7 +119,7 @@ pub fn fact(fact: &Fact) -> String {
                 Purpose::Rehearsal => "rehearsal",
                 Purpose::Record => "record",
                 Purpose::Restoration => "restoration",
-                Purpose::Parting => "parting",
+                Purpose::Fork => "parting",
                 Purpose::Merge => "merge",
                 Purpose::SubPlan => "sub-plan",
             };
@@ -154,15 +154,16 @@ pub fn plan(graph: &Graph) -> Vec<String> {
             NodeKind::Fork(fork) => format!("{fork:?}"),
             NodeKind::SubPlan(plan) => format!("{plan:?}"),
             NodeKind::Join(join) => format!("{join:?}"),
-            NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.lapse.word()),
+            NodeKind::Call(call) => format!("call retry {} {}", call.max_retries, call.on_exhausted.word()),
             NodeKind::Decision(_) | NodeKind::Human(_) | NodeKind::Checkpoint => {
                 planctl_engine::view::kind_word(&node.kind).to_owned()
             }
             NodeKind::Exit { success } => format!("exit {}", if *success { "done" } else { "failed" }),
             NodeKind::Task(task) => {
-                let lapse = if task.lapse == Outcome::Failed { "" } else { task.lapse.word() };
+                let on_exhausted =
+                    if task.on_exhausted == Outcome::Failed { "" } else { task.on_exhausted.word() };
                 format!(
-                    "task retry {} visits {} {lapse} expects {} red first {}{}",
+                    "task retry {} visits {} {on_exhausted} expects {} red first {}{}",
                     task.max_retries,
                     node.max_visits,
                     task.contract.expect,
@@ -180,7 +181,7 @@ pub fn plan(graph: &Graph) -> Vec<String> {
 }
 
 fn pace(task: &Task) -> String {
-    task.pace.iter().map(|rung| format!(" {} {}", rung.level, rung.responder)).collect()
+    task.pace.iter().map(|pace_level| format!(" {} {}", pace_level.level, pace_level.responder)).collect()
 }
 
 fn edge(edge: &Edge) -> String {

@@ -497,7 +497,7 @@ pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
             Found::Evidence(_) => is_gate(),
             Found::Rehearsed(_) => is_rehearsal(),
             Found::Recorded { .. } | Found::Restored => is_checkpoint(),
-            Found::Parted { .. } | Found::Merged { .. } | Found::Conflicted(_) => is_branches(),
+            Found::Forked { .. } | Found::Merged { .. } | Found::Conflicted(_) => is_branches(),
             Found::Begun { .. } | Found::Ended(_) => is_sub_plan(),
             Found::Nothing(_) => {
                 is_gate() || is_rehearsal() || is_checkpoint() || is_branches() || is_sub_plan()

@@ -251,7 +251,7 @@ impl Audit {
                 Found::Conflicted(conflict) => vec![&conflict.hunks],
                 Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Merged { .. }
                 | Found::Begun { .. }
                 | Found::Ended(_)

@@ -111,7 +111,7 @@ fn put<'a>(
         }
         Work::Harness {
             purpose:
-                Purpose::Record | Purpose::Restoration | Purpose::Parting | Purpose::Merge | Purpose::SubPlan,
+                Purpose::Record | Purpose::Restoration | Purpose::Fork | Purpose::Merge | Purpose::SubPlan,
         } => ("harness", host.to_owned(), CHECKPOINT_TIMEOUT),
         Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal } => {
             let gated = graph.gated(&item.at.node).ok_or_else(|| {

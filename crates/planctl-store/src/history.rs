@@ -176,7 +176,7 @@ impl LineSubject {
             | Fact::NodeDecided { .. }
             | Fact::CheckpointSaved { .. }
             | Fact::CheckpointRestored { .. }
-            | Fact::BranchesParted { .. }
+            | Fact::BranchesForked { .. }
             | Fact::BranchesMerged { .. }
             | Fact::MergeConflicted { .. }
             | Fact::SubPlanBegan { .. }

@@ -113,7 +113,7 @@ impl Store {
                 Found::Rehearsed(_)
                 | Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Conflicted(_)
                 | Found::Begun { .. }
                 | Found::Ended(_)

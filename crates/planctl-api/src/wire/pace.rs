@@ -49,9 +49,9 @@ impl LevelView {
 impl RungView {
     /// Shows the levels of a step, the first to be asked first.
     pub fn all(task: &Task) -> Vec<RungView> {
-        let view = |rung: &planctl_engine::Rung| RungView {
-            level: rung.level.word().to_owned(),
-            responder: rung.responder.to_string(),
+        let view = |pace_level: &planctl_engine::PaceLevel| RungView {
+            level: pace_level.level.word().to_owned(),
+            responder: pace_level.responder.to_string(),
         };
         task.pace.iter().map(view).collect()
     }

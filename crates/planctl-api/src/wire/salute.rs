@@ -1,6 +1,6 @@
 //! The SALUTE report, as JSON says it.
 
-use planctl_engine::view::{Duty, Place, Salute, Who};
+use planctl_engine::view::{Duty, LiveStep, Salute, Who};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -216,7 +216,7 @@ impl SaluteView {
 }
 
 impl PlaceView {
-    fn of(place: &Place) -> PlaceView {
+    fn of(place: &LiveStep) -> PlaceView {
         PlaceView {
             number: place.step,
             title: place.title.clone(),

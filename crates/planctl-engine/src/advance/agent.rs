@@ -8,7 +8,7 @@ use crate::effect::{AskKind, Reason};
 use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
 use crate::fact::Fact;
 use crate::ids::NodeId;
-use crate::run::{Failing, Known, NodeState, Unchecked};
+use crate::run::{AttemptDetails, Failing, NodeState, Unchecked};
 
 use super::{Turn, dispatch, hold, pace, settle};
 
@@ -103,16 +103,16 @@ const PROPOSAL_CHARS_MAX: usize = 16 * 1024;
 /// name that planctl itself writes, which history tells (DOT X4, X5).
 fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
     let Some(hints) = hints else {
-        if turn.run.record(node)?.known.is_some() {
-            turn.run.record_mut(node)?.known = None;
+        if turn.run.record(node)?.attempt_details.is_some() {
+            turn.run.record_mut(node)?.attempt_details = None;
         }
         return Ok(());
     };
     let record = turn.run.record_mut(node)?;
-    record.known = Some(Box::new(Known {
+    record.attempt_details = Some(Box::new(AttemptDetails {
         label: hints.label.as_deref().map(shortened),
         suggested: hints.suggested.iter().take(SUGGESTIONS_MAX).cloned().collect(),
-        ..Known::default()
+        ..AttemptDetails::default()
     }));
     let mut refused = Vec::new();
     for (name, value) in &hints.context {

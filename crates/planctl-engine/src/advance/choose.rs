@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, Key, Known, StepField, Trail};
+use crate::condition::{Condition, ConditionInput, Key, StepField, Trail};
 use crate::event::Refusal;
 use crate::graph::{Edge, On, Signal};
 use crate::ids::NodeId;
@@ -223,7 +223,7 @@ impl<'t> Looks<'t> {
 
     /// Returns what every run's context has beside what was noted (DOT X2); nothing of other names.
     fn built_in(&self, name: &str) -> Option<Cow<'_, str>> {
-        let known = self.subject.known.as_deref();
+        let known = self.subject.attempt_details.as_deref();
         Some(match name {
             "outcome" => Cow::Borrowed(self.outcome),
             "preferred_label" => Cow::Borrowed(self.preferred_label()),
@@ -251,7 +251,7 @@ impl<'t> Looks<'t> {
     }
 
     fn suggested(&self) -> &[NodeId] {
-        self.subject.known.as_ref().map_or(&[], |known| known.suggested.as_slice())
+        self.subject.attempt_details.as_ref().map_or(&[], |known| known.suggested.as_slice())
     }
 }
 
@@ -278,13 +278,13 @@ fn word(settled: Option<Outcome>, signal: Signal) -> &'static str {
     }
 }
 
-impl Known for Looks<'_> {
+impl ConditionInput for Looks<'_> {
     fn outcome(&self) -> &str {
         self.outcome
     }
 
     fn preferred_label(&self) -> &str {
-        self.subject.known.as_ref().and_then(|known| known.label.as_deref()).unwrap_or_default()
+        self.subject.attempt_details.as_ref().and_then(|known| known.label.as_deref()).unwrap_or_default()
     }
 
     fn context(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -303,7 +303,7 @@ impl Known for Looks<'_> {
         if record.tally.visits == 0 {
             return None;
         }
-        let known = record.known.as_deref();
+        let known = record.attempt_details.as_deref();
         Some(match field {
             StepField::Outcome => Cow::Borrowed(match record.state.outcome() {
                 Some(outcome) => outcome.status_word(),

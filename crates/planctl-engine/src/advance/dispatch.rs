@@ -22,7 +22,7 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         NodeKind::Human(question) => hold::for_choice(turn, node, question),
         NodeKind::Checkpoint if has_room(turn, node)? => save(turn, node),
         NodeKind::Checkpoint => queue(turn, node),
-        NodeKind::Fork(fork) if fork.apart => join::part(turn, node, fork),
+        NodeKind::Fork(fork) if fork.in_worktree => join::fork_worktrees(turn, node, fork),
         NodeKind::Join(_) if join::awaits_merge(turn, node)? => branch(turn, node),
         NodeKind::Decision(_) => route::pass_on(turn, node),
         NodeKind::Fork(_) | NodeKind::Start => route::leave(turn, node, Signal::Success),
@@ -85,7 +85,7 @@ fn has_room(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
         return Ok(true);
     }
     let head = &turn.run.head;
-    let is_free = |task: &Task| !task.apart.iter().any(|name| head.busy.contains(name));
+    let is_free = |task: &Task| !task.excludes.iter().any(|name| head.busy.contains(name));
     Ok(head.out < u32::from(turn.graph.limits().parallel) && turn.graph.task(node).is_none_or(is_free))
 }
 
@@ -137,8 +137,8 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         return gate(turn, node, turn.now);
     }
     turn.set(node, NodeState::Working { attempt })?;
-    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.told() != *asked) {
-        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.told() });
+    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.given() != *asked) {
+        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.given() });
     }
     agent_item(turn, node, turn.now)
 }
@@ -149,7 +149,7 @@ fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     record.tally.rehearsals = record.tally.rehearsals.saturating_add(1);
     record.tally.interruptions = 0;
     record.tally.repeats = 0;
-    let is_failing = record.came.as_ref().is_some_and(|came| came.signal != Signal::Success);
+    let is_failing = record.entered_from.as_ref().is_some_and(|entry| entry.signal != Signal::Success);
     let restores = is_failing && record.saved.is_some();
     turn.set(node, NodeState::Saving { restores })?;
     gate(turn, node, turn.now)
@@ -294,10 +294,10 @@ fn so_far(turn: &Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
     let own = profile.and_then(|profile| profile.thread.as_deref());
     let common = profile.and_then(|profile| profile.common_thread.as_deref());
     let of_edge = carry.and_then(|carry| carry.thread.as_deref());
-    let before = record.came.as_ref().map(|came| came.from.as_str());
+    let before = record.entered_from.as_ref().map(|entered_from| entered_from.from.as_str());
     let thread = own.or(of_edge).or(common).or(before).unwrap_or(node.as_str()).to_owned();
     let context = record.context.clone();
-    Ok(Some(SoFar { fidelity: asked.told(), thread, context }))
+    Ok(Some(SoFar { fidelity: asked.given(), thread, context }))
 }
 
 /// Returns the wait before a delivery is repeated: 1 s doubled each time up to 5 min, the second half of it jitter.

@@ -37,7 +37,7 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
         Found::Rehearsed(evidence) => rehearsed(turn, node, evidence),
         Found::Recorded { name } => saved(turn, node, Some(name.as_str())),
         Found::Restored => saved(turn, node, None),
-        Found::Parted { base } => join::parted(turn, node, base),
+        Found::Forked { base } => join::worktrees_forked(turn, node, base),
         Found::Merged { files, .. } => join::merged(turn, node, *files),
         Found::Conflicted(conflict) => join::conflicted(turn, node, conflict),
         Found::Begun { run } => sub_plan::begun(turn, node, *run),
@@ -127,7 +127,7 @@ fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), R
         }
     }
     if is_watched {
-        let known = record.known.get_or_insert_default();
+        let known = record.attempt_details.get_or_insert_default();
         known.exit_code = exit_code;
         known.output = Some(output);
     }
@@ -205,7 +205,7 @@ fn told_nothing(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), R
             turn.run.record_mut(node)?.failure = Some(Box::new(failure.clone()));
         }
         let message = match turn.purpose(node)? {
-            Purpose::Parting => {
+            Purpose::Fork => {
                 format!("{why}; retry tries again, skip goes on behind its branches, of which none begins")
             }
             Purpose::Verdict

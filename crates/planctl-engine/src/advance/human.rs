@@ -5,7 +5,7 @@ use crate::event::{Answer, Decision, HumanEvent, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Signal};
 use crate::ids::{Actor, ItemId, NodeId};
-use crate::run::{End, Failing, Failure, Known, NodeState, Note, Outcome, RunStatus, Unchecked};
+use crate::run::{AttemptDetails, End, Failing, Failure, NodeState, Note, Outcome, RunStatus, Unchecked};
 
 use super::settle::Said;
 use super::{Turn, dispatch, hold, join, option, revise, route, settle};
@@ -131,8 +131,11 @@ pub(super) fn chosen(
             record.context.insert(name.to_owned(), cut(option));
         }
     }
-    record.known =
-        Some(Box::new(Known { label: Some(cut(option)), output: Some(cut(option)), ..Known::default() }));
+    record.attempt_details = Some(Box::new(AttemptDetails {
+        label: Some(cut(option)),
+        output: Some(cut(option)),
+        ..AttemptDetails::default()
+    }));
     settle::settle(turn, node, Outcome::Passed, Some(said))?;
     let label = option::plain_label(option);
     let leads = |edge: &&Edge| {

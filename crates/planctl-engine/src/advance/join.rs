@@ -9,7 +9,7 @@ use crate::event::{Conflict, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Edge, Fork, JoinPolicy, NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::run::{Arrivals, BranchResult, Came, Failing, Failure, NodeState, Outcome};
+use crate::run::{Arrivals, BranchResult, EnteredFrom, Failing, Failure, NodeState, Outcome};
 
 use super::settle::Said;
 use super::{Turn, dispatch, hold, route, settle};
@@ -49,7 +49,7 @@ fn wait_anew<'t>(turn: &'t mut Turn<'_>, join: &NodeId) -> Result<&'t mut Arriva
     turn.withdraw(join)?;
     turn.set(join, NodeState::Pending)?;
     let record = turn.run.record_mut(join)?;
-    record.came = None;
+    record.entered_from = None;
     Ok(record.arrivals.get_or_insert_default())
 }
 
@@ -80,7 +80,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     let is_forked = turn.graph.fork_of(join).is_some();
     let context = turn.run.record(from)?.context.clone();
     let result = result(turn, from)?;
-    turn.stranded_at = Some(join.clone());
+    turn.dead_end = Some(join.clone());
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let is_known = arrivals.has(branch);
@@ -99,8 +99,8 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     if let Some(result) = result.filter(|_| branch < RESULTS_MAX) {
         arrivals.results.insert(branch, result);
     }
-    if record.came.is_none() || !is_met {
-        record.came = Some(Came { from: from.clone(), signal });
+    if record.entered_from.is_none() || !is_met {
+        record.entered_from = Some(EnteredFrom { from: from.clone(), signal });
     }
     let (met, failed) = (!arrivals.met.is_empty(), !arrivals.failed.is_empty());
     let count = arrivals.count();
@@ -126,7 +126,7 @@ fn result(turn: &Turn<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusa
         return Ok(None);
     }
     let node = turn.subject(from)?;
-    let known = turn.run.record(&node)?.known.as_ref();
+    let known = turn.run.record(&node)?.attempt_details.as_ref();
     let output = known.and_then(|known| known.output.clone()).unwrap_or_default();
     Ok(Some(BranchResult { node, output }))
 }
@@ -202,12 +202,12 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
     turn.withdraw(join)?;
-    let is_apart = turn.graph.parts_or_merges(join);
-    if is_apart && outcome != Outcome::Failed {
+    let is_in_worktree = turn.graph.forks_or_merges_worktrees(join);
+    if is_in_worktree && outcome != Outcome::Failed {
         turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = Some(outcome);
     }
     turn.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
-    if is_apart && outcome != Outcome::Failed {
+    if is_in_worktree && outcome != Outcome::Failed {
         return dispatch::again(turn, join);
     }
     end(turn, join, outcome)
@@ -223,14 +223,14 @@ fn end(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refus
 /// Says whether branches that came into a join are to be merged before it settles.
 pub(super) fn awaits_merge(turn: &Turn<'_>, join: &NodeId) -> Result<bool, Refusal> {
     let record = turn.run.record(join)?;
-    let is_open =
-        matches!(record.state.outcome(), None | Some(Outcome::Failed)) && turn.graph.parts_or_merges(join);
+    let is_open = matches!(record.state.outcome(), None | Some(Outcome::Failed))
+        && turn.graph.forks_or_merges_worktrees(join);
     Ok(is_open && record.arrivals.as_ref().is_some_and(|arrivals| arrivals.merging.is_some()))
 }
 
 /// Has worktrees made for the branches of a fork that is entered; a run that is taken up from its start walks past branches
 /// that are merged already.
-pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+pub(super) fn begin_in_worktrees(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     if turn.replayed.is_some()
         && let Some(join) = &fork.join
         && turn.state(join)?.outcome().is_some_and(|outcome| outcome != Outcome::Failed)
@@ -238,12 +238,12 @@ pub(super) fn begin_apart(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Re
         turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return route::leave(turn, join, Signal::Success);
     }
-    part(turn, node, fork)
+    fork_worktrees(turn, node, fork)
 }
 
 /// Has worktrees made for the branches of a fork. Branches that are under way since they were made before are taken back: they
 /// would end in worktrees that nobody merges.
-pub(super) fn part(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+pub(super) fn fork_worktrees(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     if let Some(join) = &fork.join
         && turn.run.record(node)?.tally.attempt != Attempt::NONE
     {
@@ -253,7 +253,7 @@ pub(super) fn part(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<()
     dispatch::branch(turn, node)
 }
 
-/// Settles the join of a fork that a person leaves out, whose branches would work apart: without worktrees of their own they
+/// Settles the join of a fork that a person leaves out, whose branches would have worktrees: without worktrees of their own they
 /// would meet in one workspace, and nothing would merge what they did. Nothing is to be done at any other node.
 pub(super) fn leave_out(
     turn: &mut Turn<'_>,
@@ -261,7 +261,7 @@ pub(super) fn leave_out(
     outcome: Outcome,
     said: Said<'_>,
 ) -> Result<(), Refusal> {
-    let Some(NodeKind::Fork(Fork { join: Some(join), apart: true, .. })) =
+    let Some(NodeKind::Fork(Fork { join: Some(join), in_worktree: true, .. })) =
         turn.graph.node(node).map(|node| &node.kind)
     else {
         return Ok(());
@@ -283,13 +283,13 @@ pub(super) fn go_behind(turn: &mut Turn<'_>, join: &NodeId, fork: &NodeId) -> Re
 }
 
 /// Begins the branches of a fork, which have their worktrees.
-pub(super) fn parted(turn: &mut Turn<'_>, node: &NodeId, base: &str) -> Result<(), Refusal> {
+pub(super) fn worktrees_forked(turn: &mut Turn<'_>, node: &NodeId, base: &str) -> Result<(), Refusal> {
     let fork = match turn.graph.node(node).map(|node| &node.kind) {
         Some(NodeKind::Fork(fork)) if *turn.state(node)? == NodeState::Branching => fork.clone(),
         Some(_) | None => return Err(Refusal::WrongState),
     };
     turn.run.record_mut(node)?.saved = Some(base.to_owned());
-    turn.facts.push(Fact::BranchesParted { node: node.clone(), base: base.to_owned() });
+    turn.facts.push(Fact::BranchesForked { node: node.clone(), base: base.to_owned() });
     spread(turn, node, &fork)
 }
 
@@ -355,7 +355,7 @@ pub(super) fn forget(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Resul
         arrivals.forget(branch);
     }
     let other = arrivals.failed.values().next().cloned();
-    record.came = other.map(|from| Came { from, signal: Signal::Exhausted });
+    record.entered_from = other.map(|from| EnteredFrom { from, signal: Signal::Exhausted });
     Ok(())
 }
 
@@ -366,10 +366,10 @@ pub(super) fn reopen(turn: &mut Turn<'_>, join: &NodeId) -> Result<BTreeSet<Node
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let failed: BTreeSet<NodeId> = std::mem::take(&mut arrivals.failed).into_values().collect();
-    let came = record.came.take();
-    if let (true, Some(came)) = (failed.is_empty(), came) {
-        forget(turn, join, &came.from)?;
-        return Ok(BTreeSet::from([came.from]));
+    let entered_from = record.entered_from.take();
+    if let (true, Some(entered_from)) = (failed.is_empty(), entered_from) {
+        forget(turn, join, &entered_from.from)?;
+        return Ok(BTreeSet::from([entered_from.from]));
     }
     Ok(failed)
 }

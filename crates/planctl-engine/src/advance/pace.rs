@@ -58,9 +58,9 @@ pub(super) fn begin_anew(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refus
 /// Returns the level that follows, and who answers there: the first configured one above this and not below the named.
 /// With none left it is the named one, else the last where any is configured, and a person answers.
 fn next(task: &Task, now: Level, named: Level) -> (Level, Responder) {
-    let mut above = task.pace.iter().filter(|rung| rung.level > now && rung.level >= named);
+    let mut above = task.pace.iter().filter(|pace_level| pace_level.level > now && pace_level.level >= named);
     match above.next() {
-        Some(rung) => (rung.level, rung.responder.clone()),
+        Some(pace_level) => (pace_level.level, pace_level.responder.clone()),
         None if named > now => (named, Responder::Human),
         None if task.pace.is_empty() => (now, Responder::Human),
         None => (Level::Emergency, Responder::Human),

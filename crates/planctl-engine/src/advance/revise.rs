@@ -58,7 +58,7 @@ pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let stopped = std::mem::take(&mut turn.run.head.stopped_at);
     let mut entered = false;
     for node in stopped.iter().filter(|node| turn.graph.node(node).is_some()) {
-        turn.stranded_at = Some(node.clone());
+        turn.dead_end = Some(node.clone());
         revive(turn, node)?;
         entered = true;
     }
@@ -87,12 +87,14 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
             NodeKind::Checkpoint => route::enter(turn, &id, true)?,
             NodeKind::Join(_) if join::awaits_merge(turn, &id)? => dispatch::again(turn, &id)?,
             NodeKind::Join(_) => open.extend(join::reopen(turn, &id)?),
-            NodeKind::Fork(fork) if fork.apart && turn.state(&id)?.outcome().is_none() => {
+            NodeKind::Fork(fork) if fork.in_worktree && turn.state(&id)?.outcome().is_none() => {
                 dispatch::again(turn, &id)?;
             }
             NodeKind::Start => route::success(turn, &id)?,
             NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
-                open.extend(turn.run.record(&id)?.came.as_ref().map(|came| came.from.clone()));
+                open.extend(
+                    turn.run.record(&id)?.entered_from.as_ref().map(|entered_from| entered_from.from.clone()),
+                );
             }
         }
     }
@@ -101,13 +103,13 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
 
 /// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.
 fn fork_to_enter(turn: &Turn<'_>, node: &NodeId) -> Result<Option<NodeId>, Refusal> {
-    let Some(apart) = turn.graph.apart(node) else { return Ok(None) };
-    if let Some(outer) = fork_to_enter(turn, &apart.fork)? {
+    let Some(branch) = turn.graph.worktree_branch(node) else { return Ok(None) };
+    if let Some(outer) = fork_to_enter(turn, &branch.fork)? {
         return Ok(Some(outer));
     }
     let is_open =
-        turn.run.record(&apart.fork)?.saved.is_some() && turn.state(&apart.join)?.outcome().is_none();
-    Ok((!is_open).then(|| apart.fork.clone()))
+        turn.run.record(&branch.fork)?.saved.is_some() && turn.state(&branch.join)?.outcome().is_none();
+    Ok((!is_open).then(|| branch.fork.clone()))
 }
 
 fn enter_fork(turn: &mut Turn<'_>, id: &NodeId) -> Result<(), Refusal> {

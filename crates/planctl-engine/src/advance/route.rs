@@ -6,7 +6,7 @@ use crate::fact::Fact;
 use crate::graph::{Edge, Fork, Node, NodeKind, On, Restart, Signal};
 use crate::ids::NodeId;
 use crate::pace::Level;
-use crate::run::{Came, End, NodeState, Outcome, Rehearsal, RunStatus};
+use crate::run::{End, EnteredFrom, NodeState, Outcome, Rehearsal, RunStatus};
 
 use super::choose::Chosen;
 use super::{Turn, choose, dispatch, hold, join, pace, settle};
@@ -21,7 +21,7 @@ pub(super) fn leave(turn: &mut Turn<'_>, node: &NodeId, signal: Signal) -> Resul
     if let Some(NodeKind::Fork(fork)) = turn.graph.node(node).map(|node| &node.kind) {
         let is_left_out = matches!(turn.state(node)?.outcome(), Some(Outcome::Skipped | Outcome::Waived));
         return match &fork.join {
-            Some(join) if fork.apart && is_left_out => join::go_behind(turn, join, node),
+            Some(join) if fork.in_worktree && is_left_out => join::go_behind(turn, join, node),
             Some(_) | None => join::spread(turn, node, fork),
         };
     }
@@ -31,7 +31,7 @@ pub(super) fn leave(turn: &mut Turn<'_>, node: &NodeId, signal: Signal) -> Resul
             Ok(())
         }
         None => {
-            let subject = taken_back_to(turn, node)?;
+            let subject = rewind_to(turn, node)?;
             hold::ask(turn, &subject, AskKind::Escalation, Reason::NoEdge, None)
         }
     }
@@ -69,7 +69,7 @@ fn ask_if_stranded(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     if head.status != RunStatus::Active || head.out + head.held > 0 {
         return Ok(());
     }
-    let node = turn.stranded_at.clone().unwrap_or_else(|| turn.graph.start().clone());
+    let node = turn.dead_end.clone().unwrap_or_else(|| turn.graph.start().clone());
     let message = format!("nothing is under way that could go on from `{node}`");
     hold::ask(turn, &node, AskKind::Escalation, Reason::NoEdge, Some(message))
 }
@@ -78,7 +78,7 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
     let Chosen { edge, choosing } = chosen;
     let (edge, to) = (&edge, &edge.to);
     let target = turn.graph.node(to).ok_or_else(|| Refusal::NoSuchNode(to.clone()))?;
-    if turn.passes_again(to)? {
+    if turn.replay_skips(to)? {
         return leave(turn, to, Signal::Success);
     }
     turn.facts.push(Fact::EdgeFollowed {
@@ -149,18 +149,18 @@ fn is_being_retried(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     Ok(has_way && record.state == NodeState::Pending && record.tally.failed > 0)
 }
 
-/// Notes by which way a passage is entered.
+/// Records from where a routing node was entered.
 fn pass(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
     carry_context(turn, edge)?;
-    let came = Came { from: edge.from.clone(), signal };
-    turn.run.record_mut(&edge.to)?.came = Some(came);
+    let entered_from = EnteredFrom { from: edge.from.clone(), signal };
+    turn.run.record_mut(&edge.to)?.entered_from = Some(entered_from);
     Ok(())
 }
 
 /// Leaves a decision at which nobody works with what it was entered with. A person who has it tried again passes nothing.
 pub(super) fn pass_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    let came = turn.run.record(node)?.came.clone();
-    let Some(Came { from, signal }) = came else {
+    let entered_from = turn.run.record(node)?.entered_from.clone();
+    let Some(EnteredFrom { from, signal }) = entered_from else {
         turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return leave(turn, node, Signal::Success);
     };
@@ -173,7 +173,7 @@ pub(super) fn pass_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal>
 /// Begins the branches of a fork, once they have worktrees where they want any.
 pub(super) fn enter_fork(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     match count_passage(turn, node)? {
-        true if fork.apart => join::begin_apart(turn, node, fork),
+        true if fork.in_worktree => join::begin_in_worktrees(turn, node, fork),
         true => join::spread(turn, node, fork),
         false => Ok(()),
     }
@@ -184,7 +184,7 @@ pub(super) fn enter_fork(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Res
 fn begin_epoch(turn: &mut Turn<'_>, edge: &Edge, restart: &Restart) -> Result<bool, Refusal> {
     let limit = turn.graph.limits().restarts;
     if turn.run.head.restarts >= limit {
-        let subject = taken_back_to(turn, &edge.from)?;
+        let subject = rewind_to(turn, &edge.from)?;
         let message = format!("the run began anew {limit} times, which is as often as it may");
         hold::ask(turn, &subject, AskKind::Escalation, Reason::Exhausted, Some(message))?;
         return Ok(false);
@@ -215,7 +215,7 @@ fn note_way(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refu
     if is_asked {
         let from = turn.subject(&edge.from)?;
         let record = turn.run.record_mut(&edge.to)?;
-        record.came = Some(Came { from, signal });
+        record.entered_from = Some(EnteredFrom { from, signal });
         record.carry.clone_from(&edge.carry);
     }
     Ok(())
@@ -235,7 +235,7 @@ fn count_passage(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     Ok(true)
 }
 
-/// Says with what a run leaves a passage: what it came with, where a step that was passed over counts as met.
+/// Returns the signal with which a run leaves a routing node: the signal it entered with; a skipped step counts as success.
 fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refusal> {
     let subject = turn.subject(from)?;
     let is_passed_over = matches!(turn.state(&subject)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
@@ -315,13 +315,13 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
 
 /// Treats one entry too many as exhausted; a chain of such entries that comes round ends with a question.
 fn beyond_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    // The edges of a passage ask for what came before it, and not for its own visits.
-    let is_passage = turn.graph.node(node).is_some_and(Node::is_passage);
-    if !is_passage && turn.exhausted_here.insert(node.clone()) {
+    // The edges of a routing node test what came before it, and not its own visits.
+    let is_routing = turn.graph.node(node).is_some_and(Node::is_routing);
+    if !is_routing && turn.exhausted_here.insert(node.clone()) {
         return settle::over_visits(turn, node);
     }
     let message = visits_message(turn, node);
-    let subject = taken_back_to(turn, node)?;
+    let subject = rewind_to(turn, node)?;
     hold::ask(turn, &subject, AskKind::Escalation, Reason::VisitsLimit, Some(message))
 }
 
@@ -344,7 +344,7 @@ fn escalate(
         false => onward(turn, &edge.from, signal)? != Signal::Success,
     };
     if has_failed {
-        let subject = taken_back_to(turn, &edge.from)?;
+        let subject = rewind_to(turn, &edge.from)?;
         if turn.exhausted_here.contains(&edge.from) {
             let message = reason.unwrap_or_else(|| visits_message(turn, &edge.from));
             return pace::escalate(turn, &subject, Reason::VisitsLimit, Some(message), named);
@@ -359,18 +359,18 @@ fn escalate(
 
 /// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again: what a
 /// person decides about it comes that way once more. What that node itself has under way is taken back.
-fn taken_back_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
+fn rewind_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
     let subject = turn.subject(node)?;
     if subject != *node {
         turn.withdraw(&subject)?;
     }
     let mut back = node.clone();
     while back != subject {
-        let Some(came) = turn.run.record(&back)?.came.clone() else { break };
+        let Some(entered_from) = turn.run.record(&back)?.entered_from.clone() else { break };
         if turn.run.record(&back)?.arrivals.is_some() {
-            join::forget(turn, &back, &came.from)?;
+            join::forget(turn, &back, &entered_from.from)?;
         }
-        back = came.from;
+        back = entered_from.from;
     }
     Ok(subject)
 }
@@ -380,7 +380,7 @@ fn taken_back_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> 
 fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
     let is_last = turn.open.is_empty() && turn.run.live()?.is_empty();
     if !is_last {
-        turn.stranded_at = Some(edge.from.clone());
+        turn.dead_end = Some(edge.from.clone());
         return Ok(());
     }
     for goal in turn.graph.goals() {

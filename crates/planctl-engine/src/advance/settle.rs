@@ -82,9 +82,10 @@ pub(super) fn over_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refu
 }
 
 fn leave_exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Result<(), Refusal> {
-    let of_plan = turn.graph.sub_plan(node).map(|plan| plan.lapse);
-    let lapse = turn.graph.gated(node).map(|gated| gated.lapse).or(of_plan).unwrap_or(Outcome::Failed);
-    let ending = choose::Ending { outcome: lapse, is_over_visits: !has_failed };
+    let of_plan = turn.graph.sub_plan(node).map(|plan| plan.on_exhausted);
+    let on_exhausted =
+        turn.graph.gated(node).map(|gated| gated.on_exhausted).or(of_plan).unwrap_or(Outcome::Failed);
+    let ending = choose::Ending { outcome: on_exhausted, is_over_visits: !has_failed };
     let Some(chosen) = choose::edge_as(turn, node, Signal::Exhausted, Some(ending))? else {
         return match has_failed {
             true => pace::escalate(turn, node, Reason::NoEdge, None, None),
@@ -101,7 +102,7 @@ fn leave_exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Resu
         if has_failed && may_come_back && recurs(turn, node)? {
             return pace::escalate(turn, node, Reason::SameFailure, None, None);
         }
-        settle(turn, node, lapse, None)?;
+        settle(turn, node, on_exhausted, None)?;
     }
     route::go(turn, chosen, Signal::Exhausted);
     Ok(())

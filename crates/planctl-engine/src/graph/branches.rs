@@ -13,14 +13,14 @@ use crate::ids::NodeId;
 pub(super) struct Branches {
     joins: BTreeMap<NodeId, Arms>,
     /// The innermost branch with a worktree of its own in which a node works.
-    apart: BTreeMap<NodeId, Apart>,
+    worktree_branches: BTreeMap<NodeId, WorktreeBranch>,
     /// The fork, and which of its edges, by which a branch begins with a node.
     begins: BTreeMap<NodeId, (NodeId, u16)>,
 }
 
 /// A branch that works in a git worktree of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Apart {
+pub struct WorktreeBranch {
     /// The fork that began it.
     pub fork: NodeId,
     /// The join at which it is merged.
@@ -47,12 +47,12 @@ impl Branches {
         let kinds: BTreeMap<&NodeId, &NodeKind> =
             parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
         let mut joins: BTreeMap<NodeId, Arms> = BTreeMap::new();
-        let mut forks_apart = Vec::new();
+        let mut in_worktrees = Vec::new();
         for node in &parts.nodes {
             let NodeKind::Fork(fork) = &node.kind else { continue };
-            if fork.apart {
+            if fork.in_worktree {
                 let join = fork.join.clone();
-                forks_apart.push(join.ok_or_else(|| GraphDefect::Misjoined(node.id.clone()))?);
+                in_worktrees.push(join.ok_or_else(|| GraphDefect::Misjoined(node.id.clone()))?);
             }
             if let Some(join) = &fork.join {
                 let is_join = matches!(kinds.get(join), Some(NodeKind::Join(_)));
@@ -76,14 +76,14 @@ impl Branches {
         match parts.goals.iter().find(|goal| !kinds.contains_key(&goal.node)) {
             Some(goal) => Err(GraphDefect::Misjoined(goal.node.clone())),
             None => {
-                let apart = apart(&joins, &forks_apart);
-                Ok(Branches { joins, apart, begins: begins(parts, outgoing) })
+                let worktree_branches = worktree_branches(&joins, &in_worktrees);
+                Ok(Branches { joins, worktree_branches, begins: begins(parts, outgoing) })
             }
         }
     }
 
-    pub(super) fn apart(&self, node: &NodeId) -> Option<&Apart> {
-        self.apart.get(node)
+    pub(super) fn worktree_branch(&self, node: &NodeId) -> Option<&WorktreeBranch> {
+        self.worktree_branches.get(node)
     }
 
     pub(super) fn begins(&self, node: &NodeId) -> Option<(&NodeId, u16)> {
@@ -174,21 +174,21 @@ impl Graph {
 
     /// Returns one of the ways from the start to a node, both among them.
     fn a_way_to(&self, node: &NodeId) -> Vec<&NodeId> {
-        let mut came: BTreeMap<&NodeId, &NodeId> = BTreeMap::new();
+        let mut reached_from: BTreeMap<&NodeId, &NodeId> = BTreeMap::new();
         let mut open = std::collections::VecDeque::from([self.start()]);
         while let Some(id) = open.pop_front() {
             for edge in self.edges_from(id) {
-                if edge.to != *self.start() && !came.contains_key(&edge.to) {
-                    came.insert(&edge.to, id);
+                if edge.to != *self.start() && !reached_from.contains_key(&edge.to) {
+                    reached_from.insert(&edge.to, id);
                     open.push_back(&edge.to);
                 }
             }
         }
         let mut way = Vec::new();
-        let mut at = came.get_key_value(node).map(|(id, _)| *id);
+        let mut at = reached_from.get_key_value(node).map(|(id, _)| *id);
         while let Some(id) = at {
             way.push(id);
-            at = came.get(id).copied();
+            at = reached_from.get(id).copied();
         }
         way.reverse();
         way
@@ -231,19 +231,22 @@ impl Graph {
 }
 
 /// Finds for each node the innermost branch with a worktree of its own: that of which the fewest nodes are.
-fn apart(joins: &BTreeMap<NodeId, Arms>, forks_apart: &[NodeId]) -> BTreeMap<NodeId, Apart> {
+fn worktree_branches(
+    joins: &BTreeMap<NodeId, Arms>,
+    in_worktrees: &[NodeId],
+) -> BTreeMap<NodeId, WorktreeBranch> {
     let mut all: Vec<(&NodeId, &Arms)> =
-        forks_apart.iter().filter_map(|join| joins.get_key_value(join)).collect();
+        in_worktrees.iter().filter_map(|join| joins.get_key_value(join)).collect();
     all.sort_by_key(|(_, arms)| std::cmp::Reverse(arms.within.len()));
-    let mut apart = BTreeMap::new();
+    let mut worktree_branches = BTreeMap::new();
     for (join, arms) in all {
         let Some(fork) = &arms.fork else { continue };
         for (node, branch) in &arms.within {
-            let of = Apart { fork: fork.clone(), join: join.clone(), branch: *branch };
-            apart.insert(node.clone(), of);
+            let of = WorktreeBranch { fork: fork.clone(), join: join.clone(), branch: *branch };
+            worktree_branches.insert(node.clone(), of);
         }
     }
-    apart
+    worktree_branches
 }
 
 /// Finds for each node with which a branch begins its fork, and which of the fork's edges it is.

@@ -9,7 +9,7 @@ use super::{Backoff, Profile};
 use crate::condition::Condition;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
-use crate::pace::{Level, Rung};
+use crate::pace::{Level, PaceLevel};
 use crate::run::Outcome;
 
 /// One place in the graph.
@@ -96,7 +96,8 @@ pub struct SubPlan {
     /// Who approves it (DOT N3).
     pub approval: ChildApproval,
     /// How the node settles where its run does not end well: failed, skipped or warned.
-    pub lapse: Outcome,
+    #[serde(rename = "lapse")]
+    pub on_exhausted: Outcome,
     /// What must hold once its run is done; until then another run of it follows (DOT N1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Condition>,
@@ -133,7 +134,8 @@ pub struct Call {
     /// Attempts beyond the first.
     pub max_retries: u16,
     /// How the node settles when its attempts are exhausted: failed, skipped or warned.
-    pub lapse: Outcome,
+    #[serde(rename = "lapse")]
+    pub on_exhausted: Outcome,
     /// Files that the command names.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub contract_files: BTreeSet<String>,
@@ -190,7 +192,8 @@ pub struct Fork {
     pub max: Option<u16>,
     /// Has each branch work in a git worktree of its own; the join merges what they did. Needs a join.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub apart: bool,
+    #[serde(rename = "apart")]
+    pub in_worktree: bool,
 }
 
 /// Where branches end.
@@ -291,7 +294,7 @@ impl Node {
             NodeKind::Task(task) => Some(Gated {
                 contract: &task.contract,
                 max_retries: task.max_retries,
-                lapse: task.lapse,
+                on_exhausted: task.on_exhausted,
                 protects: &task.protects,
                 contract_files: &task.contract_files,
                 may_change: &task.may_change,
@@ -299,7 +302,7 @@ impl Node {
             NodeKind::Call(call) => Some(Gated {
                 contract: &call.contract,
                 max_retries: call.max_retries,
-                lapse: call.lapse,
+                on_exhausted: call.on_exhausted,
                 protects: &[],
                 contract_files: &call.contract_files,
                 may_change: &call.may_change,
@@ -307,7 +310,7 @@ impl Node {
             NodeKind::Decision(Choice { command: Some(contract), .. }) => Some(Gated {
                 contract,
                 max_retries: 0,
-                lapse: Outcome::Failed,
+                on_exhausted: Outcome::Failed,
                 protects: &[],
                 contract_files: NOTHING,
                 may_change: NOTHING,
@@ -325,7 +328,7 @@ impl Node {
     }
 
     /// Says whether nothing happens at it: the run only passes through, and nobody can be asked about it alone.
-    pub fn is_passage(&self) -> bool {
+    pub fn is_routing(&self) -> bool {
         match &self.kind {
             NodeKind::Decision(decision) => decision.command.is_none(),
             NodeKind::Start | NodeKind::Checkpoint | NodeKind::Fork(_) | NodeKind::Join(_) => true,
@@ -347,7 +350,7 @@ pub struct Gated<'g> {
     /// Attempts beyond the first that a failing gate may take.
     pub max_retries: u16,
     /// How the node settles when its attempts are exhausted.
-    pub lapse: Outcome,
+    pub on_exhausted: Outcome,
     /// Globs whose files must stay as they are.
     pub protects: &'g [String],
     /// Files that the contract names.
@@ -365,7 +368,7 @@ pub struct Task {
     pub role: Role,
     /// Who takes over when that role can't go on, level by level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pace: Vec<Rung>,
+    pub pace: Vec<PaceLevel>,
     /// What kind of work it is; sent along with the item (P-31).
     pub work: WorkKind,
     /// What the worker is told: the text of `**task:**`.
@@ -377,7 +380,8 @@ pub struct Task {
     /// Attempts beyond the first that a failing gate may take (`retry(N)`, X-28).
     pub max_retries: u16,
     /// How the node settles when its attempts are exhausted: failed, skipped or warned.
-    pub lapse: Outcome,
+    #[serde(rename = "lapse")]
+    pub on_exhausted: Outcome,
     /// How long one attempt's work may take.
     pub work_timeout: Duration,
     /// Globs whose files no worker of this step may change (`**protects:**`).
@@ -386,9 +390,11 @@ pub struct Task {
     /// verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// Names of which no two steps of a run that are under way at once have one in common: files that both may change.
+    /// Names that exclude each other: two steps of a run that share one are never in flight at once. They are files that both
+    /// may change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub apart: Vec<String>,
+    #[serde(rename = "apart")]
+    pub excludes: Vec<String>,
     /// Files that the contract names, the candidates for protection (DESIGN 8).
     pub contract_files: BTreeSet<String>,
     /// Files and globs that its worker may change (`**changes:**`, else what the task plainly makes or changes).

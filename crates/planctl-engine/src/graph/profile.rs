@@ -95,7 +95,7 @@ impl Fidelity {
     }
 
     /// Returns what a prompt tells that asks for this much.
-    pub fn told(self) -> Fidelity {
+    pub fn given(self) -> Fidelity {
         match self {
             Fidelity::Full => Fidelity::SummaryHigh,
             Fidelity::Truncate

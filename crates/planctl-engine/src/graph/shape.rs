@@ -18,11 +18,12 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
         if is_start != (node.id == parts.start) {
             return Err(GraphDefect::Start(node.id.clone()));
         }
-        let lapses = |lapse| matches!(lapse, Outcome::Failed | Outcome::Skipped | Outcome::Warned);
+        let is_allowed =
+            |on_exhausted| matches!(on_exhausted, Outcome::Failed | Outcome::Skipped | Outcome::Warned);
         let fits = match &node.kind {
-            NodeKind::Task(task) => lapses(task.lapse) && pace::rises(&task.pace),
-            NodeKind::Call(call) => lapses(call.lapse),
-            NodeKind::SubPlan(plan) => lapses(plan.lapse) && !plan.path.is_empty(),
+            NodeKind::Task(task) => is_allowed(task.on_exhausted) && pace::rises(&task.pace),
+            NodeKind::Call(call) => is_allowed(call.on_exhausted),
+            NodeKind::SubPlan(plan) => is_allowed(plan.on_exhausted) && !plan.path.is_empty(),
             NodeKind::Fork(fork) => fork.max != Some(0),
             NodeKind::Human(question) => question.default.as_ref().is_none_or(|default| {
                 question.options.is_empty() || question.options.contains(&default.answer)

@@ -33,12 +33,12 @@ pub struct Looked {
     /// The clauses of its condition as they were weighed.
     pub clauses: Vec<Weighed>,
     /// What came of it.
-    pub came: CameOf,
+    pub result: EdgeResult,
 }
 
 /// What came of looking at an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CameOf {
+pub enum EdgeResult {
     /// It was taken.
     Taken,
     /// It is for another outcome.
@@ -80,26 +80,26 @@ pub fn choice(graph: &Graph, fact: &Fact) -> Option<Choice> {
         let holds = tried.trail.as_ref().is_none_or(|trail| trail.holds);
         let is_it = !is_found && holds && tried.to == *to && tried.on == *on && (!is_known || own == *label);
         is_found |= is_it;
-        let came = match (is_it, fits, holds) {
-            (true, _, _) => CameOf::Taken,
-            (false, false, _) => CameOf::OtherOutcome,
-            (false, true, false) => CameOf::ConditionFailed,
-            (false, true, true) => CameOf::Outranked,
+        let result = match (is_it, fits, holds) {
+            (true, _, _) => EdgeResult::Taken,
+            (false, false, _) => EdgeResult::OtherOutcome,
+            (false, true, false) => EdgeResult::ConditionFailed,
+            (false, true, true) => EdgeResult::Outranked,
         };
         let clauses = tried.trail.map(|trail| trail.clauses).unwrap_or_default();
-        Looked { to: tried.to, on: tried.on, label: own, clauses, came }
+        Looked { to: tried.to, on: tried.on, label: own, clauses, result }
     });
     Some(Choice { from: from.clone(), to: to.clone(), signal: *signal, by, looked: looked.collect() })
 }
 
-impl CameOf {
+impl EdgeResult {
     /// Returns the word that programs read.
     pub fn word(self) -> &'static str {
         match self {
-            CameOf::Taken => "taken",
-            CameOf::OtherOutcome => "other_outcome",
-            CameOf::ConditionFailed => "condition_failed",
-            CameOf::Outranked => "outranked",
+            EdgeResult::Taken => "taken",
+            EdgeResult::OtherOutcome => "other_outcome",
+            EdgeResult::ConditionFailed => "condition_failed",
+            EdgeResult::Outranked => "outranked",
         }
     }
 }

@@ -96,13 +96,13 @@ fn long(scene: &Scene<'_>) -> String {
         let title = one_line(&node.title);
         text.push_str(&format!("Step {number} of {}: {title} ", steps.len()));
         match scene.place(&node.id) {
-            Place::Here { is_held: false } => text.push_str("← YOU ARE HERE\n"),
-            Place::Here { is_held: true } => text.push_str("← YOU ARE HERE (a person is asked)\n"),
-            Place::Done => text.push_str("[COMPLETED]\n"),
-            Place::Failed => text.push_str("[FAILED]\n"),
-            Place::Ahead => text.push_str("[PENDING]\n"),
+            NodePosition::Here { is_held: false } => text.push_str("← YOU ARE HERE\n"),
+            NodePosition::Here { is_held: true } => text.push_str("← YOU ARE HERE (a person is asked)\n"),
+            NodePosition::Done => text.push_str("[COMPLETED]\n"),
+            NodePosition::Failed => text.push_str("[FAILED]\n"),
+            NodePosition::Ahead => text.push_str("[PENDING]\n"),
         }
-        if let Place::Here { .. } = scene.place(&node.id) {
+        if let NodePosition::Here { .. } = scene.place(&node.id) {
             scene.guide(&mut text, node, ("  ", "Command hint"), &scene.verify_words(node));
         }
     }
@@ -125,13 +125,13 @@ fn compact(scene: &Scene<'_>) -> String {
         let title = one_line(&node.title);
         text.push_str(&format!("  Step {number}/{}: {title} ", steps.len()));
         match scene.place(&node.id) {
-            Place::Here { is_held: false } => text.push_str("<< CURRENT\n"),
-            Place::Here { is_held: true } => text.push_str("<< CURRENT (a person is asked)\n"),
-            Place::Done => text.push_str("[DONE]\n"),
-            Place::Failed => text.push_str("[FAILED]\n"),
-            Place::Ahead => text.push_str("[PENDING]\n"),
+            NodePosition::Here { is_held: false } => text.push_str("<< CURRENT\n"),
+            NodePosition::Here { is_held: true } => text.push_str("<< CURRENT (a person is asked)\n"),
+            NodePosition::Done => text.push_str("[DONE]\n"),
+            NodePosition::Failed => text.push_str("[FAILED]\n"),
+            NodePosition::Ahead => text.push_str("[PENDING]\n"),
         }
-        if let Place::Here { .. } = scene.place(&node.id) {
+        if let NodePosition::Here { .. } = scene.place(&node.id) {
             let verify = match scene.manual.get(&node.id).and_then(|manual| manual.verify.as_ref()) {
                 // What a person looks at is nothing for the agent to check.
                 Some(verify) if verify.kind == "manual" => String::new(),
@@ -177,7 +177,7 @@ fn workflow(scene: &Scene<'_>) -> String {
             }
         }
     }
-    let is_own = |node: &&&Node| !matches!(scene.place(&node.id), Place::Here { is_held: true });
+    let is_own = |node: &&&Node| !matches!(scene.place(&node.id), NodePosition::Here { is_held: true });
     match live.iter().filter(is_own).count() {
         0 if live.is_empty() => {}
         0 => text.push_str("\nA person is asked. Wait for the answer.\n"),
@@ -188,7 +188,7 @@ fn workflow(scene: &Scene<'_>) -> String {
 }
 
 /// Where a node stands, as far as the agent is concerned.
-enum Place {
+enum NodePosition {
     Ahead,
     Here { is_held: bool },
     Done,
@@ -200,10 +200,10 @@ impl Scene<'_> {
         self.run.records().get(id)
     }
 
-    fn place(&self, id: &NodeId) -> Place {
+    fn place(&self, id: &NodeId) -> NodePosition {
         match self.record(id).map(|record| &record.state) {
-            None | Some(NodeState::Pending) => Place::Ahead,
-            Some(NodeState::Held { .. }) => Place::Here { is_held: true },
+            None | Some(NodeState::Pending) => NodePosition::Ahead,
+            Some(NodeState::Held { .. }) => NodePosition::Here { is_held: true },
             Some(
                 NodeState::Ready
                 | NodeState::Saving { .. }
@@ -213,17 +213,17 @@ impl Scene<'_> {
                 | NodeState::Working { .. }
                 | NodeState::Resting { .. }
                 | NodeState::Checking { .. },
-            ) => Place::Here { is_held: false },
+            ) => NodePosition::Here { is_held: false },
             Some(NodeState::Settled { outcome }) => match outcome {
-                Outcome::Passed | Outcome::Waived | Outcome::Warned => Place::Done,
+                Outcome::Passed | Outcome::Waived | Outcome::Warned => NodePosition::Done,
                 // A step that was left out did not succeed (H-34).
-                Outcome::Failed | Outcome::Skipped => Place::Failed,
+                Outcome::Failed | Outcome::Skipped => NodePosition::Failed,
             },
         }
     }
 
     fn is_here(&self, id: &NodeId) -> bool {
-        matches!(self.place(id), Place::Here { .. })
+        matches!(self.place(id), NodePosition::Here { .. })
     }
 
     /// Returns the numbers of the steps that are the agent's now, and of those that wait for a person.
@@ -231,9 +231,9 @@ impl Scene<'_> {
         let (mut own, mut held) = (Vec::new(), Vec::new());
         for (number, node) in self.graph.numbered() {
             match self.place(&node.id) {
-                Place::Here { is_held: false } => own.push(number),
-                Place::Here { is_held: true } => held.push(number),
-                Place::Ahead | Place::Done | Place::Failed => {}
+                NodePosition::Here { is_held: false } => own.push(number),
+                NodePosition::Here { is_held: true } => held.push(number),
+                NodePosition::Ahead | NodePosition::Done | NodePosition::Failed => {}
             }
         }
         (own, held)
@@ -291,7 +291,7 @@ impl Scene<'_> {
             if newest.get(node) == Some(&at) && self.is_here(node) {
                 continue;
             }
-            let is_quiet = self.graph.node(node).is_none_or(Node::is_passage);
+            let is_quiet = self.graph.node(node).is_none_or(Node::is_routing);
             let mark = match outcome {
                 Some(Outcome::Passed | Outcome::Waived | Outcome::Warned) => "[DONE]",
                 Some(Outcome::Skipped) => "[SKIPPED]",
@@ -306,7 +306,7 @@ impl Scene<'_> {
 
     fn here(&self, node: &Node) -> String {
         let name = self.name(&node.id);
-        let held = if matches!(self.place(&node.id), Place::Here { is_held: true }) {
+        let held = if matches!(self.place(&node.id), NodePosition::Here { is_held: true }) {
             ", a person is asked"
         } else {
             ""

@@ -67,14 +67,14 @@ pub struct Past {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Location {
     /// The steps that are live.
-    pub at: Vec<Place>,
+    pub at: Vec<LiveStep>,
     /// The numbers of the steps entered, attempt for attempt, the newest last.
     pub path: Vec<u32>,
 }
 
 /// A step that is live.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct LiveStep {
     /// Its node.
     pub node: NodeId,
     /// Its number.
@@ -177,8 +177,8 @@ fn live<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
 }
 
 impl Live<'_> {
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> LiveStep {
+        LiveStep {
             node: self.node.clone(),
             step: self.step,
             title: self.title.to_owned(),

@@ -115,7 +115,7 @@ fn stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
         if let Fact::NodeEntered { node, attempt, .. } | Fact::RetryTriggered { node, attempt, .. } = fact {
             attempts.insert(node, attempt.number());
         } else if let Fact::NodeSettled { node, outcome, note, .. } = fact {
-            if graph.node(node).is_some_and(|node| !Node::is_passage(node)) {
+            if graph.node(node).is_some_and(|node| !Node::is_routing(node)) {
                 stages.retain(|stage| stage.node != node);
                 let attempts = attempts.get(node).copied().unwrap_or(1);
                 let note = note.as_deref();

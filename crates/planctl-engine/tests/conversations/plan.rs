@@ -7,7 +7,7 @@ use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
     Backoff, Budget, Call, Carry, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Digest, Edge,
     Fidelity, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome,
-    Priority, Profile, Question, RedFirst, Responder, Restart, Role, Rung, SubPlan, Task, WorkKind,
+    PaceLevel, Priority, Profile, Question, RedFirst, Responder, Restart, Role, SubPlan, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -87,12 +87,12 @@ impl Drawn {
     fn step(&mut self, name: &str, fields: &[&str]) {
         let mut max_retries = 0;
         let mut max_visits = 10;
-        let mut lapse = Outcome::Failed;
+        let mut on_exhausted = Outcome::Failed;
         let mut red_first = RedFirst::Off;
         let mut guard = false;
         let (mut is_confirmed, mut has_command) = (false, true);
         let mut pace = Vec::new();
-        let mut apart = Vec::new();
+        let mut excludes = Vec::new();
         let mut backoff = None;
         let mut profile = Profile::default();
         let mut fields = fields.iter();
@@ -109,16 +109,16 @@ impl Drawn {
                 "signed" => is_confirmed = true,
                 word @ ("alternate" | "contingent" | "emergency") => {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());
-                    pace.push(Rung { level: level(word), responder, timeout: None });
+                    pace.push(PaceLevel { level: level(word), responder, timeout: None });
                 }
                 "waits" => backoff = Backoff::named(fields.next().unwrap()).unwrap().0,
                 "told" => profile.fidelity = Fidelity::named(fields.next().unwrap()),
                 "thread" => profile.thread = fields.next().map(|thread| (*thread).to_owned()),
                 "class" => profile.common_thread = fields.next().map(|thread| (*thread).to_owned()),
-                "apart" => apart.push((*fields.next().unwrap()).to_owned()),
+                "apart" => excludes.push((*fields.next().unwrap()).to_owned()),
                 policy @ ("escalate" | "abort" | "skip" | "warn") => {
                     self.policies.push((name.to_owned(), policy.to_owned()));
-                    lapse = match policy {
+                    on_exhausted = match policy {
                         "skip" => Outcome::Skipped,
                         "warn" => Outcome::Warned,
                         _ => Outcome::Failed,
@@ -127,7 +127,8 @@ impl Drawn {
                 other => panic!("what is “{other}” in a step?"),
             }
         }
-        let mut task = Task { lapse, pace, apart, ..task(name, self.steps.len() as u32 + 1, max_retries) };
+        let mut task =
+            Task { on_exhausted, pace, excludes, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
         if !has_command {
             task.contract.command.clear();
@@ -150,7 +151,7 @@ impl Drawn {
             "call" => NodeKind::Call(Box::new(Call {
                 contract: contract(name),
                 max_retries: count("retry").unwrap_or(0),
-                lapse: if fields.contains(&"warn") { Outcome::Warned } else { Outcome::Failed },
+                on_exhausted: if fields.contains(&"warn") { Outcome::Warned } else { Outcome::Failed },
                 contract_files: BTreeSet::new(),
                 may_change: BTreeSet::new(),
             })),
@@ -178,13 +179,13 @@ impl Drawn {
                     .first()
                     .filter(|word| **word != "max" && **word != "visits")
                     .map(|join| (*join).into());
-                NodeKind::Fork(Fork { join, max: count("max"), apart: fields.contains(&"apart") })
+                NodeKind::Fork(Fork { join, max: count("max"), in_worktree: fields.contains(&"apart") })
             }
             "plan" => NodeKind::SubPlan(Box::new(SubPlan {
                 path: fields.first().map_or("child.md", |path| path).to_owned(),
                 folder: None,
                 approval: ChildApproval::Ask,
-                lapse: Outcome::Failed,
+                on_exhausted: Outcome::Failed,
                 until: value("until").map(condition),
                 cycles: count("cycles").unwrap_or(1),
             })),
@@ -319,11 +320,11 @@ pub fn task(name: &str, step: u32, max_retries: u16) -> Task {
         subscriptions: Vec::new(),
         contract: contract(name),
         max_retries,
-        lapse: Outcome::Failed,
+        on_exhausted: Outcome::Failed,
         work_timeout: Duration::from_secs(600),
         protects: Vec::new(),
         locks: Vec::new(),
-        apart: Vec::new(),
+        excludes: Vec::new(),
         contract_files: BTreeSet::new(),
         may_change: BTreeSet::new(),
     }

@@ -219,7 +219,7 @@ impl Stage {
             Work::Harness { purpose: Purpose::Verdict } => format!("{at} to harness{later}"),
             Work::Harness { purpose: Purpose::Record } => format!("{} to be recorded", item.at.node),
             Work::Harness { purpose: Purpose::SubPlan } => format!("{at} to its plan{later}"),
-            Work::Harness { purpose: Purpose::Parting } => format!("{at} to part{later}"),
+            Work::Harness { purpose: Purpose::Fork } => format!("{at} to part{later}"),
             Work::Harness { purpose: Purpose::Merge } => format!("{at} to merge{later}"),
             Work::Harness { purpose: Purpose::Restoration } => format!("{} to be restored", item.at.node),
             Work::Harness { purpose: Purpose::Rehearsal } => {
@@ -288,7 +288,7 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
         }
         Fact::CheckpointSaved { node, name } => Some(format!("{node} saved as {name}")),
         Fact::CheckpointRestored { node } => Some(format!("{node} restored")),
-        Fact::BranchesParted { node, base } => Some(format!("{node} parted at {base}")),
+        Fact::BranchesForked { node, base } => Some(format!("{node} parted at {base}")),
         Fact::SubPlanBegan { node, .. } => Some(format!("{node} has a run")),
         Fact::SubPlanEnded { node, end, .. } => Some(format!("{node} ended {end:?}")),
         Fact::BranchesMerged { node, files } => Some(format!("{node} merged {files} files")),

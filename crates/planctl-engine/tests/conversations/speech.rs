@@ -39,7 +39,7 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
                 other @ (Found::Rehearsed(_)
                 | Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Merged { .. }
                 | Found::Conflicted(_)
                 | Found::Begun { .. }
@@ -166,7 +166,7 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
             let (run, name, settled) = (RunId::from_u128(2), "child-1".to_owned(), Outcomes::default());
             return Found::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
         }
-        ["parted"] => return Found::Parted { base: "base".to_owned() },
+        ["parted"] => return Found::Forked { base: "base".to_owned() },
         ["merged"] => return Found::Merged { files: 2, protected: BTreeMap::new() },
         ["conflict", file] => {
             return Found::Conflicted(Box::new(Conflict {

@@ -98,7 +98,7 @@ fn choices(conversation: &str, expected: &[&str]) {
                         edge.to,
                         edge.on.word(),
                         clauses.concat(),
-                        edge.came.word()
+                        edge.result.word()
                     )
                 })
                 .collect();
@@ -150,7 +150,7 @@ fn a_way_back_that_an_unmet_goal_asks_for_stands_alone() {
         -> harness found b#1 exit 0  b#1 passed; b settled passed; goal a unmet; a#2 to coder",
     );
     let back = facts.iter().filter_map(|fact| view::choice(&graph, fact)).next_back().unwrap();
-    assert_eq!((back.to.as_str(), back.looked.len(), back.looked[0].came.word()), ("a", 1, "taken"));
+    assert_eq!((back.to.as_str(), back.looked.len(), back.looked[0].result.word()), ("a", 1, "taken"));
     assert!(view::choice(&graph, &Fact::PlanActivated { resumed: false }).is_none());
 }
 

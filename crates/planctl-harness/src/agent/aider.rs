@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::known::{Adapter, Line, Order, PermissionMode, Tool, no_list};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, no_list};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "aider",
@@ -31,7 +31,7 @@ const ARGUMENTS: [&str; 7] = [
     "--no-stream",
 ];
 
-fn line(order: &Order<'_>) -> Result<Line, String> {
+fn line(order: &Order<'_>) -> Result<CommandLine, String> {
     let is_held = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => true,
         (PermissionMode::List | PermissionMode::Ask, None) => false,
@@ -42,7 +42,8 @@ fn line(order: &Order<'_>) -> Result<Line, String> {
             tools.is_empty()
         }
     };
-    let line = Line::new(["aider", "--message-file"]).with([order.prompt_file.as_os_str()]).with(ARGUMENTS);
+    let line =
+        CommandLine::new(["aider", "--message-file"]).with([order.prompt_file.as_os_str()]).with(ARGUMENTS);
     let line = if is_held { line.with([OsStr::new("--dry-run")]) } else { line };
-    Ok(Line { reads_file: true, ..line.with(order.arguments) })
+    Ok(CommandLine { reads_file: true, ..line.with(order.arguments) })
 }

@@ -1,6 +1,6 @@
 //! Claude Code: `claude -p`.
 
-use super::known::{Adapter, Line, Order, PermissionMode, Tool};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "claude",
@@ -22,9 +22,15 @@ pub(super) const ADAPTER: Adapter = Adapter {
 
 const USUAL: &str = "Edit Write Bash(git *)";
 
-fn line(order: &Order<'_>) -> Result<Line, String> {
-    let mut line =
-        Line::new(["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode"]);
+fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+    let mut line = CommandLine::new([
+        "claude",
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--permission-mode",
+    ]);
     line = match (order.permissions.mode, order.permissions.tools()?) {
         // What a user's own settings allow, these take away again.
         (PermissionMode::Deny, _) => {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::known::{Adapter, Line, Order, PermissionMode, Tool, no_list};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, no_list};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "codex",
@@ -13,7 +13,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     line,
 };
 
-fn line(order: &Order<'_>) -> Result<Line, String> {
+fn line(order: &Order<'_>) -> Result<CommandLine, String> {
     let sandbox = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => "read-only",
         (PermissionMode::List | PermissionMode::Ask, None) => "workspace-write",
@@ -24,6 +24,7 @@ fn line(order: &Order<'_>) -> Result<Line, String> {
             return Err(no_list("codex", "which leaves its sandbox"));
         }
     };
-    let line = Line::new(["codex", "exec", "--json", "--ephemeral", "--skip-git-repo-check", "-s", sandbox]);
+    let line =
+        CommandLine::new(["codex", "exec", "--json", "--ephemeral", "--skip-git-repo-check", "-s", sandbox]);
     Ok(line.with([OsStr::new("-o"), order.last_file.as_os_str()]).with(order.arguments).with(["-"]))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use planctl_engine::Tier;
 
 use super::dialect::Answer;
-use super::known::Line;
+use super::known::CommandLine;
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
 use crate::context::ContextEntry;
@@ -94,7 +94,7 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
         Program::Shell(script) => places.shell(&bash_in(&environment), script),
         Program::Arguments(arguments) => places.arguments(arguments),
         Program::Known(known) => {
-            let Line { arguments, environment: own, reads_file } = known.line(
+            let CommandLine { arguments, environment: own, reads_file } = known.line(
                 &room.prompt_file(),
                 &room.last_message_file(),
                 &random_uuid(),

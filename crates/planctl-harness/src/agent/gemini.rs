@@ -1,6 +1,6 @@
 //! Gemini CLI: `gemini`.
 
-use super::known::{Adapter, Line, Order, PermissionMode, Tool};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "gemini",
@@ -21,8 +21,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     line,
 };
 
-fn line(order: &Order<'_>) -> Result<Line, String> {
-    let line = Line::new(["gemini", "--skip-trust", "-o", "stream-json", "--approval-mode"]);
+fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+    let line = CommandLine::new(["gemini", "--skip-trust", "-o", "stream-json", "--approval-mode"]);
     let line = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => line.with(["plan"]),
         (PermissionMode::List | PermissionMode::Ask, None) => line.with(["auto_edit"]),

@@ -41,7 +41,7 @@ pub(super) struct Adapter {
     /// Its own variables: logins, addresses, folders.
     pub(super) variables: &'static [&'static str],
     /// Writes its command line.
-    pub(super) line: fn(&Order<'_>) -> Result<Line, String>,
+    pub(super) line: fn(&Order<'_>) -> Result<CommandLine, String>,
 }
 
 /// What a command line is made for.
@@ -59,19 +59,19 @@ pub(super) struct Order<'a> {
 
 /// A command line.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct CommandLine {
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Vec<(&'static str, String)>,
     /// Says that it reads its prompt from the file, and nothing on standard input.
     pub(super) reads_file: bool,
 }
 
-impl Line {
-    pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Line {
-        Line { arguments: words.into_iter().map(OsString::from).collect(), ..Line::default() }
+impl CommandLine {
+    pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> CommandLine {
+        CommandLine { arguments: words.into_iter().map(OsString::from).collect(), ..CommandLine::default() }
     }
 
-    pub(super) fn with(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Line {
+    pub(super) fn with(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> CommandLine {
         self.arguments.extend(words.into_iter().map(Into::into));
         self
     }
@@ -230,7 +230,7 @@ impl Permissions {
 
 /// An agent by its name, with arguments of the user's own and what it is allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Known {
+pub struct NamedAgent {
     /// Which.
     pub agent: KnownAgent,
     /// Arguments that follow planctl's own.
@@ -256,20 +256,20 @@ pub enum NotKnown {
     },
 }
 
-impl Known {
+impl NamedAgent {
     /// Reads `NAME` or `NAME:ARGUMENTS`, whose words are split as a shell would; the permissions are the usual.
     ///
     /// # Errors
     ///
     /// Where no agent has that name, or a quote is not closed.
-    pub fn parse(text: &str) -> Result<Known, NotKnown> {
+    pub fn parse(text: &str) -> Result<NamedAgent, NotKnown> {
         let (name, words) = text.split_once(':').unwrap_or((text, ""));
         let agent =
             KnownAgent::named(name.trim()).ok_or_else(|| NotKnown::Name { name: name.trim().to_owned() })?;
         let arguments = shlex::split(words)
             .filter(|words| !words.iter().any(|word| word.contains('\0')))
             .ok_or_else(|| NotKnown::Arguments { arguments: words.to_owned() })?;
-        Ok(Known { agent, arguments, permissions: Permissions::default() })
+        Ok(NamedAgent { agent, arguments, permissions: Permissions::default() })
     }
 
     /// Says whether this agent can be held to its permissions.
@@ -288,7 +288,7 @@ impl Known {
         last_file: &Path,
         session: &str,
         budget_micro_usd: Option<u64>,
-    ) -> Result<Line, String> {
+    ) -> Result<CommandLine, String> {
         let name = self.agent.name();
         if self.permissions.mode == PermissionMode::Ask && !self.agent.0.reports_denials {
             return Err(format!(
@@ -322,7 +322,7 @@ impl Known {
     }
 }
 
-impl fmt::Display for Known {
+impl fmt::Display for NamedAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.agent.name())?;
         if self.arguments.is_empty() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::known::{Adapter, Line, Order, PermissionMode, Tool};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "opencode",
@@ -26,8 +26,8 @@ const PERMISSION: &str = "OPENCODE_PERMISSION";
 /// What reads and changes nothing.
 const READING: [&str; 4] = ["read", "glob", "grep", "list"];
 
-fn line(order: &Order<'_>) -> Result<Line, String> {
-    let line = Line::new(["opencode", "run", "--format", "json"]);
+fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+    let line = CommandLine::new(["opencode", "run", "--format", "json"]);
     let mut line = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => held(line, &[]),
         (PermissionMode::List | PermissionMode::Ask, None) => line.with(["--auto"]),
@@ -41,7 +41,7 @@ fn line(order: &Order<'_>) -> Result<Line, String> {
 }
 
 /// Denies everything, allows reading, and then what is listed: of its rules the last that matches counts.
-fn held(mut line: Line, tools: &[Tool<'_>]) -> Line {
+fn held(mut line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
     let mut rules = Map::new();
     rules.insert("*".to_owned(), json!("deny"));
     for name in READING {

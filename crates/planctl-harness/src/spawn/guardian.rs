@@ -90,8 +90,8 @@ struct Guardian<'a> {
     buffer: Vec<u8>,
 }
 
-/// How planctl's side of the line looks.
-enum Line {
+/// What was received from planctl.
+enum Received {
     Order(Order),
     Nonsense,
     Closed,
@@ -109,19 +109,19 @@ impl Guardian<'_> {
                 continue;
             }
             return match self.read() {
-                Line::Closed => false,
-                Line::Order(Order::Run(request, descriptors)) => self.serve(&request, descriptors),
+                Received::Closed => false,
+                Received::Order(Order::Run(request, descriptors)) => self.serve(&request, descriptors),
                 // A kill that came after the end it asked for.
-                Line::Order(Order::Kill { .. }) | Line::Nonsense => true,
+                Received::Order(Order::Kill { .. }) | Received::Nonsense => true,
             };
         }
     }
 
-    fn read(&mut self) -> Line {
+    fn read(&mut self) -> Received {
         match wire::receive(&self.line, &mut self.buffer, RecvFlags::empty()) {
             Ok(Some(packet)) => Order::decode(&self.buffer[..packet.length], packet.descriptors)
-                .map_or(Line::Nonsense, Line::Order),
-            Ok(None) | Err(_) => Line::Closed,
+                .map_or(Received::Nonsense, Received::Order),
+            Ok(None) | Err(_) => Received::Closed,
         }
     }
 
@@ -157,7 +157,7 @@ impl Guardian<'_> {
             hear(&self.signals);
         };
         let ended = if watched.any_left {
-            let leaves = watched.cause == Cause::Abandoned && !request.farewell.is_zero();
+            let leaves = watched.cause == Cause::Abandoned && !request.grace_if_abandoned.is_zero();
             let waits = watched.main_ended && (watched.cause == Cause::Itself || leaves);
             if waits && !tree::settle(&mut reaper, &self.signals, drain) {
                 tree::Ended::default()
@@ -230,11 +230,11 @@ impl Guardian<'_> {
         };
         let mut kill_at: Option<Instant> = None;
         // When one whose planctl is gone is asked to end.
-        let mut farewell_at: Option<Instant> = None;
+        let mut terminate_at: Option<Instant> = None;
         let mut look_at = usage::is_limited(&request.limits).then(|| started + USAGE_LOOK);
         loop {
             let next =
-                kill_at.or(farewell_at).or(if watched.cause == Cause::Itself { deadline } else { None });
+                kill_at.or(terminate_at).or(if watched.cause == Cause::Itself { deadline } else { None });
             let next = [next, look_at].into_iter().flatten().min();
             let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
             let (order, signal) = match watched.alone {
@@ -254,23 +254,24 @@ impl Guardian<'_> {
             let mut is_left = heard.terminate;
             if order {
                 match self.read() {
-                    Line::Closed => is_left = true,
-                    Line::Order(Order::Kill { id, grace }) if id == request.id => {
+                    Received::Closed => is_left = true,
+                    Received::Order(Order::Kill { id, grace }) if id == request.id => {
                         if watched.cause == Cause::Itself {
                             watched.cause = Cause::Asked;
                         }
                         kill_at = Some(terminate(main, grace));
                     }
-                    Line::Order(Order::Kill { .. } | Order::Run(..)) | Line::Nonsense => {}
+                    Received::Order(Order::Kill { .. } | Order::Run(..)) | Received::Nonsense => {}
                 }
             }
             if is_left && !watched.alone {
                 watched.cause = Cause::Abandoned;
                 watched.alone = true;
-                if request.farewell.is_zero() {
+                if request.grace_if_abandoned.is_zero() {
                     return watched;
                 }
-                farewell_at = started.elapsed().checked_add(request.farewell).map(|after| started + after);
+                terminate_at =
+                    started.elapsed().checked_add(request.grace_if_abandoned).map(|after| started + after);
             }
             let now = Instant::now();
             if look_at.is_some_and(|at| now >= at) {
@@ -280,8 +281,8 @@ impl Guardian<'_> {
                 }
                 look_at = Some(now + USAGE_LOOK);
             }
-            if farewell_at.take_if(|at| now >= *at).is_some() {
-                kill_at = Some(terminate(main, request.farewell));
+            if terminate_at.take_if(|at| now >= *at).is_some() {
+                kill_at = Some(terminate(main, request.grace_if_abandoned));
             }
             if watched.cause == Cause::Itself && deadline.is_some_and(|deadline| now >= deadline) {
                 watched.cause = Cause::Deadline;

@@ -20,7 +20,7 @@ use super::wire::{self, GUARD, HOLD};
 use crate::open_files;
 
 /// How long guardians may take to end their trees when planctl is gone, before the helper ends everything itself.
-const FAREWELL: Duration = Duration::from_secs(5);
+const GUARDIANS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the helper (`planctl __spawn`) and returns its exit status.
 ///
@@ -155,7 +155,7 @@ impl Helper {
                 tree::signal(*guardian, Signal::TERM);
             }
         }
-        let until = Instant::now() + FAREWELL;
+        let until = Instant::now() + GUARDIANS_TIMEOUT;
         while Instant::now() < until {
             if !self.reaper.collect(|_| ()) {
                 return;

@@ -21,8 +21,8 @@ use crate::scratch::ScratchFolder;
 /// Guardians kept waiting for the next run; more are let go.
 const IDLE_MAX: usize = 64;
 
-/// A line to one guardian that is waiting for an order.
-pub(crate) struct Line(pub(crate) OwnedFd);
+/// The socket to one guardian that waits for an order.
+pub(crate) struct GuardianSocket(pub(crate) OwnedFd);
 
 /// The way to start processes: a handle on the helper, cheap to clone.
 ///
@@ -48,7 +48,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     helper: Option<Helper>,
-    idle: Vec<Line>,
+    idle: Vec<GuardianSocket>,
 }
 
 struct Helper {
@@ -154,7 +154,7 @@ impl Spawner {
     }
 
     /// Lends a waiting guardian, or asks the helper for one.
-    pub(crate) fn line(&self) -> io::Result<Line> {
+    pub(crate) fn line(&self) -> io::Result<GuardianSocket> {
         let mut state = self.shared.state();
         while let Some(line) = state.idle.pop() {
             if line.is_open() {
@@ -169,18 +169,18 @@ impl Spawner {
             let helper = self.shared.helper(&mut state)?;
             asked = wire::send(&helper.control, &[GUARD], &[theirs.as_fd()], SendFlags::empty());
             if asked.is_ok() {
-                return Ok(Line(ours));
+                return Ok(GuardianSocket(ours));
             }
             if let Some(mut helper) = state.helper.take() {
                 drop(helper.control);
                 helper.process.wait().ok();
             }
         }
-        asked.map(|()| Line(ours))
+        asked.map(|()| GuardianSocket(ours))
     }
 
     /// Takes back a guardian that has reported.
-    pub(crate) fn give_back(&self, line: Line) {
+    pub(crate) fn give_back(&self, line: GuardianSocket) {
         let mut state = self.shared.state();
         if state.idle.len() < IDLE_MAX {
             state.idle.push(line);
@@ -188,7 +188,7 @@ impl Spawner {
     }
 }
 
-impl Line {
+impl GuardianSocket {
     /// Says whether the guardian is still there; a waiting one has nothing to say.
     fn is_open(&self) -> bool {
         let mut line = [PollFd::new(&self.0, PollFlags::IN)];

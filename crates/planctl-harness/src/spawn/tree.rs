@@ -12,9 +12,9 @@ use rustix::time::Timespec;
 use super::wire::Outcome;
 
 /// How long processes that are about to end by themselves (the last of a process substitution) may take.
-const AFTERGLOW: Duration = Duration::from_millis(200);
+const SELF_END_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long a killed process may take to die before it is reported as a survivor.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DEATH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait between two looks; a SIGCHLD cuts it short.
 const ROUND: Duration = Duration::from_millis(5);
 
@@ -100,7 +100,7 @@ pub(super) struct Ended {
 
 /// Waits a moment for children that are about to end by themselves; says whether any is left.
 pub(super) fn settle(reaper: &mut Reaper, signals: &impl AsFd, drain: impl Fn()) -> bool {
-    let until = Instant::now() + AFTERGLOW;
+    let until = Instant::now() + SELF_END_TIMEOUT;
     loop {
         drain();
         if !reaper.collect(|_| ()) {
@@ -125,7 +125,7 @@ pub(super) fn end(
     drain: impl Fn(),
     mut ended: impl FnMut(i32),
 ) -> Ended {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + DEATH_TIMEOUT;
     let mut killed = BTreeSet::new();
     loop {
         let alive = stop_all(keep);

@@ -192,7 +192,7 @@ pub(crate) struct Request {
     /// Between TERM and KILL at the deadline.
     pub(crate) grace: Duration,
     /// When planctl is gone, how long it may go on, and again between TERM and KILL.
-    pub(crate) farewell: Duration,
+    pub(crate) grace_if_abandoned: Duration,
     pub(crate) limits: Limits,
     /// Says that neither it nor its children may gain rights (`sudo`, setuid).
     pub(crate) no_new_privileges: bool,
@@ -288,7 +288,7 @@ mod tests {
             directory: c"/".into(),
             deadline: Some(Duration::from_millis(1500)),
             grace: Duration::ZERO,
-            farewell: Duration::from_secs(1),
+            grace_if_abandoned: Duration::from_secs(1),
             limits: Limits { memory_bytes: Some(1 << 30), open_files: Some(64), ..Limits::default() },
             no_new_privileges: true,
             confinement: Some(Box::new(Confinement {

@@ -16,7 +16,7 @@ use crate::spawn::Spawner;
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
 /// How long git may go on where planctl is gone: killed, it leaves its locks in the user's repository, and asked to end
 /// once in a while, too.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE_IF_ABANDONED: Duration = Duration::from_secs(2);
 /// The most that is read of what git prints.
 const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most that is told of what git complained about.
@@ -180,7 +180,7 @@ impl<'a> Git<'a> {
         let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), self.folder);
         command.environment.clone_from(&self.environment);
         command.deadline = Some(DEADLINE);
-        command.farewell = FAREWELL;
+        command.grace_if_abandoned = GRACE_IF_ABANDONED;
         command.locks = vec![self.private.lock()];
         let mut printed = Vec::new();
         let mut is_cut = false;

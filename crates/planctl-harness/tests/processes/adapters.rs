@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use planctl_engine::{AgentSaid, Ending, FaultKind, Overrun};
-use planctl_harness::{Agent, Assignment, Known, PermissionMode, Program, Spawner, Worked};
+use planctl_harness::{Agent, Assignment, NamedAgent, PermissionMode, Program, Spawner, Worked};
 
 use super::support::{alive, block_on, spawner};
 use crate::trials;
@@ -81,7 +81,7 @@ impl Place {
     }
 
     fn agent(&self, agent: &str, fixture: &str, status: i32) -> Agent {
-        let program = Program::Known(Known::parse(agent).unwrap());
+        let program = Program::Known(NamedAgent::parse(agent).unwrap());
         let mut agent = Agent::exec(program, self.path("scratch"));
         agent.grace = Duration::from_millis(300);
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture);
@@ -227,7 +227,7 @@ fn what_was_denied_becomes_a_question_where_a_person_is_to_be_asked() {
     for mode in PermissionMode::ALL {
         let place = Place::new(&REPLAY.replace("cat \"$REPLAY\"", denied));
         let mut agent = place.agent("claude", "claude-ok.jsonl", 0);
-        let mut known = Known::parse("claude").unwrap();
+        let mut known = NamedAgent::parse("claude").unwrap();
         known.permissions.mode = mode;
         agent.program = Program::Known(known);
         match (mode, place.work(&agent).said) {
@@ -292,7 +292,7 @@ fn an_agent_that_is_not_installed_is_infrastructure() {
 fn permissions_that_an_agent_cannot_keep_start_nothing() {
     let place = Place::new(REPLAY);
     let mut agent = place.agent("codex", "codex-ok.jsonl", 0);
-    let mut known = Known::parse("codex").unwrap();
+    let mut known = NamedAgent::parse("codex").unwrap();
     known.permissions.allow = Some(vec!["Bash(git *)".into()]);
     agent.program = Program::Known(known);
     let said = place.work(&agent).said;

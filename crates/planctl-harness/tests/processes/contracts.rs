@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use planctl_engine::{Contract, Ending, Evidence, FileChange, Found, Inconclusive, Tier, Verdict};
-use planctl_harness::{Baseline, Bench, PATH_DEFAULT, digest_of};
+use planctl_harness::{Baseline, ContractRunner, PATH_DEFAULT, digest_of};
 
 use super::support::{alive, block_on, spawner};
 use crate::trials;
@@ -37,14 +37,15 @@ pub fn tests() -> Vec<Trial> {
 
 struct Place {
     folder: tempfile::TempDir,
-    bench: Bench,
+    runner: ContractRunner,
 }
 
 impl Place {
     fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
-        let bench = Bench::new(spawner(), folder.path(), None, [("CI".into(), "1".into())]).unwrap();
-        Place { folder, bench }
+        let runner =
+            ContractRunner::new(spawner(), folder.path(), None, [("CI".into(), "1".into())]).unwrap();
+        Place { folder, runner }
     }
 
     fn path(&self) -> &Path {
@@ -62,7 +63,7 @@ impl Place {
     fn found(&self, contract: &Contract, baseline: Baseline) -> Found {
         block_on(async {
             let gate = self
-                .bench
+                .runner
                 .evaluate(contract, &Arc::new(baseline), &mut |_, _| (), std::future::pending())
                 .await;
             gate.found
@@ -75,7 +76,7 @@ impl Place {
             Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
             other @ (Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }
@@ -150,8 +151,8 @@ fn a8_a_fake_grep_in_the_workspace_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().canonicalize().unwrap();
     let path = format!(":.:./bin:{}:{PATH_DEFAULT}", workspace.join("bin").display());
-    let bench = Bench::new(spawner(), &workspace, Some(path.as_ref()), []).unwrap();
-    let place = Place { folder, bench };
+    let runner = ContractRunner::new(spawner(), &workspace, Some(path.as_ref()), []).unwrap();
+    let place = Place { folder, runner };
     for fake in ["grep", "bin/grep"] {
         place.write(fake, "#!/bin/sh\nexit 0\n");
     }
@@ -302,7 +303,7 @@ fn hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering() {
         0,
     );
     let gate = |baseline: &Baseline| {
-        block_on(place.bench.evaluate(
+        block_on(place.runner.evaluate(
             &contract,
             &Arc::new(baseline.clone()),
             &mut |_, _| (),
@@ -364,7 +365,7 @@ fn an_interrupted_gate_tells_nothing() {
     let place = Place::new();
     let gate = block_on(async {
         let contract = contract("sleep 999", 0);
-        place.bench.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::ready(())).await
+        place.runner.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::ready(())).await
     });
     assert_eq!(gate.found, Found::Nothing(Inconclusive::Interrupted));
 }
@@ -396,7 +397,7 @@ fn a_long_output_is_stored_beside_its_tail() {
     let place = Place::new();
     let contract = contract("seq 1 100000", 0);
     let gate = block_on(async {
-        place.bench.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::pending()).await
+        place.runner.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::pending()).await
     });
     let Found::Evidence(evidence) = gate.found else { panic!("evidence") };
     assert_eq!(evidence.stdout.bytes, 588_895);

@@ -13,7 +13,7 @@ pub fn tests() -> Vec<Trial> {
     trials![
         a15_no_escape_outlives_the_command,
         p11_planctls_death_ends_every_tree_and_then_frees_the_lock,
-        p11_what_has_a_farewell_comes_to_its_end_after_planctls_death,
+        p11_what_has_grace_if_abandoned_comes_to_its_end_after_planctls_death,
         shutdown_waits_until_all_is_dead,
         a_last_word_of_a_process_substitution_is_heard,
     ]
@@ -104,10 +104,10 @@ fn hold_two_trees(folder: &std::path::Path) {
 }
 
 /// What locks files of the user's, as git does, may go on for a while, is then asked to end, and is killed at last.
-fn p11_what_has_a_farewell_comes_to_its_end_after_planctls_death() {
-    const NAME: &str = "escapes::p11_what_has_a_farewell_comes_to_its_end_after_planctls_death";
+fn p11_what_has_grace_if_abandoned_comes_to_its_end_after_planctls_death() {
+    const NAME: &str = "escapes::p11_what_has_grace_if_abandoned_comes_to_its_end_after_planctls_death";
     if let Ok(folder) = std::env::var("PLANCTL_TEST_CHILD_FOLDER") {
-        return hold_what_has_a_farewell(folder.as_ref());
+        return hold_what_has_grace_if_abandoned(folder.as_ref());
     }
     let folder = tempfile::tempdir().unwrap();
     let mut planctl = std::process::Command::new("/proc/self/exe")
@@ -129,7 +129,7 @@ fn p11_what_has_a_farewell_comes_to_its_end_after_planctls_death() {
     assert_eq!(alive(&mark), [0_i32; 0], "the lock was held until then");
 }
 
-fn hold_what_has_a_farewell(folder: &std::path::Path) {
+fn hold_what_has_grace_if_abandoned(folder: &std::path::Path) {
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
     block_on(async {
@@ -138,7 +138,7 @@ fn hold_what_has_a_farewell(folder: &std::path::Path) {
             let mut command = script(text);
             command.directory = folder.into();
             command.environment.push(("PLANCTL_TEST_FOLDER".into(), folder.into()));
-            command.farewell = Duration::from_secs(1);
+            command.grace_if_abandoned = Duration::from_secs(1);
             command
         };
         let short = command("touch short; until [ -e 'go on' ]; do sleep 0.01; done; touch 'short is done'");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use planctl_engine::Tier;
-use planctl_harness::{Baseline, Bench, Command};
+use planctl_harness::{Baseline, Command, ContractRunner};
 
 use super::sandbox::{Ground, offered};
 use super::support::{block_on, run, spawner};
@@ -134,7 +134,7 @@ fn five_gigabytes_of_output() {
 fn cost_of_a_gate() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("test.sh"), "exit 0").unwrap();
-    let bench = Bench::new(spawner(), folder.path(), None, []).unwrap();
+    let runner = ContractRunner::new(spawner(), folder.path(), None, []).unwrap();
     let contract = super::support::contract("true", Duration::from_secs(10));
     let protected = Baseline::take(folder.path(), ["test.sh"], []).unwrap();
     for (name, baseline) in [("nothing", Baseline::default()), ("one file", protected)] {
@@ -143,7 +143,7 @@ fn cost_of_a_gate() {
         block_on(async {
             for time in &mut times {
                 let started = Instant::now();
-                bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await;
+                runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await;
                 *time = started.elapsed();
             }
         });

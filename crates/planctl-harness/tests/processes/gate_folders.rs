@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use planctl_engine::{Ending, Evidence, Found};
-use planctl_harness::{Baseline, Bench, PATH_DEFAULT, find_program, sweep_scratch};
+use planctl_harness::{Baseline, ContractRunner, PATH_DEFAULT, find_program, sweep_scratch};
 
 use super::support::{block_on, git, spawner};
 use crate::trials;
@@ -73,32 +73,32 @@ impl Place {
         git(&self.work(), arguments)
     }
 
-    fn bench(&self) -> Bench {
-        self.bench_with(&[])
+    fn runner(&self) -> ContractRunner {
+        self.runner_with(&[])
     }
 
-    fn bench_with(&self, configured: &[(&str, &str)]) -> Bench {
+    fn runner_with(&self, configured: &[(&str, &str)]) -> ContractRunner {
         let configured = configured.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let spawner = spawner().with_scratch(self.at("scratch"));
-        Bench::new(spawner, self.work(), None, configured).unwrap()
+        ContractRunner::new(spawner, self.work(), None, configured).unwrap()
     }
 
     /// Says whether a contract passes, prepared by a worker that is done by now.
     fn passes(&self, command: &str) -> bool {
-        exit_code(&self.bench(), command) == 0
+        exit_code(&self.runner(), command) == 0
     }
 }
 
-fn evidence(bench: &Bench, command: &str) -> Evidence {
+fn evidence(runner: &ContractRunner, command: &str) -> Evidence {
     let contract = super::support::contract(command, Duration::from_secs(60));
     let baseline = Arc::new(Baseline::default());
-    let gate = block_on(bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
+    let gate = block_on(runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
     let Found::Evidence(evidence) = gate.found else { panic!("{command}: {:?}", gate.found) };
     *evidence
 }
 
-fn exit_code(bench: &Bench, command: &str) -> i32 {
-    let evidence = evidence(bench, command);
+fn exit_code(runner: &ContractRunner, command: &str) -> i32 {
+    let evidence = evidence(runner, command);
     let Ending::Exited { code } = evidence.ending else { panic!("{command}: {:?}", evidence.ending) };
     code
 }
@@ -109,13 +109,13 @@ fn is_there(program: &str) -> bool {
 
 fn hole_13_home_and_temporary_folder_are_new_for_each_contract_and_gone_after_it() {
     let place = Place::new();
-    let bench = place.bench();
+    let runner = place.runner();
     let real = std::env::var("HOME").unwrap();
     let look = "echo $HOME; [ -z \"$(find $HOME -type f)\" ] && [ -z \"$(ls -A $TMPDIR)\" ] && touch $HOME/x $TMPDIR/x \
                 && mkdir $TMPDIR/closed && chmod 0 $TMPDIR/closed && [ \"$(stat -c %a $HOME/..)\" = 700 ]";
     let mut homes = Vec::new();
     for _ in 0..2 {
-        let evidence = evidence(&bench, look);
+        let evidence = evidence(&runner, look);
         assert_eq!(evidence.ending, Ending::Exited { code: 0 }, "{}", evidence.stderr.tail);
         homes.push(evidence.stdout.tail.trim().to_owned());
     }
@@ -124,15 +124,15 @@ fn hole_13_home_and_temporary_folder_are_new_for_each_contract_and_gone_after_it
         assert!(Path::new(&home).starts_with(place.at("scratch")) && home != real, "{home}");
         assert!(!Path::new(&home).exists(), "{home}");
     }
-    assert_eq!(exit_code(&bench, "kill -0 $$; mkdir -p $HOME/a/b; exit 7"), 7);
+    assert_eq!(exit_code(&runner, "kill -0 $$; mkdir -p $HOME/a/b; exit 7"), 7);
     assert_eq!(sweep_scratch(&place.at("scratch")).unwrap(), 0, "nothing is left to be swept");
 }
 
 fn hole_13_the_operator_may_name_another_home() {
     let place = Place::new();
-    let bench = place.bench_with(&[("HOME", "/somewhere"), ("PYTHONPYCACHEPREFIX", "")]);
+    let runner = place.runner_with(&[("HOME", "/somewhere"), ("PYTHONPYCACHEPREFIX", "")]);
     let asks = "[ \"$HOME\" = /somewhere ] && [ -z \"$PYTHONPYCACHEPREFIX\" ] && [ -d \"$TMPDIR\" ]";
-    assert_eq!(exit_code(&bench, asks), 0);
+    assert_eq!(exit_code(&runner, asks), 0);
 }
 
 fn cheat_41_a_start_up_file_in_the_home_is_not_read() {
@@ -250,17 +250,17 @@ fn cheat_46_a_remote_that_was_led_elsewhere_is_asked_where_it_was() {
     }
     let url = |name: &str| place.at(name).to_string_lossy().into_owned();
     place.git(&["remote", "add", "origin", &url("origin.git")]);
-    let bench = place.bench();
+    let runner = place.runner();
     let is_pushed = "[ \"$(git ls-remote origin refs/heads/main | cut -f1)\" = \"$(git rev-parse HEAD)\" ]";
-    assert_eq!(exit_code(&bench, is_pushed), 1);
+    assert_eq!(exit_code(&runner, is_pushed), 1);
     place.git(&["remote", "set-url", "origin", &url("own.git")]);
     place.git(&["push", "origin", "main"]);
-    assert_eq!(exit_code(&bench, is_pushed), 1, "it was pushed elsewhere");
+    assert_eq!(exit_code(&runner, is_pushed), 1, "it was pushed elsewhere");
     place.git(&["remote", "set-url", "origin", &url("origin.git")]);
     place.git(&["push", "origin", "main"]);
-    assert_eq!(exit_code(&bench, is_pushed), 0, "the honest twin");
+    assert_eq!(exit_code(&runner, is_pushed), 0, "the honest twin");
     place.git(&["remote", "add", "other", &url("own.git")]);
-    assert_eq!(exit_code(&bench, &is_pushed.replace("origin", "other")), 0, "a remote that a step adds");
+    assert_eq!(exit_code(&runner, &is_pushed.replace("origin", "other")), 0, "a remote that a step adds");
 }
 
 fn cheat_47_a_signature_is_checked_by_the_real_program() {
@@ -318,9 +318,9 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
     ];
     for (name, prepare, ask) in cheats {
         let place = Place::repository();
-        let bench = place.bench();
+        let runner = place.runner();
         let is_replaced = name == "replace";
-        assert_eq!(exit_code(&bench, ask) == 0, !is_replaced, "the honest twin of {name}");
+        assert_eq!(exit_code(&runner, ask) == 0, !is_replaced, "the honest twin of {name}");
         prepare(&place);
         place.write("extra.txt", "x\n").write("tests/check.sh", "exit 0\n");
         if name == "core.fileMode" {
@@ -331,7 +331,7 @@ fn a10_git_settings_that_a_worker_wrote_hide_nothing() {
         if ask == is_clean {
             place.write("tests/check.sh", "exit 1\n");
         }
-        assert_ne!(exit_code(&bench, ask), 0, "{name}");
+        assert_ne!(exit_code(&runner, ask), 0, "{name}");
     }
     // Git still ignores everything that the user had it ignore before the work began.
     let place = Place::repository();
@@ -382,14 +382,14 @@ fn linked_worktrees_and_submodules_are_judged_with_an_index_of_their_own() {
     let place = Place::repository();
     let linked = place.at("linked");
     place.git(&["worktree", "add", "-b", "side", &linked.to_string_lossy()]);
-    let bench = Bench::new(spawner().with_scratch(place.at("scratch")), &linked, None, []).unwrap();
+    let runner = ContractRunner::new(spawner().with_scratch(place.at("scratch")), &linked, None, []).unwrap();
     assert_eq!(
-        exit_code(&bench, "git diff --quiet HEAD && [ \"$(git symbolic-ref --short HEAD)\" = side ]"),
+        exit_code(&runner, "git diff --quiet HEAD && [ \"$(git symbolic-ref --short HEAD)\" = side ]"),
         0
     );
     git(&linked, &["update-index", "--skip-worktree", "a.txt"]);
     std::fs::write(linked.join("a.txt"), "hidden\n").unwrap();
-    assert_eq!(exit_code(&bench, "git diff --quiet HEAD"), 1);
+    assert_eq!(exit_code(&runner, "git diff --quiet HEAD"), 1);
     let inner = Place::repository();
     place.git(&["submodule", "add", &inner.work().to_string_lossy(), "vendored/lib"]);
     place.git(&["commit", "-m", "lib"]);

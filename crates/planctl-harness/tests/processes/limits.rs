@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use planctl_engine::{Ending, Evidence, Found, Resource, Tier, Verdict};
-use planctl_harness::{Baseline, Bench, Isolation, ResourceLimits};
+use planctl_harness::{Baseline, ContractRunner, Isolation, ResourceLimits};
 
 use super::sandbox::offered;
 use super::support::{alive, block_on, spawner};
@@ -34,12 +34,12 @@ fn at_each_tier(name: &str, limits: ResourceLimits, command: &str, check: impl F
         let configured = [(MARK.to_owned(), mark.clone())];
         let spawner = spawner().with_scratch(scratch.path());
         let isolation = Isolation { tier, ..Isolation::default() };
-        let bench = Bench::new(spawner, &workspace, None, configured).unwrap();
-        let bench = bench.with_isolation(isolation).with_limits(limits);
+        let runner = ContractRunner::new(spawner, &workspace, None, configured).unwrap();
+        let runner = runner.with_isolation(isolation).with_limits(limits);
         let contract = super::support::contract(command, Duration::from_secs(60));
         let baseline = Arc::new(Baseline::default());
         let found = block_on(async {
-            bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
+            runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
         });
         let Found::Evidence(evidence) = found else { panic!("{tier}: {found:?}") };
         check(tier, &evidence, contract.judge(&evidence).unwrap());

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Trial;
 use planctl_engine::{Found, Inconclusive, Tier, Verdict};
 use planctl_harness::{
-    Baseline, Bench, Command, Confinement, End, Finished, Isolation, Network, Offered, Spawner, agent_state,
-    credentials, probe_isolation,
+    Baseline, Command, Confinement, ContractRunner, End, Finished, Isolation, Network, Offered, Spawner,
+    agent_state, credentials, probe_isolation,
 };
 
 use super::support::{alive, block_on, marked, run, script, spawner};
@@ -314,9 +314,9 @@ fn cheat_48_code_under_test_cannot_swap_its_judge_at_any_tier() {
         let scratch = ground.path("home/scratch");
         std::fs::create_dir(&scratch).unwrap();
         let spawner = spawner().with_scratch(scratch);
-        let bench = Bench::new(spawner, &workspace, None, []).unwrap().with_isolation(isolation);
+        let runner = ContractRunner::new(spawner, &workspace, None, []).unwrap().with_isolation(isolation);
         let found = block_on(async {
-            bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
+            runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
         });
         if tier < Tier::Namespaces {
             let Found::Nothing(Inconclusive::Unstable { what }) = &found else { panic!("{tier}: {found:?}") };

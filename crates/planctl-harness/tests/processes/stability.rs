@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use planctl_engine::{Contract, Found, Inconclusive, Verdict};
-use planctl_harness::{Baseline, Bench, Stability, Written, digest_of};
+use planctl_harness::{Baseline, ContractRunner, Stability, Written, digest_of};
 
 use super::support::{block_on, git, spawner};
 use crate::trials;
@@ -24,13 +24,14 @@ pub fn tests() -> Vec<Trial> {
 
 struct Place {
     folder: tempfile::TempDir,
-    bench: Bench,
+    runner: ContractRunner,
 }
 
 impl Place {
     fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { bench: Bench::new(spawner(), folder.path(), None, []).unwrap(), folder };
+        let place =
+            Place { runner: ContractRunner::new(spawner(), folder.path(), None, []).unwrap(), folder };
         place.write("src/greet.sh", "Helo");
         place.write("src/deep/other.sh", "other");
         place.write("spare/greet.sh", "Hello");
@@ -70,7 +71,7 @@ impl Place {
             except: ["spare/plan.md".to_owned()].into(),
             written: written.clone(),
         };
-        let bench = self.bench.clone().with_stability(stability);
+        let runner = self.runner.clone().with_stability(stability);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let until = Instant::now() + Duration::from_secs(20);
@@ -80,7 +81,7 @@ impl Place {
                 meanwhile();
                 std::fs::write(self.path().join("done"), "").unwrap();
             });
-            let gate = block_on(bench.evaluate(
+            let gate = block_on(runner.evaluate(
                 &contract,
                 &Arc::new(Baseline::default()),
                 &mut |_, _| (),
@@ -108,7 +109,7 @@ fn what_of(found: &Found) -> Option<String> {
         | Found::Rehearsed(_)
         | Found::Recorded { .. }
         | Found::Restored
-        | Found::Parted { .. }
+        | Found::Forked { .. }
         | Found::Merged { .. }
         | Found::Conflicted(_)
         | Found::Begun { .. }
@@ -219,13 +220,13 @@ fn a5_a_thousand_tracked_files_are_looked_at_in_a_moment() {
     git(place.path(), &["add", "-A"]);
     let contract = super::support::contract("true", Duration::from_secs(20));
     let mut medians = [false, true].map(|tracked| {
-        let bench = place.bench.clone().with_stability(Stability { tracked, ..Stability::default() });
+        let runner = place.runner.clone().with_stability(Stability { tracked, ..Stability::default() });
         let nothing = Arc::new(Baseline::default());
         let mut times: Vec<Duration> = (0..40)
             .map(|_| {
                 let started = Instant::now();
                 let gate =
-                    block_on(bench.evaluate(&contract, &nothing, &mut |_, _| (), std::future::pending()));
+                    block_on(runner.evaluate(&contract, &nothing, &mut |_, _| (), std::future::pending()));
                 let Found::Evidence(evidence) = &gate.found else { panic!("{:?}", gate.found) };
                 assert_eq!(contract.judge(evidence), Some(Verdict::Passed));
                 started.elapsed()

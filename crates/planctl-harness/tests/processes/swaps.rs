@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use planctl_engine::{Contract, Found, Inconclusive, Verdict};
-use planctl_harness::{Baseline, Bench, digest_of};
+use planctl_harness::{Baseline, ContractRunner, digest_of};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::support::{block_on, spawner};
@@ -69,14 +69,14 @@ fn no_verdict_is_of_a_text_that_was_not_approved_while_entries_are_swapped_at_1_
             guard: false,
             red_first: planctl_engine::RedFirst::Off,
         };
-        let bench = Bench::new(spawner.clone(), folder.path(), None, []).unwrap();
+        let runner = ContractRunner::new(spawner.clone(), folder.path(), None, []).unwrap();
         let stop = AtomicBool::new(false);
         // Some stop before the gate, some while it runs, some never.
         let until = Instant::now() + Duration::from_millis(u64::from(trial * 7 % 40));
         let (baseline, found) = std::thread::scope(|scope| {
             let swapping = scope.spawn(|| swapper(folder.path(), swap, until, &stop));
             let baseline = Baseline::take(folder.path(), [judge], ["tests/**"]).unwrap();
-            let gate = block_on(bench.evaluate(
+            let gate = block_on(runner.evaluate(
                 &contract,
                 &Arc::new(baseline.clone()),
                 &mut |_, _| (),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use libtest_mimic::Trial as Test;
 use planctl_engine::{Contract, Ending};
 use planctl_harness::{
-    PATH_DEFAULT, Replica, ReplicaError, ReplicaLimits, Trial, TrialBench, TrialPlace, digest_of,
+    PATH_DEFAULT, Replica, ReplicaError, ReplicaLimits, Trial, TrialPlace, TrialRunner, digest_of,
     sweep_scratch,
 };
 
@@ -98,7 +98,7 @@ impl Place {
         Replica::make(&self.scratch(), workspace, ReplicaLimits::default(), Arc::new(|| false)).unwrap()
     }
 
-    fn bench_of(&self, workspace: &Path, environment: &[(&str, &str)]) -> TrialBench {
+    fn runner_of(&self, workspace: &Path, environment: &[(&str, &str)]) -> TrialRunner {
         let place = TrialPlace {
             scratch: self.scratch(),
             workspace: workspace.to_owned(),
@@ -107,11 +107,11 @@ impl Place {
             limits: ReplicaLimits::default(),
             isolation: planctl_harness::Isolation::default(),
         };
-        block_on(TrialBench::prepare(spawner(), place, Arc::new(|| false))).unwrap()
+        block_on(TrialRunner::prepare(spawner(), place, Arc::new(|| false))).unwrap()
     }
 
-    fn bench(&self) -> TrialBench {
-        self.bench_of(&self.work(), &[])
+    fn runner(&self) -> TrialRunner {
+        self.runner_of(&self.work(), &[])
     }
 
     fn copies(&self) -> usize {
@@ -160,16 +160,16 @@ fn contract(command: &str) -> Contract {
     super::support::contract(command, Duration::from_secs(60))
 }
 
-fn try_it(bench: &TrialBench, command: &str) -> (Vec<Ending>, Vec<String>) {
-    match block_on(bench.try_contract(&contract(command), std::future::pending())).unwrap() {
+fn try_it(runner: &TrialRunner, command: &str) -> (Vec<Ending>, Vec<String>) {
+    match block_on(runner.try_contract(&contract(command), std::future::pending())).unwrap() {
         Trial::Tried { runs, changed } => (runs.iter().map(|run| run.ending).collect(), changed),
         other @ (Trial::NotTried { .. } | Trial::Interrupted) => panic!("{command}: {other:?}"),
     }
 }
 
 /// Both runs exit with 0, and nothing is said to have changed.
-fn must_pass(bench: &TrialBench, command: &str) {
-    let (endings, changed) = try_it(bench, command);
+fn must_pass(runner: &TrialRunner, command: &str) {
+    let (endings, changed) = try_it(runner, command);
     assert_eq!((endings, changed), (vec![Ending::Exited { code: 0 }; 2], vec![]), "{command}");
 }
 
@@ -222,7 +222,7 @@ fn the_workspace_stays_byte_identical_whatever_contracts_do() {
     let place = Place::repository();
     symlink(place.work().join("kept.txt"), place.work().join("absolute")).unwrap();
     let before = picture(&place.work());
-    let bench = place.bench();
+    let runner = place.runner();
     let first = picture(&copy_of(&place));
     let me = "git config user.name t && git config user.email t@example.org";
     for command in [
@@ -242,12 +242,12 @@ fn the_workspace_stays_byte_identical_whatever_contracts_do() {
         "for i in $(seq 2000); do echo $i >new-$i; done; mkdir -p a/b/c/d",
         "printf 'int main() { return 3; }\\n' >src/main.c",
     ] {
-        let (endings, _) = try_it(&bench, command);
+        let (endings, _) = try_it(&runner, command);
         assert_eq!(endings[0], Ending::Exited { code: 0 }, "{command}");
         assert_eq!(changed(&before, &picture(&place.work())), [""; 0], "{command}");
         assert_eq!(changed(&first, &picture(&copy_of(&place))), [""; 0], "{command}: not restored");
     }
-    drop(bench);
+    drop(runner);
     assert_eq!(place.copies(), 0);
     assert_eq!(changed(&before, &picture(&place.work())), [""; 0]);
 }
@@ -264,19 +264,19 @@ fn copy_of(place: &Place) -> PathBuf {
 
 fn each_contract_meets_the_first_state_and_its_second_run_what_the_first_left() {
     let place = Place::repository();
-    let bench = place.bench();
-    assert_eq!(try_it(&bench, "mkdir made").0, exits([0, 1]));
-    assert_eq!(try_it(&bench, "mkdir made").0, exits([0, 1]), "restored in between");
-    assert_eq!(try_it(&bench, "test ! -e $HOME/x && touch $HOME/x $TMPDIR/x").0, exits([0, 0]));
-    assert_eq!(try_it(&bench, "ls -A $HOME $TMPDIR | grep -x x").0, exits([1, 1]));
-    must_pass(&bench, "git diff --quiet --cached -- kept.txt && test -s staged.txt && test ! -e gone.txt");
-    must_pass(&bench, "test -s build/out.o && test -s a.log");
+    let runner = place.runner();
+    assert_eq!(try_it(&runner, "mkdir made").0, exits([0, 1]));
+    assert_eq!(try_it(&runner, "mkdir made").0, exits([0, 1]), "restored in between");
+    assert_eq!(try_it(&runner, "test ! -e $HOME/x && touch $HOME/x $TMPDIR/x").0, exits([0, 0]));
+    assert_eq!(try_it(&runner, "ls -A $HOME $TMPDIR | grep -x x").0, exits([1, 1]));
+    must_pass(&runner, "git diff --quiet --cached -- kept.txt && test -s staged.txt && test ! -e gone.txt");
+    must_pass(&runner, "test -s build/out.o && test -s a.log");
 }
 
 fn what_a_contract_changed_is_named_and_what_git_ignores_is_not() {
     let place = Place::repository();
-    let bench = place.bench();
-    let changes = |command: &str| try_it(&bench, command).1;
+    let runner = place.runner();
+    let changes = |command: &str| try_it(&runner, command).1;
     assert_eq!(
         changes("echo x >>kept.txt; echo x >new.txt; rm -f untracked.txt"),
         ["kept.txt", "new.txt", "untracked.txt"]
@@ -297,9 +297,12 @@ fn what_a_contract_changed_is_named_and_what_git_ignores_is_not() {
 
     let plain = Place::new();
     plain.write("a", "a");
-    let bench = plain.bench();
-    assert_eq!(try_it(&bench, "echo b >>a; mkdir -p node_modules/x; touch node_modules/x/y b").1, ["a", "b"]);
-    must_pass(&bench, "! git rev-parse --git-dir");
+    let runner = plain.runner();
+    assert_eq!(
+        try_it(&runner, "echo b >>a; mkdir -p node_modules/x; touch node_modules/x/y b").1,
+        ["a", "b"]
+    );
+    must_pass(&runner, "! git rev-parse --git-dir");
 }
 
 fn a_linked_worktree_is_copied_with_a_repository_of_its_own() {
@@ -310,29 +313,29 @@ fn a_linked_worktree_is_copied_with_a_repository_of_its_own() {
     std::fs::write(linked.join("kept.txt"), "changed\n").unwrap();
     git(&linked, &["add", "kept.txt"]);
     let before = [picture(&place.work()), picture(&linked), picture(&place.path("other"))];
-    let bench = place.bench_of(&linked, &[]);
+    let runner = place.runner_of(&linked, &[]);
     let me = "git config user.name t && git config user.email t@example.org";
     must_pass(
-        &bench,
+        &runner,
         "test \"$(git status --porcelain)\" = 'M  kept.txt' && git diff --cached --quiet -- src",
     );
-    must_pass(&bench, "test $(git rev-parse --abbrev-ref HEAD) = side && git log main | grep -q two");
-    must_pass(&bench, "test -f .git && test $(git worktree list | wc -l) -le 2");
+    must_pass(&runner, "test $(git rev-parse --abbrev-ref HEAD) = side && git log main | grep -q two");
+    must_pass(&runner, "test -f .git && test $(git worktree list | wc -l) -le 2");
     for command in [
         &format!("{me} && git commit -qam mine && git branch -D main; git gc -q --prune=now"),
         "git worktree prune --expire=now; git worktree repair; git worktree remove --force ../other; true",
     ] {
-        assert_eq!(try_it(&bench, command).0[0], Ending::Exited { code: 0 }, "{command}");
+        assert_eq!(try_it(&runner, command).0[0], Ending::Exited { code: 0 }, "{command}");
     }
-    must_pass(&bench, "test \"$(git status --porcelain)\" = 'M  kept.txt'");
-    drop(bench);
+    must_pass(&runner, "test \"$(git status --porcelain)\" = 'M  kept.txt'");
+    drop(runner);
 
     // The main checkout must not reach its linked worktrees either.
-    let bench = place.bench();
+    let runner = place.runner();
     let command =
         "git worktree repair; git worktree remove --force ../linked; git worktree prune --expire=now; true";
-    try_it(&bench, command);
-    drop(bench);
+    try_it(&runner, command);
+    drop(runner);
     for (folder, before) in [place.work(), linked, place.path("other")].iter().zip(before) {
         assert_eq!(changed(&before, &picture(folder)), [""; 0], "{}", folder.display());
     }
@@ -349,12 +352,12 @@ fn a_submodule_is_copied_with_a_repository_of_its_own() {
     let sub = outer.join("sub");
     std::fs::write(sub.join("kept.txt"), "changed\n").unwrap();
     let before = picture(&outer);
-    let bench = place.bench_of(&sub, &[]);
-    must_pass(&bench, "test \"$(git status --porcelain)\" = ' M kept.txt' && git log | grep -q two");
+    let runner = place.runner_of(&sub, &[]);
+    must_pass(&runner, "test \"$(git status --porcelain)\" = ' M kept.txt' && git log | grep -q two");
     let commit = "git -c user.name=t -c user.email=t@example.org commit -qam three && git checkout -q HEAD~1";
-    assert_eq!(try_it(&bench, commit).0[0], Ending::Exited { code: 0 });
-    must_pass(&bench, "test \"$(git status --porcelain)\" = ' M kept.txt'");
-    drop(bench);
+    assert_eq!(try_it(&runner, commit).0[0], Ending::Exited { code: 0 });
+    must_pass(&runner, "test \"$(git status --porcelain)\" = ' M kept.txt'");
+    drop(runner);
     assert_eq!(changed(&before, &picture(&outer)), [""; 0]);
 }
 
@@ -370,17 +373,17 @@ fn a_nested_worktree_and_a_submodule_belong_to_the_copy() {
     let absolute = format!("gitdir: {}\n", outer.join(".git/modules/sub").display());
     std::fs::write(outer.join("sub/.git"), absolute).unwrap();
     let before = picture(&outer);
-    let bench = place.bench_of(&outer, &[]);
+    let runner = place.runner_of(&outer, &[]);
     for folder in ["sub", ".worktrees/inner"] {
         let here =
             format!("cd {folder} && test \"$(git rev-parse --show-toplevel)\" = \"$PWD\" && git status");
-        must_pass(&bench, &here);
+        must_pass(&runner, &here);
         let command = format!(
             "cd {folder} && git -c user.name=t -c user.email=t@example.org commit -qm more --allow-empty && touch x && git add x"
         );
-        assert_eq!(try_it(&bench, &command).0[0], Ending::Exited { code: 0 }, "{command}");
+        assert_eq!(try_it(&runner, &command).0[0], Ending::Exited { code: 0 }, "{command}");
     }
-    drop(bench);
+    drop(runner);
     assert_eq!(changed(&before, &picture(&outer)), [""; 0]);
 }
 
@@ -388,12 +391,12 @@ fn borrowed_objects_are_copied_too() {
     let place = Place::repository();
     git(&place.path(""), &["clone", "--shared", "work", "borrower"]);
     let (lender, borrower) = (picture(&place.work()), picture(&place.path("borrower")));
-    let bench = place.bench_of(&place.path("borrower"), &[]);
-    must_pass(&bench, "git fsck && test ! -e .git/objects/info/alternates && git log | grep -q two");
+    let runner = place.runner_of(&place.path("borrower"), &[]);
+    must_pass(&runner, "git fsck && test ! -e .git/objects/info/alternates && git log | grep -q two");
     // Writing an object that exists already freshens it where it is found.
     let freshen = "git -c user.name=t -c user.email=t@example.org commit -qm three --allow-empty && git hash-object -w kept.txt && git repack -adq";
-    assert_eq!(try_it(&bench, freshen).0[0], Ending::Exited { code: 0 });
-    drop(bench);
+    assert_eq!(try_it(&runner, freshen).0[0], Ending::Exited { code: 0 });
+    drop(runner);
     assert_eq!(changed(&lender, &picture(&place.work())), [""; 0]);
     assert_eq!(changed(&borrower, &picture(&place.path("borrower"))), [""; 0]);
 }
@@ -404,9 +407,9 @@ fn nothing_is_pushed_from_a_copy() {
     let remote = place.path("remote.git");
     git(&place.work(), &["remote", "add", "origin", remote.to_str().unwrap()]);
     let before = picture(&remote);
-    let bench = place.bench();
-    must_pass(&bench, "git ls-remote origin | grep -q refs/heads/main");
-    let (endings, _) = try_it(&bench, "git push -q origin HEAD:refs/heads/pushed");
+    let runner = place.runner();
+    must_pass(&runner, "git ls-remote origin | grep -q refs/heads/main");
+    let (endings, _) = try_it(&runner, "git push -q origin HEAD:refs/heads/pushed");
     assert!(
         endings.iter().all(|ending| matches!(ending, Ending::Exited { code } if *code != 0)),
         "{endings:?}"
@@ -416,14 +419,14 @@ fn nothing_is_pushed_from_a_copy() {
 
 fn a_workspace_below_the_top_of_its_checkout_has_all_of_it() {
     let place = Place::repository();
-    let bench = place.bench_of(&place.work().join("src"), &[("ROOT", place.work().to_str().unwrap())]);
-    must_pass(&bench, "test \"${PWD##*/}\" = src && test -s main.c && test -s ../kept.txt");
-    must_pass(&bench, "test \"$(git status --porcelain -- .)\" = ' M src/main.c'");
+    let runner = place.runner_of(&place.work().join("src"), &[("ROOT", place.work().to_str().unwrap())]);
+    must_pass(&runner, "test \"${PWD##*/}\" = src && test -s main.c && test -s ../kept.txt");
+    must_pass(&runner, "test \"$(git status --porcelain -- .)\" = ' M src/main.c'");
     must_pass(
-        &bench,
+        &runner,
         "cd \"$ROOT\" && test \"$PWD\" = \"$(git rev-parse --show-toplevel)\" && test -s kept.txt",
     );
-    assert_eq!(try_it(&bench, "echo x >>main.c; echo x >>../kept.txt").1, ["kept.txt", "main.c"]);
+    assert_eq!(try_it(&runner, "echo x >>main.c; echo x >>../kept.txt").1, ["kept.txt", "main.c"]);
 }
 
 fn what_is_no_file_is_left_out_and_nothing_hangs() {
@@ -447,15 +450,15 @@ fn folders_that_nobody_may_write_are_restored_and_removed() {
         std::fs::set_permissions(place.work().join(folder), Permissions::from_mode(0o555)).unwrap();
     }
     let before = picture(&place.work());
-    let bench = place.bench();
+    let runner = place.runner();
     let first = picture(&copy_of(&place));
     for command in
         ["chmod -R u+w closed && rm -rf closed", "chmod u+w closed/in && rm closed/in/x", "chmod 000 open"]
     {
-        assert_eq!(try_it(&bench, command).0[0], Ending::Exited { code: 0 }, "{command}");
+        assert_eq!(try_it(&runner, command).0[0], Ending::Exited { code: 0 }, "{command}");
         assert_eq!(changed(&first, &picture(&copy_of(&place))), [""; 0], "{command}");
     }
-    drop(bench);
+    drop(runner);
     assert_eq!(place.copies(), 0);
     assert_eq!(changed(&before, &picture(&place.work())), [""; 0]);
     for folder in ["closed", "closed/in"] {
@@ -503,34 +506,34 @@ fn a_trial_has_an_empty_home_and_no_secrets() {
     let place = Place::new();
     place.write("bin/grep", "#!/bin/sh\nexit 0\n");
     std::fs::set_permissions(place.work().join("bin/grep"), Permissions::from_mode(0o755)).unwrap();
-    let bench = place.bench_of(&place.work(), &[("EXTRA", "1")]);
+    let runner = place.runner_of(&place.work(), &[("EXTRA", "1")]);
     must_pass(
-        &bench,
+        &runner,
         "test -z \"$(find $HOME -type f)\" && test -z \"$(ls -A $TMPDIR)\" && test \"$EXTRA\" = 1",
     );
-    must_pass(&bench, "case $XDG_CACHE_HOME$XDG_CONFIG_HOME in \"$HOME\"*\"$HOME\"*) ;; *) false ;; esac");
-    must_pass(&bench, "! env | grep -E 'PLANCTL_|DATABASE_URL|evil'");
-    must_pass(&bench, "! echo a | grep -q b");
+    must_pass(&runner, "case $XDG_CACHE_HOME$XDG_CONFIG_HOME in \"$HOME\"*\"$HOME\"*) ;; *) false ;; esac");
+    must_pass(&runner, "! env | grep -E 'PLANCTL_|DATABASE_URL|evil'");
+    must_pass(&runner, "! echo a | grep -q b");
 }
 
 fn a_daemon_that_a_trial_leaves_is_dead_before_the_copy_is_restored() {
     let place = Place::new();
     place.write("a", "a");
     let mark = format!("planctl-trial-mark-{}", std::process::id());
-    let bench = place.bench_of(&place.work(), &[("MARK", &mark)]);
+    let runner = place.runner_of(&place.work(), &[("MARK", &mark)]);
     let command =
         "setsid bash -c 'while :; do echo x >>a; sleep 0.01; done' & (setsid sleep 300 &) ; echo x >>a";
-    let (endings, changed) = try_it(&bench, command);
+    let (endings, changed) = try_it(&runner, command);
     assert_eq!((endings, changed), (exits([0, 0]), vec!["a".to_owned()]));
     assert_eq!(alive(&mark), [0; 0]);
-    must_pass(&bench, "test \"$(cat a)\" = a");
+    must_pass(&runner, "test \"$(cat a)\" = a");
 }
 
 fn a_trial_that_takes_too_long_runs_once() {
     let place = Place::new();
-    let bench = place.bench();
+    let runner = place.runner();
     let contract = Contract { timeout: Duration::from_millis(300), ..contract("sleep 300 & sleep 300") };
-    match block_on(bench.try_contract(&contract, std::future::pending())).unwrap() {
+    match block_on(runner.try_contract(&contract, std::future::pending())).unwrap() {
         Trial::Tried { runs, .. } => {
             assert_eq!(runs.iter().map(|run| run.ending).collect::<Vec<_>>(), [Ending::TimedOut]);
         }
@@ -540,10 +543,10 @@ fn a_trial_that_takes_too_long_runs_once() {
 
 fn an_interrupted_trial_says_so_and_the_copy_goes() {
     let place = Place::repository();
-    let bench = place.bench();
-    let trial = block_on(bench.try_contract(&contract("sleep 300"), std::future::ready(()))).unwrap();
+    let runner = place.runner();
+    let trial = block_on(runner.try_contract(&contract("sleep 300"), std::future::ready(()))).unwrap();
     assert!(matches!(trial, Trial::Interrupted), "{trial:?}");
-    drop(bench);
+    drop(runner);
     let asked = Arc::new(AtomicBool::new(false));
     let stop = asked.clone();
     // The first question is answered with no, every other one with yes.
@@ -555,23 +558,24 @@ fn an_interrupted_trial_says_so_and_the_copy_goes() {
 
 fn a_workspace_that_changes_meanwhile_makes_the_trial_void() {
     let place = Place::repository();
-    let bench = place.bench();
+    let runner = place.runner();
     place.write("kept.txt", "somebody typed\n");
-    let trial = block_on(bench.try_contract(&contract("echo x >>kept.txt"), std::future::pending())).unwrap();
+    let trial =
+        block_on(runner.try_contract(&contract("echo x >>kept.txt"), std::future::pending())).unwrap();
     assert!(matches!(&trial, Trial::NotTried { reason } if reason.contains("changed while")), "{trial:?}");
-    must_pass(&bench, "grep -q typed kept.txt");
+    must_pass(&runner, "grep -q typed kept.txt");
 }
 
 fn a_copy_whose_owner_is_gone_is_swept() {
     let place = Place::new();
     place.write("closed/x", "x");
     std::fs::set_permissions(place.work().join("closed"), Permissions::from_mode(0o500)).unwrap();
-    let bench = place.bench();
+    let runner = place.runner();
     assert_eq!((sweep_scratch(&place.scratch()).unwrap(), place.copies()), (0, 1), "it is in use");
     // A planctl that is killed closes its lock and removes nothing; that its trees are dead first is shown elsewhere.
     let copy = copy_of(&place).parent().unwrap().to_owned();
     std::fs::rename(&copy, place.path("kept")).unwrap();
-    drop(bench);
+    drop(runner);
     std::fs::rename(place.path("kept"), &copy).unwrap();
     eventually("the sweep", Duration::from_secs(5), || sweep_scratch(&place.scratch()).unwrap() == 1);
     assert_eq!(place.copies(), 0);

@@ -48,9 +48,9 @@ pub(crate) fn rights(text: &str, paths: &[Span]) -> Vec<Right> {
             let Token::Path { index, place } = token else { continue };
             if let Some(right) = rights.get_mut(*index) {
                 *right = match place {
-                    Place::Plain => right_at(tokens, at),
-                    Place::Quoted => Right::Reads,
-                    Place::Vague => Right::Unclear,
+                    PathContext::Plain => right_at(tokens, at),
+                    PathContext::Quoted => Right::Reads,
+                    PathContext::Vague => Right::Unclear,
                 };
             }
         }
@@ -65,7 +65,7 @@ enum Token {
     /// A file, by its place among the paths.
     Path {
         index: usize,
-        place: Place,
+        place: PathContext,
     },
     /// Code that is no path: a name.
     Code,
@@ -77,7 +77,7 @@ enum Token {
 
 /// Where a path stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum PathContext {
     /// In a sentence.
     Plain,
     /// In a command that is quoted, or in a block of code.
@@ -221,19 +221,19 @@ fn read_line(
     }
 }
 
-fn place(line: &str, path: Range<usize>, is_fenced: bool, in_code: bool) -> Place {
+fn place(line: &str, path: Range<usize>, is_fenced: bool, in_code: bool) -> PathContext {
     let (before, after) = (&line[..path.start], &line[path.end..]);
     let is_whole = !in_code || before.ends_with('`') && after.starts_with('`');
     if is_fenced {
-        Place::Quoted
+        PathContext::Quoted
     } else if line[path].ends_with('/') || after.starts_with(['*', '{', '?', '[']) {
-        Place::Vague
+        PathContext::Vague
     } else if is_whole {
-        Place::Plain
+        PathContext::Plain
     } else {
         let code = &before[before.rfind('`').map_or(0, |at| at + 1)..];
         let may_write = code.contains('>') || code.contains(" -i") || code.starts_with("tee ");
-        if may_write { Place::Vague } else { Place::Quoted }
+        if may_write { PathContext::Vague } else { PathContext::Quoted }
     }
 }
 

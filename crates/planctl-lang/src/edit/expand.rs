@@ -448,7 +448,7 @@ impl Writer<'_> {
             edits.push((span, value));
         }
         if !has_item {
-            edits.extend(self.told(part, filling.item));
+            edits.extend(self.item_hints(part, filling.item));
         }
         if let Some(list) = &part.step.for_each {
             edits.push((self.field_lines(list.span), String::new()));
@@ -477,8 +477,8 @@ impl Writer<'_> {
         body
     }
 
-    // A template that never says `{item}` still has to tell each worker what is its own.
-    fn told(&self, part: &Part<'_>, item: &str) -> Vec<(Span, String)> {
+    // If a template never says `{item}`, adds the item to the title and to the task of each step.
+    fn item_hints(&self, part: &Part<'_>, item: &str) -> Vec<(Span, String)> {
         let title = part.step.title.span;
         let mut edits = vec![(Span::at(title.end), format!(": {item}"))];
         if let Some(task) = &part.step.task {

@@ -22,7 +22,7 @@ const WALKED_MAX: usize = 1_000_000;
 /// The most nodes awaited by joins of which it is asked whether a run may go past them; each costs a walk.
 const AWAITED_MAX: usize = 1_000;
 /// The most findings.
-const TOLD_MAX: usize = 20;
+const FINDINGS_MAX: usize = 20;
 
 /// The nodes by their places, with the ways between them.
 pub(super) struct Net {
@@ -107,9 +107,9 @@ impl Net {
             self.join_of(*fork, &mut found);
         }
         let clashes = self.policies(&found, parts, workflow);
-        let told = self.unsure(&found, workflow);
-        if !told.is_empty() {
-            return Err(told);
+        let findings = self.unsure(&found, workflow);
+        if !findings.is_empty() {
+            return Err(findings);
         }
         for (fork, join) in found {
             if let NodeKind::Fork(fork) = &mut parts.nodes[fork].kind {
@@ -238,19 +238,19 @@ impl Net {
             let from: BTreeSet<usize> = self.back[*join].iter().copied().collect();
             from.into_iter().map(|from| (*join, from))
         });
-        let mut told = Vec::new();
+        let mut findings = Vec::new();
         for (join, from) in awaited.take(if self.has_choices() { AWAITED_MAX } else { 0 }) {
-            if told.len() < TOLD_MAX
+            if findings.len() < FINDINGS_MAX
                 && let Some(past) = self.way_past(from, join)
             {
-                told.push(self.finding(join, from, past, workflow));
+                findings.push(self.finding(join, from, past, workflow));
             }
         }
         let rings = self.on_rings();
         let roofless = self.forks.iter().filter(|fork| found.get(fork).is_none_or(Option::is_none));
         let roofless = roofless.filter(|fork| rings[**fork]).take(FORKS_MAX);
         for fork in roofless {
-            if told.len() < TOLD_MAX
+            if findings.len() < FINDINGS_MAX
                 && let Some((from, to)) = self.way_back(*fork)
             {
                 let name = |at: usize| escape(self.ids[at].as_str());
@@ -266,12 +266,12 @@ impl Net {
                 let target = target_of(workflow, &self.ids[from], &self.ids[to]);
                 let span = target.unwrap_or_else(|| span_of(workflow, &self.ids[from]));
                 let finding = Diagnostic::new(Code::P315, message).at(span, "a way back from here");
-                told.push(finding.help(
+                findings.push(finding.help(
                     "let the branches meet before a way leads back, or keep the way back within one branch",
                 ));
             }
         }
-        told
+        findings
     }
 
     // Where a run may leave for good every way from a node into a join, if it may. All ways are taken from a fork and one from any
@@ -280,7 +280,7 @@ impl Net {
         let mut sure = vec![true; self.ways.len()];
         let mut open: Vec<usize> = self.goals.iter().copied().collect();
         // Where some ways lead there and others past it.
-        let mut parted = None;
+        let mut forked_at = None;
         for goal in &open {
             sure[*goal] = false;
         }
@@ -296,13 +296,13 @@ impl Net {
                     let leads_there =
                         |to: &usize| sure[*to] && !self.ends.contains(to) || (*from == node && *to == join);
                     if self.ways[*from].iter().any(leads_there) {
-                        parted = Some(*from);
+                        forked_at = Some(*from);
                     }
                     open.push(*from);
                 }
             }
         }
-        (!sure[self.start]).then(|| parted.unwrap_or(self.start))
+        (!sure[self.start]).then(|| forked_at.unwrap_or(self.start))
     }
 
     // The last node of a way from a fork back to it that no join of all its branches cuts.

@@ -13,22 +13,22 @@ use crate::text::escape;
 use crate::tree::parse::name_of;
 
 /// The most findings; all steps are kept apart, told or not.
-const TOLD_MAX: usize = 20;
+const FINDINGS_MAX: usize = 20;
 /// The most forks of which the branches are told apart, each at the cost of some walks; with more, whatever names a file that
 /// some step changes is kept apart.
 const FORKS_MAX: usize = 100;
 
 /// Keeps steps apart that may be under way at once and of which one changes what the other names, and says which they are.
 pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<Diagnostic> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     if parts.limits.parallel <= 1 {
-        return told;
+        return findings;
     }
     let branches = branches(parts, plan, net);
     if branches.is_empty() {
-        return told;
+        return findings;
     }
-    let mut apart: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    let mut excludes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     let are_many = branches.len() >= FORKS_MAX;
     for (path, named) in plan.order.shared() {
         let found = pair(named, &branches);
@@ -38,9 +38,9 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
         let steps = &plan.tree.steps;
         let is_on_branch = |part: &&Part| are_many || branches.iter().any(|of| of.contains_key(&part.step));
         for part in named.iter().filter(is_on_branch) {
-            apart.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
+            excludes.entry(steps[part.step].fixed_number().unwrap_or(0)).or_default().insert(path);
         }
-        if let Some((one, other)) = found.filter(|_| told.len() < TOLD_MAX) {
+        if let Some((one, other)) = found.filter(|_| findings.len() < FINDINGS_MAX) {
             let (one_step, other_step) = (&steps[one.step], &steps[other.step]);
             let (first, second) = (escape(&one_step.number_text()), escape(&other_step.number_text()));
             let message =
@@ -50,15 +50,16 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
                 .at(one.span, format!("step {first} changes it"))
                 .note("they run one after the other, in either order")
                 .help("let one need the other where the order matters, or give each a file of its own");
-            told.push(finding.step(name_of(other_step)));
+            findings.push(finding.step(name_of(other_step)));
         }
     }
     for node in &mut parts.nodes {
         if let NodeKind::Task(task) = &mut node.kind {
-            task.apart = apart.get(&task.step).into_iter().flatten().map(|path| (*path).to_owned()).collect();
+            task.excludes =
+                excludes.get(&task.step).into_iter().flatten().map(|path| (*path).to_owned()).collect();
         }
     }
-    told
+    findings
 }
 
 /// Returns, for each fork, the branch of every step that lies on one branch only.
@@ -76,7 +77,8 @@ fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usiz
         own.filter_map(|(node, branch)| Some((step_of(node)?, branch))).collect()
     };
     // What works in a worktree of its own touches nobody's files.
-    let is_shared = |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.apart);
+    let is_shared =
+        |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.in_worktree);
     net.forks.iter().filter(is_shared).take(FORKS_MAX).map(of_fork).collect()
 }
 

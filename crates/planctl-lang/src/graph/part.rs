@@ -32,16 +32,16 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Re
     let mut forks: Vec<(usize, BTreeMap<usize, usize>)> =
         net.forks.iter().take(FORKS_MAX).map(|fork| (*fork, net.branches(*fork))).collect();
     forks.sort_by_key(|(_, branches)| branches.len());
-    let (mut apart, mut told) = (BTreeSet::new(), Vec::new());
+    let (mut in_worktrees, mut findings) = (BTreeSet::new(), Vec::new());
     for (at, node) in parts.nodes.iter().enumerate() {
         let Some(span) = wanted.get(node.id.as_str()) else { continue };
         let name = escape(node.id.as_str());
         let around = forks.iter().find(|(fork, branches)| *fork == at || branches.contains_key(&at));
         match around.map(|(fork, _)| (*fork, &parts.nodes[*fork].kind)) {
             Some((fork, NodeKind::Fork(of))) if of.join.is_some() => {
-                apart.insert(fork);
+                in_worktrees.insert(fork);
             }
-            Some(_) => told.push(
+            Some(_) => findings.push(
                 Diagnostic::new(
                     Code::P315,
                     format!("`{name}` works in a worktree of its own, and its branch meets no other"),
@@ -49,7 +49,7 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Re
                 .at(*span, "nothing would merge what it does")
                 .help("let the branches lead to a join, or write `shared`"),
             ),
-            None => told.push(
+            None => findings.push(
                 Diagnostic::new(
                     Code::P017,
                     format!("a worktree for `{name}`, which is on no branch, is not supported yet"),
@@ -61,12 +61,12 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Re
             ),
         }
     }
-    if !told.is_empty() {
-        return Err(told);
+    if !findings.is_empty() {
+        return Err(findings);
     }
-    for at in apart {
+    for at in in_worktrees {
         if let NodeKind::Fork(fork) = &mut parts.nodes[at].kind {
-            fork.apart = true;
+            fork.in_worktree = true;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::safety::{Place, first_destructive, first_network};
+use super::safety::{Located, first_destructive, first_network};
 use super::{Lint, effects};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Script};
@@ -16,7 +16,7 @@ struct Effect {
     /// What is said of the command.
     does: &'static str,
     /// Finds the first command that does it.
-    first: fn(&Script) -> Place,
+    first: fn(&Script) -> Located,
 }
 
 const EFFECTS: [Effect; 4] = [
@@ -56,7 +56,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn first_of_system(script: &Script) -> Place {
+fn first_of_system(script: &Script) -> Located {
     let known: BTreeSet<&str> = [
         "sudo",
         "doas",

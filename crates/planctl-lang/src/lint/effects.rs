@@ -1,7 +1,7 @@
 //! P105, P111, P112, P114: contracts that change something, wait for a person, or leave a process behind.
 
 use super::proof::name_of_command;
-use super::safety::{Place, first_destructive};
+use super::safety::{Located, first_destructive};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, CompoundKind, Script, Simple, Use, Word};
 use crate::text::paths::leaves_workspace;
@@ -109,7 +109,7 @@ fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>)
 }
 
 /// Returns the first file or command by which a contract changes files, scratch files aside, and where it stands.
-pub(super) fn first_change(script: &Script) -> Place {
+pub(super) fn first_change(script: &Script) -> Located {
     let written = shell::files(script)
         .into_iter()
         .find(|file| file.how == Use::Writes && file.is_certain && !is_scratch(&file.path));

@@ -205,12 +205,12 @@ impl Circles {
         for ring in &self.rings {
             let name = |at: usize| lint.tree.steps[at].number_text();
             let shown = ring.iter().take(RING_SHOWN_MAX);
-            let mut way: Vec<String> = shown.clone().map(|(reader, _)| name(*reader)).collect();
+            let mut cycle: Vec<String> = shown.clone().map(|(reader, _)| name(*reader)).collect();
             if ring.len() > RING_SHOWN_MAX {
-                way.push("…".to_owned());
+                cycle.push("…".to_owned());
             }
-            way.extend(ring.first().map(|(reader, _)| name(*reader)));
-            let message = format!("steps depend on each other in a circle: {}", way.join(" → "));
+            cycle.extend(ring.first().map(|(reader, _)| name(*reader)));
+            let message = format!("steps depend on each other in a circle: {}", cycle.join(" → "));
             let mut circle = Diagnostic::new(Code::P204, message);
             for (reader, need) in shown.clone() {
                 let path = escape(&need.path);
@@ -267,23 +267,23 @@ fn held(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
     waits.into_keys().collect()
 }
 
-// Returns the way from a step back to itself: each reader with what it needs.
+// Returns the path from a step back to itself: each reader with what it needs.
 fn ring_from(start: usize, needs: &BTreeMap<usize, Vec<Need>>) -> Option<Vec<(usize, Need)>> {
-    let mut came: BTreeMap<usize, (usize, &Need)> = BTreeMap::new();
+    let mut reached_from: BTreeMap<usize, (usize, &Need)> = BTreeMap::new();
     let mut open = vec![start];
     while let Some(at) = open.pop() {
         for need in needs.get(&at).into_iter().flatten() {
-            if came.contains_key(&need.maker) {
+            if reached_from.contains_key(&need.maker) {
                 continue;
             }
-            came.insert(need.maker, (at, need));
+            reached_from.insert(need.maker, (at, need));
             open.push(need.maker);
         }
     }
     let mut ring = Vec::new();
     let mut at = start;
     loop {
-        let (reader, need) = came.get(&at)?;
+        let (reader, need) = reached_from.get(&at)?;
         ring.push((*reader, (*need).clone()));
         at = *reader;
         if at == start {

@@ -103,8 +103,8 @@ fn count(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
         && let Some((what, help)) = teller(&simple.texts())
     {
         let message = format!("the contract hardly can fail: `{what}` succeeds whatever it finds");
-        let told = Diagnostic::new(Code::P104, message);
-        return found.push(told.at(contract.in_plan(simple.span), "succeeds with any answer").help(help));
+        let finding = Diagnostic::new(Code::P104, message);
+        return found.push(finding.at(contract.in_plan(simple.span), "succeeds with any answer").help(help));
     }
     let last = item.rest.last().map_or(&item.first, |(_, pipeline)| pipeline);
     let [Command::Simple(simple)] = last.commands.as_slice() else { return };

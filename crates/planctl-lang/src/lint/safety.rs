@@ -50,10 +50,10 @@ fn credentials(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-pub(super) type Place = Option<(String, Span)>;
+pub(super) type Located = Option<(String, Span)>;
 
 /// Returns the first command that reaches another machine, and where it stands.
-pub(super) fn first_network(script: &Script) -> Place {
+pub(super) fn first_network(script: &Script) -> Located {
     let mut first = None;
     let local = local_variables(script);
     shell::each(script, &mut |command| {
@@ -89,8 +89,8 @@ pub(super) fn first_network(script: &Script) -> Place {
 }
 
 /// Returns the first command that destroys, and where it stands.
-pub(super) fn first_destructive(script: &Script) -> Place {
-    let mut first: Place = None;
+pub(super) fn first_destructive(script: &Script) -> Located {
+    let mut first: Located = None;
     let scratch = scratch_variables(script);
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) if first.is_none() => {

@@ -62,7 +62,7 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
         outline: &outline,
         found,
         tree,
-        place: Place::Plan,
+        place: Section::Plan,
         parts: vec![Part { line: body, kind: PartKind::Other }],
         ..Reader::new(source, &outline)
     };
@@ -105,7 +105,7 @@ pub(crate) fn sort(found: &mut [Diagnostic]) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Section {
     Plan,
     Steps,
     Step,
@@ -120,7 +120,7 @@ struct Reader<'a> {
     outline: &'a Outline,
     found: Vec<Diagnostic>,
     tree: PlanTree,
-    place: Place,
+    place: Section,
     has_steps_heading: bool,
     step_level: usize,
     field: Option<RawField>,
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
             outline,
             found: Vec::new(),
             tree: PlanTree::default(),
-            place: Place::Plan,
+            place: Section::Plan,
             has_steps_heading: false,
             step_level: 3,
             field: None,
@@ -181,8 +181,10 @@ impl<'a> Reader<'a> {
             LineKind::Opaque => return self.read_opaque(line),
             LineKind::Fence(index) => {
                 // Prose may hold code, and what follows a refused field is that field's.
-                let is_prose =
-                    matches!(self.place, Place::Plan | Place::Flow | Place::Unnumbered | Place::Elsewhere);
+                let is_prose = matches!(
+                    self.place,
+                    Section::Plan | Section::Flow | Section::Unnumbered | Section::Elsewhere
+                );
                 let is_refused = self.field.as_ref().is_some_and(|field| field.field.is_none());
                 self.used_fences[index] |= is_prose || is_refused;
                 return;
@@ -214,7 +216,7 @@ impl<'a> Reader<'a> {
     fn read_opaque(&mut self, line: usize) {
         let span = self.source.line_span(line);
         let Some(found) = field::line(self.source.slice(span), span.start) else { return };
-        if self.place == Place::Step && Field::of_step(&found.name.value).is_some() {
+        if self.place == Section::Step && Field::of_step(&found.name.value).is_some() {
             let message = format!("`**{}:**` stands in a comment, so it is not read", found.name.value);
             self.push_in_step(
                 Diagnostic::new(Code::P015, message).level(Severity::Note).at(found.name.span, ""),
@@ -227,7 +229,7 @@ impl<'a> Reader<'a> {
             self.close_field(line);
             self.begin_part(line, PartKind::Steps);
             self.tree.steps_heading = Some(span);
-            self.place = Place::Steps;
+            self.place = Section::Steps;
             return;
         }
         if self.tree.steps_heading.is_some()
@@ -237,14 +239,14 @@ impl<'a> Reader<'a> {
             self.close_field(line);
             self.begin_part(line, PartKind::Other);
             self.tree.flow.get_or_insert_with(|| Spanned::new(Vec::new(), span));
-            self.place = Place::Flow;
+            self.place = Section::Flow;
             return;
         }
         let in_steps = !self.has_steps_heading || self.tree.steps_heading.is_some();
         let may_be_step = in_steps && (2..=4).contains(&heading.level);
         if may_be_step && let Some(step) = heading::step(heading) {
             let is_inner =
-                self.place == Place::Step && heading.level > self.step_level && !self.continues(&step);
+                self.place == Section::Step && heading.level > self.step_level && !self.continues(&step);
             if !is_inner {
                 return self.begin_step(heading, step, line, span);
             }
@@ -263,7 +265,7 @@ impl<'a> Reader<'a> {
 
     fn begin_step(&mut self, heading: &Heading<'_>, step: StepHeading, line: usize, span: Span) {
         self.close_field(line);
-        self.place = Place::Step;
+        self.place = Section::Step;
         self.step_level = heading.level;
         self.seen.clear();
         self.guessed.clear();
@@ -280,11 +282,11 @@ impl<'a> Reader<'a> {
             let message = "the plan has more than 5000 steps; the rest is not read";
             let limit = Diagnostic::new(Code::P008, message).at(span, "step 5001");
             self.found.push(limit.help("split the plan"));
-            self.place = Place::Elsewhere;
+            self.place = Section::Elsewhere;
         }
         if self.tree.steps.len() >= STEPS_MAX {
             self.begin_part(line, PartKind::Other);
-            self.place = Place::Elsewhere;
+            self.place = Section::Elsewhere;
             return;
         }
         self.begin_part(line, PartKind::Step { level: heading.level });
@@ -304,7 +306,7 @@ impl<'a> Reader<'a> {
 
     fn read_other_heading(&mut self, heading: &Heading<'_>, line: usize, span: Span) {
         match self.place {
-            Place::Plan => {
+            Section::Plan => {
                 self.close_field(line);
                 if heading.level == 1 && self.tree.title.is_none() {
                     let at = Span::new(heading.at, heading.at + heading.text.len());
@@ -314,19 +316,19 @@ impl<'a> Reader<'a> {
                     self.begin_part(line, PartKind::Other);
                 }
             }
-            Place::Step if heading.level > self.step_level => {
+            Section::Step if heading.level > self.step_level => {
                 let in_task = self.field.as_ref().is_some_and(|field| field.field == Some(Field::Task));
                 if !in_task {
                     self.read_prose(line, span);
                 }
             }
-            Place::Steps | Place::Step | Place::Unnumbered
+            Section::Steps | Section::Step | Section::Unnumbered
                 if heading.level == self.step_level
-                    || (heading.level > 2 && self.place != Place::Unnumbered) =>
+                    || (heading.level > 2 && self.place != Section::Unnumbered) =>
             {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
-                self.place = Place::Unnumbered;
+                self.place = Section::Unnumbered;
                 if let Some(number) = alike_number(heading) {
                     return self.found.push(number);
                 }
@@ -337,25 +339,25 @@ impl<'a> Reader<'a> {
                     "number it to make it a step, or write it deeper (`####`) to keep it in the task above";
                 self.found.push(unnumbered.help(help));
             }
-            Place::Unnumbered if heading.level > self.step_level => {}
-            Place::Steps | Place::Step | Place::Unnumbered | Place::Flow | Place::Elsewhere => {
+            Section::Unnumbered if heading.level > self.step_level => {}
+            Section::Steps | Section::Step | Section::Unnumbered | Section::Flow | Section::Elsewhere => {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
-                self.place = Place::Elsewhere;
+                self.place = Section::Elsewhere;
             }
         }
     }
 
     fn read_prose(&mut self, line: usize, span: Span) {
         match self.place {
-            Place::Plan => self.report_unread(span),
-            Place::Unnumbered | Place::Elsewhere => {}
-            Place::Flow => {
+            Section::Plan => self.report_unread(span),
+            Section::Unnumbered | Section::Elsewhere => {}
+            Section::Flow => {
                 if let Some(flow) = &mut self.tree.flow {
                     flow.value.push(Spanned::new(self.source.slice(span).trim().to_owned(), span));
                 }
             }
-            Place::Steps | Place::Step => self.report_stray(line, span),
+            Section::Steps | Section::Step => self.report_stray(line, span),
         }
     }
 
@@ -392,16 +394,16 @@ impl<'a> Reader<'a> {
 
     fn read_field(&mut self, found: FieldLine, line: usize) {
         let word = found.name.value.as_str();
-        let in_step = self.place == Place::Step;
+        let in_step = self.place == Section::Step;
         let (field, elsewhere) = if in_step {
             (Field::of_step(word), Field::of_plan(word))
         } else {
             (Field::of_plan(word), Field::of_step(word))
         };
         match (field, self.place) {
-            (Some(field), Place::Plan | Place::Step) => self.begin_field(field, found, line),
-            (_, Place::Unnumbered) => {}
-            (_, Place::Elsewhere) => {
+            (Some(field), Section::Plan | Section::Step) => self.begin_field(field, found, line),
+            (_, Section::Unnumbered) => {}
+            (_, Section::Elsewhere) => {
                 if field.or(elsewhere).is_some() {
                     let message = format!("`**{word}:**` stands outside of a step and has no effect");
                     self.found.push(
@@ -409,8 +411,8 @@ impl<'a> Reader<'a> {
                     );
                 }
             }
-            (_, Place::Flow) => self.read_prose(line, self.source.line_span(line)),
-            (None, Place::Plan | Place::Step) | (_, Place::Steps) => {
+            (_, Section::Flow) => self.read_prose(line, self.source.line_span(line)),
+            (None, Section::Plan | Section::Step) | (_, Section::Steps) => {
                 self.read_unknown_field(&found, elsewhere, line)
             }
         }
@@ -418,7 +420,7 @@ impl<'a> Reader<'a> {
 
     fn begin_field(&mut self, field: Field, found: FieldLine, line: usize) {
         self.close_field(line);
-        let seen = if self.place == Place::Step { &mut self.seen } else { &mut self.seen_in_plan };
+        let seen = if self.place == Section::Step { &mut self.seen } else { &mut self.seen_in_plan };
         if let Some((_, first)) = seen.iter().find(|(known, _)| *known == field) {
             let first_line = self.source.position(first.start).line;
             let twice = Diagnostic::new(Code::P009, format!("`**{}:**` is given twice", field.word()));
@@ -449,7 +451,7 @@ impl<'a> Reader<'a> {
             );
             self.push_in_step(drift);
         }
-        let in_step = self.place == Place::Step;
+        let in_step = self.place == Section::Step;
         self.begin_part(line, PartKind::Field { field, value: found.value, in_step });
         self.field = Some(RawField::known(field, found, line, in_step));
     }
@@ -458,7 +460,7 @@ impl<'a> Reader<'a> {
     fn read_unknown_field(&mut self, found: &FieldLine, elsewhere: Option<Field>, line: usize) {
         let word = found.name.value.as_str();
         let shown = escape(&found.label);
-        let known = if self.place == Place::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
+        let known = if self.place == Section::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
         let nearest = crate::text::near::nearest(word, known.iter().copied());
         let near = nearest.map(|near| near.word);
         let in_text = self
@@ -485,7 +487,7 @@ impl<'a> Reader<'a> {
         let help = match (near, elsewhere) {
             (Some(near), _) => {
                 let meant =
-                    if self.place == Place::Plan { Field::of_plan(near) } else { Field::of_step(near) };
+                    if self.place == Section::Plan { Field::of_plan(near) } else { Field::of_step(near) };
                 if let Some(meant) = meant.filter(|field| !self.is_seen(*field)) {
                     unknown = unknown.fix(found.name.span, near, nearest.is_some_and(|near| near.is_only));
                     self.guessed.push((meant, self.found.len()));
@@ -494,7 +496,7 @@ impl<'a> Reader<'a> {
                     format!("did you mean `**{near}:**`? It is here already; delete one of the two")
                 }
             }
-            (None, Some(_)) if self.place == Place::Plan => "this field belongs to a step".to_owned(),
+            (None, Some(_)) if self.place == Section::Plan => "this field belongs to a step".to_owned(),
             (None, Some(_)) => "this field belongs to the head of the plan".to_owned(),
             (None, None) => format!("the fields here are {}", known.join(", ")),
         };
@@ -505,7 +507,7 @@ impl<'a> Reader<'a> {
     // A name that only looks like that of a field.
     fn report_alike(&mut self, found: &FieldLine) -> bool {
         let Some(word) = alike::in_ascii(&found.name.value) else { return false };
-        let in_plan = self.place == Place::Plan;
+        let in_plan = self.place == Section::Plan;
         let Some(meant) = (if in_plan { Field::of_plan(&word) } else { Field::of_step(&word) }) else {
             return false;
         };
@@ -522,13 +524,13 @@ impl<'a> Reader<'a> {
     }
 
     fn is_seen(&self, field: Field) -> bool {
-        let seen = if self.place == Place::Step { &self.seen } else { &self.seen_in_plan };
+        let seen = if self.place == Section::Step { &self.seen } else { &self.seen_in_plan };
         seen.iter().any(|(known, _)| *known == field)
             || self.guessed.iter().any(|(guessed, _)| *guessed == field)
     }
 
     fn close_field(&mut self, end: usize) {
-        if self.place == Place::Step
+        if self.place == Section::Step
             && let Some(step) = self.tree.steps.last_mut()
         {
             step.end = self.source.line_span(end).start;
@@ -561,11 +563,12 @@ impl<'a> Reader<'a> {
     }
 
     fn field_is_in_step(&self) -> bool {
-        self.place != Place::Plan
+        self.place != Section::Plan
     }
 
     fn push_in_step(&mut self, diagnostic: Diagnostic) {
-        let step = self.tree.steps.last().filter(|_| self.place != Place::Plan && diagnostic.step.is_none());
+        let step =
+            self.tree.steps.last().filter(|_| self.place != Section::Plan && diagnostic.step.is_none());
         let step = step.map(name_of);
         self.found.push(Diagnostic { step: step.or(diagnostic.step.clone()), ..diagnostic });
     }

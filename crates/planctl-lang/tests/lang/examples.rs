@@ -108,7 +108,7 @@ fn the_first_example_becomes_a_graph_with_its_policies() {
     assert_eq!(graph.task_count(), 4);
     let first = graph.task(&id("1")).unwrap();
     assert_eq!(
-        (first.max_retries, first.lapse, first.work_timeout),
+        (first.max_retries, first.on_exhausted, first.work_timeout),
         (2, Outcome::Failed, Duration::from_secs(600))
     );
     assert_eq!(graph.task(&id("4")).unwrap().max_retries, 0);
@@ -128,7 +128,7 @@ fn policies_become_edges() {
             .expect("it is verified");
     let exhaust = |name: &str| graph.edges_from(&NodeId::new(name))[1].to.as_str().to_owned();
     assert_eq!(
-        (exhaust("1").as_str(), graph.task(&NodeId::new("1")).unwrap().lapse),
+        (exhaust("1").as_str(), graph.task(&NodeId::new("1")).unwrap().on_exhausted),
         ("2", Outcome::Skipped)
     );
     assert_eq!(exhaust("2"), "failed");

@@ -313,7 +313,7 @@ fn g10_h32_a_required_step_with_warn_is_tried_again_and_never_passed_over() {
         let task = graph.task(&id).unwrap();
         let after = graph.edges_from(&id).iter().find(|edge| edge.on == On::Exhaust).unwrap();
         let asks = matches!(graph.node(&after.to).unwrap().kind, NodeKind::Escalate { .. });
-        (task.max_retries, task.lapse, asks)
+        (task.max_retries, task.on_exhausted, asks)
     };
     assert_eq!(read("\"required\": true"), (2, Outcome::Failed, true));
     assert_eq!(read("\"max_retries\": 4"), (4, Outcome::Failed, true));

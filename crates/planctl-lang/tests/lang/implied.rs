@@ -235,9 +235,9 @@ fn steps_of_two_branches_that_touch_one_file_are_kept_apart_and_told() {
     assert_eq!(told, ["steps 2 and 3 may run at once, and both touch `notes.md`"]);
     let graph = found.graph.expect("a warning");
     for step in ["2", "3"] {
-        assert_eq!(graph.task(&NodeId::new(step)).expect("a task").apart, ["notes.md"]);
+        assert_eq!(graph.task(&NodeId::new(step)).expect("a task").excludes, ["notes.md"]);
     }
-    assert!(graph.task(&NodeId::new("1")).expect("a task").apart.is_empty());
+    assert!(graph.task(&NodeId::new("1")).expect("a task").excludes.is_empty());
     let one_at_a_time = touching.replace("**parallel:** 3\n", "");
     assert!(!findings(&one_at_a_time).iter().any(|(code, _)| *code == Code::P316));
 }

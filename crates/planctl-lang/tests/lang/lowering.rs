@@ -89,8 +89,11 @@ fn e9_what_follows_the_last_attempt_is_an_edge_a_policy_or_a_target() {
     assert_eq!(ways(&graph, "b"), ["c Success", "c Exhaust"]);
     assert_eq!(ways(&graph, "c"), ["d Success", "d Exhaust"]);
     assert_eq!(ways(&graph, "d"), ["exit Success", "a Exhaust"]);
-    let lapse = |name| graph.task(&NodeId::new(name)).expect("a task").lapse;
-    assert_eq!((lapse("a"), lapse("b"), lapse("c")), (Outcome::Failed, Outcome::Skipped, Outcome::Warned));
+    let on_exhausted = |name| graph.task(&NodeId::new(name)).expect("a task").on_exhausted;
+    assert_eq!(
+        (on_exhausted("a"), on_exhausted("b"), on_exhausted("c")),
+        (Outcome::Failed, Outcome::Skipped, Outcome::Warned)
+    );
 }
 
 #[test]
@@ -212,7 +215,9 @@ fn s8_n3_a_house_runs_another_plan_which_a_person_approves_unless_it_says_otherw
     .expect("a graph");
     let plans: Vec<_> = graph
         .sub_plans()
-        .map(|(node, plan)| (node.id.as_str(), plan.path.as_str(), plan.approval, plan.lapse, node.step()))
+        .map(|(node, plan)| {
+            (node.id.as_str(), plan.path.as_str(), plan.approval, plan.on_exhausted, node.step())
+        })
         .collect();
     assert_eq!(
         plans,
@@ -386,8 +391,8 @@ fn graph_paths(graph: &Graph) -> Vec<&str> {
     graph.sub_plans().map(|(_, plan)| plan.path.as_str()).collect()
 }
 
-fn is_apart(graph: &Graph, fork: &str) -> bool {
-    matches!(kind(graph, fork), NodeKind::Fork(fork) if fork.apart)
+fn is_in_worktree(graph: &Graph, fork: &str) -> bool {
+    matches!(kind(graph, fork), NodeKind::Fork(fork) if fork.in_worktree)
 }
 
 #[test]
@@ -401,15 +406,15 @@ fn a_fork_parts_where_it_or_a_node_on_its_branches_says_so() {
         .expect("a graph")
     };
     let says = ", workspace=worktree";
-    let both = |graph: &Graph| (is_apart(graph, "f"), is_apart(graph, "g"));
+    let both = |graph: &Graph| (is_in_worktree(graph, "f"), is_in_worktree(graph, "g"));
     assert_eq!(both(&forked("", "", "")), (false, false));
     assert_eq!(both(&forked(says, "", "")), (true, false));
     assert_eq!(both(&forked("", says, "")), (true, false));
     let inner = forked("", "", says);
     assert_eq!(both(&inner), (false, true), "the innermost fork around it");
-    let apart = inner.apart(&NodeId::new("y")).expect("a branch");
-    assert_eq!((apart.fork.as_str(), apart.join.as_str(), apart.branch), ("g", "k", 0));
-    assert_eq!(inner.apart(&NodeId::new("x")), None);
+    let branch = inner.worktree_branch(&NodeId::new("y")).expect("a branch");
+    assert_eq!((branch.fork.as_str(), branch.join.as_str(), branch.branch), ("g", "k", 0));
+    assert_eq!(inner.worktree_branch(&NodeId::new("x")), None);
     let refused = dot(&format!("start a [{STEP}{says}] exit start -> a -> exit")).expect_err("no branch");
     assert_eq!(
         refused,

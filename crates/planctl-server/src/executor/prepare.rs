@@ -42,7 +42,7 @@ impl Station {
         let graph = self.store.graph_of(row).await?;
         let moves = |node: &Node| {
             let own = node.gated().is_some_and(|gated| is_mover(&approved, &gated));
-            own || matches!(node.kind, NodeKind::Join(_)) && graph.parts_or_merges(&node.id)
+            own || matches!(node.kind, NodeKind::Join(_)) && graph.forks_or_merges_worktrees(&node.id)
         };
         let movers = graph.nodes().iter().filter(|node| moves(node)).map(|node| node.id.clone()).collect();
         let neighbours = self.neighbours(row, &settings, &graph).await?;
@@ -63,7 +63,7 @@ impl Station {
             settings,
             approved,
             movers,
-            is_in_one_place: graph.nodes().iter().all(|node| graph.apart(&node.id).is_none()),
+            is_in_one_place: graph.nodes().iter().all(|node| graph.worktree_branch(&node.id).is_none()),
             at_once: usize::from(graph.limits().parallel),
             made_for: row.run_config(),
             live,
@@ -71,10 +71,10 @@ impl Station {
             outlasts_outages: false,
             secrets: self.secrets(),
             masks: std::sync::OnceLock::new(),
-            bench: std::sync::OnceLock::new(),
+            runner: std::sync::OnceLock::new(),
         };
         // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
-        executor.bench(&executor.workspace).ok();
+        executor.runner(&executor.workspace).ok();
         Ok(executor)
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
-use planctl_harness::{Assignment, Command, End, Known, Permissions, Program, Spawner, find_program};
+use planctl_harness::{Assignment, Command, End, NamedAgent, Permissions, Program, Spawner, find_program};
 
 use crate::clock;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
@@ -71,7 +71,7 @@ fn view(worker: &Agent, time: Duration, checks: Vec<HealthView>) -> WorkerTestVi
 }
 
 /// Looks for the agent's program and asks for its version.
-async fn found(known: &Known, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
+async fn found(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
     let name = known.agent.name();
     let environment = planctl_harness::agent_environment(&planctl_harness::Inherited::Listed(Vec::new()));
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::{Contract, Graph, GraphParts, NodeKind, RedFirst, Responder, Rung};
+use planctl_engine::{Contract, Graph, GraphParts, NodeKind, PaceLevel, RedFirst, Responder};
 use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob, folder_in,
     probe_commands, probe_paths, probe_scripts, read_plan,
@@ -412,7 +412,7 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
                     Responder::Role(role) if step.timeout.is_none() => work(role.as_str()),
                     Responder::Role(_) | Responder::Human => None,
                 };
-                Rung { level, responder: responder.clone(), timeout }
+                PaceLevel { level, responder: responder.clone(), timeout }
             })
             .collect();
     }

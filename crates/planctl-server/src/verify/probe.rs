@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_engine::{Contract, Evidence, Found, Inconclusive, Tier};
 use planctl_harness::{
-    ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialBench, TrialPlace, git_top_level,
+    ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialPlace, TrialRunner, git_top_level,
     probe_isolation, sweep_scratch,
 };
 use planctl_lang::{Candidate, Obstacle, Trial, TrialRun, Tried, Verification, candidates};
@@ -26,7 +26,7 @@ pub struct Probe {
     limits: ReplicaLimits,
     stop: watch::Receiver<bool>,
     progress: Box<dyn Fn(ProbeProgress<'_>) + Send + Sync>,
-    bench: OnceCell<TrialBench>,
+    runner: OnceCell<TrialRunner>,
 }
 
 /// What a probe does now, for people.
@@ -103,7 +103,7 @@ impl Probe {
         stop: watch::Receiver<bool>,
         progress: impl Fn(ProbeProgress<'_>) + Send + Sync + 'static,
     ) -> Probe {
-        Probe { spawner, state_dir, limits, stop, progress: Box::new(progress), bench: OnceCell::new() }
+        Probe { spawner, state_dir, limits, stop, progress: Box::new(progress), runner: OnceCell::new() }
     }
 
     /// Tries the contracts of a plan in the order of its steps; `found` is what is found in it at the codes' own levels.
@@ -124,10 +124,10 @@ impl Probe {
                 Some(Obstacle::Unsafe(reason)) => Trial::Skipped { reason: reason.clone() },
                 None => {
                     number += 1;
-                    let bench = self.bench(workspace, config).await?;
+                    let runner = self.runner(workspace, config).await?;
                     let (step, title) = (candidate.step, candidate.title.as_str());
                     (self.progress)(ProbeProgress::Trying { number, of, step, title });
-                    self.tried(bench, &candidate, workspace, config).await?
+                    self.tried(runner, &candidate, workspace, config).await?
                 }
             };
             trials.push((candidate.step, trial));
@@ -148,14 +148,14 @@ impl Probe {
         workspace: &Path,
         config: &Config,
     ) -> Result<Found, ProbeError> {
-        let bench = self.bench(workspace, config).await?;
-        match bench.run_once(contract, self.stopped()).await {
+        let runner = self.runner(workspace, config).await?;
+        match runner.run_once(contract, self.stopped()).await {
             Found::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
             found @ (Found::Evidence(_)
             | Found::Rehearsed(_)
             | Found::Recorded { .. }
             | Found::Restored
-            | Found::Parted { .. }
+            | Found::Forked { .. }
             | Found::Merged { .. }
             | Found::Conflicted(_)
             | Found::Begun { .. }
@@ -172,8 +172,8 @@ impl Probe {
         }
     }
 
-    async fn bench(&self, workspace: &Path, config: &Config) -> Result<&TrialBench, ProbeError> {
-        self.bench
+    async fn runner(&self, workspace: &Path, config: &Config) -> Result<&TrialRunner, ProbeError> {
+        self.runner
             .get_or_try_init(|| async {
                 let isolation = self.isolation(config).await?;
                 (self.progress)(ProbeProgress::Copying);
@@ -187,7 +187,7 @@ impl Probe {
                 };
                 let stop = self.stop.clone();
                 let is_stopped = std::sync::Arc::new(move || *stop.borrow());
-                TrialBench::prepare(self.spawner.clone(), place, is_stopped)
+                TrialRunner::prepare(self.spawner.clone(), place, is_stopped)
                     .await
                     .map_err(|error| copy_error(workspace, error))
             })
@@ -231,13 +231,13 @@ impl Probe {
 
     async fn tried(
         &self,
-        bench: &TrialBench,
+        runner: &TrialRunner,
         candidate: &Candidate,
         workspace: &Path,
         config: &Config,
     ) -> Result<Trial, ProbeError> {
         let contract = configured(candidate, config);
-        let brought = bench.try_contract(&contract, self.stopped()).await;
+        let brought = runner.try_contract(&contract, self.stopped()).await;
         match brought.map_err(|error| copy_error(workspace, error))? {
             Brought::Interrupted => Err(ProbeError::Interrupted),
             Brought::NotTried { reason } => Ok(Trial::Skipped { reason }),

@@ -234,11 +234,11 @@ mod tests {
                 red_first: planctl_engine::RedFirst::Off,
             },
             max_retries: 0,
-            lapse: Outcome::Failed,
+            on_exhausted: Outcome::Failed,
             work_timeout: Duration::from_secs(1),
             protects: protects.iter().map(|glob| (*glob).to_owned()).collect(),
             locks: Vec::new(),
-            apart: Vec::new(),
+            excludes: Vec::new(),
             contract_files: BTreeSet::new(),
             may_change: own.iter().map(|path| (*path).to_owned()).collect(),
         };

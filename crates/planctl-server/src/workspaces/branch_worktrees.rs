@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
 use planctl_engine::{
-    Apart, Attempt, Conflict, End, Found, Graph, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId,
-    RunStatus,
+    Attempt, Conflict, End, Found, Graph, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId, RunStatus,
+    WorktreeBranch,
 };
 use planctl_harness::{
     Baseline, BranchWorktrees, Checkout, Intact, Joined, Output, Spawner, WorktreeError, excerpt_of,
@@ -55,7 +55,7 @@ impl Branches {
     ) -> Result<(Found, Vec<Output>), ServiceError> {
         let alone = self.alone().await?;
         let done = match purpose {
-            Purpose::Parting => alone.part(claimed).await?.map(|base| (Found::Parted { base }, Vec::new())),
+            Purpose::Fork => alone.part(claimed).await?.map(|base| (Found::Forked { base }, Vec::new())),
             Purpose::Merge
             | Purpose::Verdict
             | Purpose::Rehearsal
@@ -172,7 +172,9 @@ pub(crate) async fn place_of(
     node: &NodeId,
     workspace: &str,
 ) -> Result<String, ServiceError> {
-    let Some(Apart { fork, branch, .. }) = graph.apart(node) else { return Ok(workspace.to_owned()) };
+    let Some(WorktreeBranch { fork, branch, .. }) = graph.worktree_branch(node) else {
+        return Ok(workspace.to_owned());
+    };
     let records = store.records_of(run, std::slice::from_ref(fork)).await?;
     let attempt = records.get(fork).map_or(Attempt::NONE, |record: &Record| record.tally.attempt);
     let inside = git_top_level(Path::new(workspace))
@@ -184,13 +186,13 @@ pub(crate) async fn place_of(
 
 /// Says what a person can do about the worktree of a branch in which no step can work any more; `None` where it is whole.
 pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str) -> Option<String> {
-    let apart = graph.apart(node)?;
+    let branch = graph.worktree_branch(node)?;
     let top = git_top_level(Path::new(place)).unwrap_or(Path::new(place));
     match worktree_intact(top) {
         Intact::Yes if Path::new(place).is_dir() => None,
         Intact::Yes | Intact::NoFolder | Intact::Detached | Intact::NoBranch => Some(format!(
             "the worktree of branch {} is not whole any more: {place}; bring it back and answer retry, or cancel the run",
-            apart.branch + 1
+            branch.branch + 1
         )),
     }
 }
@@ -198,13 +200,13 @@ pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str) -> Option<String> 
 /// Says whether what a node found or changed is there for another: they work in one place, or the first in a place of
 /// which the other's began.
 pub(crate) fn is_seen_by(graph: &Graph, node: &NodeId, other: &NodeId) -> bool {
-    let Some(own) = graph.apart(node) else { return true };
-    let mut place = graph.apart(other);
-    while let Some(apart) = place {
-        if apart == own {
+    let Some(own) = graph.worktree_branch(node) else { return true };
+    let mut place = graph.worktree_branch(other);
+    while let Some(branch) = place {
+        if branch == own {
             return true;
         }
-        place = graph.apart(&apart.fork);
+        place = graph.worktree_branch(&branch.fork);
     }
     false
 }
@@ -217,12 +219,12 @@ fn protected_now(
     workspace: &Path,
 ) -> Result<std::collections::BTreeMap<String, Option<planctl_engine::Digest>>, ServiceError> {
     let is_within = |node: &NodeId| {
-        let mut place = graph.apart(node);
-        while let Some(apart) = place {
-            if apart.fork == *fork {
+        let mut place = graph.worktree_branch(node);
+        while let Some(branch) = place {
+            if branch.fork == *fork {
                 return true;
             }
-            place = graph.apart(&apart.fork);
+            place = graph.worktree_branch(&branch.fork);
         }
         false
     };
@@ -294,7 +296,7 @@ impl Services {
     /// Refuses a plan whose branches work in git worktrees, where the workspace is no repository of which any can be made.
     pub(crate) async fn refuse_unless_branches_can_part(&self, graph: &Graph) -> Result<(), ServiceError> {
         let Some(fork) =
-            graph.nodes().iter().find(|node| matches!(&node.kind, NodeKind::Fork(fork) if fork.apart))
+            graph.nodes().iter().find(|node| matches!(&node.kind, NodeKind::Fork(fork) if fork.in_worktree))
         else {
             return Ok(());
         };

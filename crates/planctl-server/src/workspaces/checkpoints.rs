@@ -17,8 +17,8 @@ const ID_CHARS: usize = 36;
 /// Returns where the checkpoints are kept that a node of a run makes: each place where it works has its own, whose index
 /// knows the files there.
 pub(crate) fn kept_in(state_dir: &Path, run: RunId, graph: &Graph, node: &NodeId) -> PathBuf {
-    let own = match graph.apart(node) {
-        Some(apart) => format!("{}-{}", apart.join, apart.branch).replace('/', "-"),
+    let own = match graph.worktree_branch(node) {
+        Some(branch) => format!("{}-{}", branch.join, branch.branch).replace('/', "-"),
         None => String::new(),
     };
     folder_of(state_dir).join(format!("{run}{own}"))

@@ -24,7 +24,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             Fact::EdgeFollowed { from, .. } => branches_take_turns(store, from)?,
             Fact::CheckpointSaved { node, .. } => record_was_due(before(store, fact), node)?,
             Fact::PlanCompleted { .. } => goals_are_met(store)?,
-            Fact::BranchesParted { .. } | Fact::BranchesMerged { .. } | Fact::SubPlanBegan { .. } => {
+            Fact::BranchesForked { .. } | Fact::BranchesMerged { .. } | Fact::SubPlanBegan { .. } => {
                 done_once(before(store, fact), fact)?;
             }
             Fact::NodeSettled { node, outcome: Outcome::Passed, by, .. } => {
@@ -73,7 +73,7 @@ fn no_more_at_once_than_may_be(store: &Store) -> Result<(), String> {
     let most = usize::from(graph.limits().parallel);
     ensure(out.len() <= most, || format!("{out:?} are under way at once, and may be {most}"))?;
     let mut names = BTreeSet::new();
-    for name in out.iter().filter_map(|id| graph.task(id)).flat_map(|task| &task.apart) {
+    for name in out.iter().filter_map(|id| graph.task(id)).flat_map(|task| &task.excludes) {
         ensure(names.insert(name), || format!("two steps under way may change {name}"))?;
     }
     Ok(())
@@ -85,15 +85,15 @@ fn branches_work_in_their_places(store: &Store) -> Result<(), String> {
     let graph = &store.plan().graph;
     let record = |id: &NodeId| store.whole.records().get(id);
     for (id, _) in store.whole.records().iter().filter(|(_, record)| record.state.is_out()) {
-        let Some(apart) = graph.apart(id) else { continue };
-        let is_parted = record(&apart.fork).is_some_and(|fork| fork.saved.is_some());
-        ensure(is_parted, || {
-            format!("{id} is worked on, and the branches of {} were not parted", apart.fork)
+        let Some(branch) = graph.worktree_branch(id) else { continue };
+        let is_forked = record(&branch.fork).is_some_and(|fork| fork.saved.is_some());
+        ensure(is_forked, || {
+            format!("{id} is worked on, and the branches of {} were not parted", branch.fork)
         })?;
-        let is_parting = record(&apart.fork).is_some_and(|fork| fork.state == NodeState::Branching);
-        ensure(!is_parting, || format!("{id} is worked on while {} parts its branches anew", apart.fork))?;
-        let is_merging = record(&apart.join).is_some_and(|join| join.state == NodeState::Branching);
-        ensure(!is_merging, || format!("{id} is worked on while {} merges its branch", apart.join))?;
+        let is_forking = record(&branch.fork).is_some_and(|fork| fork.state == NodeState::Branching);
+        ensure(!is_forking, || format!("{id} is worked on while {} parts its branches anew", branch.fork))?;
+        let is_merging = record(&branch.join).is_some_and(|join| join.state == NodeState::Branching);
+        ensure(!is_merging, || format!("{id} is worked on while {} merges its branch", branch.join))?;
     }
     let Some(entry) = store.history.last() else { return Ok(()) };
     for fact in &entry.facts {
@@ -104,7 +104,7 @@ fn branches_work_in_their_places(store: &Store) -> Result<(), String> {
         let merges =
             |other: &Fact| matches!(other, Fact::BranchesMerged { node: merged, .. } if merged == node);
         let is_join = graph.node(node).is_some_and(|node| matches!(node.kind, NodeKind::Join(_)));
-        ensure(!is_join || !graph.parts_or_merges(node) || entry.facts.iter().any(merges), || {
+        ensure(!is_join || !graph.forks_or_merges_worktrees(node) || entry.facts.iter().any(merges), || {
             format!("{node} goes on, and its branches were not merged")
         })?;
     }
@@ -147,7 +147,7 @@ fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(
             {
                 false
             }
-            (Fact::BranchesParted { node, base }, Fact::BranchesParted { node: parted, base: before })
+            (Fact::BranchesForked { node, base }, Fact::BranchesForked { node: parted, base: before })
                 if parted == node && before == base =>
             {
                 true
@@ -221,7 +221,7 @@ fn join_waited<'f>(
 fn begins_anew(fact: &Fact, fork: &NodeId) -> bool {
     matches!(
         fact,
-        Fact::NodeEntered { node, .. } | Fact::AskAnswered { node, .. } | Fact::BranchesParted { node, .. }
+        Fact::NodeEntered { node, .. } | Fact::AskAnswered { node, .. } | Fact::BranchesForked { node, .. }
             if node == fork
     ) || matches!(fact, Fact::EpochBegan { .. })
 }
@@ -321,8 +321,8 @@ pub fn effects_are_sound(graph: &Graph, effects: &[Effect]) -> Result<(), String
                 Work::Harness { purpose: Purpose::Record | Purpose::Restoration } => {
                     matches!(node.kind, NodeKind::Checkpoint)
                 }
-                Work::Harness { purpose: Purpose::Parting | Purpose::Merge } => {
-                    graph.parts_or_merges(&node.id)
+                Work::Harness { purpose: Purpose::Fork | Purpose::Merge } => {
+                    graph.forks_or_merges_worktrees(&node.id)
                 }
                 Work::Harness { purpose: Purpose::SubPlan } => matches!(node.kind, NodeKind::SubPlan(_)),
                 Work::Human { .. } => true,

@@ -146,7 +146,7 @@ impl Ledger {
             Work::Harness { purpose: Purpose::Rehearsal | Purpose::SubPlan } => !goes_on,
             Work::Harness {
                 purpose:
-                    Purpose::Verdict | Purpose::Record | Purpose::Restoration | Purpose::Parting | Purpose::Merge,
+                    Purpose::Verdict | Purpose::Record | Purpose::Restoration | Purpose::Fork | Purpose::Merge,
             }
             | Work::Human { .. } => false,
         };

@@ -30,7 +30,7 @@ impl Model {
     /// passes branches that are merged already.
     pub(super) fn begin_branches(&mut self, node: &NodeId) {
         let NodeKind::Fork(fork) = self.kind(node) else { return };
-        if !fork.apart {
+        if !fork.in_worktree {
             return self.spread(node);
         }
         if let Some(join) = fork.join.clone().filter(|_| self.replayed.is_some())
@@ -66,18 +66,18 @@ impl Model {
     /// Says whether the branches of a join have come, and what they did in their worktrees is still to be merged.
     pub(super) fn awaits_merge(&self, join: &NodeId) -> bool {
         let is_open = matches!(self.settled(join), None | Some(Outcome::Failed));
-        is_open && self.is_apart(join) && self.merging(join).is_some()
+        is_open && self.is_in_worktree(join) && self.merging(join).is_some()
     }
 
-    fn is_apart(&self, join: &NodeId) -> bool {
-        self.forks().iter().any(|(_, fork)| fork.apart && fork.join.as_ref() == Some(join))
+    fn is_in_worktree(&self, join: &NodeId) -> bool {
+        self.forks().iter().any(|(_, fork)| fork.in_worktree && fork.join.as_ref() == Some(join))
     }
 
     /// The forks around a node whose branches have worktrees of their own, the outermost first, each with its join.
     pub(super) fn forks_apart_around(&self, node: &NodeId) -> Vec<(NodeId, NodeId)> {
         let mut around: Vec<(NodeId, NodeId, usize)> = Vec::new();
         for (id, fork) in self.forks() {
-            let Some(join) = fork.join.filter(|_| fork.apart) else { continue };
+            let Some(join) = fork.join.filter(|_| fork.in_worktree) else { continue };
             let inside = self.inside(&id, &join);
             if inside.contains(node) {
                 around.push((id, join, inside.len()));
@@ -99,7 +99,7 @@ impl Model {
         if let Some(join) = &fork.join {
             self.put(join, Place::Nowhere);
             self.journal.push(Entry::Round { node: join.clone() });
-            self.journal.push(Entry::Came { node: join.clone(), from: None });
+            self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
             if fork.max.is_some() {
                 self.journal.push(Entry::Begins { node: join.clone(), branches: at_once });
             }
@@ -114,10 +114,12 @@ impl Model {
 
     /// Settles the join of branches that nobody begins, as a person left their fork out.
     pub(super) fn leave_out(&mut self, fork: &NodeId, outcome: Outcome) {
-        let NodeKind::Fork(Fork { apart: true, join: Some(join), .. }) = self.kind(fork) else { return };
+        let NodeKind::Fork(Fork { in_worktree: true, join: Some(join), .. }) = self.kind(fork) else {
+            return;
+        };
         self.put(&join, Place::Nowhere);
         self.journal.push(Entry::Round { node: join.clone() });
-        self.journal.push(Entry::Came { node: join.clone(), from: None });
+        self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
         self.set_context(&join, self.context(fork));
         self.settle(&join, outcome);
     }
@@ -130,7 +132,7 @@ impl Model {
         let branch = self.branch(node, from);
         let passed_over = matches!(self.settled(from), Some(Outcome::Skipped | Outcome::Warned));
         let met = why == Signal::Success || passed_over;
-        self.stranded_at = Some(node.clone());
+        self.dead_end = Some(node.clone());
         if self.come(node).has(branch) || self.settled(node).is_some() || self.awaits_merge(node) {
             if fork.is_some() {
                 return;
@@ -138,9 +140,9 @@ impl Model {
             self.journal.push(Entry::Forgotten { node: node.clone(), branch });
         }
         self.journal.push(Entry::Arrived { node: node.clone(), branch, from: from.clone(), met });
-        if !met || self.came(node).is_none() {
+        if !met || self.entered_from(node).is_none() {
             let from = Some((from.clone(), why));
-            self.journal.push(Entry::Came { node: node.clone(), from });
+            self.journal.push(Entry::EnteredFrom { node: node.clone(), from });
         }
         if fork.is_none() {
             let mut context = self.context(node);
@@ -194,7 +196,7 @@ impl Model {
         if self.is_live(node) {
             self.put(node, Place::Nowhere);
         }
-        if self.is_apart(node) && outcome != Outcome::Failed {
+        if self.is_in_worktree(node) && outcome != Outcome::Failed {
             self.journal.push(Entry::Merging { node: node.clone(), outcome: Some(outcome) });
             return self.begin(node);
         }
@@ -256,13 +258,13 @@ impl Model {
         for join in ahead {
             if self.fork_of(join).is_some()
                 || (self.come(join) == Come::default()
-                    && self.came(join).is_none()
+                    && self.entered_from(join).is_none()
                     && self.settled(join).is_none())
             {
                 continue;
             }
             self.put(join, Place::Nowhere);
-            self.journal.push(Entry::Came { node: join.clone(), from: None });
+            self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
             for (branch, from) in self.needed(join).into_iter().enumerate() {
                 if again.contains(&from) && from != *fork {
                     self.journal.push(Entry::Forgotten { node: join.clone(), branch });
@@ -296,19 +298,19 @@ impl Model {
         self.journal.push(Entry::Merging { node: join.clone(), outcome: None });
         let other = self.come(join).failed.into_values().next();
         let from = other.map(|other| (other, Signal::Exhausted));
-        self.journal.push(Entry::Came { node: join.clone(), from });
+        self.journal.push(Entry::EnteredFrom { node: join.clone(), from });
     }
 
     /// Has a join wait once more for what failed, or for what decided its way; returns where those branches ended.
     pub(super) fn reopen(&mut self, join: &NodeId) -> BTreeSet<NodeId> {
         self.put(join, Place::Nowhere);
         let failed = self.come(join).failed;
-        let came = self.came(join);
+        let entered_from = self.entered_from(join);
         for branch in failed.keys() {
             self.journal.push(Entry::Forgotten { node: join.clone(), branch: *branch });
         }
-        self.journal.push(Entry::Came { node: join.clone(), from: None });
-        match came {
+        self.journal.push(Entry::EnteredFrom { node: join.clone(), from: None });
+        match entered_from {
             Some((from, _)) if failed.is_empty() => {
                 self.await_again(join, &from);
                 BTreeSet::from([from])

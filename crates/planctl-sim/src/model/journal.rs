@@ -49,7 +49,7 @@ pub(super) enum Entry {
     /// A worker's use was charged.
     Charged { node: NodeId, usage: Option<(u64, u64)>, time: Duration },
     /// A node at which nobody works was entered from another.
-    Came { node: NodeId, from: Option<(NodeId, Signal)> },
+    EnteredFrom { node: NodeId, from: Option<(NodeId, Signal)> },
     /// The run's context came to a node, or was changed there.
     Context { node: NodeId, context: Context },
     /// Something else is known of a node.
@@ -153,7 +153,7 @@ impl Entry {
             | Entry::Reassigned { node, .. }
             | Entry::Level { node, .. }
             | Entry::Told { node, .. }
-            | Entry::Came { node, .. }
+            | Entry::EnteredFrom { node, .. }
             | Entry::Context { node, .. }
             | Entry::Known { node, .. }
             | Entry::Round { node }

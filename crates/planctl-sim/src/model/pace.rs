@@ -72,8 +72,11 @@ impl Model {
     }
 
     fn responder(&self, node: &NodeId, level: Level) -> Option<Responder> {
-        let rungs = &self.graph.task(node)?.pace;
-        rungs.iter().find(|rung| rung.level == level).map(|rung| rung.responder.clone())
+        let pace_levels = &self.graph.task(node)?.pace;
+        pace_levels
+            .iter()
+            .find(|pace_level| pace_level.level == level)
+            .map(|pace_level| pace_level.responder.clone())
     }
 
     /// Who makes the attempts: the chosen role, else the last agent among the levels up to this one.
@@ -95,9 +98,11 @@ impl Model {
         let task = self.graph.task(node)?;
         let mut deadline = task.work_timeout;
         let chosen = self.role(node).is_some();
-        for rung in task.pace.iter().filter(|rung| !chosen && rung.level <= self.level(node)) {
-            if rung.responder != Responder::Human {
-                deadline = rung.timeout.unwrap_or(task.work_timeout);
+        for pace_level in
+            task.pace.iter().filter(|pace_level| !chosen && pace_level.level <= self.level(node))
+        {
+            if pace_level.responder != Responder::Human {
+                deadline = pace_level.timeout.unwrap_or(task.work_timeout);
             }
         }
         Some(deadline)

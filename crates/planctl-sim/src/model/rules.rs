@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event, Evidence,
-    FaultKind, Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome, Showing,
-    Signal, TimerId, Timestamp,
+    FaultKind, Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome,
+    RehearsalResult, Signal, TimerId, Timestamp,
 };
 
 use super::journal::{Entry, elapsed};
@@ -28,7 +28,7 @@ impl Model {
         next.tellings.clear();
         next.beyond.clear();
         next.open.clear();
-        (next.replayed, next.stranded_at) = (None, None);
+        (next.replayed, next.dead_end) = (None, None);
         let heard = match event {
             Event::Agent(event) => next.agent_said(event),
             Event::Harness(event) => next.harness_found(event),
@@ -155,7 +155,7 @@ impl Model {
                 self.leave(node, Signal::Success);
                 Ok(())
             }
-            (Found::Parted { base }, Place::Parting { merges: false }) => {
+            (Found::Forked { base }, Place::Parting { merges: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: base.clone() });
                 self.tell(format!("parted {node}"));
                 self.spread(node);
@@ -206,7 +206,7 @@ impl Model {
                 | Found::Rehearsed(_)
                 | Found::Recorded { .. }
                 | Found::Restored
-                | Found::Parted { .. }
+                | Found::Forked { .. }
                 | Found::Merged { .. }
                 | Found::Conflicted(_)
                 | Found::Begun { .. }
@@ -243,7 +243,7 @@ impl Model {
             self.leave(node, if is_met { Signal::Success } else { Signal::Exhausted });
             return Ok(());
         }
-        let was_green = matches!(self.before(node), Before::Showed(_, Showing::Green));
+        let was_green = matches!(self.before(node), Before::Showed(_, RehearsalResult::Green));
         let vacuous = if was_green && verdict == "passed" { " vacuous" } else { "" };
         self.tell(format!("verified {node}#{} {verdict}{vacuous}", self.attempt(node)));
         if verdict == "passed" {
@@ -288,9 +288,9 @@ impl Model {
     fn rehearsed(&mut self, node: &NodeId, evidence: &Evidence) -> Fits {
         let contract = self.contract(node).ok_or(No)?;
         let showed = match verdict(&contract, evidence).ok_or(No)? {
-            "passed" => Showing::Green,
-            "tampered" => Showing::Tampered,
-            _ => Showing::Red,
+            "passed" => RehearsalResult::Green,
+            "tampered" => RehearsalResult::Tampered,
+            _ => RehearsalResult::Red,
         };
         self.tell(format!("rehearsed {node} {}", showed.word()));
         let known = Before::Showed(contract.digest, showed);
@@ -421,7 +421,7 @@ impl Model {
             self.leave(&start, Signal::Success);
         }
         for stop in stops {
-            self.stranded_at = Some(stop.clone());
+            self.dead_end = Some(stop.clone());
             self.revive(&stop);
         }
         Ok(())

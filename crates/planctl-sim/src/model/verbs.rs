@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AskKind, At, Attempt, Contract, HumanEvent, ItemId, Level, NodeId, NodeKind, Outcome, RedFirst, Showing,
-    Signal, Usage,
+    AskKind, At, Attempt, Contract, HumanEvent, ItemId, Level, NodeId, NodeKind, Outcome, RedFirst,
+    RehearsalResult, Signal, Usage,
 };
 
 use super::journal::Entry;
@@ -30,8 +30,8 @@ impl Model {
     /// too often.
     pub(super) fn exhausted(&mut self, node: &NodeId, how: Option<&str>) {
         let way = match how {
-            Some(_) => self.way_of(node, Signal::Exhausted, Some(self.lapse(node))),
-            None => self.way_out(node, self.lapse(node)),
+            Some(_) => self.way_of(node, Signal::Exhausted, Some(self.on_exhausted(node))),
+            None => self.way_out(node, self.on_exhausted(node)),
         };
         let Some(way) = way else {
             let why = if how.is_some() { "no_edge" } else { "visits_limit" };
@@ -46,7 +46,7 @@ impl Model {
             {
                 return self.escalate(node, "same_failure", Level::Primary);
             }
-            self.settle(node, self.lapse(node));
+            self.settle(node, self.on_exhausted(node));
         }
         self.open.push(way);
     }
@@ -66,18 +66,18 @@ impl Model {
         self.graph.gated(node).map_or(0, |gated| gated.max_retries.into())
     }
 
-    fn lapse(&self, node: &NodeId) -> Outcome {
+    fn on_exhausted(&self, node: &NodeId) -> Outcome {
         if let NodeKind::SubPlan(plan) = self.kind(node) {
-            return plan.lapse;
+            return plan.on_exhausted;
         }
-        self.graph.gated(node).map_or(Outcome::Failed, |gated| gated.lapse)
+        self.graph.gated(node).map_or(Outcome::Failed, |gated| gated.on_exhausted)
     }
 
     pub(super) fn enter(&mut self, node: &NodeId, refills: bool) {
         let known = match self.before(node) {
             _ if self.red_first(node) == RedFirst::Off => Before::Unasked,
             // What was red once can fail, and is not asked again.
-            red @ Before::Showed(_, Showing::Red) if self.is_of_contract(node, &red) => red,
+            red @ Before::Showed(_, RehearsalResult::Red) if self.is_of_contract(node, &red) => red,
             Before::Unasked | Before::Due | Before::Showed(..) => Before::Due,
         };
         self.journal.push(Entry::Before { node: node.clone(), known });
@@ -103,12 +103,12 @@ impl Model {
             }
             NodeKind::Checkpoint if !self.has_room(node) => self.stand_in_line(node),
             NodeKind::Checkpoint => {
-                let is_failing = self.came(node).is_some_and(|(_, why)| why != Signal::Success);
+                let is_failing = self.entered_from(node).is_some_and(|(_, why)| why != Signal::Success);
                 let restores = is_failing && self.saved(node).is_some();
                 self.journal.push(Entry::Rehearsing { node: node.clone() });
                 self.put(node, Place::Saved { restores });
             }
-            NodeKind::Fork(fork) if fork.apart => {
+            NodeKind::Fork(fork) if fork.in_worktree => {
                 self.leave_worktrees(node);
                 self.part(node, false);
             }
@@ -183,8 +183,8 @@ impl Model {
         if out.contains(node) {
             return true;
         }
-        let own = self.apart(node);
-        let is_shared = |other: &NodeId| self.apart(other).iter().any(|name| own.contains(name));
+        let own = self.excludes(node);
+        let is_shared = |other: &NodeId| self.excludes(other).iter().any(|name| own.contains(name));
         out.len() < usize::from(self.graph.limits().parallel) && !out.iter().any(is_shared)
     }
 
@@ -194,8 +194,8 @@ impl Model {
         self.has_room(node) && !waits
     }
 
-    fn apart(&self, node: &NodeId) -> Vec<String> {
-        self.graph.task(node).map_or(Vec::new(), |task| task.apart.clone())
+    fn excludes(&self, node: &NodeId) -> Vec<String> {
+        self.graph.task(node).map_or(Vec::new(), |task| task.excludes.clone())
     }
 
     /// Sends out who has waited longest and has room; says whether there was one.
@@ -237,7 +237,9 @@ impl Model {
     pub(super) fn awaits_rehearsal(&self, node: &NodeId) -> bool {
         match self.before(node) {
             Before::Due => true,
-            Before::Showed(_, showed) => showed != Showing::Red && self.red_first(node) == RedFirst::Deny,
+            Before::Showed(_, showed) => {
+                showed != RehearsalResult::Red && self.red_first(node) == RedFirst::Deny
+            }
             Before::Unasked => false,
         }
     }

@@ -194,7 +194,7 @@ pub fn view_of(graph: &Graph, run: &Run) -> View {
                 Some(Rehearsal::Due) => Before::Due,
                 Some(Rehearsal::Done { contract, showed, .. }) => Before::Showed(contract.clone(), *showed),
             },
-            known: record.known.as_ref().map(|known| Knowledge {
+            known: record.attempt_details.as_ref().map(|known| Knowledge {
                 label: known.label.clone(),
                 suggested: known.suggested.clone(),
                 exit_code: known.exit_code,

@@ -22,7 +22,7 @@ impl Model {
         }
         let is_quiet = self.live().is_empty();
         if self.status == Status::Active && is_quiet {
-            let node = self.stranded_at.clone().unwrap_or_else(|| self.graph.start().clone());
+            let node = self.dead_end.clone().unwrap_or_else(|| self.graph.start().clone());
             self.ask(&node, AskKind::Escalation, "no_edge");
         }
     }
@@ -31,7 +31,7 @@ impl Model {
     pub(super) fn leave(&mut self, node: &NodeId, why: Signal) {
         if let NodeKind::Fork(fork) = self.kind(node) {
             let is_left_out = matches!(self.settled(node), Some(Outcome::Skipped | Outcome::Waived));
-            return match fork.join.filter(|_| fork.apart && is_left_out) {
+            return match fork.join.filter(|_| fork.in_worktree && is_left_out) {
                 Some(join) if matches!(self.settled(&join), None | Some(Outcome::Failed)) => self.begin(node),
                 Some(join) => self.leave(&join, Signal::Success),
                 None => self.spread(node),
@@ -40,7 +40,7 @@ impl Model {
         match self.way(node, why) {
             Some(way) => self.open.push(way),
             None => {
-                let subject = self.taken_back_to(node);
+                let subject = self.rewind_to(node);
                 self.ask(&subject, AskKind::Escalation, "no_edge");
             }
         }
@@ -48,7 +48,7 @@ impl Model {
 
     fn arrive(&mut self, Way { edge, why, by }: &Way) {
         let (to, why) = (&edge.to, *why);
-        if self.passes_again(to) {
+        if self.replay_skips(to) {
             return self.leave(to, Signal::Success);
         }
         self.tell(format!("{} -{}-> {to}{}", edge.from, word(why), by.map_or("", decider)));
@@ -105,7 +105,7 @@ impl Model {
     /// did so too often.
     fn begin_anew(&mut self, edge: &Edge, keeps: &[String]) -> bool {
         if self.restarts() >= usize::from(self.graph.limits().restarts) {
-            let subject = self.taken_back_to(&edge.from);
+            let subject = self.rewind_to(&edge.from);
             self.ask(&subject, AskKind::Escalation, "exhausted");
             return false;
         }
@@ -132,7 +132,7 @@ impl Model {
 
     /// Leaves a decision as the way by which it was entered says, also where a person has it tried again.
     pub(super) fn pass_on(&mut self, node: &NodeId) {
-        let (onward, status) = match self.came(node) {
+        let (onward, status) = match self.entered_from(node) {
             Some((from, why)) => (self.onward(&from, why), self.settled(&self.subject(&from))),
             None => (Signal::Success, None),
         };
@@ -153,7 +153,7 @@ impl Model {
         let came_to = if is_own { why } else { self.onward(&edge.from, why) };
         if came_to != Signal::Success {
             let named = self.level_named(&edge.to);
-            let subject = self.taken_back_to(&edge.from);
+            let subject = self.rewind_to(&edge.from);
             let is_capped = self.beyond.contains(&edge.from);
             return self.escalate(&subject, if is_capped { "visits_limit" } else { "exhausted" }, named);
         }
@@ -166,7 +166,7 @@ impl Model {
     fn finish(&mut self, from: &NodeId) {
         // What others still do is waited for.
         if !self.open.is_empty() || !self.live().is_empty() {
-            self.stranded_at = Some(from.clone());
+            self.dead_end = Some(from.clone());
             return;
         }
         for goal in self.graph.goals().to_vec() {
@@ -200,7 +200,7 @@ impl Model {
 
     fn note_from(&mut self, edge: &Edge, why: Signal) {
         self.bring_context(edge);
-        self.journal.push(Entry::Came { node: edge.to.clone(), from: Some((edge.from.clone(), why)) });
+        self.journal.push(Entry::EnteredFrom { node: edge.to.clone(), from: Some((edge.from.clone(), why)) });
     }
 
     fn bring_context(&mut self, edge: &Edge) {
@@ -219,11 +219,11 @@ impl Model {
     }
 
     pub(super) fn beyond_visits(&mut self, node: &NodeId) {
-        if !self.is_passage(node) && !self.beyond.contains(node) {
+        if !self.is_routing(node) && !self.beyond.contains(node) {
             self.beyond.push(node.clone());
             return self.exhausted(node, None);
         }
-        let subject = self.taken_back_to(node);
+        let subject = self.rewind_to(node);
         self.ask(&subject, AskKind::Escalation, "visits_limit");
     }
 
@@ -244,10 +244,10 @@ impl Model {
         let mut behind = vec![node.clone()];
         loop {
             let last = behind[behind.len() - 1].clone();
-            if !self.is_passage(&last) {
+            if !self.is_routing(&last) {
                 return last;
             }
-            match self.came(&last) {
+            match self.entered_from(&last) {
                 None => return last,
                 Some(_) if behind[..behind.len() - 1].contains(&last) => return node.clone(),
                 // What waits for branches says nothing of what was before its fork was entered again.
@@ -260,14 +260,14 @@ impl Model {
     }
 
     /// The subject of a node, to which the run goes back; joins on the way wait for it again.
-    fn taken_back_to(&mut self, node: &NodeId) -> NodeId {
+    fn rewind_to(&mut self, node: &NodeId) -> NodeId {
         let subject = self.subject(node);
         let mut at = node.clone();
         if subject != at && self.is_live(&subject) {
             self.put(&subject, Place::Nowhere);
         }
         while at != subject {
-            let Some((from, _)) = self.came(&at) else { break };
+            let Some((from, _)) = self.entered_from(&at) else { break };
             if let NodeKind::Join(_) = self.kind(&at) {
                 self.await_again(&at, &from);
             }
@@ -300,12 +300,12 @@ impl Model {
                 NodeKind::Decision(choice) if choice.command.is_some() => self.enter(&id, true),
                 NodeKind::Join(_) if self.awaits_merge(&id) => self.begin(&id),
                 NodeKind::Join(_) => open.extend(self.reopen(&id)),
-                NodeKind::Fork(fork) if fork.apart && self.settled(&id).is_none() => self.begin(&id),
+                NodeKind::Fork(fork) if fork.in_worktree && self.settled(&id).is_none() => self.begin(&id),
                 NodeKind::Start => self.leave(&id, Signal::Success),
                 NodeKind::Decision(_)
                 | NodeKind::Fork(_)
                 | NodeKind::Escalate { .. }
-                | NodeKind::Exit { .. } => open.extend(self.came(&id).map(|(from, _)| from)),
+                | NodeKind::Exit { .. } => open.extend(self.entered_from(&id).map(|(from, _)| from)),
             }
         }
     }
@@ -324,7 +324,7 @@ impl Model {
     }
 
     /// A run whose stops are gone walks from its start through what is settled as met, each node once.
-    fn passes_again(&mut self, node: &NodeId) -> bool {
+    fn replay_skips(&mut self, node: &NodeId) -> bool {
         let Some(walked) = &mut self.replayed else { return false };
         if walked.contains(node) {
             return false;
@@ -335,11 +335,10 @@ impl Model {
         works && matches!(self.settled(node), Some(outcome) if outcome != Outcome::Failed)
     }
 
-    pub(super) fn came(&self, node: &NodeId) -> Option<(NodeId, Signal)> {
-        self.newest(
-            node,
-            |entry| if let Entry::Came { from, .. } = entry { Some(from.clone()) } else { None },
-        )?
+    pub(super) fn entered_from(&self, node: &NodeId) -> Option<(NodeId, Signal)> {
+        self.newest(node, |entry| {
+            if let Entry::EnteredFrom { from, .. } = entry { Some(from.clone()) } else { None }
+        })?
     }
 
     pub(super) fn level_named(&self, ask: &NodeId) -> Level {
@@ -350,7 +349,7 @@ impl Model {
         }
     }
 
-    pub(super) fn is_passage(&self, node: &NodeId) -> bool {
+    pub(super) fn is_routing(&self, node: &NodeId) -> bool {
         match self.kind(node) {
             NodeKind::Decision(choice) => choice.command.is_none(),
             NodeKind::Start | NodeKind::Checkpoint | NodeKind::Fork(_) | NodeKind::Join(_) => true,

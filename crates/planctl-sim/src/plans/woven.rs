@@ -107,12 +107,13 @@ impl Weaver<'_> {
 
     fn task(&mut self, ends: Vec<Loose>, chain: &mut Vec<NodeId>) -> Vec<Loose> {
         self.steps += 1;
-        let lapse = *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Skipped, Outcome::Warned]);
-        let mut node = super::step(self.dice, self.steps, lapse);
+        let on_exhausted =
+            *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Skipped, Outcome::Warned]);
+        let mut node = super::step(self.dice, self.steps, on_exhausted);
         if let NodeKind::Task(task) = &mut node.kind {
             task.max_retries = *self.dice.pick(&[0, 0, 1, 2]);
             if self.dice.happens(300) {
-                task.apart = vec![(*self.dice.pick(&["a.rs", "b.rs"])).to_owned()];
+                task.excludes = vec![(*self.dice.pick(&["a.rs", "b.rs"])).to_owned()];
             }
         }
         self.place(node, ends, chain, true)
@@ -123,7 +124,7 @@ impl Weaver<'_> {
         let kind = NodeKind::Call(Box::new(Call {
             contract: super::contract(self.dice, id.as_str()),
             max_retries: *self.dice.pick(&[0, 0, 1, 2]),
-            lapse: *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Warned]),
+            on_exhausted: *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Warned]),
             contract_files: Default::default(),
             may_change: Default::default(),
         }));
@@ -151,7 +152,7 @@ impl Weaver<'_> {
         let kind = NodeKind::Call(Box::new(Call {
             contract,
             max_retries: 0,
-            lapse: Outcome::Failed,
+            on_exhausted: Outcome::Failed,
             contract_files: Default::default(),
             may_change: Default::default(),
         }));
@@ -235,7 +236,7 @@ impl Weaver<'_> {
         let (id, join) = (self.name("fork"), self.name("join"));
         let is_named = self.dice.happens(880);
         let max = (is_named && self.dice.happens(300)).then(|| self.dice.between(1, 2) as u16);
-        let fork = Fork { join: is_named.then(|| join.clone()), max, apart: false };
+        let fork = Fork { join: is_named.then(|| join.clone()), max, in_worktree: false };
         let node = self.node(&id, NodeKind::Fork(fork));
         self.nodes.push(node);
         self.tie(ends, &id);

@@ -259,7 +259,7 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         | Fact::NodeDecided { .. }
         | Fact::CheckpointSaved { .. }
         | Fact::CheckpointRestored { .. }
-        | Fact::BranchesParted { .. }
+        | Fact::BranchesForked { .. }
         | Fact::BranchesMerged { .. }
         | Fact::MergeConflicted { .. }
         | Fact::SubPlanBegan { .. }

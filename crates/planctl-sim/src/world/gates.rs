@@ -109,7 +109,7 @@ impl World {
         match purpose? {
             Purpose::Record => Some(Found::Recorded { name: format!("{}.{}", at.node, at.visit) }),
             Purpose::Restoration => Some(Found::Restored),
-            Purpose::Parting => Some(Found::Parted { base: format!("base {}.{}", at.node, at.attempt) }),
+            Purpose::Fork => Some(Found::Forked { base: format!("base {}.{}", at.node, at.attempt) }),
             Purpose::Merge => Some(self.merged(at)),
             Purpose::SubPlan => Some(self.child_of(&hand.item).look()),
             Purpose::Verdict | Purpose::Rehearsal => None,

@@ -89,7 +89,7 @@ impl World {
                 let found = match self.dice.below(8) {
                     0 | 1 => Found::Restored,
                     2 | 3 => Found::Recorded { name },
-                    4 => Found::Parted { base: name },
+                    4 => Found::Forked { base: name },
                     5 => Found::Merged { files: 1, protected: BTreeMap::new() },
                     6 => Found::Begun { run },
                     _ => Found::Ended(Box::new(ChildEnd {

@@ -111,7 +111,7 @@ impl Life {
                 let found = match purpose {
                     Purpose::Record => Found::Recorded { name: format!("{}.{}", at.node, at.visit) },
                     Purpose::Restoration => Found::Restored,
-                    Purpose::Parting => Found::Parted { base: format!("{}.{}", at.node, at.visit) },
+                    Purpose::Fork => Found::Forked { base: format!("{}.{}", at.node, at.visit) },
                     Purpose::Merge => script.merged(&at),
                     Purpose::SubPlan => script.run_within(&at),
                     Purpose::Verdict => Found::Evidence(Box::new(evidence(claimed, script))),

@@ -203,7 +203,7 @@ impl Hand {
                 Work::Harness { purpose: Purpose::Record } => Found::Recorded { name: "state".to_owned() },
                 Work::Harness { purpose: Purpose::Restoration } => Found::Restored,
                 Work::Harness { purpose: Purpose::SubPlan } => ground::run_within(seed, &claimed.item.id),
-                Work::Harness { purpose: Purpose::Parting } => Found::Parted { base: "base".to_owned() },
+                Work::Harness { purpose: Purpose::Fork } => Found::Forked { base: "base".to_owned() },
                 Work::Harness { purpose: Purpose::Merge } => {
                     Found::Merged { files: 0, protected: BTreeMap::new() }
                 }

@@ -67,7 +67,7 @@ impl Drawn {
             let which =
                 self.node(&named("which"), NodeKind::Decision(Choice { description: None, command: None }));
             let (short, long) = (self.task(&named("short")), self.task(&named("long")));
-            let fork = Fork { join: Some(named("join").as_str().into()), max: None, apart: false };
+            let fork = Fork { join: Some(named("join").as_str().into()), max: None, in_worktree: false };
             let fork = self.node(&named("fork"), NodeKind::Fork(fork));
             let (left, right) = (self.task(&named("left")), self.task(&named("right")));
             let join = Join { policy: JoinPolicy::All, partial: false };
@@ -75,7 +75,7 @@ impl Drawn {
             let check = Call {
                 contract: contract(),
                 max_retries: 0,
-                lapse: Outcome::Failed,
+                on_exhausted: Outcome::Failed,
                 contract_files: BTreeSet::new(),
                 may_change: BTreeSet::new(),
             };
@@ -104,7 +104,7 @@ impl Drawn {
 
     fn wide(&mut self, nodes: usize) {
         let (fork, join) = (NodeId::from("fork"), NodeId::from("join"));
-        self.node("fork", NodeKind::Fork(Fork { join: Some(join.clone()), max: None, apart: false }));
+        self.node("fork", NodeKind::Fork(Fork { join: Some(join.clone()), max: None, in_worktree: false }));
         self.lead(&NodeId::from("start"), &fork, On::Success);
         for number in 0..nodes {
             let step = self.task(&format!("step{number}"));

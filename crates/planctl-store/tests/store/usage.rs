@@ -150,7 +150,7 @@ fn around_another() -> Graph {
             path: "within.md".to_owned(),
             folder: None,
             approval: ChildApproval::Inherit,
-            lapse: Outcome::Failed,
+            on_exhausted: Outcome::Failed,
             until: None,
             cycles: 1,
         }));

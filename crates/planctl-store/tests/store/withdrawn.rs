@@ -232,7 +232,7 @@ async fn a_report_claims_no_gate_beside_a_revoked_holder_of_an_earlier_transitio
     let mut parts = GraphParts::from(linear(1));
     let task =
         |id: &str, step| Node::new(id, id, NodeKind::Task(Box::new(crate::world::task(step, RedFirst::Off))));
-    let fork = |join: &str| NodeKind::Fork(Fork { join: Some(join.into()), max: None, apart: false });
+    let fork = |join: &str| NodeKind::Fork(Fork { join: Some(join.into()), max: None, in_worktree: false });
     let join = |policy| NodeKind::Join(Join { policy, partial: false });
     parts.nodes = vec![
         Node::new("start", "start", NodeKind::Start),

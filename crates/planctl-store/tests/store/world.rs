@@ -78,11 +78,11 @@ pub fn task(step: u32, red_first: RedFirst) -> Task {
         subscriptions: Vec::new(),
         contract: Contract { red_first, ..contract() },
         max_retries: 1,
-        lapse: Outcome::Failed,
+        on_exhausted: Outcome::Failed,
         work_timeout: Duration::from_secs(600),
         protects: Vec::new(),
         locks: Vec::new(),
-        apart: Vec::new(),
+        excludes: Vec::new(),
         contract_files: BTreeSet::new(),
         may_change: BTreeSet::new(),
     }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn words(text: &str, mode: PermissionMode, allow: Option<&[&str]>) -> Result<(String, Line), String> {
-    let mut known = Known::parse(text).unwrap();
+fn words(text: &str, mode: PermissionMode, allow: Option<&[&str]>) -> Result<(String, CommandLine), String> {
+    let mut known = NamedAgent::parse(text).unwrap();
     let allow = allow.map(|list| list.iter().map(|tool| (*tool).to_owned()).collect());
     known.permissions = Permissions { mode, allow };
     let line = known.line(Path::new("/room/prompt.md"), Path::new("/room/last"), "UUID", Some(1_500_000))?;
@@ -42,13 +42,13 @@ fn words_after_the_name_are_split_as_a_shell_would_and_come_last() {
     let text = "codex:-m 'gpt x' -c model_reasoning_effort=\"high\"";
     let line = line(text, PermissionMode::List, None);
     assert!(line.ends_with("-o /room/last -m 'gpt x' -c 'model_reasoning_effort=high' -"), "{line}");
-    let known = Known::parse(text).unwrap();
+    let known = NamedAgent::parse(text).unwrap();
     assert_eq!(known.model(), Some("gpt x"));
     assert_eq!(known.to_string(), "codex:-m 'gpt x' -c 'model_reasoning_effort=high'");
-    assert_eq!(Known::parse(&known.to_string()).unwrap(), known);
-    assert_eq!(Known::parse("claude:--model=opus --model sonnet").unwrap().model(), Some("sonnet"));
-    assert_eq!(Known::parse("claud"), Err(NotKnown::Name { name: "claud".into() }));
-    assert!(matches!(Known::parse("claude:'x"), Err(NotKnown::Arguments { .. })));
+    assert_eq!(NamedAgent::parse(&known.to_string()).unwrap(), known);
+    assert_eq!(NamedAgent::parse("claude:--model=opus --model sonnet").unwrap().model(), Some("sonnet"));
+    assert_eq!(NamedAgent::parse("claud"), Err(NotKnown::Name { name: "claud".into() }));
+    assert!(matches!(NamedAgent::parse("claude:'x"), Err(NotKnown::Arguments { .. })));
 }
 
 #[test]

@@ -8,7 +8,8 @@ use libtest_mimic::Trial;
 use nix::libc;
 use planctl_engine::{Contract, Found, RedFirst, Resource, Tier, Verdict};
 use planctl_harness::{
-    Baseline, Bench, Command, Confinement, End, Finished, Isolation, ResourceLimits, Stage, digest_of,
+    Baseline, Command, Confinement, ContractRunner, End, Finished, Isolation, ResourceLimits, Stage,
+    digest_of,
 };
 
 use super::{Ground, offered, text};
@@ -275,8 +276,8 @@ fn tier_2_a_program_of_roots_alone_is_named_as_out_of_reach() {
     let scratch = tempfile::tempdir().unwrap();
     let workspace: PathBuf = command.directory;
     let isolation = Isolation { tier: Tier::OwnUser, ..Isolation::default() };
-    let bench = Bench::new(spawner().with_scratch(scratch.path()), &workspace, None, []).unwrap();
-    let bench = bench.with_isolation(isolation);
+    let runner = ContractRunner::new(spawner().with_scratch(scratch.path()), &workspace, None, []).unwrap();
+    let runner = runner.with_isolation(isolation);
     for (text, verdict) in
         [(program.display().to_string(), Verdict::Failed), ("true".into(), Verdict::Passed)]
     {
@@ -290,7 +291,7 @@ fn tier_2_a_program_of_roots_alone_is_named_as_out_of_reach() {
         };
         let baseline = std::sync::Arc::new(Baseline::default());
         let found = block_on(async {
-            bench.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
+            runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
         });
         let Found::Evidence(evidence) = found else { panic!("{found:?}") };
         assert_eq!((evidence.isolation, contract.judge(&evidence)), (Tier::OwnUser, Some(verdict)));

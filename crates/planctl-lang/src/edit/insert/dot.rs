@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use planctl_engine::On;
 
-use super::graph::{Insertion, Place};
+use super::graph::{InsertPoint, Insertion};
 use crate::diagnostic::Edit;
 use crate::edit::fix::{line_end, with_line_ends};
 use crate::syntax::dot::{Attribute, Digraph, Statement, read, value_text};
@@ -104,8 +104,8 @@ fn rewritten(insertion: &Insertion<'_>, chain: &Chain<'_>, ways: &BTreeSet<(Span
         && let ([from], [to]) = (from.as_slice(), to.as_slice())
     {
         let (span, name) = match insertion.place {
-            Place::Into(_) => (to.span, insertion.first()),
-            Place::Before(_) => (from.span, insertion.last()),
+            InsertPoint::Into(_) => (to.span, insertion.first()),
+            InsertPoint::Before(_) => (from.span, insertion.last()),
         };
         return vec![Edit { span, replacement: value_text(name) }];
     }
@@ -125,9 +125,9 @@ fn rewritten(insertion: &Insertion<'_>, chain: &Chain<'_>, ways: &BTreeSet<(Span
             for to in to {
                 let is_changed = ways.contains(&(from.span, to.span));
                 let (from, to) = match insertion.place {
-                    Place::Into(_) if is_changed => (from.value.as_str(), insertion.first()),
-                    Place::Before(_) if is_changed => (insertion.last(), to.value.as_str()),
-                    Place::Into(_) | Place::Before(_) => (from.value.as_str(), to.value.as_str()),
+                    InsertPoint::Into(_) if is_changed => (from.value.as_str(), insertion.first()),
+                    InsertPoint::Before(_) if is_changed => (insertion.last(), to.value.as_str()),
+                    InsertPoint::Into(_) | InsertPoint::Before(_) => (from.value.as_str(), to.value.as_str()),
                 };
                 let line = format!("{} -> {} {attributes}", value_text(from), value_text(to));
                 lines.push(line.trim_end().to_owned());

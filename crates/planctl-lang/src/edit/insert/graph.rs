@@ -25,11 +25,11 @@ pub(super) struct Insertion<'w> {
     pub after: &'w NodeTree,
     /// What is put in, in order; never empty.
     pub nodes: Vec<NodeTree>,
-    pub place: Place,
+    pub place: InsertPoint,
 }
 
 /// Where among the ways new nodes come.
-pub(super) enum Place {
+pub(super) enum InsertPoint {
     /// Into one way, whose condition and label are still asked where it leaves.
     Into(usize),
     /// Before several ways, which then leave the last new node.
@@ -93,8 +93,8 @@ impl Insertion<'_> {
     /// Returns the ways that change, as places among the edges.
     pub fn ways(&self) -> &[usize] {
         match &self.place {
-            Place::Into(way) => std::slice::from_ref(way),
-            Place::Before(ways) => ways,
+            InsertPoint::Into(way) => std::slice::from_ref(way),
+            InsertPoint::Before(ways) => ways,
         }
     }
 
@@ -114,10 +114,10 @@ impl Insertion<'_> {
         let is_always = edges.clone().all(|edge| !is_of_pass(edge));
         let on = if is_always { On::Always } else { On::Success };
         match (&self.place, edges.clone().next()) {
-            (Place::Into(_), Some(way)) => {
+            (InsertPoint::Into(_), Some(way)) => {
                 between.chain([(self.last(), way.to.value.as_str(), on)]).collect()
             }
-            (Place::Into(_) | Place::Before(_), _) => {
+            (InsertPoint::Into(_) | InsertPoint::Before(_), _) => {
                 [(self.after.id.value.as_str(), self.first(), on)].into_iter().chain(between).collect()
             }
         }
@@ -129,8 +129,8 @@ impl Insertion<'_> {
         for at in self.ways() {
             let Some(edge) = edges.get_mut(*at) else { return false };
             match self.place {
-                Place::Into(_) => self.first().clone_into(&mut edge.to.value),
-                Place::Before(_) => self.last().clone_into(&mut edge.from.value),
+                InsertPoint::Into(_) => self.first().clone_into(&mut edge.to.value),
+                InsertPoint::Before(_) => self.last().clone_into(&mut edge.from.value),
             }
         }
         let name = |name: &str| Spanned::new(name.to_owned(), Span::at(0));
@@ -169,7 +169,7 @@ fn edges_said(edges: &[EdgeTree]) -> Vec<String> {
 }
 
 /// Finds where new nodes come after one; what a failure leads to stays where it is.
-fn place(workflow: &Workflow, node: &NodeTree) -> Result<Place, Vec<Diagnostic>> {
+fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagnostic>> {
     let name = &node.id.value;
     let unclear = |edge: &EdgeTree| {
         let message = format!("where the run goes from `{name}` depends on more than its success");
@@ -202,14 +202,14 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<Place, Vec<Diagnostic>>
     };
     let begins_anew = way.loop_restart || way.said.iter().next().is_some();
     if ways.len() == 1 && !begins_anew {
-        return Ok(Place::Into(first));
+        return Ok(InsertPoint::Into(first));
     }
     // What the worker of the step says of the way on would be asked of another.
     let by_worker = |edge: &EdgeTree| clauses(edge).any(|clause| clause.key == Key::PreferredLabel);
     let labelled = ways.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
     match ways.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
         Some((_, edge)) => unclear(edge),
-        None => Ok(Place::Before(ways.into_iter().map(|(at, _)| at).collect())),
+        None => Ok(InsertPoint::Before(ways.into_iter().map(|(at, _)| at).collect())),
     }
 }
 

@@ -3,7 +3,7 @@
 use planctl_engine::On;
 use serde_json::{Map, Value};
 
-use super::graph::{Insertion, Place, edited};
+use super::graph::{InsertPoint, Insertion, edited};
 use super::refused;
 use crate::diagnostic::{Diagnostic, Edit};
 use crate::edit::fix::with_line_ends;
@@ -64,8 +64,8 @@ pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
     let ways: Vec<_> = insertion.ways().iter().filter_map(|at| workflow.edges.get(*at)).collect();
     for way in &ways {
         let (span, name) = match insertion.place {
-            Place::Into(_) => (way.to.span, insertion.first()),
-            Place::Before(_) => (way.from.span, insertion.last()),
+            InsertPoint::Into(_) => (way.to.span, insertion.first()),
+            InsertPoint::Before(_) => (way.from.span, insertion.last()),
         };
         edits.push(Edit { span, replacement: literal(name) });
     }

@@ -31,7 +31,7 @@ pub(crate) enum Value {
 
 /// An attribute that planctl knows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct AttributeSpec {
     pub of: Of,
     pub key: &'static str,
     pub value: Value,
@@ -60,22 +60,22 @@ const AUTO: &str = "no step passes because its worker says so: its contract deci
 const STEER: &str = "nothing is sent into a child run while it works";
 const QUORUM: &str = "branches are joined when all ended, or at the first success";
 
-const fn known(of: Of, key: &'static str, value: Value) -> Known {
-    Known { of, key, value, name: key, left_out: None }
+const fn known(of: Of, key: &'static str, value: Value) -> AttributeSpec {
+    AttributeSpec { of, key, value, name: key, left_out: None }
 }
 
-const fn alias(of: Of, key: &'static str, value: Value, name: &'static str) -> Known {
-    Known { of, key, value, name, left_out: None }
+const fn alias(of: Of, key: &'static str, value: Value, name: &'static str) -> AttributeSpec {
+    AttributeSpec { of, key, value, name, left_out: None }
 }
 
-const fn left_out(of: Of, key: &'static str, why: &'static str) -> Known {
-    Known { of, key, value: Value::Text, name: key, left_out: Some(why) }
+const fn left_out(of: Of, key: &'static str, why: &'static str) -> AttributeSpec {
+    AttributeSpec { of, key, value: Value::Text, name: key, left_out: Some(why) }
 }
 
 use Of::{Edge, Graph, Node};
 use Value::{Duration, Flag, Policy, References, Text, Whole, Word};
 
-const KNOWN: &[Known] = &[
+const KNOWN: &[AttributeSpec] = &[
     // A1–A7, A20
     known(Graph, "goal", Text),
     known(Graph, "label", Text),
@@ -274,7 +274,7 @@ const DRAWN: &[&str] = &[
 ];
 
 /// Returns what is known of an attribute.
-pub(crate) fn find(of: Of, key: &str) -> Option<&'static Known> {
+pub(crate) fn find(of: Of, key: &str) -> Option<&'static AttributeSpec> {
     KNOWN.iter().find(|known| known.of == of && known.key == key)
 }
 
@@ -321,7 +321,7 @@ fn plural(of: Of) -> &'static str {
     }
 }
 
-fn value(known: &Known, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
+fn value(known: &AttributeSpec, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
     let text = attribute.value.value.as_str();
     let span = attribute.value.span;
     if let Some(why) = known.left_out {

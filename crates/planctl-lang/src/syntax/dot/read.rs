@@ -768,28 +768,28 @@ impl Leniency {
         let fixed = |span: &Span, text: &str| (*span, Some(text.to_owned()));
         let kept = |span: &Span| (*span, None);
         let spaces = self.spaces.iter().map(|span| fixed(span, ","));
-        told("attributes are separated by commas", "a `,` belongs here", spaces.collect(), found);
+        hint("attributes are separated by commas", "a `,` belongs here", spaces.collect(), found);
         let semicolons = self.semicolons.iter().map(|span| fixed(span, ","));
-        told("attributes are separated by commas, not by semicolons", "", semicolons.collect(), found);
+        hint("attributes are separated by commas, not by semicolons", "", semicolons.collect(), found);
         let hashes = self.hashes.iter().map(|span| fixed(span, "//"));
-        told("comments begin with `//`", "", hashes.collect(), found);
+        hint("comments begin with `//`", "", hashes.collect(), found);
         let names = self.quoted_names.iter().map(|(span, name)| fixed(span, name));
-        told("names of nodes stand without quotes", "", names.collect(), found);
+        hint("names of nodes stand without quotes", "", names.collect(), found);
         let ports = self.ports.iter().map(|span| fixed(span, ""));
-        told("the port of an edge is ignored", "", ports.collect(), found);
-        told(
+        hint("the port of an edge is ignored", "", ports.collect(), found);
+        hint(
             "an edge to several nodes stands for one edge to each",
             "",
             self.groups.iter().map(kept).collect(),
             found,
         );
         let keywords = self.keywords.iter().map(|(span, word)| fixed(span, word));
-        told("the words of DOT are in lower case", "", keywords.collect(), found);
+        hint("the words of DOT are in lower case", "", keywords.collect(), found);
     }
 }
 
 // One finding for all places of a leniency (D6): a file without commas has hundreds.
-fn told(message: &str, label: &str, places: Vec<(Span, Option<String>)>, found: &mut Vec<Diagnostic>) {
+fn hint(message: &str, label: &str, places: Vec<(Span, Option<String>)>, found: &mut Vec<Diagnostic>) {
     if places.is_empty() {
         return;
     }

@@ -107,9 +107,9 @@ impl Follower<'_> {
     /// Takes note of a file, or of several, that a command is decided by.
     pub(super) fn decides_by(&mut self, text: &str, is_pattern: bool, span: Span, at: At) {
         let path = match self.place(text, is_pattern) {
-            Place::Inside(path) => path,
-            Place::Outside => return,
-            Place::Unknown => return self.deciding.untold(span),
+            FileLocation::Inside(path) => path,
+            FileLocation::Outside => return,
+            FileLocation::Unknown => return self.deciding.untold(span),
         };
         // What is run after something was built may be what was built.
         let may_be_new = at.decides && (is_pattern || !self.has_built);
@@ -125,29 +125,29 @@ impl Follower<'_> {
     }
 
     /// Returns where something lies, as a path or a pattern.
-    pub(super) fn place(&self, text: &str, is_pattern: bool) -> Place {
-        let Some(located) = self.shell.located(text) else { return Place::Unknown };
+    pub(super) fn place(&self, text: &str, is_pattern: bool) -> FileLocation {
+        let Some(located) = self.shell.located(text) else { return FileLocation::Unknown };
         let located = match located.starts_with('/').then(|| self.look.inside(&located)).flatten() {
             Some(inside) => inside,
             None => located,
         };
         if located.is_empty() || located.contains('\n') || leaves_workspace(&located).is_some() {
-            return Place::Outside;
+            return FileLocation::Outside;
         }
         if !is_pattern {
-            return Place::Inside(escaped(&located));
+            return FileLocation::Inside(escaped(&located));
         }
         // The characters of the folder on the way are no pattern's.
         let folder = self.shell.folder.as_deref().unwrap_or_default();
         match located.strip_prefix(folder) {
-            Some(rest) if is_glob(folder) => Place::Inside(format!("{}{rest}", escaped(folder))),
-            Some(_) | None => Place::Inside(located),
+            Some(rest) if is_glob(folder) => FileLocation::Inside(format!("{}{rest}", escaped(folder))),
+            Some(_) | None => FileLocation::Inside(located),
         }
     }
 }
 
 /// Where a file lies.
-pub(super) enum Place {
+pub(super) enum FileLocation {
     /// In the workspace.
     Inside(String),
     /// Elsewhere, where no worker's change is looked for.

@@ -10,7 +10,7 @@ mod make;
 mod npm;
 mod python;
 
-use super::deciding::Place;
+use super::deciding::FileLocation;
 use super::following::{At, Follower, program};
 use super::values::{Value, joined, parent};
 use super::{Arguments, Word};
@@ -376,7 +376,7 @@ impl Follower<'_> {
     fn test_files(&mut self, rest: &[Word]) {
         for word in Arguments::read(rest, "ctkgpr", &["config", "reporter", "grep"]).positional {
             for value in self.shell.resolved(word).unwrap_or_default() {
-                let Place::Inside(path) = self.place(&value.text, value.is_pattern) else { continue };
+                let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) else { continue };
                 if path.contains(['/', '.']) || self.look.has(&path) == Some(true) {
                     self.keep(format!("{path}/**"));
                     self.keep(path);
@@ -391,8 +391,8 @@ impl Follower<'_> {
         match folder {
             "" => Some(String::new()),
             folder => match self.place(folder_from_top(folder).as_str(), false) {
-                Place::Inside(path) => Some(path),
-                Place::Outside | Place::Unknown => None,
+                FileLocation::Inside(path) => Some(path),
+                FileLocation::Outside | FileLocation::Unknown => None,
             },
         }
     }

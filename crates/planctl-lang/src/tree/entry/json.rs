@@ -38,8 +38,8 @@ pub(super) fn parse<'t>(source: &Source, text: &'t str, found: &mut Vec<Diagnost
                 read.comments.iter().flat_map(|comments| comments.values()).flat_map(|list| list.iter());
             if let Some(start) = comments.map(|comment| comment.range().start).min() {
                 let at = Span::new(start, start + 2);
-                let told = Diagnostic::new(Code::P005, "JSON has no comments").at(at, "this one is skipped");
-                found.push(told.level(Severity::Warning).help("other readers refuse them: delete them"));
+                let hint = Diagnostic::new(Code::P005, "JSON has no comments").at(at, "this one is skipped");
+                found.push(hint.level(Severity::Warning).help("other readers refuse them: delete them"));
             }
             if read.value.is_none() {
                 let empty = Diagnostic::new(Code::P302, "expected an object, found the end of the file");

@@ -115,16 +115,16 @@ const WRITTEN: [&str; 16] = [
 // C3, L6: keys that nothing writes are empty, and words that no outcome has never hold.
 pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let words = words_of_prompts(shape.workflow);
-    let mut told: BTreeSet<(Span, String)> = BTreeSet::new();
+    let mut reported: BTreeSet<(Span, String)> = BTreeSet::new();
     for asked in conditions(shape) {
         for (clause, span) in asked.clauses() {
-            if told.len() >= OF_A_KIND_MAX {
+            if reported.len() >= OF_A_KIND_MAX {
                 return;
             }
             let finding =
                 doubtful(shape, clause, span, &words).or_else(|| asked.too_early(shape, clause, span));
             if let Some(finding) = finding
-                && told.insert((span, clause.to_string()))
+                && reported.insert((span, clause.to_string()))
             {
                 found.push(finding);
             }

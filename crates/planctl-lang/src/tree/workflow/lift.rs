@@ -92,7 +92,7 @@ fn node_tree(node: &Node) -> NodeTree {
         }
         NodeKind::Fork(fork) => {
             say("max_parallel", fork.max.map(|most| most.to_string()).unwrap_or_default());
-            say("workspace", if fork.apart { "worktree".to_owned() } else { String::new() });
+            say("workspace", if fork.in_worktree { "worktree".to_owned() } else { String::new() });
         }
         NodeKind::SubPlan(plan) => {
             say("stack.child_dotfile", plan.path.clone());

@@ -169,7 +169,7 @@ fn names(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         }
     }
     let known: Vec<&str> = places.keys().copied().collect();
-    let mut missed = Missed { shape, known, told: BTreeSet::new(), found };
+    let mut missed = Missed { shape, known, reported: BTreeSet::new(), found };
     if let Some(start) = &workflow.start {
         missed.look("the start", start);
     }
@@ -198,7 +198,7 @@ fn names(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 struct Missed<'a, 's> {
     shape: &'a Shape<'s>,
     known: Vec<&'a str>,
-    told: BTreeSet<(String, Span)>,
+    reported: BTreeSet<(String, Span)>,
     found: &'a mut Vec<Diagnostic>,
 }
 
@@ -206,12 +206,13 @@ impl Missed<'_, '_> {
     fn look(&mut self, who: &str, name: &Spanned<String>) {
         let is_known = self.known.binary_search(&name.value.as_str()).is_ok();
         // Each is compared with every name, so only so many are.
-        let is_told = self.told.len() >= OF_A_KIND_MAX || !self.told.insert((name.value.clone(), name.span));
+        let is_reported =
+            self.reported.len() >= OF_A_KIND_MAX || !self.reported.insert((name.value.clone(), name.span));
         if is_known {
-            self.told.remove(&(name.value.clone(), name.span));
+            self.reported.remove(&(name.value.clone(), name.span));
             return;
         }
-        if is_told {
+        if is_reported {
             return;
         }
         let shown = escape(&name.value);
@@ -276,16 +277,16 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let mut of_kind = Vec::new();
     let mut of_ends = Vec::new();
     for (at, node) in shape.workflow.nodes.iter().enumerate() {
-        // What nobody wrote is not the place to mend, so it is told of only where nothing else is.
+        // An implied node is no place to fix, so it is reported only if nothing else is.
         let is_implied = shape.language.is_none() && matches!(node.kind.value, Kind::Start | Kind::Exit);
-        let told = if is_implied { &mut of_ends } else { &mut of_kind };
+        let reported = if is_implied { &mut of_ends } else { &mut of_kind };
         if !from_start[at] {
-            told.push(match shape.workflow.is_alone(node) {
+            reported.push(match shape.workflow.is_alone(node) {
                 true => alone(node),
                 false => unreachable(shape, node),
             });
         } else if !to_end[at] && !is_end(node) {
-            told.push(dead_end(shape, node, !shape.ways[at].is_empty()));
+            reported.push(dead_end(shape, node, !shape.ways[at].is_empty()));
         }
         if of_kind.len() >= OF_A_KIND_MAX {
             break;

@@ -37,11 +37,11 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     };
     let free: Vec<bool> = (0..shape.ways.len()).map(is_free).collect();
     for part in parts(shape, &free).into_iter().take(LOOPS_MAX) {
-        let Some(way) = round(shape, &part) else { continue };
+        let Some(cycle) = round(shape, &part) else { continue };
         let name = |at: usize| escape(&shape.node(at).id.value);
         let is_plan = shape.language.is_none();
         let names: Vec<String> =
-            way.iter().map(|at| if is_plan { name(*at) } else { format!("`{}`", name(*at)) }).collect();
+            cycle.iter().map(|at| if is_plan { name(*at) } else { format!("`{}`", name(*at)) }).collect();
         let Some(first) = names.first() else { continue };
         let shown = match names.len() {
             ..=NAMES_MAX => format!("{} → {first}", names.join(" → ")),
@@ -49,10 +49,10 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         };
         let message = format!("nothing bounds the loop {}{shown}", if is_plan { "of steps " } else { "" });
         let mut finding = Diagnostic::new(Code::P309, message);
-        for (at, from) in way.iter().enumerate().take(NAMES_MAX) {
-            let to = way[(at + 1) % way.len()];
+        for (at, from) in cycle.iter().enumerate().take(NAMES_MAX) {
+            let to = cycle[(at + 1) % cycle.len()];
             if let Some((_, edge)) = shape.ways[*from].iter().find(|(target, _)| *target == to) {
-                let is_last = at + 1 == way.len();
+                let is_last = at + 1 == cycle.len();
                 finding = finding.at(edge.span, if is_last { "and round again" } else { "" });
             }
         }
@@ -82,9 +82,9 @@ fn parts(shape: &Shape<'_>, free: &[bool]) -> Vec<Vec<usize>> {
         seen[root] = true;
         let mut open = vec![(root, 0)];
         while let Some((at, next)) = open.last_mut() {
-            let (at, way) = (*at, *next);
+            let (at, edge) = (*at, *next);
             *next += 1;
-            match shape.ways[at].get(way) {
+            match shape.ways[at].get(edge) {
                 Some((to, _)) if free[*to] && !seen[*to] => {
                     seen[*to] = true;
                     open.push((*to, 0));
@@ -129,7 +129,7 @@ fn is_retry(edge: &EdgeTree) -> bool {
     edge.on.value == On::Retry && edge.from.value == edge.to.value
 }
 
-// The shortest way from the part's first node round to itself, inside the part.
+// The shortest path from the part's first node round to itself, inside the part.
 fn round(shape: &Shape<'_>, part: &[usize]) -> Option<Vec<usize>> {
     let first = *part.first()?;
     let mut before: Vec<Option<usize>> = vec![None; shape.ways.len()];
@@ -140,14 +140,14 @@ fn round(shape: &Shape<'_>, part: &[usize]) -> Option<Vec<usize>> {
                 continue;
             }
             if *to == first {
-                let mut way = vec![at];
+                let mut cycle = vec![at];
                 while let Some(from) =
-                    way.last().copied().filter(|last| *last != first).and_then(|last| before[last])
+                    cycle.last().copied().filter(|last| *last != first).and_then(|last| before[last])
                 {
-                    way.push(from);
+                    cycle.push(from);
                 }
-                way.reverse();
-                return Some(way);
+                cycle.reverse();
+                return Some(cycle);
             }
             if part.binary_search(to).is_ok() && before[*to].is_none() {
                 before[*to] = Some(at);

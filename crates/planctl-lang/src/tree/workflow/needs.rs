@@ -31,7 +31,7 @@ pub(super) fn sound_needs(
     leaves: impl Fn(&StepTree) -> bool,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Option<Vec<u32>>> {
-    let known = Known::of(tree);
+    let known = KnownSteps::of(tree);
     let mut needs: Vec<Option<Vec<u32>>> = steps.iter().map(|step| known.needs(step, found)).collect();
     // Numbers are compared with places, so a plan with steps of one number is left to the finding that says so.
     let places: BTreeMap<u32, usize> =
@@ -63,16 +63,16 @@ pub(super) fn sound_needs(
 }
 
 /// The steps that can be needed.
-struct Known {
+struct KnownSteps {
     numbers: BTreeSet<u32>,
     templates: BTreeSet<String>,
     /// From which number on steps may be those of a template.
     open: Option<u32>,
 }
 
-impl Known {
-    fn of(tree: &PlanTree) -> Known {
-        let mut known = Known { numbers: BTreeSet::new(), templates: BTreeSet::new(), open: None };
+impl KnownSteps {
+    fn of(tree: &PlanTree) -> KnownSteps {
+        let mut known = KnownSteps { numbers: BTreeSet::new(), templates: BTreeSet::new(), open: None };
         for step in &tree.steps {
             match &step.number.value {
                 StepNumber::Fixed(number) => drop(known.numbers.insert(*number)),
@@ -143,12 +143,12 @@ fn ring(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
 fn circle(steps: &[&StepTree], needs: &[Option<Vec<u32>>], ring: &[usize]) -> Diagnostic {
     let name = |at: usize| steps[at].number_text();
     let shown = &ring[..ring.len().min(SHOWN_MAX)];
-    let mut way: Vec<String> = shown.iter().map(|at| name(*at)).collect();
+    let mut cycle: Vec<String> = shown.iter().map(|at| name(*at)).collect();
     if ring.len() > SHOWN_MAX {
-        way.push("…".to_owned());
+        cycle.push("…".to_owned());
     }
-    way.push(name(ring[0]));
-    let message = format!("steps depend on each other in a circle: {}", way.join(" → "));
+    cycle.push(name(ring[0]));
+    let message = format!("steps depend on each other in a circle: {}", cycle.join(" → "));
     let mut circle = Diagnostic::new(Code::P204, message).step(name_of(steps[ring[0]]));
     let mut follows = None;
     for (place, at) in shown.iter().enumerate() {

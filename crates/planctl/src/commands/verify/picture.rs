@@ -205,7 +205,7 @@ fn flow(graph: &Graph) -> Vec<String> {
 
 fn on_fail(graph: &Graph, node: &Node, task: &Task) -> String {
     let target = graph.edge_for(&node.id, Signal::Exhausted).and_then(|edge| graph.node(&edge.to));
-    let then = match (task.lapse, target) {
+    let then = match (task.on_exhausted, target) {
         (Outcome::Skipped, _) => "skip".to_owned(),
         (Outcome::Warned, _) => "warn".to_owned(),
         (Outcome::Failed | Outcome::Passed | Outcome::Waived, Some(target)) => {
@@ -365,7 +365,8 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         show::seconds(step.timeout_seconds),
     );
     if !step.pace.is_empty() {
-        let levels = step.pace.iter().map(|rung| format!("{} {}", rung.level, rung.responder));
+        let levels =
+            step.pace.iter().map(|pace_level| format!("{} {}", pace_level.level, pace_level.responder));
         let levels = show::safe(&levels.collect::<Vec<_>>().join(", "));
         text.push_str(&format!("  when the {} can't go on: {levels}\n", show::safe(&step.role)));
     }

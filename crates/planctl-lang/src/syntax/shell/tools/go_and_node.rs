@@ -1,6 +1,6 @@
 //! Go's packages and node's own runner of tests.
 
-use super::super::deciding::Place;
+use super::super::deciding::FileLocation;
 use super::super::following::{At, Follower};
 use super::super::values::joined;
 use super::super::{Arguments, Word};
@@ -35,8 +35,8 @@ impl Follower<'_> {
                 None => (package, ""),
             };
             let folder = match self.place(folder, false) {
-                Place::Inside(path) => path,
-                Place::Outside | Place::Unknown => here.clone(),
+                FileLocation::Inside(path) => path,
+                FileLocation::Outside | FileLocation::Unknown => here.clone(),
             };
             self.keep(joined(&folder, &format!("{deep}testdata/**")));
             let tests = joined(&folder, &format!("{deep}*_test.go"));
@@ -74,7 +74,7 @@ impl Follower<'_> {
         for word in read.positional {
             for value in self.shell.resolved(word).unwrap_or_default() {
                 let is_pattern = value.is_pattern || value.text.contains('*');
-                if let Place::Inside(path) = self.place(&value.text, is_pattern) {
+                if let FileLocation::Inside(path) = self.place(&value.text, is_pattern) {
                     self.keep(format!("{path}/**/*.{{js,mjs,cjs,ts,mts,cts}}"));
                     self.keep(path);
                 }

@@ -1,6 +1,6 @@
 //! Python: scripts, modules, and the two usual runners of tests.
 
-use super::super::deciding::Place;
+use super::super::deciding::FileLocation;
 use super::super::following::{At, Follower};
 use super::super::values::{Value, joined, parent};
 use super::super::{Arguments, Word};
@@ -174,7 +174,7 @@ impl Follower<'_> {
                     self.run_file(word, at);
                     first = None;
                     for value in self.shell.resolved(word).unwrap_or_default() {
-                        if let Place::Inside(path) = self.place(&value.text, value.is_pattern) {
+                        if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) {
                             self.no_shadows_in(parent(&path));
                         }
                     }
@@ -188,9 +188,9 @@ impl Follower<'_> {
         for value in self.shell.variables.get("PYTHONPATH").cloned().unwrap_or_default() {
             for folder in value.text.split(':').filter(|folder| !folder.is_empty()) {
                 match self.place(folder, false) {
-                    Place::Inside(path) => self.no_shadows_in(&path),
-                    Place::Outside if folder == "." => self.no_shadows_in(""),
-                    Place::Outside | Place::Unknown => {}
+                    FileLocation::Inside(path) => self.no_shadows_in(&path),
+                    FileLocation::Outside if folder == "." => self.no_shadows_in(""),
+                    FileLocation::Outside | FileLocation::Unknown => {}
                 }
             }
         }
@@ -258,8 +258,8 @@ impl Follower<'_> {
             let pattern = pattern.map_or("test*.py", Word::text);
             let start = match start {
                 Some(word) if word.text() != "." => match self.place(word.text(), false) {
-                    Place::Inside(path) => path,
-                    Place::Outside | Place::Unknown => return self.deciding.untold(word.span),
+                    FileLocation::Inside(path) => path,
+                    FileLocation::Outside | FileLocation::Unknown => return self.deciding.untold(word.span),
                 },
                 Some(_) | None => self.folder_here().unwrap_or_default(),
             };
@@ -329,9 +329,9 @@ impl Follower<'_> {
         }
         for target in targets {
             let path = match self.place(&target.text, target.is_pattern) {
-                Place::Inside(path) => path,
-                Place::Outside => self.folder_here().unwrap_or_default(),
-                Place::Unknown => {
+                FileLocation::Inside(path) => path,
+                FileLocation::Outside => self.folder_here().unwrap_or_default(),
+                FileLocation::Unknown => {
                     self.deciding.untold(target.span);
                     continue;
                 }
