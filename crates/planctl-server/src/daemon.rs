@@ -21,7 +21,7 @@ use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
@@ -69,7 +69,7 @@ impl Default for DaemonOptions {
     }
 }
 
-/// Serves as a daemon until `stop` resolves, then gives back what it holds (P22) and leaves the station.
+/// Serves as a daemon until `stop` resolves, then gives back what it holds (P22) and leaves the database.
 ///
 /// `ready` is called once the daemon takes on work.
 ///
@@ -78,16 +78,16 @@ impl Default for DaemonOptions {
 /// Those that no later try can mend: a schema that another planctl has changed, and a helper for child processes that
 /// can't be started. While the database is away it waits, however long that takes (P12).
 pub async fn serve(
-    station: Station,
+    server_node: ServerNode,
     singleton: &SingletonLock,
     options: &DaemonOptions,
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
-    let served = serve_at(&station, singleton, options, health, ready, stop).await;
+    let served = serve_at(&server_node, singleton, options, health, ready, stop).await;
     let leaving = served.as_ref().map_or_else(|_| clock::instant(), |(_, leaving)| *leaving);
-    station.close_within(POSTGRES_ENDS_WITHIN.saturating_sub(leaving.elapsed())).await;
+    server_node.close_within(POSTGRES_ENDS_WITHIN.saturating_sub(leaving.elapsed())).await;
     let (final_word, leaving) = served?;
     tracing::info!("stopped within {:.1} s", leaving.elapsed().as_secs_f64());
     match final_word {
@@ -98,7 +98,7 @@ pub async fn serve(
 
 /// Serves and gives back; returns why it ends where nobody asked it to, and when it began to leave.
 async fn serve_at(
-    station: &Station,
+    server_node: &ServerNode,
     singleton: &SingletonLock,
     options: &DaemonOptions,
     health: &Health,
@@ -106,10 +106,10 @@ async fn serve_at(
     stop: impl Future<Output = ()>,
 ) -> Result<(Option<StoreError>, Instant), ServiceError> {
     // Whoever can't start child processes is of no use to any run.
-    station.spawner()?;
+    server_node.spawner()?;
     let (signals, seen) = Signals::new();
     let shared = Arc::new(Shared::new(
-        station.clone(),
+        server_node.clone(),
         health.clone(),
         ExecutorCache::of_daemon(options.otherwise.clone()),
         Scope::Host,
@@ -118,7 +118,7 @@ async fn serve_at(
     ));
     let (slots, taken) = Slots::new(shared.gates.clone());
     let doors = HttpOptions {
-        socket: http::socket_of(station.state_dir()),
+        socket: http::socket_of(server_node.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
         caps: options.caps,
@@ -135,7 +135,7 @@ async fn serve_at(
 
     let loops = async {
         tokio::join!(
-            http::serve(station.clone(), doors),
+            http::serve(server_node.clone(), doors),
             run_taken(&shared, taken),
             take_turns(&shared, Runs::default),
             take_turns(&shared, Gates::default),

@@ -40,7 +40,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::task::TaskTracker;
 
 use self::capacity::Bodies;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caller, Services};
 use parameters::{CURSOR, ENTRIES_USUAL, LIMIT, WORKSPACE};
@@ -63,7 +63,7 @@ pub struct ApiState {
 }
 
 struct Shared {
-    station: Station,
+    server_node: ServerNode,
     options: HttpOptions,
     claims: claims::ClaimsCache,
     metrics: system::Metrics,
@@ -73,9 +73,9 @@ struct Shared {
 }
 
 impl ApiState {
-    pub(crate) fn new(station: Station, options: HttpOptions) -> ApiState {
+    pub(crate) fn new(server_node: ServerNode, options: HttpOptions) -> ApiState {
         let inner = Shared {
-            station,
+            server_node,
             options,
             claims: claims::ClaimsCache::default(),
             metrics: system::Metrics::default(),
@@ -85,8 +85,8 @@ impl ApiState {
         ApiState { inner: Arc::new(inner) }
     }
 
-    pub(crate) fn station(&self) -> &Station {
-        &self.inner.station
+    pub(crate) fn server_node(&self) -> &ServerNode {
+        &self.inner.server_node
     }
 
     pub(crate) fn options(&self) -> &HttpOptions {
@@ -151,8 +151,8 @@ pub struct Call {
 pub(crate) type Answer = Result<Response, Problem>;
 
 impl Call {
-    fn station(&self) -> &Station {
-        self.api.station()
+    fn server_node(&self) -> &ServerNode {
+        self.api.server_node()
     }
 
     /// Returns a part of the path.
@@ -226,7 +226,7 @@ impl Call {
             is_looking,
             request: self.request,
         };
-        Ok(self.station().services(caller).await?)
+        Ok(self.server_node().services(caller).await?)
     }
 
     async fn services_of(&self, place: PlaceCall) -> Result<Services, Problem> {

@@ -1,6 +1,6 @@
 //! One planctl process: its place at the database, who it is, how it is, and the services that it offers.
 //!
-//! A station serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
+//! A server node serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
 
 pub mod database;
 pub(crate) mod health;
@@ -33,7 +33,7 @@ use planctl_config::{Config, DatabaseUrl, Postgres};
 
 /// What a process has to know before it can take its place.
 #[derive(Clone, Debug)]
-pub struct StationOptions {
+pub struct ServerNodeOptions {
     /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
     pub state_dir: PathBuf,
     /// The database that was named; the private cluster otherwise.
@@ -50,7 +50,7 @@ pub struct StationOptions {
 
 /// A process's place at the database. Cheap to clone; all clones share it.
 #[derive(Clone)]
-pub struct Station {
+pub struct ServerNode {
     pub(crate) store: Store,
     inner: Arc<Inner>,
 }
@@ -84,7 +84,7 @@ async fn prepared(store: &Store, migrates: bool) -> Result<(), StoreError> {
 
 /// Connects to the private cluster as the role that is no superuser. Where that role or what it may do is missing, as in
 /// a cluster that is new or of an earlier planctl, the owner of the tables provides it, and brings the schema up to date.
-async fn private_store(cluster: &Cluster, options: &StationOptions) -> Result<Store, ServiceError> {
+async fn private_store(cluster: &Cluster, options: &ServerNodeOptions) -> Result<Store, ServiceError> {
     let connected = async || {
         let store = Store::connect(cluster.connect_options(), options.store.clone()).await?;
         store.check_schema().await?;
@@ -101,13 +101,13 @@ async fn private_store(cluster: &Cluster, options: &StationOptions) -> Result<St
     Ok(connected().await?)
 }
 
-impl Station {
+impl ServerNode {
     /// Connects to the database, starts the private cluster where none is named, and brings the schema up to date.
     ///
     /// # Errors
     ///
     /// Those of the cluster, of the connection and of the migration.
-    pub async fn open(options: StationOptions) -> Result<Station, ServiceError> {
+    pub async fn open(options: ServerNodeOptions) -> Result<ServerNode, ServiceError> {
         let (cluster, store, database_line) = match &options.database_url {
             Some(url) => {
                 let connect: PgConnectOptions = url
@@ -144,7 +144,7 @@ impl Station {
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
         };
-        Ok(Station { store, inner: Arc::new(inner) })
+        Ok(ServerNode { store, inner: Arc::new(inner) })
     }
 
     /// Opens the services of one workspace for somebody.
@@ -307,7 +307,7 @@ impl Station {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Returns the runs whose plan file may lack its newest marks. Every change of the set is a single call, so a poisoned mutex
     /// holds a consistent value.
     pub(crate) fn unmarked(&self) -> MutexGuard<'_, BTreeSet<RunId>> {

@@ -282,7 +282,7 @@ impl Services {
             self.store.move_plan(plan.id, PlanStatus::Draft, self.caller.actor.as_str(), note).await?;
         }
         match newest {
-            Some(run) => self.station.mark_now(run.id).await?,
+            Some(run) => self.server_node.mark_now(run.id).await?,
             None => self.draw_status(checked).await?,
         }
         Ok(decided)
@@ -294,7 +294,7 @@ impl Services {
             return Ok(());
         };
         let (file, digest) = (self.own_folder()?.join(&checked.path), checked.verification.digest.clone());
-        self.station.draw_status_if_possible(file, digest, plan.status).await;
+        self.server_node.draw_status_if_possible(file, digest, plan.status).await;
         Ok(())
     }
 
@@ -306,7 +306,7 @@ impl Services {
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
-        let _starting = crate::node::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
+        let _starting = crate::node::instance::one_at_a_time(self.server_node.state_dir(), &starting).await?;
         if let Some(request) = self.caller.request
             && let Some(run) = self.store.run_of_request(request).await?
         {
@@ -491,7 +491,7 @@ impl Services {
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
                 self.refuse_other_place(run)?;
-                self.station.try_worktree_again(run).await?;
+                self.server_node.try_worktree_again(run).await?;
                 self.take_over(run, start.worker.as_ref()).await?;
             }
         }
@@ -553,7 +553,7 @@ impl Services {
                 }
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
-                self.station.try_worktree_again(&row).await?;
+                self.server_node.try_worktree_again(&row).await?;
                 self.take_over(&row, worker).await?;
                 Ok(decided(true))
             }
@@ -604,7 +604,7 @@ impl Services {
             }
         };
         // Runs within it end with it.
-        self.station.sweep_sub_plans(&mut SweepReport::default()).await?;
+        self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
         Ok(Decided {
             run: Some(row.name),
             ask: None,
@@ -983,7 +983,8 @@ impl Services {
     /// [`ServiceError::Isolation`] where the host does not offer what is demanded.
     pub(crate) async fn tier(&self) -> Result<Tier, ServiceError> {
         let wanted = self.caller.config.isolation;
-        let offered = if wanted.needs_probe() { self.station.offered_tier().await? } else { Tier::SameUser };
+        let offered =
+            if wanted.needs_probe() { self.server_node.offered_tier().await? } else { Tier::SameUser };
         wanted.tier(offered).ok_or_else(|| ServiceError::Isolation { wanted: wanted.to_string(), offered })
     }
 

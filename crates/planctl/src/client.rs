@@ -26,7 +26,8 @@ use planctl_server::check::Checked;
 use planctl_server::database::ClusterError;
 use planctl_server::http::{InProcess, socket_of};
 use planctl_server::{
-    Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServiceError, Station, StationOptions, StoreSettings,
+    Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServerNode, ServerNodeOptions, ServiceError,
+    StoreSettings,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -44,7 +45,7 @@ pub struct Client {
     workspace: String,
     config: Config,
     /// This process's place at the database, where no daemon answers.
-    station: Option<Station>,
+    server_node: Option<ServerNode>,
 }
 
 /// One run, found by whatever name a person gave it.
@@ -102,9 +103,9 @@ impl Client {
     /// which it is.
     pub async fn open(context: &Context) -> Result<Client, Failure> {
         let client = Client::open_quietly(context).await?;
-        let used = match &client.station {
+        let used = match &client.server_node {
             None => format!("the daemon at {}", client.api.address()),
-            Some(station) => station.database_line().to_owned(),
+            Some(server_node) => server_node.database_line().to_owned(),
         };
         context.say(&show::styled(show::FAINT, &show::safe(&format!("using {used}"))));
         Ok(client)
@@ -112,16 +113,16 @@ impl Client {
 
     /// Does the same without a word, for a command whose answer is not about runs.
     pub async fn open_quietly(context: &Context) -> Result<Client, Failure> {
-        let (api, station) = match daemon(context).await? {
+        let (api, server_node) = match daemon(context).await? {
             Some(api) => (api, None),
             None => {
-                let station = take_place(context, true).await?.map_err(failure)?;
-                let api = Api::in_process(InProcess::new(station.clone()), &context.actor());
-                (api, Some(station))
+                let server_node = take_place(context, true).await?.map_err(failure)?;
+                let api = Api::in_process(InProcess::new(server_node.clone()), &context.actor());
+                (api, Some(server_node))
             }
         };
         let workspace = context.workspace().to_string_lossy().into_owned();
-        Ok(Client { api, workspace, config: context.config()?.config.clone(), station })
+        Ok(Client { api, workspace, config: context.config()?.config.clone(), server_node })
     }
 
     /// Finds the daemon, for what nothing but a daemon can do.
@@ -139,13 +140,13 @@ impl Client {
 
     /// Says whether a daemon works on runs, so that they go on when this process ends.
     pub fn is_daemon(&self) -> bool {
-        self.station.is_none()
+        self.server_node.is_none()
     }
 
     /// Closes the connection; a private Postgres that nobody uses any more stops.
     pub async fn close(self) {
-        if let Some(station) = self.station {
-            station.close().await;
+        if let Some(server_node) = self.server_node {
+            server_node.close().await;
         }
     }
 
@@ -232,7 +233,7 @@ impl Client {
                 std::future::pending::<()>().await;
             }
         };
-        let Some(station) = self.station.clone() else {
+        let Some(server_node) = self.server_node.clone() else {
             return tokio::select! {
                 outcome = self.until_settled(handle, no_wait) => outcome,
                 () = stop => Ok(Outcome::Stopped),
@@ -241,7 +242,7 @@ impl Client {
         let options = RunLoopOptions { returns_when_waiting: no_wait, live };
         // A task of its own: the caller may be kept by a terminal. The task ends with the caller.
         let mut driving = JoinSet::new();
-        driving.spawn(async move { station.run_loop(handle.0, &options, stop).await });
+        driving.spawn(async move { server_node.run_loop(handle.0, &options, stop).await });
         match driving.join_next().await {
             Some(Ok(end)) => Ok(match end.map_err(failure)? {
                 RunLoopEnd::Ended(_) => Outcome::Ended,
@@ -549,10 +550,13 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
 }
 
 /// Makes the database reachable from this process; `migrates` brings its tables up to date.
-pub async fn take_place(context: &Context, migrates: bool) -> Result<Result<Station, ServiceError>, Failure> {
+pub async fn take_place(
+    context: &Context,
+    migrates: bool,
+) -> Result<Result<ServerNode, ServiceError>, Failure> {
     let config = &context.config()?.config;
     limits::enough()?;
-    let options = StationOptions {
+    let options = ServerNodeOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),
         postgres: config.postgres.clone(),
@@ -561,7 +565,7 @@ pub async fn take_place(context: &Context, migrates: bool) -> Result<Result<Stat
         migrates,
         store: store_settings(|name| std::env::var(name).ok()),
     };
-    Ok(Station::open(options).await)
+    Ok(ServerNode::open(options).await)
 }
 
 /// How long to wait for news of a run that a daemon works on before looking without any.

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::daemon::run_loop::Family;
 use crate::executor::slots::{GateSlots, Slot};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
 use crate::node::quarantine::words_of;
 use crate::node::runtime::stopped;
@@ -40,7 +40,7 @@ const AFTER_ERROR: Duration = Duration::from_millis(500);
 
 /// What all loops share.
 pub(crate) struct Shared {
-    pub(crate) station: Station,
+    pub(crate) server_node: ServerNode,
     pub(crate) health: Health,
     pub(crate) executors: ExecutorCache,
     pub(crate) scope: Scope,
@@ -107,7 +107,7 @@ impl Signals {
 impl Shared {
     /// Begins with nothing under way; so many workers and gates have a slot at once.
     pub(crate) fn new(
-        station: Station,
+        server_node: ServerNode,
         health: Health,
         executors: ExecutorCache,
         scope: Scope,
@@ -116,7 +116,7 @@ impl Shared {
     ) -> Shared {
         let workers = workers.max(1);
         Shared {
-            station,
+            server_node,
             health,
             executors,
             scope,
@@ -174,8 +174,8 @@ impl Shared {
         lane: ClaimLane,
         except: Vec<RunId>,
     ) -> Result<Option<Claimed>, ServiceError> {
-        let store = self.station.store();
-        let (holder, lease) = (self.station.holder()?, store.own_lease());
+        let store = self.server_node.store();
+        let (holder, lease) = (self.server_node.holder()?, store.own_lease());
         let runs = match &self.scope {
             Scope::Host => vec![None],
             Scope::Run(family) => family.open().into_iter().map(Some).collect(),
@@ -224,7 +224,7 @@ impl Shared {
                 }
             }
             if slot.has_come(claimed.item.run) {
-                shared.station.store().wake(News::Gates);
+                shared.server_node.store().wake(News::Gates);
             }
             drop((at_work, slot));
         });
@@ -234,7 +234,7 @@ impl Shared {
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
     async fn own_up(&self, claimed: &Claimed, words: &str, slot: &Slot) {
         let telling = async {
-            let executor = self.executors.for_item(&self.station, claimed).await?;
+            let executor = self.executors.for_item(&self.server_node, claimed).await?;
             executor.own_up(claimed, words, slot).await
         };
         match AssertUnwindSafe(telling).catch_unwind().await {
@@ -247,7 +247,7 @@ impl Shared {
     async fn worked(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
-        let executor = self.executors.for_item(&self.station, claimed).await?;
+        let executor = self.executors.for_item(&self.server_node, claimed).await?;
         executor.see_through(claimed, slot).await
     }
 }
@@ -293,7 +293,7 @@ pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -
 }
 
 async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
-    let wake = Wake::new(shared.station.store(), T::news(shared));
+    let wake = Wake::new(shared.server_node.store(), T::news(shared));
     while !shared.is_stopping() {
         shared.health.turned(T::NAME);
         match turns.turn(shared).await {

@@ -17,7 +17,7 @@ use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::{ExecutorCache, Found, Scope, Shared, Signals, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
@@ -48,7 +48,7 @@ pub enum RunLoopEnd {
     Stopped,
 }
 
-impl Station {
+impl ServerNode {
     /// Drives a run until it is over, until it waits and nobody waits for it, or until `stop` resolves. What is under way when
     /// something goes wrong ends in its own way first.
     ///
@@ -183,14 +183,14 @@ impl Turns for OwnRun {
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let OwnRun(family) = self;
-        let station = &shared.station;
-        let own = station.store().run(family.run).await?;
+        let server_node = &shared.server_node;
+        let own = server_node.store().run(family.run).await?;
         let is_over = matches!(own.head.status, RunStatus::Ended { .. });
         let state = run_state(&own);
-        let rows = if is_over { Vec::new() } else { station.with_those_within(own).await? };
+        let rows = if is_over { Vec::new() } else { server_node.with_those_within(own).await? };
         if family.know(rows.iter().map(|row| row.id).collect()) {
             // The bell that wakes the run around one that ended may be another process's.
-            station.store().wake_around().await?;
+            server_node.store().wake_around().await?;
         }
         if is_over {
             family.ends(Ok(RunLoopEnd::Ended(state)));
@@ -200,18 +200,18 @@ impl Turns for OwnRun {
         // A run whose sub-plans wait goes on only with them, so they are looked at first.
         for row in rows.iter().rev() {
             let waits = match row.head.status {
-                RunStatus::Queued { .. } => station.begins_or_waits(row).await?,
+                RunStatus::Queued { .. } => server_node.begins_or_waits(row).await?,
                 RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => true,
-                RunStatus::Active => family.returns_when_waiting && station.waits_for_others(row).await?,
+                RunStatus::Active => family.returns_when_waiting && server_node.waits_for_others(row).await?,
                 RunStatus::Ended { .. } => false,
             };
             all_wait &= waits;
         }
         if all_wait && family.returns_when_waiting {
             // A run within may have begun between the look at the runs and the look at what each waits for.
-            let own = station.store().run(family.run).await?;
+            let own = server_node.store().run(family.run).await?;
             let is_same = |(one, other): (&RunRow, &RunRow)| one.id == other.id && one.seq == other.seq;
-            let again = station.with_those_within(own).await?;
+            let again = server_node.with_those_within(own).await?;
             if rows.len() == again.len() && rows.iter().zip(&again).all(is_same) {
                 family.ends(Ok(RunLoopEnd::Waiting(state)));
             }
@@ -220,7 +220,7 @@ impl Turns for OwnRun {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Adds to a run those within it that are not over, each after the one that it is within.
     async fn with_those_within(&self, own: RunRow) -> Result<Vec<RunRow>, ServiceError> {
         let mut rows = vec![own];

@@ -9,7 +9,7 @@ use planctl_store::RunRow;
 
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
@@ -17,7 +17,7 @@ use crate::verify::protection::is_mover;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::neighbours::{NEIGHBOURS_MAX, neighbours};
 
-impl Station {
+impl ServerNode {
     /// Returns the executor that works on one active run in this process.
     ///
     /// # Errors

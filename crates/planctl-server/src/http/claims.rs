@@ -101,7 +101,7 @@ pub(super) async fn claim(call: Call) -> Answer {
         version: line_of("version", wanted.version.as_deref())?,
         capacity: wanted.capacity.unwrap_or(1),
     };
-    call.api.claims().see(call.station().store(), &seen).await.map_err(of_store)?;
+    call.api.claims().see(call.server_node().store(), &seen).await.map_err(of_store)?;
     // A caller that can't repeat the call gets a secret that nobody could guess.
     let repeats = token_of(&call);
     let is_repeatable = repeats.is_some();
@@ -117,7 +117,7 @@ pub(super) async fn claim(call: Call) -> Answer {
         handed.give_back().await?;
         return Err(problem);
     }
-    let placed = call.station().placed(handed.claimed().clone()).await;
+    let placed = call.server_node().placed(handed.claimed().clone()).await;
     let view = match placed {
         Ok(claimed) => view(&call, &claimed, lease, wanted.lease_seconds).await,
         Err(error) => Err(error.into()),
@@ -199,7 +199,7 @@ impl Claiming<'_> {
         mut ticket: Ticket<'_>,
     ) -> Result<Looked, Problem> {
         let api = &self.call.api;
-        let listener = api.station().store().listen(News::Agents);
+        let listener = api.server_node().store().listen(News::Agents);
         loop {
             let more;
             (front, more) = queue.look(api, front).await?;
@@ -216,7 +216,7 @@ impl Claiming<'_> {
             if left.is_zero() || api.is_stopping() {
                 return Ok(Looked::InVain);
             }
-            if api.station().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
+            if api.server_node().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
                 // Held back as one that finds nothing, and in nobody's way.
                 drop(ticket);
                 drop((front, listener));
@@ -239,7 +239,7 @@ impl Claiming<'_> {
                 () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
                 () = stopped(&mut stop) => {}
             }
-            if !api.station().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
+            if !api.server_node().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
                 return Ok(true);
             }
         }
@@ -250,7 +250,8 @@ impl Claiming<'_> {
         if !is_used {
             return Ok(None);
         }
-        let claimed = self.call.station().store().claimed_under(&self.wants.token).await.map_err(of_store)?;
+        let claimed =
+            self.call.server_node().store().claimed_under(&self.wants.token).await.map_err(of_store)?;
         Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))
     }
 }

@@ -64,7 +64,7 @@ impl Standing {
 
     /// Begins with the token as it was found a moment ago.
     pub(super) fn of(call: &Call) -> Standing {
-        let store = call.station().store().clone();
+        let store = call.server_node().store().clone();
         Standing { store, secret: call.principal.secret.clone(), asked: clock::instant() }
     }
 
@@ -285,7 +285,7 @@ async fn who(
         return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
     }
     let token =
-        api.station().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
+        api.server_node().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
     Ok(Principal {
         actor: Actor::new(token.name),
         scope: match token.scope {
@@ -412,7 +412,7 @@ pub(super) struct Repeated(pub(super) Problem);
 /// Does a mutation once for its key: a repeated request gets the stored answer (P14).
 async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
     let api = call.api.clone();
-    let store = api.station().store();
+    let store = api.server_node().store();
     let key = key_of(&call.headers)?;
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);

@@ -26,7 +26,7 @@ use super::guard::Peer;
 use super::problem::response_of;
 use super::slots::Slots;
 use super::{ApiState, routes};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
 use planctl_api::wire::daemon::DaemonInfo;
@@ -168,11 +168,11 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Serves requests until the daemon stops; those that are under way then are finished, within limits.
-pub async fn serve(station: Station, listening: Listening) {
+pub async fn serve(server_node: ServerNode, listening: Listening) {
     let Listening { socket, port, options } = listening;
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
-    let api = ApiState::new(station, options);
+    let api = ApiState::new(server_node, options);
     let connections_max = connections_max();
     let strangers = Strangers::of(connections_max);
     let acceptor = Acceptor { router: routes::router(&api), api, strangers, connections_max };

@@ -204,7 +204,7 @@ impl Services {
         given: &Approving,
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
-        let under = under.map(|config| self.station.sealed(config.clone())).transpose()?;
+        let under = under.map(|config| self.server_node.sealed(config.clone())).transpose()?;
         let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };

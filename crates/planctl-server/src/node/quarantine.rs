@@ -13,7 +13,7 @@ use planctl_store::Unread;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 
 /// How long nothing of a run is looked at with which something was wrong.
@@ -52,7 +52,7 @@ impl Quarantine {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Returns a row that reads; the run of another is put aside.
     pub(crate) fn readable<T>(&self, row: Result<T, Unread>, report: &mut SweepReport) -> Option<T> {
         match row {

@@ -9,7 +9,7 @@ use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::verify::check::CheckError;
 use planctl_config::Config;
 
@@ -48,7 +48,7 @@ impl Default for Caps {
 /// The handle on everything that needs the database.
 #[derive(Clone)]
 pub(crate) struct Services {
-    pub(crate) station: Station,
+    pub(crate) server_node: ServerNode,
     pub(crate) store: Store,
     pub(crate) caller: Caller,
     pub(crate) workspace: Option<WorkspaceId>,
@@ -178,18 +178,18 @@ impl From<io::Error> for ServiceError {
 }
 
 impl Services {
-    pub(crate) fn new(station: Station, caller: Caller, workspace: Option<WorkspaceId>) -> Services {
-        Services { store: station.store.clone(), station, caller, workspace }
+    pub(crate) fn new(server_node: ServerNode, caller: Caller, workspace: Option<WorkspaceId>) -> Services {
+        Services { store: server_node.store.clone(), server_node, caller, workspace }
     }
 
     /// Says in one line which database is used, without any password.
     pub fn database_line(&self) -> &str {
-        self.station.database_line()
+        self.server_node.database_line()
     }
 
     /// Returns the private cluster, where it is the one in use.
     pub fn cluster(&self) -> Option<&Cluster> {
-        self.station.cluster()
+        self.server_node.cluster()
     }
 
     /// Returns the store, for tests and for tools that read.
@@ -199,7 +199,7 @@ impl Services {
 
     /// Returns the directory that holds what is not in the database.
     pub fn state_dir(&self) -> &Path {
-        self.station.state_dir()
+        self.server_node.state_dir()
     }
 
     /// Returns what starts and ends child processes.
@@ -208,12 +208,12 @@ impl Services {
     ///
     /// When the helper can't be started.
     pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
-        self.station.spawner()
+        self.server_node.spawner()
     }
 
     /// Registers for the transitions of a run. A ring says only "look again"; look again every second without one too.
     pub fn listen(&self, run: RunId) -> Listener {
-        self.station.listen(run)
+        self.server_node.listen(run)
     }
 
     /// Finds the run that a person means: a name, an id, the beginning of either, `@last`, or a plan's path.

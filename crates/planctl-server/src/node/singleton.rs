@@ -205,7 +205,7 @@ mod tests {
         fs::rename(state.path().join("kept"), state.path().join(INFO)).unwrap();
         fs::write(state.path().join(LOCK), "1\n").unwrap();
         assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
-        let _seat = SingletonLock::take(state.path()).unwrap();
+        let _lock = SingletonLock::take(state.path()).unwrap();
         assert_eq!(
             singleton_state(state.path()).unwrap(),
             SingletonState::Busy { pid: Some(std::process::id()) }

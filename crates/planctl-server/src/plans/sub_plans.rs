@@ -14,7 +14,7 @@ use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::quarantine::SweepReport;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
@@ -375,12 +375,12 @@ impl Within<'_> {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Wakes items whose runs within are over, and ends runs for which nobody waits any more.
     ///
     /// # Errors
     ///
-    /// As [`sweep_once`](Station::sweep_once).
+    /// As [`sweep_once`](ServerNode::sweep_once).
     pub(crate) async fn sweep_sub_plans(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
         self.store.wake_around().await?;
         for run in self.store.sub_plans_left(&self.quarantine().runs(), LEFT_AT_ONCE).await? {

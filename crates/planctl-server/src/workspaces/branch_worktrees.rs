@@ -13,7 +13,7 @@ use planctl_harness::{
 };
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::verify::protection::moved_by;
@@ -311,7 +311,7 @@ impl Services {
     }
 }
 
-impl Station {
+impl ServerNode {
     pub(crate) fn branches(&self) -> Result<Branches, ServiceError> {
         Ok(Branches::new(&self.store, self.spawner()?, self.state_dir()))
     }

@@ -11,12 +11,12 @@ use planctl_harness::write_plan;
 use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::{PlanStatus, RunRow, RunView};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
 
-impl Station {
+impl ServerNode {
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
     ///
     /// # Errors

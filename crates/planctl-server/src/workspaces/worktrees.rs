@@ -14,7 +14,7 @@ use planctl_harness::{
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
@@ -178,7 +178,7 @@ impl Services {
     /// Those of the store.
     pub async fn clean(&self, cleaning: Cleaning) -> Result<CleanView, ServiceError> {
         let workspace = self.workspace.filter(|_| !cleaning.everywhere);
-        let host = self.station.host();
+        let host = self.server_node.host();
         let rows = self.store.runs_with_worktrees(host, workspace, SWEPT_MAX).await?;
         let mut worktrees = Vec::new();
         for row in rows {
@@ -187,8 +187,8 @@ impl Services {
             }
         }
         if !cleaning.dry_run {
-            self.station.clear_all_branches(cleaning.failed).await?;
-            self.station.clear_all_checkpoints(cleaning.failed).await?;
+            self.server_node.clear_all_branches(cleaning.failed).await?;
+            self.server_node.clear_all_checkpoints(cleaning.failed).await?;
         }
         Ok(CleanView { dry_run: cleaning.dry_run, worktrees })
     }
@@ -229,7 +229,7 @@ impl Services {
             view.why = Some("it no longer belongs to the repository; --discard removes it".to_owned());
             return Ok(view);
         }
-        let alone = self.station.alone_at_worktrees().await?;
+        let alone = self.server_node.alone_at_worktrees().await?;
         let checkout = match Checkout::find(&alone, Path::new(&row.workspace_path)).await {
             Ok(checkout) => checkout,
             Err(error) => return Ok(CleanedView { why: Some(format!("could not {error}")), ..view }),
@@ -261,7 +261,7 @@ fn unsaved(changes: usize) -> String {
     format!("{changes} {are} committed nowhere; --discard removes them too")
 }
 
-impl Station {
+impl ServerNode {
     /// Makes the worktree of a run that has not begun, where it has none yet. One that was made is never made again.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use planctl_harness::Detached;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};
-use planctl_server::{Caps, Health, ServiceError, Station, StoreError};
+use planctl_server::{Caps, Health, ServerNode, ServiceError, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Context, Stop};
@@ -80,15 +80,15 @@ pub(super) async fn serve_here(
     let health = Health::default();
     let singleton = SingletonLock::take(&state_dir).map_err(|error| singleton_failure(&error, &state_dir))?;
     let opening = open(context, true);
-    let station = tokio::select! {
-        station = opening => station?,
+    let server_node = tokio::select! {
+        server_node = opening => server_node?,
         exit = signals.asked() => return Err(Failure::new(exit, "stopped before it was ready")),
     };
-    tracing::info!("using {}", station.database_line());
+    tracing::info!("using {}", server_node.database_line());
     let stop = async {
         signals.asked().await;
     };
-    serve(station, &singleton, &options, &health, ready, stop).await.map_err(client::failure)?;
+    serve(server_node, &singleton, &options, &health, ready, stop).await.map_err(client::failure)?;
     Ok(Exit::Yes)
 }
 
@@ -124,7 +124,7 @@ pub(super) fn refuse_long(state_dir: &Path) -> Result<(), Failure> {
     })
 }
 
-async fn open(context: &Context, migrates: bool) -> Result<Station, Failure> {
+async fn open(context: &Context, migrates: bool) -> Result<ServerNode, Failure> {
     client::take_place(context, migrates).await?.map_err(client::failure)
 }
 
@@ -323,9 +323,9 @@ async fn stop(context: &Context) -> Answer {
 async fn migrate(context: &Context, is_check: bool) -> Answer {
     let opened = client::take_place(context, !is_check).await?;
     match opened {
-        Ok(station) => {
-            let line = station.database_line().to_owned();
-            station.close().await;
+        Ok(server_node) => {
+            let line = server_node.database_line().to_owned();
+            server_node.close().await;
             let what = if is_check { "the schema is up to date" } else { "the schema is brought up to date" };
             context.say(&format!("{what}: {}", show::safe(&line)));
             Ok(Exit::Yes)

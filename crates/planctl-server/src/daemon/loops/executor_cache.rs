@@ -8,7 +8,7 @@ use planctl_store::{Claimed, RunRow, Terms};
 
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 use planctl_config::Agent;
 
@@ -46,25 +46,25 @@ impl ExecutorCache {
     /// Returns the executor of the run of a claimed item, as it stood at the claim or later.
     pub(crate) async fn for_item(
         &self,
-        station: &Station,
+        server_node: &ServerNode,
         claimed: &Claimed,
     ) -> Result<Arc<Executor>, ServiceError> {
         match self.made(claimed.item.run, &claimed.terms) {
             Some(executor) => Ok(executor),
-            None => self.for_run(station, &station.store().run(claimed.item.run).await?).await,
+            None => self.for_run(server_node, &server_node.store().run(claimed.item.run).await?).await,
         }
     }
 
     /// Returns the executor of a run that was just read.
     pub(crate) async fn for_run(
         &self,
-        station: &Station,
+        server_node: &ServerNode,
         row: &RunRow,
     ) -> Result<Arc<Executor>, ServiceError> {
         if let Some(executor) = self.made(row.id, &row.terms()) {
             return Ok(executor);
         }
-        let mut executor = station.executor_of(row, self.live.clone()).await?;
+        let mut executor = server_node.executor_of(row, self.live.clone()).await?;
         executor.settings.otherwise.clone_from(&self.otherwise);
         executor.outlasts_outages = self.outlasts_outages;
         let executor = Arc::new(executor);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_store::{Expired, Proof, StoreError};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::instance;
 use crate::node::quarantine::SweepReport;
 use crate::node::services::ServiceError;
@@ -16,7 +16,7 @@ pub(crate) const EVERY: Duration = Duration::from_millis(250);
 /// How many leases or timers are taken at once.
 const AT_ONCE: i64 = 100;
 
-impl Station {
+impl ServerNode {
     /// Ends leases that are over and rings timers that are due.
     ///
     /// # Errors

@@ -136,7 +136,7 @@ impl Drop for Delivery {
 
 async fn give_back(api: &ApiState, claimed: &Claimed) -> Result<(), StoreError> {
     let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), AgentSaid::Released));
-    api.station().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
+    api.server_node().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
 }
 
 /// A place in a queue; given up where it is dropped.
@@ -194,7 +194,7 @@ impl ClaimQueue {
     }
 
     async fn look_for_all(&self, api: &ApiState) -> Result<bool, Problem> {
-        let (store, host) = (api.station().store(), api.station().host());
+        let (store, host) = (api.server_node().store(), api.server_node().host());
         let first: Vec<Waiter> = {
             let mut queue = self.queue();
             let count = queue.waiting.len().min(AT_ONCE);
