@@ -317,11 +317,11 @@ fn print(name: &str, spans: &mut [Duration], floors: Option<&mut Vec<Duration>>,
     let (p50, p95) = (ms(percentile(spans, 50)), ms(percentile(spans, 95)));
     let rate =
         whole.map_or(String::new(), |whole| format!("{:.0}", spans.len() as f64 / whole.as_secs_f64()));
-    let beside = floors.map_or(String::new(), |floors| {
+    let compared = floors.map_or(String::new(), |floors| {
         let floor = ms(percentile(floors, 50));
         format!("{floor:>8.2} {:>+7.2} ms", p50 - floor)
     });
-    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8} {beside}");
+    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8} {compared}");
 }
 
 fn percentile(spans: &mut [Duration], part: usize) -> Duration {

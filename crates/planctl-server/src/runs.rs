@@ -100,7 +100,7 @@ impl Services {
         let row = &shown.view.run;
         // A plan that is revised is changed by its author, and waits for that.
         let is_executed = row.head.status != RunStatus::Paused;
-        self.server_node.draw_marks_before_told(row).await;
+        self.server_node.draw_marks_before_answering(row).await;
         let file = self.server_node.look_at_plan_file(row).await?;
         Ok(RunView { is_plan_file_changed: is_executed && file == PlanFile::Changed, ..shown.view() })
     }

@@ -219,7 +219,7 @@ impl Client {
     }
 
     /// Works a run's items in this process, or waits while a daemon does, until it ends, waits for a person and
-    /// `no_wait` is set, or is told to stop.
+    /// `no_wait` is set, or `stopped` says so.
     pub async fn drive(
         &self,
         handle: Handle,
@@ -284,7 +284,7 @@ impl Client {
             Err(missing) if missing.exit == Exit::NotFound && !given.starts_with('@') => {
                 let path = planctl_server::check::plan_path(Path::new(given), Path::new(&self.workspace));
                 match self.run_named(&path).await {
-                    // A person is told of what they typed, not of what was made of it.
+                    // The message names the text that the person typed, not the path made of it.
                     Err(failure) if failure.exit == Exit::NotFound => Err(missing),
                     found => found,
                 }
@@ -373,7 +373,7 @@ impl Client {
         self.api.get(&format!("/v1/runs/{}/why/{}", handle.0, api::part(step)), &[]).await
     }
 
-    /// Writes what an agent that drives itself is told of a run.
+    /// Writes the brief of a run for an agent that claims no items.
     pub async fn context(&self, handle: Handle, form: Form) -> Result<ContextView, Failure> {
         self.api.get(&format!("/v1/runs/{}/context", handle.0), &[("form", form.word())]).await
     }

@@ -22,8 +22,8 @@ pub enum Manner {
     Live,
     /// One line per event, on standard error.
     Plain,
-    /// One line per event, on standard output: where the telling is the answer.
-    Told,
+    /// One line per event, on standard output: the answer of the command.
+    Answer,
     /// One JSON value per event, on standard output.
     Jsonl,
     /// Not at all.
@@ -37,7 +37,7 @@ pub struct Progress {
     gates: HashMap<String, Gate>,
     /// Nodes whose work went out.
     entered: HashSet<String>,
-    /// A node that was entered, and what is told of it unless it waits: a question to a person is no work that is out.
+    /// A node that was entered, and its line, which is dropped if the node waits: a question to a person is not work.
     begins: Option<(String, String)>,
 }
 
@@ -56,7 +56,7 @@ impl Progress {
     pub fn new(manner: Manner) -> Progress {
         let target = match manner {
             Manner::Live => ProgressDrawTarget::stderr_with_hz(10),
-            Manner::Plain | Manner::Told | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
+            Manner::Plain | Manner::Answer | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(None, target);
         let style =
@@ -69,9 +69,9 @@ impl Progress {
     pub fn event(&mut self, line: &EventLine) -> Result<(), Failure> {
         match self.manner {
             Manner::Jsonl => show::print_json(line),
-            Manner::Plain | Manner::Told => {
+            Manner::Plain | Manner::Answer => {
                 let lines = self.lines(line);
-                self.tell(lines)
+                self.print(lines)
             }
             Manner::Live | Manner::Silent => Ok(()),
         }
@@ -80,12 +80,12 @@ impl Progress {
     /// Shows what waited for the events after it, of which there are none as yet.
     pub fn settle(&mut self) -> Result<(), Failure> {
         let lines = self.begins.take().map(|(_, text)| text).into_iter().collect();
-        self.tell(lines)
+        self.print(lines)
     }
 
-    fn tell(&self, lines: Vec<String>) -> Result<(), Failure> {
+    fn print(&self, lines: Vec<String>) -> Result<(), Failure> {
         for text in lines {
-            if self.manner == Manner::Told {
+            if self.manner == Manner::Answer {
                 show::print(&format!("{text}\n"))?;
             } else {
                 show::say(&text);
@@ -94,7 +94,7 @@ impl Progress {
         Ok(())
     }
 
-    // A transition is told whole: what holds back a node that was entered comes right after that.
+    // Shows a whole transition: the event that holds back an entered node comes right after it.
     fn lines(&mut self, line: &EventLine) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some((node, text)) = self.begins.take() {
@@ -346,7 +346,7 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
     lines
 }
 
-/// The most joins of which the branches are told.
+/// The most joins whose branches are shown.
 const JOINS_MAX: usize = 4;
 
 /// Says where the branches into a join stand: `branches into "merge": 1 joined, 2 under way (4, 5), 1 queued`.

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::api::{self, Api};
 use crate::failure::Failure;
 
-/// How much of a worker's last words is told: a head and a tail of it.
+/// The most of a worker's last output that is reported: a head and a tail of it.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// An item that is held: its routes, with the token of its lease.

@@ -292,8 +292,8 @@ async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, step
     for number in 0..runs {
         active.push(bench.active(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await);
     }
-    let (tell, told) = mpsc::channel();
-    let workers = Workers::start(WORKERS, &daemon.socket(), &tell);
+    let (sender, receiver) = mpsc::channel();
+    let workers = Workers::start(WORKERS, &daemon.socket(), &sender);
     let begun = Instant::now();
     for run in &active {
         while !has_ended(bench, *run).await {
@@ -303,22 +303,22 @@ async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, step
     }
     let whole = begun.elapsed();
     let reports = workers.reports.load(Ordering::Relaxed);
-    drop((workers, told));
+    drop((workers, receiver));
     let per_step = whole.as_secs_f64() * 1e3 / reports as f64;
-    let beside = percentile(&mut floors, 50).as_secs_f64() * 1e3;
+    let floor_ms = percentile(&mut floors, 50).as_secs_f64() * 1e3;
     println!(
-        "{name:<52} {:>8} {:>8} {:>8.0} {beside:>8.2} {:>8.2} x",
+        "{name:<52} {:>8} {:>8} {:>8.0} {floor_ms:>8.2} {:>8.2} x",
         "",
         "",
         reports as f64 / whole.as_secs_f64(),
-        per_step / beside
+        per_step / floor_ms
     );
 }
 
 /// Kills the daemon in the middle of a run, which is started again, and looks when the next step passes.
 async fn deaths(bench: &Bench, daemon: &mut Daemon) {
-    let (tell, told) = mpsc::channel();
-    let workers = Workers::start(2, &daemon.socket(), &tell);
+    let (sender, receiver) = mpsc::channel();
+    let workers = Workers::start(2, &daemon.socket(), &sender);
     let mut spans = Vec::new();
     for number in 0..DEATHS {
         let run = bench.active(&format!("death-{number}"), 200).await;
@@ -332,7 +332,7 @@ async fn deaths(bench: &Bench, daemon: &mut Daemon) {
         spans.push(died.elapsed());
         await_end(bench, run).await;
     }
-    drop((workers, told));
+    drop((workers, receiver));
     print("kill -9 of the daemon -> its run goes on", &mut spans, None, None);
 }
 

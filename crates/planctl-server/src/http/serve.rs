@@ -137,7 +137,7 @@ impl Listening {
                     }
                     bound => bound.map_err(wrong)?,
                 };
-                // Port 0 means any; who asks is told which.
+                // Port 0 means any free port; the daemon announces which.
                 options.listen = port.local_addr().ok().or(options.listen);
                 Some(port)
             }
@@ -312,11 +312,11 @@ impl Acceptor {
 
 /// Resolves when a connection has to make way for others; never for one that is known.
 async fn makes_way(must_go: Option<oneshot::Receiver<()>>) {
-    let is_told = match must_go {
+    let is_asked = match must_go {
         Some(must_go) => must_go.await.is_ok(),
         None => false,
     };
-    if !is_told {
+    if !is_asked {
         std::future::pending::<()>().await;
     }
 }

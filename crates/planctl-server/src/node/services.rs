@@ -237,7 +237,7 @@ impl Services {
                 if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>
             {
                 match self.store.find_run(&path.unwrap_or_default(), self.workspace).await {
-                    // A person is told of what they typed, not of what was made of it.
+                    // The message names the text that the person typed, not the path made of it.
                     Err(StoreError::NotFound { .. }) => Err(missing.into()),
                     found => Ok(found?),
                 }

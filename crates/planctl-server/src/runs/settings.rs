@@ -186,7 +186,7 @@ impl RunSettings {
         self.worker.iter().chain(of_roles)
     }
 
-    /// Returns what people are told serves a role, and what it may do where that is not its usual.
+    /// Returns the text that shows a role's agent, and its permissions where they are not the default.
     pub(crate) fn shown(&self, role: &Role) -> Option<String> {
         let shown = self.worker_for(role)?.shown();
         let may = permission_words(&self.permissions(role), self.network(role));
@@ -228,7 +228,7 @@ impl RunSettings {
     }
 
     /// Returns what the agent of a role may do without a person. One that planctl knows only reads where its role may
-    /// change no files; a command of one's own can only be told.
+    /// change no files; a custom command can only be asked to.
     fn permissions(&self, role: &Role) -> Permissions {
         let Some(settings) = self.roles.get(role.as_str()) else { return Permissions::default() };
         let is_known = matches!(self.worker_for(role), Some(Agent::Known { .. }));
@@ -285,7 +285,7 @@ impl RunSettings {
         Masks::new(opened.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// Works out what it cost where a worker told tokens and no money, and its model has a price.
+    /// Works out what it cost where a worker reported tokens and no money, and its model has a price.
     pub fn priced(&self, mut said: AgentSaid) -> AgentSaid {
         if let Some(usage) = said.usage_mut() {
             self.price(usage);
@@ -293,7 +293,7 @@ impl RunSettings {
         said
     }
 
-    /// Works out what was used cost, where no money is told and the model has a price.
+    /// Computes the cost of what was used, where none was reported and the model has a price.
     pub(crate) fn price(&self, usage: &mut Usage) {
         Price::estimate(&self.prices, usage);
     }

@@ -27,9 +27,9 @@ impl ServerNode {
         self.draw_marks(run).await.map(drop)
     }
 
-    /// Draws the marks of a run that rests or is over before that is told, where it is this process that draws them: whoever
-    /// waits for the run finds them in the file (P-27).
-    pub(crate) async fn draw_marks_before_told(&self, run: &RunRow) {
+    /// Draws the marks of a run that rests or is over before an answer says so, where this process draws them: a caller
+    /// that waits for the run then finds them in the file (P-27).
+    pub(crate) async fn draw_marks_before_answering(&self, run: &RunRow) {
         let is_over = matches!(run.head.status, RunStatus::Ended { .. });
         if (is_over || run.head.out == 0) && self.unmarked().contains(&run.id) {
             self.draw_marks_if_possible(run.id).await;

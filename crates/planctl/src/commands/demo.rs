@@ -94,7 +94,7 @@ async fn drive(client: &Client, handle: Handle, since: u64) -> Result<Worked, Fa
     let worked = work(
         client,
         handle,
-        Work { no_wait: true, manner: Manner::Told, since: Some(since), answers: false },
+        Work { no_wait: true, manner: Manner::Answer, since: Some(since), answers: false },
         &mut Stop::listen()?,
     )
     .await?;

@@ -186,8 +186,8 @@ fn looked_drawn(edge: &LookedView, by: &str) -> String {
     format!("{}{}\n", styled(style, &line), styled(FAINT, &format!(" · {why}")))
 }
 
-/// Prints what an agent that drives itself is told of a run.
-pub async fn told(context: &Context, run: &str) -> Answer {
+/// Prints the brief of a run for an agent that claims no items.
+pub async fn brief(context: &Context, run: &str) -> Answer {
     let known = [Format::Long, Format::Compact, Format::Workflow, Format::Json];
     let format = context.format(&known)?;
     let named = [(Format::Compact, Form::Compact), (Format::Workflow, Form::Workflow)];
@@ -303,7 +303,7 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
     text
 }
 
-/// Says what a worker told of its use, and which money was worked out in its place.
+/// Says the usage that a worker reported, and the cost that was computed where it reported none.
 fn spent_words(work: &WorkView) -> String {
     let Some(spent) = &work.spent else { return String::new() };
     let money = match (spent.usd > 0.0, work.estimated) {

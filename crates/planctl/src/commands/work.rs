@@ -22,7 +22,7 @@ pub const LOOK: Duration = Duration::from_millis(400);
 /// How long to leave between two looks, however often the bell rings.
 const LOOK_LEAST: Duration = Duration::from_millis(100);
 
-/// After how many looks a person is told that a run still waits for its turn.
+/// The number of looks after which a message says that a run is still queued.
 const QUEUED_LOOKS: u32 = 3;
 
 /// How to work on a run.
@@ -173,7 +173,7 @@ async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
 /// Tells who has the workspace, where the run waits for it, or which worker is missing.
 async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
     let view = client.status(handle).await?;
-    // An ask is told when it opens.
+    // An ask is shown when it opens.
     if view.waiting_on.as_ref().is_none_or(|wait| wait.id.is_none())
         && let Some(line) = waiting_line(&view)
     {
@@ -215,7 +215,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Looks at a run; returns what is to be told.
+    /// Looks at a run; returns the lines to print.
     pub fn seen(&mut self, view: &RunView) -> Option<&str> {
         let line = waiting_line(view);
         self.looks = if self.line == line { self.looks + 1 } else { 1 };
