@@ -37,7 +37,7 @@ pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(8);
 /// When a private Postgres that does not end by itself is killed, so that all of it is over within ten seconds.
 const POSTGRES_ENDS_WITHIN: Duration = Duration::from_millis(9500);
 
-/// What a daemon does beside what the database says.
+/// Options of a daemon that are not stored in the database.
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
     /// How many agents work at once.
@@ -46,7 +46,7 @@ pub struct DaemonOptions {
     pub gates: usize,
     /// What serves roles that no run's settings serve.
     pub otherwise: Option<Agent>,
-    /// The port to listen on beside the socket.
+    /// The port to listen on in addition to the socket.
     pub listen: Option<SocketAddr>,
     /// Names by which it may be called on the port, besides loopback's.
     pub hosts: Vec<String>,
@@ -117,7 +117,7 @@ async fn serve_at(
         (options.workers, options.gates),
     ));
     let (slots, taken) = Slots::new(shared.gates.clone());
-    let doors = HttpOptions {
+    let options = HttpOptions {
         socket: http::socket_of(server_node.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
@@ -126,8 +126,8 @@ async fn serve_at(
         slots: Some(slots),
         stop: shared.stop.clone(),
     };
-    let doors = Listening::open(doors).await?;
-    let info = doors.info();
+    let listening = Listening::open(options).await?;
+    let info = listening.info();
     singleton.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.begins();
     systemd::is_ready();
@@ -135,7 +135,7 @@ async fn serve_at(
 
     let loops = async {
         tokio::join!(
-            http::serve(server_node.clone(), doors),
+            http::serve(server_node.clone(), listening),
             run_taken(&shared, taken),
             take_turns(&shared, Runs::default),
             take_turns(&shared, Gates::default),
@@ -173,13 +173,13 @@ async fn serve_at(
     Ok((final_word, leaving))
 }
 
-/// Runs the gates that the doors took along with the reports they follow from.
+/// Runs the gates that the API claimed together with reports.
 async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>) {
     let mut stop = shared.stop.clone();
     loop {
         tokio::select! {
             gate = taken.recv() => match gate {
-                Some(gate) => shared.see_through(gate.claimed, "gates", gate.room),
+                Some(gate) => shared.see_through(gate.claimed, "gates", gate.slot),
                 None => return,
             },
             () = stopped(&mut stop) => return,
@@ -187,7 +187,7 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
     }
 }
 
-/// Waits for what is under way: agents have heard the stop, gates get a little time first.
+/// Waits for what is under way: agents have received the stop, gates get a grace period.
 async fn end_work(shared: &Shared, signals: &Signals) {
     if tokio::time::timeout(GATES_END_WITHIN, shared.over()).await.is_err() {
         signals.cut();

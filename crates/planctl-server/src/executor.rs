@@ -82,7 +82,7 @@ pub struct Executor {
     /// The terms of the run for which this executor was made; where they change, another is due.
     pub(crate) made_for: Terms,
     pub(crate) live: LiveActivity,
-    /// What this process has in hand.
+    /// The items that this process works on.
     pub(crate) in_flight: InFlight,
     /// Says that what is to be stored waits for the database however long it is away.
     pub(crate) outlasts_outages: bool,
@@ -361,7 +361,7 @@ impl Executor {
         };
         let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
-        // What told nothing is repeated after a wait; what follows a record is due at once.
+        // An inconclusive gate is repeated after a wait; the successor of a record is due at once.
         let is_done = !matches!(found, Found::Nothing(_));
         let take = self.take(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });

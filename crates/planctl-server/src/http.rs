@@ -124,12 +124,12 @@ impl ApiState {
         &self.inner.tasks
     }
 
-    /// Does something to its end, also where whoever waits for it goes away.
+    /// Runs a future to its end, even if the caller disconnects.
     async fn to_its_end<T: Send + 'static>(
         &self,
-        doing: impl Future<Output = Result<T, Problem>> + Send + 'static,
+        work: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> Result<T, Problem> {
-        let done = self.tasks().spawn(doing).await;
+        let done = self.tasks().spawn(work).await;
         done.unwrap_or_else(|error| Err(Problem::new(Code::Defect, format!("it came to no end: {error}"))))
     }
 }
@@ -211,7 +211,7 @@ impl Call {
     ) -> Result<Services, Problem> {
         let is_far = matches!(self.principal.peer, Peer::Network(_));
         let workspace = match workspace {
-            // On the port, who only looks is not told which paths there are: one that is not there has no plans and no runs.
+            // A reader on the port must not learn which paths exist: a missing one has no plans and no runs.
             Some(workspace) if is_looking && is_far && workspace.is_absolute() => {
                 Some(canonical(workspace.clone()).await.unwrap_or(workspace))
             }

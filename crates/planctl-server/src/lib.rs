@@ -1,4 +1,4 @@
-//! Runs the loops; the only room where all doors meet.
+//! The server of planctl: executor, loops and HTTP API.
 
 mod clock;
 pub mod daemon;

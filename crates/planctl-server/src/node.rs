@@ -64,7 +64,7 @@ struct Inner {
     offered: tokio::sync::OnceCell<Tier>,
     cluster: Option<Cluster>,
     database_line: String,
-    rings: tokio::task::JoinHandle<()>,
+    notifier: tokio::task::JoinHandle<()>,
     in_flight: InFlight,
     /// Runs that this process admitted or saw open, whose plan file may lack its newest marks.
     unmarked: Mutex<BTreeSet<RunId>>,
@@ -128,8 +128,8 @@ impl ServerNode {
                 (Some(cluster), store, line)
             }
         };
-        let ringing = store.clone();
-        let rings = tokio::spawn(async move { ringing.carry_rings().await });
+        let listening = store.clone();
+        let notifier = tokio::spawn(async move { listening.carry_rings().await });
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
@@ -139,7 +139,7 @@ impl ServerNode {
             offered: tokio::sync::OnceCell::new(),
             cluster,
             database_line,
-            rings,
+            notifier,
             in_flight: InFlight::default(),
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
@@ -249,20 +249,20 @@ impl ServerNode {
 
     /// Leaves: the private cluster goes too where this process is the last that uses it.
     pub async fn close(self) {
-        self.inner.rings.abort();
+        self.inner.notifier.abort();
         self.store.close().await;
         if let Some(process) = self.inner.process.get() {
             process.spawner.shutdown();
         }
     }
 
-    /// Leaves whatever still looks at it; a Postgres that this process runs is stopped by force once patience is over.
-    pub(crate) async fn close_within(self, patience: Duration) {
+    /// Leaves the database while others may still use it. A Postgres that this process runs is killed after `grace_period`.
+    pub(crate) async fn close_within(self, grace_period: Duration) {
         let inner = self.inner.clone();
         self.close().await;
         let left = tokio::task::spawn_blocking(move || {
             if let Some(cluster) = &inner.cluster {
-                cluster.leave(patience);
+                cluster.leave(grace_period);
             }
         });
         if let Err(error) = left.await {
@@ -279,7 +279,7 @@ impl ServerNode {
         })
     }
 
-    /// Returns what this process has in hand.
+    /// Returns the items that this process works on.
     pub(crate) fn in_flight(&self) -> &InFlight {
         &self.inner.in_flight
     }
@@ -317,7 +317,7 @@ impl ServerNode {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.rings.abort();
+        self.notifier.abort();
     }
 }
 

@@ -478,7 +478,7 @@ impl Services {
         Ok(facts)
     }
 
-    /// Writes what an agent that drives itself is told of a run (rows H-40, H-41, G-33).
+    /// Writes the brief of a run for an agent that claims no items (rows H-40, H-41, G-33).
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ impl ServerNode {
             masks: std::sync::OnceLock::new(),
             bench: std::sync::OnceLock::new(),
         };
-        // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
+        // Notes the state of the workspace's repositories before any work; the gate reports a variable that is refused.
         executor.bench(&executor.workspace).ok();
         Ok(executor)
     }

@@ -16,7 +16,7 @@ use planctl_store::{News, SeenWorker, Store, StoreError, Token, Waiting};
 use tokio::time::Instant;
 
 use self::lease::{LEASE_SECONDS, is_lease, lease_for};
-use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, Turn, Wanted};
+use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, WaiterEvent, Wanted};
 use super::guard::Standing;
 use super::parameters::WAIT;
 use super::printed::Printed;
@@ -30,9 +30,9 @@ use planctl_api::{Code, Problem};
 pub(super) use self::lease::{Lease, not_there};
 pub(super) use self::view::view;
 
-/// How long to wait without a ring before looking again.
+/// How long to wait without a notification before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The least that a claim queues for, however little it waits: the one in front looks without waiting.
+/// The least time that a claim queues for: a leader looks without waiting.
 const SOON: Duration = Duration::from_millis(50);
 /// How many items one worker may say it works on at once.
 const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
@@ -110,20 +110,20 @@ pub(super) async fn claim(call: Call) -> Answer {
     let until = clock::instant() + wait;
     let claiming = Claiming { call: &call, wants: &wants, repeats: is_repeatable, until };
     let mut standing = Standing::of(&call);
-    let Some(handed) = claiming.claimed(&work).await? else {
+    let Some(delivery) = claiming.claimed(&work).await? else {
         return Ok(nothing());
     };
     if let Err(problem) = standing.still().await {
-        handed.give_back().await?;
+        delivery.give_back().await?;
         return Err(problem);
     }
-    let placed = call.server_node().placed(handed.claimed().clone()).await;
+    let placed = call.server_node().placed(delivery.claimed().clone()).await;
     let view = match placed {
         Ok(claimed) => view(&call, &claimed, lease, wanted.lease_seconds).await,
         Err(error) => Err(error.into()),
     };
     // An item that can't be shown is not given back: the next claim would come to the same.
-    handed.answered();
+    delivery.answered();
     json(&view?)
 }
 
@@ -147,79 +147,79 @@ struct Claiming<'a> {
 }
 
 impl Claiming<'_> {
-    /// Claims as soon as there is something; those who want the same work do so in the order in which they came.
+    /// Claims as soon as there is an item. Claims of the same work are served in their order.
     async fn claimed(&self, work: &Wanted) -> Result<Option<Delivery>, Problem> {
         // Says that something may have been claimed under the secret by a claim that was never answered.
         let mut is_used = self.repeats;
         let queue = self.call.api.claims().queues.of(work);
         loop {
             let mut ticket = queue.join(self.wants.clone(), self.repeats);
-            let turn = {
-                let mut turn = std::pin::pin!(ticket.turn());
-                match tokio::time::timeout(SOON, turn.as_mut()).await {
-                    Ok(turn) => Some(turn),
+            let event = {
+                let mut event = std::pin::pin!(ticket.next());
+                match tokio::time::timeout(SOON, event.as_mut()).await {
+                    Ok(event) => Some(event),
                     Err(_) => {
-                        // A repeated claim finds the item of its lost answer, however many wait in front.
-                        if let Some(handed) = self.claimed_before(is_used).await? {
-                            return Ok(Some(handed));
+                        // A repeated claim finds the item of its lost answer at once, without waiting for earlier claims.
+                        if let Some(delivery) = self.claimed_before(is_used).await? {
+                            return Ok(Some(delivery));
                         }
-                        tokio::time::timeout_at(self.until, turn).await.ok()
+                        tokio::time::timeout_at(self.until, event).await.ok()
                     }
                 }
             };
-            return match turn {
-                Some(Turn::Served(handed)) => Ok(Some(handed)),
-                Some(Turn::InFront(front)) => match self.in_front(&queue, is_used, front, ticket).await? {
-                    Looked::Found(handed) => Ok(Some(handed)),
+            return match event {
+                Some(WaiterEvent::Served(delivery)) => Ok(Some(delivery)),
+                Some(WaiterEvent::Leads(leader)) => match self.lead(&queue, is_used, leader, ticket).await? {
+                    Looked::Found(delivery) => Ok(Some(delivery)),
                     Looked::InVain => Ok(None),
                     Looked::Resumed => continue,
                 },
-                Some(Turn::Lost) => {
+                Some(WaiterEvent::Lost) => {
                     is_used = true;
                     match self.claimed_before(is_used).await? {
-                        Some(handed) => Ok(Some(handed)),
+                        Some(delivery) => Ok(Some(delivery)),
                         None => continue,
                     }
                 }
                 None => match ticket.leave().await {
-                    Some(handed) => Ok(Some(handed)),
+                    Some(delivery) => Ok(Some(delivery)),
                     None => self.claimed_before(is_used).await,
                 },
             };
         }
     }
 
-    /// Looks for all who wait until there is something for this claim.
-    async fn in_front(
+    /// Leads the queue: looks for all waiters until there is an item for this claim.
+    async fn lead(
         &self,
         queue: &Arc<ClaimQueue>,
         is_used: bool,
-        mut front: Leader,
-        // Given up before the front is: nobody claims for who has gone.
+        mut leader: Leader,
+        // Dropped before the leadership, so that the next leader claims nothing for this waiter.
         mut ticket: Ticket<'_>,
     ) -> Result<Looked, Problem> {
         let api = &self.call.api;
         let listener = api.server_node().store().listen(News::Agents);
         loop {
             let more;
-            (front, more) = queue.look(api, front).await?;
-            if let Some(handed) = ticket.served() {
-                return Ok(Looked::Found(handed));
+            (leader, more) = queue.look(api, leader).await?;
+            if let Some(delivery) = ticket.served() {
+                return Ok(Looked::Found(delivery));
             }
             if more {
                 continue;
             }
-            if let Some(handed) = self.claimed_before(is_used).await? {
-                return Ok(Looked::Found(handed));
+            if let Some(delivery) = self.claimed_before(is_used).await? {
+                return Ok(Looked::Found(delivery));
             }
             let left = self.until.saturating_duration_since(clock::instant());
             if left.is_zero() || api.is_stopping() {
                 return Ok(Looked::InVain);
             }
             if api.server_node().store().is_paused(&self.wants.instance).await.map_err(of_store)? {
-                // Held back as one that finds nothing, and in nobody's way.
+                // A paused worker waits as if it found nothing, and leaves the queue to the others.
                 drop(ticket);
-                drop((front, listener));
+                drop((leader, listener));
                 return Ok(if self.resumes().await? { Looked::Resumed } else { Looked::InVain });
             }
             api.until_news(&listener, left.min(LOOK_AGAIN)).await;

@@ -41,7 +41,7 @@ pub(super) async fn stream(call: Call) -> Answer {
     let standing = Standing::of(&call);
     let mut reader =
         Reader { bell: services.listen(run), services, run, since, ready: Vec::new(), stop, standing };
-    // A browser's EventSource connects again until it is told that nothing comes any more.
+    // A browser's EventSource reconnects until an answer says that no event will follow.
     if reader.look().await? && reader.ready.is_empty() {
         return Ok(nothing());
     }
@@ -70,7 +70,7 @@ fn lines(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 impl Reader {
-    /// Waits for the next line; `None` where the daemon stops, the token ceased to hold, or the run is over and all was told.
+    /// Waits for the next line; `None` where the daemon stops, the token ceased to hold, or the run is over and every line was sent.
     async fn next(&mut self) -> Option<EventLine> {
         loop {
             if let Some(line) = self.ready.pop() {

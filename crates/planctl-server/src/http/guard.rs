@@ -15,7 +15,7 @@ use planctl_store::{Begun, RequestKey, Store, TokenScope};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::capacity::{HeldBytes, Place};
+use super::capacity::{HeldBytes, StrangerSlot};
 use super::problem::{of_store, response_of};
 use super::routes::Route;
 use super::{ApiState, Call};
@@ -159,7 +159,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     let principal = who(api, peer, route, &parts.headers).await?;
     if principal.scope != Scope::Nobody
         && principal.scope != Scope::Item
-        && let Some(place) = parts.extensions.get::<Place>()
+        && let Some(place) = parts.extensions.get::<StrangerSlot>()
     {
         place.is_known();
     }
@@ -196,7 +196,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     if !route.outlives_its_caller() {
         return (route.handler)(call).await;
     }
-    let doing = async move {
+    let work = async move {
         let _held = held;
         if route.is_keyed {
             keyed(call, &parts.uri.to_string(), &body).await
@@ -204,7 +204,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
             (route.handler)(call).await
         }
     };
-    api.to_its_end(doing).await
+    api.to_its_end(work).await
 }
 
 /// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).

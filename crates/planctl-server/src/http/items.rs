@@ -162,7 +162,7 @@ pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), P
         .await
         .map_err(of_store)?
     {
-        // What comes too late is told so by its route, which keeps it.
+        // The route answers a late call, and records it.
         Leased::Held(_) | Leased::Lost => Ok(()),
         Leased::Unknown => Err(not_there()),
     }

@@ -198,8 +198,8 @@ impl Route {
         Route { is_keyed: false, ..self }
     }
 
-    /// Says that what has begun is done to its end, even where who asked has gone: a change would else be written, and
-    /// nobody told of it who has to go on with it. Who looks, or waits, is done with at once.
+    /// Returns true if a call of this route runs to its end even after its caller disconnects. Otherwise a change could be
+    /// committed without the process that has to act on it. Calls that read or wait are dropped at once.
     pub(super) fn outlives_its_caller(&self) -> bool {
         let waits = self.query.iter().any(|parameter| parameter.name == WAIT.name);
         self.is_keyed || (self.needs == Scope::Item && self.verb != Verb::Get && !waits)

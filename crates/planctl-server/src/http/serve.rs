@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tower::ServiceExt;
 
-use super::capacity::{Place, Strangers};
+use super::capacity::{StrangerSlot, Strangers};
 use super::guard::Peer;
 use super::problem::response_of;
 use super::slots::Slots;
@@ -50,7 +50,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait where no connection can be accepted, as without file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// How the doors are kept.
+/// Options of the listeners.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// The socket's path.
@@ -63,7 +63,7 @@ pub struct HttpOptions {
     pub caps: Caps,
     /// How the daemon is.
     pub health: Health,
-    /// Room for gates in this process; without it they stay in their lane.
+    /// Gate slots of this process; without them gates stay in their lane.
     pub slots: Option<Slots>,
     /// Becomes true when the daemon stops.
     pub stop: watch::Receiver<bool>,
@@ -146,7 +146,7 @@ impl Listening {
         Ok(Listening { socket, port, options })
     }
 
-    /// Returns where the doors are.
+    /// Returns the addresses of the listeners.
     pub fn info(&self) -> DaemonInfo {
         self.options.info()
     }
@@ -213,7 +213,7 @@ struct Acceptor {
 
 impl Acceptor {
     async fn local(self, socket: UnixListener) -> Never {
-        let room = Arc::new(Semaphore::new(self.connections_max));
+        let permits = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
@@ -233,7 +233,7 @@ impl Acceptor {
                             };
                             Peer::Local { uid: who.uid(), is_inside_worker }
                         };
-                        self.take(stream, peer, None, &room).await;
+                        self.take(stream, peer, None, &permits).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -243,7 +243,7 @@ impl Acceptor {
 
     async fn network(self, port: Option<TcpListener>) -> Never {
         let Some(port) = port else { return std::future::pending().await };
-        let room = Arc::new(Semaphore::new(self.connections_max));
+        let permits = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match port.accept().await {
                 Ok((stream, from)) => {
@@ -253,22 +253,22 @@ impl Acceptor {
                     // A connection that has ended has nobody to answer.
                     let Ok(to) = stream.local_addr() else { continue };
                     let peer = std::future::ready(Peer::Network(Connection { from, to }));
-                    self.take(stream, peer, Some(self.strangers.enter()), &room).await;
+                    self.take(stream, peer, Some(self.strangers.enter()), &permits).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
         }
     }
 
-    /// Serves one connection beside the others.
+    /// Serves one connection in a task of its own.
     async fn take(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: impl Future<Output = Peer> + Send + 'static,
-        stranger: Option<(Place, oneshot::Receiver<()>)>,
-        room: &Arc<Semaphore>,
+        stranger: Option<(StrangerSlot, oneshot::Receiver<()>)>,
+        permits: &Arc<Semaphore>,
     ) {
-        let Ok(room) = room.clone().acquire_owned().await else { return };
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
         let router = self.router.clone();
         let api = self.api.clone();
         let mut stop = self.api.options().stop.clone();
@@ -305,12 +305,12 @@ impl Acceptor {
             if let Err(error) = served {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop(room);
+            drop(permit);
         });
     }
 }
 
-/// Resolves when a connection has to make way for others; never for one that is known.
+/// Resolves when a connection must end for others; never for one that has shown a token.
 async fn makes_way(must_go: Option<oneshot::Receiver<()>>) {
     let is_asked = match must_go {
         Some(must_go) => must_go.await.is_ok(),

@@ -29,7 +29,7 @@ const ONLINE: Duration = Duration::from_secs(60);
 /// The longest that a token may hold where an end is given.
 const TOKEN_SECONDS_MAX: u64 = 10 * 365 * 86_400;
 
-/// What the doors count.
+/// Counters of the API.
 #[derive(Default)]
 pub(super) struct Metrics {
     refused: Mutex<std::collections::BTreeMap<String, u64>>,
@@ -285,7 +285,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     }
 }
 
-/// A secret is kept nowhere, so nobody is told it twice.
+/// The secret is not stored, so the answer can't be repeated.
 fn made_before(token: &TokenRow) -> Problem {
     let detail = format!("this request made the token {} before; its secret was shown once", token.id);
     Problem::new(Code::Conflict, detail)

@@ -1,4 +1,4 @@
-//! What every door may ask for: the command line, a socket. A handle on one workspace that speaks for somebody.
+//! The services behind the API: a handle on one workspace, on behalf of one caller.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -258,7 +258,7 @@ impl Services {
         self.caller.config.digest()
     }
 
-    /// Returns the folder that the person at the door is in.
+    /// Returns the folder that the caller is in.
     pub(crate) fn own_folder(&self) -> Result<&Path, ServiceError> {
         self.caller.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))
     }

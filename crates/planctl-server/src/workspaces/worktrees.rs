@@ -142,7 +142,7 @@ impl Services {
             shown.push_str(&format!(" and {} more", missing.len() - NAMED_MAX));
         }
         let top = shell_word(&checkout.top().to_string_lossy());
-        // What git is told to leave out, it adds only by force.
+        // git adds ignored files only with `--force`.
         let force = if checkout.ignores_any(&missing).await.map_err(refused)? { "--force " } else { "" };
         Err(ServiceError::Conflict {
             what: format!(
@@ -422,8 +422,8 @@ pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
     ))
 }
 
-/// Says that a worktree has something else checked out than its branch: what is judged there would not be what a person is
-/// told to merge (sec hole 10).
+/// Returns a message if a worktree has something else checked out than its branch: the judged files would not be the files
+/// that a person merges (sec hole 10).
 fn other_branch(worktree: &WorktreeRow) -> Option<String> {
     let root = Path::new(&worktree.root);
     let found = match git_branch(root) {
@@ -439,7 +439,7 @@ fn other_branch(worktree: &WorktreeRow) -> Option<String> {
     ))
 }
 
-/// Names the files that the plan's steps are told of and judged by.
+/// Returns the files that the plan's steps read and the files that judge them.
 fn needed_files(checked: &Checked) -> Vec<String> {
     let mut needed: Vec<String> = checked.baseline.files.keys().cloned().collect();
     let steps = &checked.verification.tree.steps;

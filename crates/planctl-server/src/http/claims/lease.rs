@@ -16,7 +16,7 @@ use crate::runs::settings::RunSettings;
 use planctl_api::wire::calls;
 use planctl_api::{Code, Problem};
 
-/// How long a heartbeat waits without a ring before it looks again.
+/// How long a heartbeat waits without a notification before it looks again.
 const BEAT_LOOKS_AGAIN: Duration = Duration::from_secs(5);
 /// Between which a lease may last, in seconds.
 pub(super) const LEASE_SECONDS: std::ops::RangeInclusive<u64> = 5..=600;
@@ -53,15 +53,15 @@ impl Lease {
         Ok(Lease { item, run, at, generation, asked_seconds, token })
     }
 
-    /// Says something of the work; the gate that follows is taken along where this process has room for it.
+    /// Applies what the holder says of the work. The gate that follows is claimed with it if a slot is free.
     pub(in crate::http) async fn say(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
         let server_node = call.server_node();
         let slots = call.api.options().slots.as_ref().filter(|_| matches!(said, AgentSaid::Reported(_)));
-        let room = match slots {
-            Some(slots) => slots.room_soon(self.run).await,
+        let slot = match slots {
+            Some(slots) => slots.slot_soon(self.run).await,
             None => None,
         };
-        let take = match &room {
+        let take = match &slot {
             Some(_) => Some(Take { holder: server_node.holder()?, lease: server_node.store.own_lease() }),
             None => None,
         };
@@ -72,8 +72,8 @@ impl Lease {
         match server_node.store.apply(self.run, &event, &proof, take.as_ref()).await {
             Ok(applied) => {
                 call.api.claims().printed().forget(&self.item);
-                if let (Some(slots), Some(room), Some(claimed)) = (slots, room, applied.taken) {
-                    slots.hand(TakenGate { claimed, room });
+                if let (Some(slots), Some(slot), Some(claimed)) = (slots, slot, applied.taken) {
+                    slots.run(TakenGate { claimed, slot });
                 }
                 Ok(applied.duplicate)
             }
@@ -154,7 +154,7 @@ impl Lease {
         Ok(RunSettings::of(&call.server_node().store.run(self.run).await.map_err(of_store)?)?.masks(&secrets))
     }
 
-    /// Returns what history holds of a text; the rest is stored apart, as long as the lease is held: anybody can make up a
+    /// Returns what history holds of a text; the rest is stored separately, as long as the lease is held: anybody can make up a
     /// bearer's secret, and what comes under none is refused later.
     pub(in crate::http) async fn kept(&self, call: &Call, text: &str) -> Result<Excerpt, Problem> {
         let (excerpt, outputs) = excerpt_of(&self.masks(call).await?.text(text));
