@@ -30,9 +30,9 @@ use crate::node::systemd;
 use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 
-/// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
+/// The grace period of gates when the daemon is asked to stop. Agents may take hours, so they are ended at once.
 const GATES_END_WITHIN: Duration = Duration::from_secs(3);
-/// When a process leaves whatever is still under way: the next process finds its leases dead.
+/// The time after which a process leaves unfinished work behind: the next process finds its leases dead.
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(8);
 /// When a private Postgres that does not end by itself is killed, so that all of it is over within ten seconds.
 const POSTGRES_ENDS_WITHIN: Duration = Duration::from_millis(9500);
@@ -105,7 +105,7 @@ async fn serve_at(
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
 ) -> Result<(Option<StoreError>, Instant), ServiceError> {
-    // Whoever can't start child processes is of no use to any run.
+    // A daemon that can't start child processes can't work on any run.
     server_node.spawner()?;
     let (signals, seen) = Signals::new();
     let shared = Arc::new(Shared::new(

@@ -81,7 +81,7 @@ pub struct Executor {
     pub(crate) at_once: usize,
     /// The terms of the run for which this executor was made; where they change, another is due.
     pub(crate) made_for: Terms,
-    pub(crate) live: LiveActivity,
+    pub(crate) activity: LiveActivity,
     /// The items that this process works on.
     pub(crate) in_flight: InFlight,
     /// Says that what is to be stored waits for the database however long it is away.
@@ -101,7 +101,7 @@ impl Executor {
             Work::Agent { .. } => self.work(claimed, slot).await,
             Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, slot).await,
         };
-        self.live.end();
+        self.activity.end();
         done
     }
 
@@ -222,8 +222,8 @@ impl Executor {
             return self.reported(claimed, said, slot).await;
         }
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
-        let (live, masks) = (self.live.clone(), self.masks().clone());
-        let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
+        let (activity, masks) = (self.activity.clone(), self.masks().clone());
+        let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
         let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(()) };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
@@ -267,8 +267,8 @@ impl Executor {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(bench) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
-                let (live, masks) = (self.live.clone(), self.masks().clone());
-                let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
+                let (activity, masks) = (self.activity.clone(), self.masks().clone());
+                let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
                 let work = async |mut cancel: Cancel| {
                     let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                         return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
@@ -468,10 +468,10 @@ impl Executor {
 
     /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
-        let bell = self.store.listen_to_revocations(self.run);
+        let notifications = self.store.listen_to_revocations(self.run);
         loop {
             tokio::select! {
-                () = bell.rung() => {}
+                () = notifications.rung() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
             let lease = self.store.own_lease();
@@ -533,7 +533,7 @@ impl Executor {
     }
 
     fn begin(&self, claimed: &Claimed, is_gate: bool) {
-        self.live.begin(Activity {
+        self.activity.begin(Activity {
             step: claimed.graph.node(&claimed.item.at.node).and_then(Node::step),
             attempt: claimed.item.at.attempt,
             is_gate,

@@ -57,7 +57,7 @@ pub(crate) struct Approved<'a> {
 /// What came of starting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// A run is ready to be driven.
+    /// A run is ready to be worked on.
     Ready {
         /// The run.
         run: RunId,

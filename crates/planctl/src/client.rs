@@ -1,4 +1,4 @@
-//! The one seam behind which plans, runs, asks and history live: commands see these methods and what `wire` says.
+//! The client of the API: one method per call, for plans, runs, asks and history.
 //!
 //! All of them speak planctl's API. Where a daemon of this state directory runs, or one is named, it answers; else its
 //! routes are called in this process, which then works on runs itself.
@@ -48,7 +48,7 @@ pub struct Client {
     server_node: Option<ServerNode>,
 }
 
-/// One run, found by whatever name a person gave it.
+/// The id of a run that a person named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handle(RunId);
 
@@ -220,11 +220,11 @@ impl Client {
 
     /// Works a run's items in this process, or waits while a daemon does, until it ends, waits for a person and
     /// `no_wait` is set, or `stopped` says so.
-    pub async fn drive(
+    pub async fn work_on(
         &self,
         handle: Handle,
         no_wait: bool,
-        live: LiveActivity,
+        activity: LiveActivity,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<Outcome, Failure> {
         let stop = async move {
@@ -239,11 +239,11 @@ impl Client {
                 () = stop => Ok(Outcome::Stopped),
             };
         };
-        let options = RunLoopOptions { returns_when_waiting: no_wait, live };
+        let options = RunLoopOptions { returns_when_waiting: no_wait, activity };
         // A task of its own: the caller may be kept by a terminal. The task ends with the caller.
-        let mut driving = JoinSet::new();
-        driving.spawn(async move { server_node.run_loop(handle.0, &options, stop).await });
-        match driving.join_next().await {
+        let mut run_loop = JoinSet::new();
+        run_loop.spawn(async move { server_node.run_loop(handle.0, &options, stop).await });
+        match run_loop.join_next().await {
             Some(Ok(end)) => Ok(match end.map_err(failure)? {
                 RunLoopEnd::Ended(_) => Outcome::Ended,
                 RunLoopEnd::Waiting(_) => Outcome::Waiting,

@@ -114,13 +114,13 @@ impl Progress {
     }
 
     /// Shows where the run stands.
-    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, doing: Option<&Activity>) {
+    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
         if self.manner == Manner::Live {
             let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
             let lines_max = usize::from(height.max(8));
             let mut lines = picture(view, &Look { now_unix_seconds, lines_max, is_live: true });
-            if let Some(doing) = doing {
-                lines.insert(lines.len().saturating_sub(2), doing_line(doing));
+            if let Some(activity) = activity {
+                lines.insert(lines.len().saturating_sub(2), activity_line(activity));
             }
             self.bar.set_message(lines.join("\n"));
         }
@@ -137,7 +137,7 @@ impl Progress {
         }
     }
 
-    /// Writes talk without tearing the live view.
+    /// Writes a message without tearing the live view.
     pub fn say(&self, text: &str) {
         self.bar.suspend(|| show::say(text));
     }
@@ -197,7 +197,7 @@ impl Progress {
             "node_entered" if line.data.get("rehearses") == Some(&Value::Bool(true)) => {
                 "before=started".to_owned()
             }
-            // Who has claimed it is in no event; the next one tells what came of it.
+            // No event names the claimant; the next event has the result.
             "node_entered" => "work=out".to_owned(),
             "agent.reported" => format!("work=reported{}", report_words(&line.data)),
             "agent.overran" => {
@@ -375,14 +375,14 @@ fn join_line(view: &RunView, join: &JoinView) -> String {
 /// The most nodes of branches in one state that are named.
 const BRANCHES_NAMED_MAX: usize = 6;
 
-fn doing_line(doing: &Activity) -> String {
-    let who = if doing.is_gate { "contract" } else { "worker" };
-    let step = doing.step.map(|step| format!("step {step} ")).unwrap_or_default();
-    let mut text = format!("       {step}{who} {}", show::span(doing.since.elapsed()));
-    if let Some(at) = doing.printed_at {
+fn activity_line(activity: &Activity) -> String {
+    let who = if activity.is_gate { "contract" } else { "worker" };
+    let step = activity.step.map(|step| format!("step {step} ")).unwrap_or_default();
+    let mut text = format!("       {step}{who} {}", show::span(activity.since.elapsed()));
+    if let Some(at) = activity.printed_at {
         text.push_str(&format!(" · last output {} ago", show::span(at.elapsed())));
     }
-    if let Some(line) = &doing.last_line {
+    if let Some(line) = &activity.last_line {
         text.push_str(&format!(" · {}", gutter::quoted(line, 60)));
     }
     styled(FAINT, &text)

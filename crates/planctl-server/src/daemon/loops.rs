@@ -1,4 +1,4 @@
-//! The loops of a process that works: each *looks, does, applies*, and begins anew whatever went wrong.
+//! The loops of a process that works: each *claims, works, applies*, and restarts after any error.
 //!
 //! A daemon runs them for all workspaces of its host, `plan run` for its own run. Any number do on one database, and none leads. Every wait is a row, so a loop that is cut off
 //! anywhere loses nothing: the next turn, here or in another process, finds the same rows.
@@ -44,11 +44,11 @@ pub(crate) struct Shared {
     pub(crate) health: Health,
     pub(crate) executors: ExecutorCache,
     pub(crate) scope: Scope,
-    /// Says that nothing is taken on any more.
+    /// True once no work is claimed any more.
     pub(crate) stop: watch::Receiver<bool>,
-    /// Says that agents end, and who waits.
+    /// True once agents, and gates that wait, must end.
     halt: watch::Receiver<bool>,
-    /// Says that gates end, too.
+    /// True once gates must end, too.
     cut: watch::Receiver<bool>,
     pub(crate) gates: GateSlots,
     pub(crate) workers: Arc<Semaphore>,
@@ -88,17 +88,17 @@ impl Signals {
         (Signals { stop, halt, cut }, Seen { stop: stopped, halt: halted, cut: is_cut })
     }
 
-    /// Nothing is taken on any more.
+    /// Ends the claiming of work.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Agents end, and who waits.
+    /// Ends agents, and gates that wait.
     pub(crate) fn halt(&self) {
         self.halt.send_replace(true);
     }
 
-    /// Gates end, too.
+    /// Ends gates, too.
     pub(crate) fn cut(&self) {
         self.cut.send_replace(true);
     }
@@ -256,7 +256,7 @@ impl Shared {
 pub(crate) trait Turns {
     /// What people call the loop.
     const NAME: &'static str;
-    /// The least time from one turn to the next, however often the bell rings.
+    /// The least time from one turn to the next, however many notifications arrive.
     const PACE: Duration;
 
     /// The same where a process works on one run, and nobody else's load counts.

@@ -31,13 +31,13 @@ const WORKERS: usize = 64;
 /// How to work on a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunLoopOptions {
-    /// Says that nobody waits for a person's answer: return instead.
+    /// Returns when the run waits for a person, instead of waiting for the answer.
     pub returns_when_waiting: bool,
-    /// Where to show what is under way.
-    pub live: LiveActivity,
+    /// The activity to update for the live view.
+    pub activity: LiveActivity,
 }
 
-/// Why driving ended.
+/// Why the run loop ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunLoopEnd {
     /// The run is over, in this state.
@@ -49,8 +49,8 @@ pub enum RunLoopEnd {
 }
 
 impl ServerNode {
-    /// Drives a run until it is over, until it waits and nobody waits for it, or until `stop` resolves. What is under way when
-    /// something goes wrong ends in its own way first.
+    /// Works on a run until it is over, until it waits and `returns_when_waiting` is set, or until `stop` resolves. After an
+    /// error, the work that is under way ends in its own way first.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl ServerNode {
         let shared = Arc::new(Shared::new(
             self.clone(),
             Health::default(),
-            ExecutorCache::of_command(options.live.clone()),
+            ExecutorCache::of_command(options.activity.clone()),
             Scope::Run(family.clone()),
             seen,
             (WORKERS, DaemonOptions::default().gates),
@@ -154,9 +154,9 @@ impl Family {
         self.lock().all.clone()
     }
 
-    /// Ends the work on it, as soon as what is under way is over.
+    /// Ends the work on the run, as soon as the work that is under way is over.
     pub(crate) fn ends(&self, end: Result<RunLoopEnd, ServiceError>) {
-        // Who is not there any more has ended it.
+        // The receiver is gone only after the loop has ended.
         self.ends.send(end).ok();
     }
 
@@ -189,7 +189,7 @@ impl Turns for OwnRun {
         let state = run_state(&own);
         let rows = if is_over { Vec::new() } else { server_node.with_those_within(own).await? };
         if family.know(rows.iter().map(|row| row.id).collect()) {
-            // The bell that wakes the run around one that ended may be another process's.
+            // The notification that wakes the parent of a run that ended may go to another process.
             server_node.store().wake_around().await?;
         }
         if is_over {

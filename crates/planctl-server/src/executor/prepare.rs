@@ -30,7 +30,7 @@ impl ServerNode {
     pub(crate) async fn executor_of(
         &self,
         row: &RunRow,
-        live: LiveActivity,
+        activity: LiveActivity,
     ) -> Result<Executor, ServiceError> {
         let mut approved: Baseline = match row.approval {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
@@ -66,7 +66,7 @@ impl ServerNode {
             is_in_one_place: graph.nodes().iter().all(|node| graph.apart(&node.id).is_none()),
             at_once: usize::from(graph.limits().parallel),
             made_for: row.terms(),
-            live,
+            activity,
             in_flight: self.in_flight().clone(),
             outlasts_outages: false,
             secrets: self.secrets(),

@@ -20,7 +20,7 @@ use planctl_api::{Code, Problem};
 
 /// How often a line without news is sent, so that nobody takes the connection for dead.
 const PING: Duration = Duration::from_secs(15);
-/// How long to wait without a ring before looking again.
+/// How long to wait without a notification before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The most lines that are read at once.
 const LINES_MAX: usize = 200;
@@ -39,8 +39,15 @@ pub(super) async fn stream(call: Call) -> Answer {
     };
     let stop = call.api.options().stop.clone();
     let standing = Standing::of(&call);
-    let mut reader =
-        Reader { bell: services.listen(run), services, run, since, ready: Vec::new(), stop, standing };
+    let mut reader = Reader {
+        notifications: services.listen(run),
+        services,
+        run,
+        since,
+        ready: Vec::new(),
+        stop,
+        standing,
+    };
     // A browser's EventSource reconnects until an answer says that no event will follow.
     if reader.look().await? && reader.ready.is_empty() {
         return Ok(nothing());
@@ -52,7 +59,7 @@ struct Reader {
     services: Services,
     run: RunId,
     since: u64,
-    bell: Listener,
+    notifications: Listener,
     ready: Vec<EventLine>,
     stop: watch::Receiver<bool>,
     standing: Standing,
@@ -88,7 +95,7 @@ impl Reader {
                 }
             }
             tokio::select! {
-                () = self.bell.rung() => {}
+                () = self.notifications.rung() => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
                 stopped = self.stop.wait_for(|stop| *stop) => {
                     stopped.ok()?;

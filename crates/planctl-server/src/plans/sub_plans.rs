@@ -1,5 +1,5 @@
-//! Plans within plans: kept when the run around them is made, begun when their turn comes, driven beside it, left when it
-//! goes on without them.
+//! Sub-plans: stored when the parent run is made, begun when their node is entered, worked on beside the parent, and
+//! cancelled when the parent goes on without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

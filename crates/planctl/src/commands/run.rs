@@ -185,13 +185,13 @@ pub async fn resume(
     .await
 }
 
-/// Does something that may have to wait, for as long as no signal asks to stop; then returns the exit that tells which.
+/// Awaits `work`, or returns the exit code of the signal that asks to stop first.
 pub async fn until_stopped<T>(
     stop: &mut Stop,
-    doing: impl Future<Output = Result<T, Failure>>,
+    work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Result<T, Exit>, Failure> {
     tokio::select! {
-        done = doing => done.map(Ok),
+        done = work => done.map(Ok),
         exit = stop.asked() => Ok(Err(exit)),
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct ExecutorCache {
     /// What serves roles that nothing else serves.
     otherwise: Option<Agent>,
     /// Where to show what is under way.
-    live: LiveActivity,
+    activity: LiveActivity,
     /// Says that what came of work waits for as long as the database is away.
     outlasts_outages: bool,
 }
@@ -34,8 +34,8 @@ impl ExecutorCache {
     }
 
     /// Makes that of a command that works on one run.
-    pub(crate) fn of_command(live: LiveActivity) -> ExecutorCache {
-        ExecutorCache { live, ..ExecutorCache::default() }
+    pub(crate) fn of_command(activity: LiveActivity) -> ExecutorCache {
+        ExecutorCache { activity, ..ExecutorCache::default() }
     }
 
     /// Says that work of every role is taken on.
@@ -64,7 +64,7 @@ impl ExecutorCache {
         if let Some(executor) = self.made(row.id, &row.terms()) {
             return Ok(executor);
         }
-        let mut executor = server_node.executor_of(row, self.live.clone()).await?;
+        let mut executor = server_node.executor_of(row, self.activity.clone()).await?;
         executor.settings.otherwise.clone_from(&self.otherwise);
         executor.outlasts_outages = self.outlasts_outages;
         let executor = Arc::new(executor);

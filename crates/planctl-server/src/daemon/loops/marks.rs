@@ -95,7 +95,7 @@ impl Marks {
     async fn of_host(&mut self, shared: &Shared) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
         let (store, host) = (shared.server_node.store(), shared.server_node.host());
         if !self.has_looked_back {
-            // Whoever was here before may have been killed between the end of a run and its last marks.
+            // An earlier process may have been killed between the end of a run and its last marks.
             let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
             let ended = shared.health.readable(Marks::NAME, ended);
             self.drawn.extend(ended.iter().map(|run| (run.id, None)));

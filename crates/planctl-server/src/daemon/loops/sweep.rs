@@ -17,7 +17,7 @@ pub(crate) const EVERY: Duration = Duration::from_millis(250);
 const AT_ONCE: i64 = 100;
 
 impl ServerNode {
-    /// Ends leases that are over and rings timers that are due.
+    /// Expires the leases that are over and fires due timers.
     ///
     /// # Errors
     ///
@@ -53,10 +53,10 @@ impl ServerNode {
         }
         for timer in self.store.due_timers(&quarantined, AT_ONCE).await? {
             let Some(timer) = self.readable(timer, &mut report) else { continue };
-            let ringing = async {
+            let firing = async {
                 settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))
             };
-            self.by_itself(timer.run, ringing, &mut report).await?;
+            self.by_itself(timer.run, firing, &mut report).await?;
         }
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;

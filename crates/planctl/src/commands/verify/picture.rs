@@ -365,7 +365,7 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         show::seconds(step.timeout_seconds),
     );
     if !step.pace.is_empty() {
-        let levels = step.pace.iter().map(|rung| format!("{} {}", rung.level, rung.responder));
+        let levels = step.pace.iter().map(|level| format!("{} {}", level.level, level.responder));
         let levels = show::safe(&levels.collect::<Vec<_>>().join(", "));
         text.push_str(&format!("  when the {} can't go on: {levels}\n", show::safe(&step.role)));
     }
