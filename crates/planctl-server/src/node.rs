@@ -242,7 +242,8 @@ impl ServerNode {
         tried.await.copied()
     }
 
-    /// Registers for the transitions of a run. A notification only says "look again" and may be lost, so callers also look every second.
+    /// Registers for the transitions of a run. A notification only says "look again" and may be lost, so callers also
+    /// look every second.
     pub fn listen(&self, run: RunId) -> Listener {
         self.store.listen_to(run)
     }

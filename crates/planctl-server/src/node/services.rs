@@ -211,7 +211,8 @@ impl Services {
         self.server_node.spawner()
     }
 
-    /// Registers for the transitions of a run. A notification only says "look again" and may be lost, so callers also look every second.
+    /// Registers for the transitions of a run. A notification only says "look again" and may be lost, so callers also
+    /// look every second.
     pub fn listen(&self, run: RunId) -> Listener {
         self.server_node.listen(run)
     }
