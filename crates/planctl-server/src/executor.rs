@@ -201,7 +201,7 @@ impl Executor {
                 return self.reported(claimed, said, slot).await;
             }
         }
-        if let Err(error) = self.settings.can_be_kept_apart(role) {
+        if let Err(error) = self.settings.can_isolate_network(role) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
             return self.reported(claimed, said, slot).await;
         }

@@ -333,7 +333,7 @@ impl Services {
         self.refuse_over_caps().await?;
         let planned = self.planned_worktree(checked).await?;
         if let Some(graph) = &checked.verification.graph {
-            self.refuse_unless_branches_can_part(graph).await?;
+            self.refuse_unless_branches_can_fork(graph).await?;
         }
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
@@ -1008,7 +1008,7 @@ impl Services {
                 if let Err(what) = settings.can_be_held(role) {
                     return Err(ServiceError::Unheld { role: role.clone(), what });
                 }
-                settings.can_be_kept_apart(role)?;
+                settings.can_isolate_network(role)?;
             }
         }
         Ok(())

@@ -294,7 +294,7 @@ impl Client {
     }
 
     async fn run_named(&self, given: &str) -> Result<Handle, Failure> {
-        let path = format!("/v1/runs/{}/name", api::part(given));
+        let path = format!("/v1/runs/{}/name", api::path_segment(given));
         let found: RunName = self.api.get(&path, &[("workspace", self.workspace.as_str())]).await?;
         handle_of(&found.id)
     }
@@ -370,7 +370,7 @@ impl Client {
 
     /// Explains why a step is where it is.
     pub async fn why(&self, handle: Handle, step: &str) -> Result<WhyView, Failure> {
-        self.api.get(&format!("/v1/runs/{}/why/{}", handle.0, api::part(step)), &[]).await
+        self.api.get(&format!("/v1/runs/{}/why/{}", handle.0, api::path_segment(step)), &[]).await
     }
 
     /// Writes the brief of a run for an agent that claims no items.
@@ -437,7 +437,7 @@ impl Client {
 
     /// Revokes a token.
     pub async fn revoke_token(&self, id: &str) -> Result<TokenView, Failure> {
-        self.api.delete(&format!("/v1/tokens/{}", api::part(id))).await
+        self.api.delete(&format!("/v1/tokens/{}", api::path_segment(id))).await
     }
 
     /// Returns the workers that asked for work.
@@ -448,7 +448,7 @@ impl Client {
     /// Has a worker claim nothing more, or claim again.
     pub async fn pause_worker(&self, worker: &str, pauses: bool) -> Result<WorkerView, Failure> {
         let verb = if pauses { "pause" } else { "resume" };
-        self.api.post(&format!("/v1/workers/{}/{verb}", api::part(worker)), &[], &Nothing {}).await
+        self.api.post(&format!("/v1/workers/{}/{verb}", api::path_segment(worker)), &[], &Nothing {}).await
     }
 
     /// Returns how the database is.
@@ -510,7 +510,7 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
 }
 
 fn topic_path(topic: &str) -> String {
-    format!("/v1/topics/{}", api::part(topic))
+    format!("/v1/topics/{}", api::path_segment(topic))
 }
 
 fn names_topics(checked: &Checked) -> bool {

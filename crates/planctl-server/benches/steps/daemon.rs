@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::{Bench, floor_once, percentile, print};
 
-/// How often something is looked at that nobody tells.
+/// How often something is read without a notification.
 const LOOK: Duration = Duration::from_millis(1);
 /// How many workers there are where many runs go on at once.
 const WORKERS: usize = 8;
@@ -192,10 +192,10 @@ struct Workers {
 
 impl Workers {
     /// Starts workers; each says when it got an item.
-    fn start(count: usize, socket: &Path, tell: &mpsc::Sender<Instant>) -> Workers {
+    fn start(count: usize, socket: &Path, sender: &mpsc::Sender<Instant>) -> Workers {
         let (over, reports) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let work = |_| {
-            let (over, reports, tell) = (over.clone(), reports.clone(), tell.clone());
+            let (over, reports, sender) = (over.clone(), reports.clone(), sender.clone());
             let mut client = Client::new(socket);
             std::thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
@@ -205,7 +205,7 @@ impl Workers {
                         }
                         continue;
                     };
-                    tell.send(Instant::now()).unwrap();
+                    sender.send(Instant::now()).unwrap();
                     if client.complete(&claimed) {
                         reports.fetch_add(1, Ordering::Relaxed);
                     }

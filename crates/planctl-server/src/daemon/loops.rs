@@ -230,14 +230,14 @@ impl Shared {
         });
     }
 
-    /// Tells the run that planctl itself failed at an item, so that its history says so: it is tried again after a pause,
+    /// Records in the run's history that planctl itself failed at an item. The item is tried again after a pause,
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
     async fn own_up(&self, claimed: &Claimed, words: &str, slot: &Slot) {
-        let telling = async {
+        let reporting = async {
             let executor = self.executors.for_item(&self.server_node, claimed).await?;
             executor.own_up(claimed, words, slot).await
         };
-        match AssertUnwindSafe(telling).catch_unwind().await {
+        match AssertUnwindSafe(reporting).catch_unwind().await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "a defect could not be put on record"),
             Err(panic) => tracing::warn!(error = words_of(&*panic), "a defect could not be put on record"),

@@ -215,7 +215,7 @@ impl RunSettings {
     /// # Errors
     ///
     /// [`ServiceError::Network`].
-    pub fn can_be_kept_apart(&self, role: &Role) -> Result<(), ServiceError> {
+    pub fn can_isolate_network(&self, role: &Role) -> Result<(), ServiceError> {
         if self.network(role).is_host() || self.isolation >= Tier::Namespaces {
             return Ok(());
         }

@@ -18,7 +18,7 @@ const ID_CHARS: usize = 36;
 /// knows the files there.
 pub(crate) fn kept_in(state_dir: &Path, run: RunId, graph: &Graph, node: &NodeId) -> PathBuf {
     let own = match graph.apart(node) {
-        Some(apart) => format!("{}-{}", apart.join, apart.branch).replace('/', "-"),
+        Some(worktree) => format!("{}-{}", worktree.join, worktree.branch).replace('/', "-"),
         None => String::new(),
     };
     folder_of(state_dir).join(format!("{run}{own}"))

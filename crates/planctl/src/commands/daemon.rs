@@ -258,14 +258,14 @@ fn not_started(status: ExitStatus, said: &str, log: &Path) -> Failure {
         .help(format!("is there room on the disk of its log, {}?", log.display()));
     }
     let mut message = "the daemon did not start; it said:".to_owned();
-    for line in telling(said.trim_end()) {
+    for line in reason_lines(said.trim_end()) {
         message.push_str(&format!("\n  {}", show::safe(line)));
     }
     Failure::new(exit, message).help(format!("all that it said is in {}", log.display()))
 }
 
-/// Returns what tells why: the sentence that says what could not be done and the last lines after it, else the last lines.
-fn telling(said: &str) -> Vec<&str> {
+/// Returns the lines that show the reason: the sentence with "could not" and the last lines after it, else the last lines.
+fn reason_lines(said: &str) -> Vec<&str> {
     let sentence = said.lines().position(|line| line.starts_with("could not"));
     let (sentence, after) = match sentence {
         Some(at) => (said.lines().nth(at), said.lines().count() - at - 1),

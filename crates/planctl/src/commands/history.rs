@@ -139,8 +139,9 @@ fn why_drawn(view: &WhyView) -> String {
         let at = because.at.get(..19).unwrap_or(&because.at);
         text.push_str(&format!("  {} {}\n", styled(FAINT, &show::safe(at)), show::safe(&because.text)));
         // Where only the outcome had a say, and the one other way is that of the other outcome, the sentence says it all.
-        let tells = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
-        if let Some(choice) = view.choices.iter().filter(tells).find(|choice| choice.seq == because.seq) {
+        let is_notable = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
+        if let Some(choice) = view.choices.iter().filter(is_notable).find(|choice| choice.seq == because.seq)
+        {
             choice.looked.iter().for_each(|edge| text.push_str(&looked_drawn(edge, &choice.by)));
         }
     }

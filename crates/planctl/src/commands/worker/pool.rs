@@ -86,7 +86,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
                 format!("could not serve the role {}: {what}", show::safe(role)),
             )
         })?;
-        if settings.can_be_kept_apart(&Role::new(role.as_str())).is_err() {
+        if settings.can_isolate_network(&Role::new(role.as_str())).is_err() {
             let role = show::safe(role);
             return Err(Failure::new(
                 Exit::Configuration,
@@ -145,7 +145,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             exit = stop.asked() => match ended_by.replace(exit) {
                 None => {
                     phase.send_replace(Phase::Draining);
-                    pool.lines.tell(WorkerEvent::Draining, "finishing what was claimed; once more gives it back")?;
+                    pool.lines.print(WorkerEvent::Draining, "finishing what was claimed; once more gives it back")?;
                 }
                 Some(_) => {
                     phase.send_replace(Phase::Ending);
@@ -169,7 +169,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         }
     }
     pool.spawner.shutdown();
-    pool.lines.tell(WorkerEvent::Ended, "ended")?;
+    pool.lines.print(WorkerEvent::Ended, "ended")?;
     let was_cut = *phase.borrow() == Phase::Ending;
     match (trouble, ended_by) {
         (Some(failure), _) => Err(failure),
@@ -210,7 +210,7 @@ impl WorkerPool {
             self.lines.worker,
             self.api.address()
         );
-        self.lines.tell(WorkerEvent::Ready, &message)
+        self.lines.print(WorkerEvent::Ready, &message)
     }
 
     /// Returns the phase.
@@ -283,7 +283,7 @@ impl WorkerPool {
                 // The same key finds the item of a lost answer again.
                 Err(failure) if is_passing(&failure) && self.was_there.load(Ordering::Relaxed) => {
                     if pause == *AWAY.start() {
-                        self.lines.tell(WorkerEvent::Away, &failure.message)?;
+                        self.lines.print(WorkerEvent::Away, &failure.message)?;
                     }
                     pause = self.rested(pause).await;
                 }
