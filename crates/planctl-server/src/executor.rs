@@ -158,7 +158,7 @@ impl Executor {
     }
 
     /// Says of an item that planctl itself failed at it.
-    pub(crate) async fn own_up(
+    pub(crate) async fn record_defect(
         &self,
         claimed: &Claimed,
         words: &str,
@@ -459,7 +459,7 @@ impl Executor {
         tracing::info!(item.id = %claimed.item.id, "the lease is over; what was done under it counts for nothing");
         ended.send_replace(true);
         work.await;
-        // Nothing that was begun under the lease is left, so who waits for that need not wait for its end.
+        // All work under the lease has ended, so the next holder need not wait for the end of the lease.
         if let Err(error) = self.store.acknowledge(claimed).await {
             tracing::warn!(%error, item.id = %claimed.item.id, "what waits for the end of an item waits out its lease");
         }

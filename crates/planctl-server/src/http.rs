@@ -1,6 +1,6 @@
 //! The HTTP API: one table of routes behind a Unix socket and, on request, a loopback port.
 //!
-//! Every request goes the same way: limits, host and origin, who it is, whether their scope reaches the route, the key
+//! Every request goes the same way: limits, host and origin, the caller's token, whether its scope reaches the route, the key
 //! that makes a mutation safe to repeat, the handler. The table in [`routes`] is the only list of routes; the router,
 //! the OpenAPI document and the tests of the scopes are made from it.
 
@@ -134,7 +134,7 @@ impl ApiState {
     }
 }
 
-/// One request that may be done: who asks, for what.
+/// One authorized request: the caller, the route and its input.
 pub struct Call {
     pub(crate) api: ApiState,
     pub(crate) principal: Principal,
@@ -202,7 +202,7 @@ impl Call {
         body::read(&self.body)
     }
 
-    /// Opens the services of a workspace for who asks.
+    /// Opens the services of a workspace on behalf of the caller.
     async fn services_at(
         &self,
         workspace: Option<PathBuf>,

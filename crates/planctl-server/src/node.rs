@@ -1,4 +1,4 @@
-//! One planctl process: its place at the database, who it is, how it is, and the services that it offers.
+//! One planctl process: its place at the database, its identity, its health, and the services that it offers.
 //!
 //! A server node serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
 
@@ -31,7 +31,7 @@ use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
 use planctl_config::{Config, DatabaseUrl, Postgres};
 
-/// What a process has to know before it can take its place.
+/// Options of a server node.
 #[derive(Clone, Debug)]
 pub struct ServerNodeOptions {
     /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
@@ -71,7 +71,7 @@ struct Inner {
     quarantine: Quarantine,
 }
 
-/// What only a process that works needs.
+/// State of a process that executes items.
 struct Process {
     instance: Instance,
     spawner: Spawner,

@@ -517,7 +517,7 @@ impl Services {
             && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
     }
 
-    /// Takes up a run by itself: a failed one is queued again, whatever its plan's file says by now.
+    /// Takes up a run by itself: a failed one is queued again, even if its plan's file has changed.
     ///
     /// # Errors
     ///
@@ -922,9 +922,9 @@ impl Services {
             auto_answer: kept.auto_answer,
             ..RunSettings::new(&self.caller.config, worker, isolation)
         };
-        // The scripts stay as they were sealed, whatever lies there by now, unless other agents serve the run.
+        // The sealed scripts stay, even if the files have changed, unless other agents serve the run.
         pinned.scripts.clone_from(&kept.scripts);
-        // A person who approves anew means the folder that stands there by now.
+        // A new approval is for the folder that is there at that time.
         let home = self.caller.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
         pinned.home = home.or(kept.home.clone());
         if !pinned.agents().eq(kept.agents()) {

@@ -737,7 +737,7 @@ impl Shown {
         open.map(Record::level).max().unwrap_or_default()
     }
 
-    /// Returns who does a step: a role, the harness or a person.
+    /// Returns the performer of a step: a role, the harness or a person.
     fn role_of<'s>(&'s self, node: &'s Node, record: &'s Record) -> &'s str {
         match self.graph.task(&node.id) {
             Some(task) => record.worker(task).as_str(),

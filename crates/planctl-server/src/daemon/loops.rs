@@ -220,7 +220,7 @@ impl Shared {
                     let words = words_of(&*panic);
                     tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
                     shared.health.note(format!("run {run}: a defect of planctl: {words}"));
-                    shared.own_up(&claimed, &words, &slot).await;
+                    shared.record_defect(&claimed, &words, &slot).await;
                 }
             }
             if slot.has_come(claimed.item.run) {
@@ -232,10 +232,10 @@ impl Shared {
 
     /// Records in the run's history that planctl itself failed at an item. The item is tried again after a pause,
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
-    async fn own_up(&self, claimed: &Claimed, words: &str, slot: &Slot) {
+    async fn record_defect(&self, claimed: &Claimed, words: &str, slot: &Slot) {
         let reporting = async {
             let executor = self.executors.for_item(&self.server_node, claimed).await?;
-            executor.own_up(claimed, words, slot).await
+            executor.record_defect(claimed, words, slot).await
         };
         match AssertUnwindSafe(reporting).catch_unwind().await {
             Ok(Ok(())) => {}

@@ -87,9 +87,9 @@ impl GateSlots {
 
 /// The share of one item in this process: its slot, and the signals that end it.
 pub(crate) struct Slot {
-    /// Says that nothing is taken on any more, and that agents and those who wait end.
+    /// True once no work is claimed any more, and agents and gates that wait must end.
     pub(crate) stop: watch::Receiver<bool>,
-    /// Says that gates end, too.
+    /// True once gates must end, too.
     pub(crate) cut: watch::Receiver<bool>,
     slots: Option<GateSlots>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,

@@ -354,9 +354,9 @@ fn worker_of(call: &Call, wanted: &ClaimCall) -> Result<String, Problem> {
     }
 }
 
-/// Derives the lease's secret from the request's key, so that a repeated claim finds what the first one got: the answer
-/// of a claim holds a secret, which is stored nowhere. Whoever shows no token of theirs, on the socket, has nothing
-/// secret but the key, which must be hard to guess then.
+/// Derives the lease's secret from the request's key, so that a repeated claim finds the item of the first one: the
+/// answer of a claim holds a secret, which is stored nowhere. A caller on the socket without a token has no secret but the
+/// key, which must then be hard to guess.
 fn token_of(call: &Call) -> Option<Token> {
     let key = call.headers.get(guard::KEY_HEADER)?.as_bytes();
     let principal = &call.principal;

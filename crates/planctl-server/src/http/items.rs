@@ -149,7 +149,7 @@ async fn held(call: &Call) -> Result<Lease, Problem> {
     }
 }
 
-/// Refuses whoever shows no token of the item, before what they send is taken in; only for what is long it is looked up.
+/// Refuses callers without a token of the item before their body is read. Only for a long body is the token looked up.
 pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), Problem> {
     let lease = Lease::of(call)?;
     if !is_long {

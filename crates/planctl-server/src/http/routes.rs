@@ -647,7 +647,7 @@ pub static ROUTES: &[Route] = &[
         handler!(system::clean),
     )
     .decision(),
-    // Those who work, and those who may.
+    // Workers and tokens.
     get(
         "/v1/roles",
         Scope::Read,

@@ -125,7 +125,7 @@ impl Listening {
             Some(address) => {
                 let wrong = ServiceError::io(format!("listen on {address}"));
                 let port = match TcpListener::bind(address).await {
-                    // Who has it is known to the system only, and not to everybody.
+                    // Only the system knows which process has the port.
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                         return Err(ServiceError::Conflict {
                             what: format!("listen on {address}: another process has that port"),

@@ -20,7 +20,7 @@ pub(crate) struct Caller {
     pub workspace: Option<PathBuf>,
     /// The effective configuration.
     pub config: Config,
-    /// Who speaks, for the record.
+    /// The actor in the history.
     pub actor: Actor,
     /// From how much on nothing more is taken on.
     pub caps: Caps,

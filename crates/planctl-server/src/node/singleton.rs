@@ -14,7 +14,7 @@ use planctl_api::wire::DaemonInfo;
 const LOCK: &str = "daemon.lock";
 const INFO: &str = "daemon.json";
 
-/// Whoever only looks holds the lock for a moment, so it is tried a few times.
+/// A process that only checks the lock holds it for a moment, so it is tried a few times.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 

@@ -45,7 +45,7 @@ fn the_same_graph_is_the_same_text_and_nothing_in_it_can_do_anything() {
     for banned in ["<script", "onload", "href", "javascript", "<foreignObject", "&nbsp;"] {
         assert!(!once.contains(banned), "{banned}: {once}");
     }
-    // A title for who can't see it: of the picture, of each node, of each edge.
+    // A title for screen readers: of the picture, of each node, of each edge.
     assert_eq!(once.matches("<title>").count(), 1 + workflow.nodes.len() + workflow.edges.len());
     insta::assert_snapshot!("small", once);
 }

@@ -20,7 +20,7 @@ use planctl_config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, pe
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RunSettings {
-    /// What serves every role, where the person who started the run named it.
+    /// The agent of every role, where the person who started the run named one.
     #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
     pub worker: Option<Agent>,
     /// What serves each role.
@@ -88,7 +88,7 @@ pub struct RoleSettings {
     /// The plans that it may take; `None` is all (G-39).
     #[serde(default)]
     pub plans: Option<Vec<Glob>>,
-    /// Who answers when it can't go on.
+    /// The responders when it can't go on.
     #[serde(default)]
     pub pace: Pace,
     /// What its agent reaches of the network.

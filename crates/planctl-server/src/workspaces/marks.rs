@@ -36,14 +36,14 @@ impl ServerNode {
         }
     }
 
-    /// Draws the marks after a transition that stands, whatever becomes of the file.
+    /// Draws the marks after a committed transition; logs a failure.
     pub(crate) async fn draw_marks_if_possible(&self, run: RunId) {
         if let Err(error) = self.draw_marks(run).await {
             tracing::warn!(%error, run.id = %run, "the plan file was not marked");
         }
     }
 
-    /// Writes the status of a plan without a run under way into its file, whatever becomes of that.
+    /// Writes the status of a plan without an active run into its file; logs a failure.
     pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
         let none = BTreeMap::new();
         let drawn = move || drawn(&file, &revision, status.word(), &none);
@@ -98,7 +98,7 @@ fn drawn(
     if text == source.text() {
         return Ok(PlanFile::Runs);
     }
-    // Somebody who changed the file at this very moment keeps what they wrote.
+    // A concurrent change of the file by somebody else is kept.
     write_plan(file, source.text().as_bytes(), text.as_bytes())
         .map(|_| PlanFile::Runs)
         .map_err(|error| error.to_string())

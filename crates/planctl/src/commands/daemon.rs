@@ -171,7 +171,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
         .next("planctl daemon logs"))
 }
 
-/// Says whether a process has ended or is about to: its first thread is gone, whatever its others still hold.
+/// Says whether a process has ended or is about to: its first thread is gone, even if other threads still run.
 fn is_dying(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
