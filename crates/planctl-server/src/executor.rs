@@ -450,7 +450,7 @@ impl Executor {
             }
         });
         let mut work = std::pin::pin!(work(cancel));
-        // Beside the work, which goes on while the database keeps a renewal waiting.
+        // Runs concurrently with the work, which goes on while a renewal waits for the database.
         let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed, slot));
         tokio::select! {
             done = &mut work => return Some(done),

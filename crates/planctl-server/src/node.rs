@@ -171,7 +171,7 @@ impl ServerNode {
         Ok(config)
     }
 
-    /// Returns the values of configured variables, which are kept beside the database.
+    /// Returns the values of configured variables, which are not stored in the database.
     pub(crate) fn secrets(&self) -> Secrets {
         Secrets::in_state(self.state_dir())
     }

@@ -397,7 +397,7 @@ impl Services {
         }
     }
 
-    /// Hands a run in that has not begun, and approves it where the start says so.
+    /// Submits a run that has not begun, and approves it where the start says so.
     async fn hand_in(
         &self,
         run: &RunRow,
@@ -903,7 +903,7 @@ impl Services {
         Ok(())
     }
 
-    /// Lets a run go by an approval that was given under the configuration at the door, which may be newer than the run:
+    /// Lets a run go by an approval that was given under the configuration of the caller, which may be newer than the run:
     /// what was approved is what runs.
     async fn bind(
         &self,

@@ -190,7 +190,7 @@ impl Client {
 
     /// Starts a run of a plan, or takes up the one that is not finished.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<How, Failure> {
-        // Beside a daemon a role that nobody serves here waits for a worker.
+        // With a daemon, a role without an agent here waits for a worker.
         let waits_for_workers = start.waits_for_workers || self.is_daemon();
         let start = Start { waits_for_workers, ..start.clone() };
         let call = StartCall { plan: self.plan(checked, start.worker.as_ref()), start };

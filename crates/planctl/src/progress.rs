@@ -305,11 +305,11 @@ pub struct Look {
     pub is_live: bool,
 }
 
-/// Draws a run; where there is little room, steps around the one that moves are shown first.
+/// Draws a run. If few lines fit, the steps around the current one are shown.
 pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
-    let room = look.lines_max.saturating_sub(6).max(3);
+    let steps_max = look.lines_max.saturating_sub(6).max(3);
     let mut lines = Vec::new();
-    let (from, to) = window(&view.steps, room);
+    let (from, to) = window(&view.steps, steps_max);
     if from > 0 {
         lines.push(styled(FAINT, &format!("    … {from} steps before")));
     }
@@ -388,13 +388,13 @@ fn activity_line(activity: &Activity) -> String {
     styled(FAINT, &text)
 }
 
-fn window(steps: &[StepView], room: usize) -> (usize, usize) {
-    if steps.len() <= room {
+fn window(steps: &[StepView], steps_max: usize) -> (usize, usize) {
+    if steps.len() <= steps_max {
         return (0, steps.len());
     }
     let at = steps.iter().position(|step| !step.state.is_settled()).unwrap_or(steps.len());
-    let from = at.saturating_sub(room / 2).min(steps.len() - room);
-    (from, from + room)
+    let from = at.saturating_sub(steps_max / 2).min(steps.len() - steps_max);
+    (from, from + steps_max)
 }
 
 /// Columns of the steps that are shown together.

@@ -285,7 +285,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{}\n", planctl_lang::json_escaped(text)))
 }
 
-/// Hands what was printed to the system, so that a failure to write it is known.
+/// Flushes standard output, so that a failure to write it is known.
 pub fn flush() -> Result<(), Failure> {
     written(io::stdout().flush())
 }

@@ -190,7 +190,7 @@ impl Shared {
         Ok(None)
     }
 
-    /// Sees one claimed item through beside the loops. What goes wrong with it, a panic too, stays within it: its lease
+    /// Executes one claimed item in a task of its own. Errors and panics are contained: its lease
     /// runs out, and it is taken up again.
     pub(crate) fn see_through(
         self: &Arc<Self>,

@@ -106,7 +106,7 @@ pub struct Route {
     pub summary: &'static str,
     /// The parameters of the query that it knows.
     pub query: &'static [Parameter],
-    /// What it reads in a request's head beside what all routes do.
+    /// The headers that it reads in addition to those of all routes.
     pub headers: &'static [Parameter],
     /// What its body is.
     pub takes: Option<Body>,

@@ -1,7 +1,7 @@
 //! One daemon per state directory: a lock that its process holds, and a file that says where it listens.
 //!
 //! The lock alone says whether a daemon is there; it goes with the process, however that ends. `daemon.json` is there from
-//! when the sockets listen until the daemon stops, so one beside a free lock is stale.
+//! when the sockets listen until the daemon stops, so one next to a free lock is stale.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

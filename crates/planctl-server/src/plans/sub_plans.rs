@@ -86,7 +86,7 @@ pub(crate) fn lost_folder(folder: &str, place: &str) -> Option<String> {
 }
 
 impl Services {
-    /// Returns the workspace at the door.
+    /// Returns the workspace of the caller.
     pub(crate) fn home(&self) -> Result<Home, ServiceError> {
         Ok(Home { workspace: self.own_workspace()?, path: self.own_folder()?.to_owned() })
     }
@@ -318,7 +318,7 @@ impl Within<'_> {
         Ok(Ok(self.store.create_sub_plan(&new, &around).await?))
     }
 
-    /// Hands the plan in, and answers its ask where it is approved with the one around it.
+    /// Submits the plan, and answers its ask where it is approved with the one around it.
     async fn begun(&self, claimed: &Claimed, plan: &SubPlan, child: RunRow) -> Result<RunRow, ServiceError> {
         let by = Actor::from("planctl");
         if child.head.status == RunStatus::New {

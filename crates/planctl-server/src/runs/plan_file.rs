@@ -35,7 +35,7 @@ impl ServerNode {
 /// Whether a plan's file is the text that a run executes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PlanFile {
-    /// It is, apart from the marks.
+    /// It is, except for the marks.
     Runs,
     /// It is another text: the run goes on with the one that was approved.
     Changed,

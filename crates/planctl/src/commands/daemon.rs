@@ -37,7 +37,7 @@ const READY_WITHIN: Duration = Duration::from_secs(90);
 const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// How many lines of a log are shown where a start failed.
 const LINES_SHOWN: usize = 20;
-/// A log that is longer at a start is put aside.
+/// A log that is longer than this at a start is rotated.
 const LOG_BYTES_MAX: u64 = 10 * 1024 * 1024;
 
 /// Does what was typed.

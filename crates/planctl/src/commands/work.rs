@@ -61,7 +61,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
     let activity = LiveActivity::default();
     let working = client.work_on(handle, how.no_wait, activity.clone(), stopped);
     tokio::pin!(working);
-    // Beside all that writes, and so heard while a terminal or a pipe keeps what is written.
+    // A separate task, so that signals are heard while a terminal or a pipe blocks the output.
     let mut hearing = JoinSet::new();
     let mut heard = signals.clone();
     hearing.spawn(async move {

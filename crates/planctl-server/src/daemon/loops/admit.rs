@@ -50,7 +50,7 @@ impl Turns for Runs {
 
 impl ServerNode {
     /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.
-    /// One that works apart gets its worktree before anybody can claim its work.
+    /// A run in a worktree gets its worktree before its work can be claimed.
     pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
         let run = row.id;
         self.make_worktree(row).await?;

@@ -81,7 +81,7 @@ fn heading(health: Result<&DaemonHealthView, &Silence>) -> String {
         Ok(DaemonState::Running) => styled(GOOD, "running"),
         Ok(DaemonState::Degraded) => styled(CARE, "degraded"),
         Ok(DaemonState::Starting) => styled(CARE, "starting"),
-        // It listens before it says that it is there, and shuts its doors first when it leaves.
+        // It listens before it announces itself, and closes its listeners first when it leaves.
         Ok(DaemonState::Stopping) | Err(Silence::Shut) => styled(CARE, "stopping"),
         Err(Silence::Late) => styled(CARE, "running, without an answer"),
     }
