@@ -21,7 +21,7 @@ use planctl_engine::{
     RunStatus, Tier,
 };
 use planctl_lang::{Facts, Source, verify};
-use planctl_server::{Executor, RunSettings, Station, StationOptions};
+use planctl_server::{Executor, RunSettings, ServerNode, ServerNodeOptions};
 use planctl_store::testing::Floor;
 use planctl_store::{NewApproval, NewRevision, NewRun, Proof, Settings};
 use tokio::sync::watch;
@@ -59,7 +59,7 @@ enum Work {
 async fn measure(place: &Path, is_daemon_only: bool) {
     let workspace = place.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
-    let options = StationOptions {
+    let options = ServerNodeOptions {
         state_dir: place.join("state"),
         database_url: None,
         postgres: Postgres::default(),
@@ -68,10 +68,10 @@ async fn measure(place: &Path, is_daemon_only: bool) {
         store: Settings::default(),
     };
     planctl_store::cluster::ensure_state_dir(&options.state_dir).unwrap();
-    let station = Station::open(options).await.unwrap();
-    println!("{}", station.database_line());
+    let server_node = ServerNode::open(options).await.unwrap();
+    println!("{}", server_node.database_line());
     println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
-    let bench = Bench { station, place: place.to_owned(), tier: Tier::SameUser };
+    let bench = Bench { server_node, place: place.to_owned(), tier: Tier::SameUser };
     bench.measure_floor().await;
     daemon::measure(&bench).await;
     if is_daemon_only {
@@ -95,7 +95,7 @@ async fn measure(place: &Path, is_daemon_only: bool) {
 }
 
 struct Bench {
-    station: Station,
+    server_node: ServerNode,
     place: PathBuf,
     /// What contracts are isolated by.
     tier: Tier,
@@ -110,12 +110,12 @@ struct Spans {
 
 impl Bench {
     fn at(&self, tier: Tier) -> Bench {
-        Bench { station: self.station.clone(), place: self.place.clone(), tier }
+        Bench { server_node: self.server_node.clone(), place: self.place.clone(), tier }
     }
 
     /// What each tier that the host offers costs; they take turns, so that all see the same machine.
     async fn measure_tiers(&self) {
-        let spawner = self.station.spawner().unwrap();
+        let spawner = self.server_node.spawner().unwrap();
         let offered = planctl_harness::probe_isolation(spawner).await.unwrap().tier;
         for tier in Tier::ALL.into_iter().filter(|tier| *tier <= offered) {
             self.at(tier).one_at_a_time(10, 60, Work::Nothing).await;
@@ -128,7 +128,7 @@ impl Bench {
     }
 
     async fn measure_floor(&self) {
-        let mut floor = Floor::connect(self.station.store()).await;
+        let mut floor = Floor::connect(self.server_node.store()).await;
         let (mut commits, mut shells, mut whole) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..300 {
             let begun = Instant::now();
@@ -146,13 +146,13 @@ impl Bench {
 
     /// Times the steps of some runs, one after the other, each beside a floor of the same moment.
     async fn one_at_a_time(&self, steps: u32, runs: u32, work: Work) {
-        let mut floor = Floor::connect(self.station.store()).await;
+        let mut floor = Floor::connect(self.server_node.store()).await;
         let mut all = Spans::default();
         let what = if work == Work::SpawnTrue { "-true" } else { "" };
         let tier = self.tier;
         for number in 0..runs {
             let run = self.begun(&format!("single-{steps}{what}-{tier}-{number}"), steps).await;
-            let executor = self.station.executor(run).await.unwrap();
+            let executor = self.server_node.executor(run).await.unwrap();
             let spans = self.walk(run, &executor, work, Some(&mut floor)).await;
             all.steps.extend(spans.steps);
             all.floors.extend(spans.floors);
@@ -167,7 +167,7 @@ impl Bench {
         let mut all = Vec::new();
         for number in 0..runs {
             let run = self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await;
-            all.push((run, self.station.executor(run).await.unwrap()));
+            all.push((run, self.server_node.executor(run).await.unwrap()));
         }
         let begun = Instant::now();
         let walking: Vec<_> = all
@@ -215,7 +215,7 @@ impl Bench {
                 spans.floors.push(floor_once(floor).await);
             }
         }
-        let row = self.station.store().run(run).await.unwrap();
+        let row = self.server_node.store().run(run).await.unwrap();
         assert!(matches!(row.head.status, RunStatus::Ended { .. }), "the run came to its end");
         spans
     }
@@ -227,7 +227,7 @@ impl Bench {
             .await;
         let begun = Instant::now();
         let options = planctl_server::RunLoopOptions::default();
-        self.station.run_loop(run, &options, std::future::pending()).await.unwrap();
+        self.server_node.run_loop(run, &options, std::future::pending()).await.unwrap();
         println!("{:<52} {:>8.1} s", "a worker that prints 5 GB", begun.elapsed().as_secs_f64());
     }
 
@@ -239,13 +239,13 @@ impl Bench {
     async fn begun_with(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
         let run = self.queued(name, steps, exec).await;
         let admitted = Event::Clock(ClockEvent::Admitted);
-        self.station.store().apply(run, &admitted, &Proof::Clock, None).await.unwrap();
+        self.server_node.store().apply(run, &admitted, &Proof::Clock, None).await.unwrap();
         run
     }
 
     /// Makes a run of no-op steps in a workspace of its own that waits for its turn.
     async fn queued(&self, name: &str, steps: u32, exec: Option<String>) -> RunId {
-        let store = self.station.store();
+        let store = self.server_node.store();
         let folder = self.place.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let host = planctl_harness::host_id();
@@ -317,11 +317,11 @@ fn print(name: &str, spans: &mut [Duration], floors: Option<&mut Vec<Duration>>,
     let (p50, p95) = (ms(percentile(spans, 50)), ms(percentile(spans, 95)));
     let rate =
         whole.map_or(String::new(), |whole| format!("{:.0}", spans.len() as f64 / whole.as_secs_f64()));
-    let beside = floors.map_or(String::new(), |floors| {
+    let compared = floors.map_or(String::new(), |floors| {
         let floor = ms(percentile(floors, 50));
         format!("{floor:>8.2} {:>+7.2} ms", p50 - floor)
     });
-    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8} {beside}");
+    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8} {compared}");
 }
 
 fn percentile(spans: &mut [Duration], part: usize) -> Duration {

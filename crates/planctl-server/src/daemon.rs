@@ -21,7 +21,7 @@ use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
@@ -30,14 +30,14 @@ use crate::node::systemd;
 use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 
-/// How long gates may go on when the daemon is asked to stop; agents, who may take hours, are ended at once.
+/// The grace period of gates when the daemon is asked to stop. Agents may take hours, so they are ended at once.
 const GATES_END_WITHIN: Duration = Duration::from_secs(3);
-/// When a process leaves whatever is still under way: the next process finds its leases dead.
+/// The time after which a process leaves unfinished work behind: the next process finds its leases dead.
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_secs(8);
 /// When a private Postgres that does not end by itself is killed, so that all of it is over within ten seconds.
 const POSTGRES_ENDS_WITHIN: Duration = Duration::from_millis(9500);
 
-/// What a daemon does beside what the database says.
+/// Options of a daemon that are not stored in the database.
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
     /// How many agents work at once.
@@ -46,7 +46,7 @@ pub struct DaemonOptions {
     pub gates: usize,
     /// What serves roles that no run's settings serve.
     pub otherwise: Option<Agent>,
-    /// The port to listen on beside the socket.
+    /// The port to listen on in addition to the socket.
     pub listen: Option<SocketAddr>,
     /// Names by which it may be called on the port, besides loopback's.
     pub hosts: Vec<String>,
@@ -69,7 +69,7 @@ impl Default for DaemonOptions {
     }
 }
 
-/// Serves as a daemon until `stop` resolves, then gives back what it holds (P22) and leaves the station.
+/// Serves as a daemon until `stop` resolves, then gives back what it holds (P22) and leaves the database.
 ///
 /// `ready` is called once the daemon takes on work.
 ///
@@ -78,16 +78,16 @@ impl Default for DaemonOptions {
 /// Those that no later try can mend: a schema that another planctl has changed, and a helper for child processes that
 /// can't be started. While the database is away it waits, however long that takes (P12).
 pub async fn serve(
-    station: Station,
+    server_node: ServerNode,
     singleton: &SingletonLock,
     options: &DaemonOptions,
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
-    let served = serve_at(&station, singleton, options, health, ready, stop).await;
+    let served = serve_at(&server_node, singleton, options, health, ready, stop).await;
     let leaving = served.as_ref().map_or_else(|_| clock::instant(), |(_, leaving)| *leaving);
-    station.close_within(POSTGRES_ENDS_WITHIN.saturating_sub(leaving.elapsed())).await;
+    server_node.close_within(POSTGRES_ENDS_WITHIN.saturating_sub(leaving.elapsed())).await;
     let (final_word, leaving) = served?;
     tracing::info!("stopped within {:.1} s", leaving.elapsed().as_secs_f64());
     match final_word {
@@ -98,18 +98,18 @@ pub async fn serve(
 
 /// Serves and gives back; returns why it ends where nobody asked it to, and when it began to leave.
 async fn serve_at(
-    station: &Station,
+    server_node: &ServerNode,
     singleton: &SingletonLock,
     options: &DaemonOptions,
     health: &Health,
     ready: impl FnOnce(&DaemonInfo),
     stop: impl Future<Output = ()>,
 ) -> Result<(Option<StoreError>, Instant), ServiceError> {
-    // Whoever can't start child processes is of no use to any run.
-    station.spawner()?;
+    // A daemon that can't start child processes can't work on any run.
+    server_node.spawner()?;
     let (signals, seen) = Signals::new();
     let shared = Arc::new(Shared::new(
-        station.clone(),
+        server_node.clone(),
         health.clone(),
         ExecutorCache::of_daemon(options.otherwise.clone()),
         Scope::Host,
@@ -117,8 +117,8 @@ async fn serve_at(
         (options.workers, options.gates),
     ));
     let (slots, taken) = Slots::new(shared.gates.clone());
-    let doors = HttpOptions {
-        socket: http::socket_of(station.state_dir()),
+    let options = HttpOptions {
+        socket: http::socket_of(server_node.state_dir()),
         listen: options.listen,
         hosts: options.hosts.clone(),
         caps: options.caps,
@@ -126,8 +126,8 @@ async fn serve_at(
         slots: Some(slots),
         stop: shared.stop.clone(),
     };
-    let doors = Listening::open(doors).await?;
-    let info = doors.info();
+    let listening = Listening::open(options).await?;
+    let info = listening.info();
     singleton.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
     health.begins();
     systemd::is_ready();
@@ -135,7 +135,7 @@ async fn serve_at(
 
     let loops = async {
         tokio::join!(
-            http::serve(station.clone(), doors),
+            http::serve(server_node.clone(), listening),
             run_taken(&shared, taken),
             take_turns(&shared, Runs::default),
             take_turns(&shared, Gates::default),
@@ -173,13 +173,13 @@ async fn serve_at(
     Ok((final_word, leaving))
 }
 
-/// Runs the gates that the doors took along with the reports they follow from.
+/// Runs the gates that the API claimed together with reports.
 async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>) {
     let mut stop = shared.stop.clone();
     loop {
         tokio::select! {
             gate = taken.recv() => match gate {
-                Some(gate) => shared.see_through(gate.claimed, "gates", gate.room),
+                Some(gate) => shared.see_through(gate.claimed, "gates", gate.slot),
                 None => return,
             },
             () = stopped(&mut stop) => return,
@@ -187,7 +187,7 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
     }
 }
 
-/// Waits for what is under way: agents have heard the stop, gates get a little time first.
+/// Waits for what is under way: agents have received the stop, gates get a grace period.
 async fn end_work(shared: &Shared, signals: &Signals) {
     if tokio::time::timeout(GATES_END_WITHIN, shared.over()).await.is_err() {
         signals.cut();

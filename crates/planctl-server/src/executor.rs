@@ -82,8 +82,8 @@ pub struct Executor {
     pub(crate) at_once: usize,
     /// The terms of the run for which this executor was made; where they change, another is due.
     pub(crate) made_for: RunConfig,
-    pub(crate) live: LiveActivity,
-    /// What this process has in hand.
+    pub(crate) activity: LiveActivity,
+    /// The items that this process works on.
     pub(crate) in_flight: InFlight,
     /// Says that what is to be stored waits for the database however long it is away.
     pub(crate) outlasts_outages: bool,
@@ -102,7 +102,7 @@ impl Executor {
             Work::Agent { .. } => self.work(claimed, slot).await,
             Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, slot).await,
         };
-        self.live.end();
+        self.activity.end();
         done
     }
 
@@ -159,7 +159,7 @@ impl Executor {
     }
 
     /// Says of an item that planctl itself failed at it.
-    pub(crate) async fn own_up(
+    pub(crate) async fn record_defect(
         &self,
         claimed: &Claimed,
         words: &str,
@@ -202,7 +202,7 @@ impl Executor {
                 return self.reported(claimed, said, slot).await;
             }
         }
-        if let Err(error) = self.settings.can_be_kept_apart(role) {
+        if let Err(error) = self.settings.can_isolate_network(role) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
             return self.reported(claimed, said, slot).await;
         }
@@ -223,8 +223,8 @@ impl Executor {
             return self.reported(claimed, said, slot).await;
         }
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
-        let (live, masks) = (self.live.clone(), self.masks().clone());
-        let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
+        let (activity, masks) = (self.activity.clone(), self.masks().clone());
+        let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
         let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(()) };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
@@ -268,8 +268,8 @@ impl Executor {
             Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(runner) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
-                let (live, masks) = (self.live.clone(), self.masks().clone());
-                let mut watch = move |_, bytes: &[u8]| live.printed(&masks.bytes(bytes));
+                let (activity, masks) = (self.activity.clone(), self.masks().clone());
+                let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
                 let work = async |mut cancel: Cancel| {
                     let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                         return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
@@ -362,7 +362,7 @@ impl Executor {
         };
         let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
-        // What told nothing is repeated after a wait; what follows a record is due at once.
+        // An inconclusive gate is repeated after a wait; the successor of a record is due at once.
         let is_done = !matches!(found, Found::Nothing(_));
         let gate_claim = self.gate_claim(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
@@ -451,7 +451,7 @@ impl Executor {
             }
         });
         let mut work = std::pin::pin!(work(cancel));
-        // Beside the work, which goes on while the database keeps a renewal waiting.
+        // Runs concurrently with the work, which goes on while a renewal waits for the database.
         let mut until_lost = std::pin::pin!(self.renewed_until_lost(claimed, slot));
         tokio::select! {
             done = &mut work => return Some(done),
@@ -460,7 +460,7 @@ impl Executor {
         tracing::info!(item.id = %claimed.item.id, "the lease is over; what was done under it counts for nothing");
         ended.send_replace(true);
         work.await;
-        // Nothing that was begun under the lease is left, so who waits for that need not wait for its end.
+        // All work under the lease has ended, so the next holder need not wait for the end of the lease.
         if let Err(error) = self.store.acknowledge(claimed).await {
             tracing::warn!(%error, item.id = %claimed.item.id, "what waits for the end of an item waits out its lease");
         }
@@ -469,10 +469,10 @@ impl Executor {
 
     /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
-        let listener = self.store.listen_to_revocations(self.run);
+        let notifications = self.store.listen_to_revocations(self.run);
         loop {
             tokio::select! {
-                () = listener.notified() => {}
+                () = notifications.notified() => {}
                 () = tokio::time::sleep(self.store.own_lease() / HEARTBEATS) => {}
             }
             let lease = self.store.own_lease();
@@ -534,7 +534,7 @@ impl Executor {
     }
 
     fn begin(&self, claimed: &Claimed, is_gate: bool) {
-        self.live.begin(Activity {
+        self.activity.begin(Activity {
             step: claimed.graph.node(&claimed.item.at.node).and_then(Node::step),
             attempt: claimed.item.at.attempt,
             is_gate,

@@ -1,6 +1,6 @@
 //! The HTTP API: one table of routes behind a Unix socket and, on request, a loopback port.
 //!
-//! Every request goes the same way: limits, host and origin, who it is, whether their scope reaches the route, the key
+//! Every request goes the same way: limits, host and origin, the caller's token, whether its scope reaches the route, the key
 //! that makes a mutation safe to repeat, the handler. The table in [`routes`] is the only list of routes; the router,
 //! the OpenAPI document and the tests of the scopes are made from it.
 
@@ -40,7 +40,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::task::TaskTracker;
 
 use self::capacity::Bodies;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caller, Services};
 use parameters::{CURSOR, ENTRIES_USUAL, LIMIT, WORKSPACE};
@@ -63,7 +63,7 @@ pub struct ApiState {
 }
 
 struct Shared {
-    station: Station,
+    server_node: ServerNode,
     options: HttpOptions,
     claims: claims::ClaimsCache,
     metrics: system::Metrics,
@@ -73,9 +73,9 @@ struct Shared {
 }
 
 impl ApiState {
-    pub(crate) fn new(station: Station, options: HttpOptions) -> ApiState {
+    pub(crate) fn new(server_node: ServerNode, options: HttpOptions) -> ApiState {
         let inner = Shared {
-            station,
+            server_node,
             options,
             claims: claims::ClaimsCache::default(),
             metrics: system::Metrics::default(),
@@ -85,8 +85,8 @@ impl ApiState {
         ApiState { inner: Arc::new(inner) }
     }
 
-    pub(crate) fn station(&self) -> &Station {
-        &self.inner.station
+    pub(crate) fn server_node(&self) -> &ServerNode {
+        &self.inner.server_node
     }
 
     pub(crate) fn options(&self) -> &HttpOptions {
@@ -124,17 +124,17 @@ impl ApiState {
         &self.inner.tasks
     }
 
-    /// Does something to its end, also where whoever waits for it goes away.
+    /// Runs a future to its end, even if the caller disconnects.
     async fn to_its_end<T: Send + 'static>(
         &self,
-        doing: impl Future<Output = Result<T, Problem>> + Send + 'static,
+        work: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> Result<T, Problem> {
-        let done = self.tasks().spawn(doing).await;
+        let done = self.tasks().spawn(work).await;
         done.unwrap_or_else(|error| Err(Problem::new(Code::Defect, format!("it came to no end: {error}"))))
     }
 }
 
-/// One request that may be done: who asks, for what.
+/// One authorized request: the caller, the route and its input.
 pub struct Call {
     pub(crate) api: ApiState,
     pub(crate) principal: Principal,
@@ -151,8 +151,8 @@ pub struct Call {
 pub(crate) type Answer = Result<Response, Problem>;
 
 impl Call {
-    fn station(&self) -> &Station {
-        self.api.station()
+    fn server_node(&self) -> &ServerNode {
+        self.api.server_node()
     }
 
     /// Returns a part of the path.
@@ -202,7 +202,7 @@ impl Call {
         body::read(&self.body)
     }
 
-    /// Opens the services of a workspace for who asks.
+    /// Opens the services of a workspace on behalf of the caller.
     async fn services_at(
         &self,
         workspace: Option<PathBuf>,
@@ -211,7 +211,7 @@ impl Call {
     ) -> Result<Services, Problem> {
         let is_far = matches!(self.principal.peer, Peer::Network(_));
         let workspace = match workspace {
-            // On the port, who only looks is not told which paths there are: one that is not there has no plans and no runs.
+            // A reader on the port must not learn which paths exist: a missing one has no plans and no runs.
             Some(workspace) if is_looking && is_far && workspace.is_absolute() => {
                 Some(canonical(workspace.clone()).await.unwrap_or(workspace))
             }
@@ -226,7 +226,7 @@ impl Call {
             is_looking,
             request: self.request,
         };
-        Ok(self.station().services(caller).await?)
+        Ok(self.server_node().services(caller).await?)
     }
 
     async fn services_of(&self, place: PlaceCall) -> Result<Services, Problem> {

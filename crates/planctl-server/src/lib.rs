@@ -1,4 +1,4 @@
-//! Runs the loops; the only room where all doors meet.
+//! The server of planctl: executor, loops and HTTP API.
 
 mod clock;
 pub mod daemon;
@@ -20,7 +20,7 @@ pub use executor::progress::{Activity, LiveActivity};
 pub use node::health::{Database, Health, is_final};
 pub use node::runtime::runtime;
 pub use node::services::{Caps, ServiceError};
-pub use node::{Station, StationOptions, database, scratch_in, singleton};
+pub use node::{ServerNode, ServerNodeOptions, database, scratch_in, singleton};
 pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
 pub use runs::settings::{RoleSettings, RunSettings};
 pub use verify::protection::judges_of;

@@ -1,6 +1,6 @@
-//! One planctl process: its place at the database, who it is, how it is, and the services that it offers.
+//! One planctl process: its place at the database, its identity, its health, and the services that it offers.
 //!
-//! A station serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
+//! A server node serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
 
 pub mod database;
 pub(crate) mod health;
@@ -31,9 +31,9 @@ use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
 use planctl_config::{Config, DatabaseUrl, Postgres};
 
-/// What a process has to know before it can take its place.
+/// Options of a server node.
 #[derive(Clone, Debug)]
-pub struct StationOptions {
+pub struct ServerNodeOptions {
     /// Where planctl keeps what is not in the database: the private cluster, trust, instances.
     pub state_dir: PathBuf,
     /// The database that was named; the private cluster otherwise.
@@ -50,7 +50,7 @@ pub struct StationOptions {
 
 /// A process's place at the database. Cheap to clone; all clones share it.
 #[derive(Clone)]
-pub struct Station {
+pub struct ServerNode {
     pub(crate) store: Store,
     inner: Arc<Inner>,
 }
@@ -64,14 +64,14 @@ struct Inner {
     offered: tokio::sync::OnceCell<Tier>,
     cluster: Option<Cluster>,
     database_line: String,
-    rings: tokio::task::JoinHandle<()>,
+    notifier: tokio::task::JoinHandle<()>,
     in_flight: InFlight,
     /// Runs that this process admitted or saw open, whose plan file may lack its newest marks.
     unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
 }
 
-/// What only a process that works needs.
+/// State of a process that executes items.
 struct Process {
     instance: Instance,
     spawner: Spawner,
@@ -84,7 +84,7 @@ async fn prepared(store: &Store, migrates: bool) -> Result<(), StoreError> {
 
 /// Connects to the private cluster as the role that is no superuser. Where that role or what it may do is missing, as in
 /// a cluster that is new or of an earlier planctl, the owner of the tables provides it, and brings the schema up to date.
-async fn private_store(cluster: &Cluster, options: &StationOptions) -> Result<Store, ServiceError> {
+async fn private_store(cluster: &Cluster, options: &ServerNodeOptions) -> Result<Store, ServiceError> {
     let connected = async || {
         let store = Store::connect(cluster.connect_options(), options.store.clone()).await?;
         store.check_schema().await?;
@@ -101,13 +101,13 @@ async fn private_store(cluster: &Cluster, options: &StationOptions) -> Result<St
     Ok(connected().await?)
 }
 
-impl Station {
+impl ServerNode {
     /// Connects to the database, starts the private cluster where none is named, and brings the schema up to date.
     ///
     /// # Errors
     ///
     /// Those of the cluster, of the connection and of the migration.
-    pub async fn open(options: StationOptions) -> Result<Station, ServiceError> {
+    pub async fn open(options: ServerNodeOptions) -> Result<ServerNode, ServiceError> {
         let (cluster, store, database_line) = match &options.database_url {
             Some(url) => {
                 let connect: PgConnectOptions = url
@@ -128,8 +128,8 @@ impl Station {
                 (Some(cluster), store, line)
             }
         };
-        let ringing = store.clone();
-        let rings = tokio::spawn(async move { ringing.carry_notifications().await });
+        let listening = store.clone();
+        let notifier = tokio::spawn(async move { listening.carry_notifications().await });
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
@@ -139,12 +139,12 @@ impl Station {
             offered: tokio::sync::OnceCell::new(),
             cluster,
             database_line,
-            rings,
+            notifier,
             in_flight: InFlight::default(),
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
         };
-        Ok(Station { store, inner: Arc::new(inner) })
+        Ok(ServerNode { store, inner: Arc::new(inner) })
     }
 
     /// Opens the services of one workspace for somebody.
@@ -171,7 +171,7 @@ impl Station {
         Ok(config)
     }
 
-    /// Returns the values of configured variables, which are kept beside the database.
+    /// Returns the values of configured variables, which are not stored in the database.
     pub(crate) fn secrets(&self) -> Secrets {
         Secrets::in_state(self.state_dir())
     }
@@ -242,28 +242,28 @@ impl Station {
         tried.await.copied()
     }
 
-    /// Registers for the transitions of a run. A notification says only "look again".
-    /// Without one, look again every second.
+    /// Registers for the transitions of a run. A notification only says "look again" and may be lost, so callers also
+    /// look every second.
     pub fn listen(&self, run: RunId) -> Listener {
         self.store.listen_to(run)
     }
 
     /// Leaves: the private cluster goes too where this process is the last that uses it.
     pub async fn close(self) {
-        self.inner.rings.abort();
+        self.inner.notifier.abort();
         self.store.close().await;
         if let Some(process) = self.inner.process.get() {
             process.spawner.shutdown();
         }
     }
 
-    /// Leaves whatever still looks at it; a Postgres that this process runs is stopped by force once patience is over.
-    pub(crate) async fn close_within(self, patience: Duration) {
+    /// Leaves the database while others may still use it. A Postgres that this process runs is killed after `grace_period`.
+    pub(crate) async fn close_within(self, grace_period: Duration) {
         let inner = self.inner.clone();
         self.close().await;
         let left = tokio::task::spawn_blocking(move || {
             if let Some(cluster) = &inner.cluster {
-                cluster.leave(patience);
+                cluster.leave(grace_period);
             }
         });
         if let Err(error) = left.await {
@@ -280,7 +280,7 @@ impl Station {
         })
     }
 
-    /// Returns what this process has in hand.
+    /// Returns the items that this process works on.
     pub(crate) fn in_flight(&self) -> &InFlight {
         &self.inner.in_flight
     }
@@ -308,7 +308,7 @@ impl Station {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Returns the runs whose plan file may lack its newest marks. Every change of the set is a single call, so a poisoned mutex
     /// holds a consistent value.
     pub(crate) fn unmarked(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
@@ -318,7 +318,7 @@ impl Station {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.rings.abort();
+        self.notifier.abort();
     }
 }
 

@@ -18,11 +18,11 @@ pub const NODES_MAX: usize = 1_000;
 /// The most edges of a picture.
 pub const EDGES_MAX: usize = 4_000;
 
-/// Room around everything, in pixels.
+/// The margin, in pixels.
 const MARGIN: f64 = 24.0;
 /// How much wider bold letters are, at most.
 const BOLD: f64 = 1.15;
-/// Room for the title.
+/// The height of the title.
 const HEAD: f64 = 44.0;
 /// The most lines of a text; what is longer still is whole in its element's title.
 const LINES: usize = 8;

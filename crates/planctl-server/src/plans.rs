@@ -57,7 +57,7 @@ pub(crate) struct Approved<'a> {
 /// What came of starting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// A run is ready to be driven.
+    /// A run is ready to be worked on.
     Ready {
         /// The run.
         run: RunId,
@@ -282,7 +282,7 @@ impl Services {
             self.store.move_plan(plan.id, PlanStatus::Draft, self.caller.actor.as_str(), note).await?;
         }
         match newest {
-            Some(run) => self.station.mark_now(run.id).await?,
+            Some(run) => self.server_node.mark_now(run.id).await?,
             None => self.draw_status(checked).await?,
         }
         Ok(decided)
@@ -294,7 +294,7 @@ impl Services {
             return Ok(());
         };
         let (file, digest) = (self.own_folder()?.join(&checked.path), checked.verification.digest.clone());
-        self.station.draw_status_if_possible(file, digest, plan.status).await;
+        self.server_node.draw_status_if_possible(file, digest, plan.status).await;
         Ok(())
     }
 
@@ -306,7 +306,7 @@ impl Services {
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
-        let _starting = crate::node::instance::one_at_a_time(self.station.state_dir(), &starting).await?;
+        let _starting = crate::node::instance::one_at_a_time(self.server_node.state_dir(), &starting).await?;
         if let Some(request) = self.caller.request
             && let Some(run) = self.store.run_of_request(request).await?
         {
@@ -333,7 +333,7 @@ impl Services {
         self.refuse_over_caps().await?;
         let planned = self.planned_worktree(checked).await?;
         if let Some(graph) = &checked.verification.graph {
-            self.refuse_unless_branches_can_part(graph).await?;
+            self.refuse_unless_branches_can_fork(graph).await?;
         }
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
@@ -397,7 +397,7 @@ impl Services {
         }
     }
 
-    /// Hands a run in that has not begun, and approves it where the start says so.
+    /// Submits a run that has not begun, and approves it where the start says so.
     async fn hand_in(
         &self,
         run: &RunRow,
@@ -491,7 +491,7 @@ impl Services {
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
                 self.refuse_other_place(run)?;
-                self.station.try_worktree_again(run).await?;
+                self.server_node.try_worktree_again(run).await?;
                 self.take_over(run, start.worker.as_ref()).await?;
             }
         }
@@ -517,7 +517,7 @@ impl Services {
             && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
     }
 
-    /// Takes up a run by itself: a failed one is queued again, whatever its plan's file says by now.
+    /// Takes up a run by itself: a failed one is queued again, even if its plan's file has changed.
     ///
     /// # Errors
     ///
@@ -553,7 +553,7 @@ impl Services {
                 }
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
-                self.station.try_worktree_again(&row).await?;
+                self.server_node.try_worktree_again(&row).await?;
                 self.take_over(&row, worker).await?;
                 Ok(decided(true))
             }
@@ -604,7 +604,7 @@ impl Services {
             }
         };
         // Runs within it end with it.
-        self.station.sweep_sub_plans(&mut SweepReport::default()).await?;
+        self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
         Ok(Decided {
             run: Some(row.name),
             ask: None,
@@ -903,7 +903,7 @@ impl Services {
         Ok(())
     }
 
-    /// Lets a run go by an approval that was given under the configuration at the door, which may be newer than the run:
+    /// Lets a run go by an approval that was given under the configuration of the caller, which may be newer than the run:
     /// what was approved is what runs.
     async fn bind(
         &self,
@@ -922,9 +922,9 @@ impl Services {
             auto_answer: kept.auto_answer,
             ..RunSettings::new(&self.caller.config, worker, isolation)
         };
-        // The scripts stay as they were sealed, whatever lies there by now, unless other agents serve the run.
+        // The sealed scripts stay, even if the files have changed, unless other agents serve the run.
         pinned.scripts.clone_from(&kept.scripts);
-        // A person who approves anew means the folder that stands there by now.
+        // A new approval is for the folder that is there at that time.
         let home = self.caller.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
         pinned.home = home.or(kept.home.clone());
         if !pinned.agents().eq(kept.agents()) {
@@ -983,7 +983,8 @@ impl Services {
     /// [`ServiceError::Isolation`] where the host does not offer what is demanded.
     pub(crate) async fn tier(&self) -> Result<Tier, ServiceError> {
         let wanted = self.caller.config.isolation;
-        let offered = if wanted.needs_probe() { self.station.offered_tier().await? } else { Tier::SameUser };
+        let offered =
+            if wanted.needs_probe() { self.server_node.offered_tier().await? } else { Tier::SameUser };
         wanted.tier(offered).ok_or_else(|| ServiceError::Isolation { wanted: wanted.to_string(), offered })
     }
 
@@ -1007,7 +1008,7 @@ impl Services {
                 if let Err(what) = settings.can_be_held(role) {
                     return Err(ServiceError::Unheld { role: role.clone(), what });
                 }
-                settings.can_be_kept_apart(role)?;
+                settings.can_isolate_network(role)?;
             }
         }
         Ok(())

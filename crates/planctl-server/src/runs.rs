@@ -100,8 +100,8 @@ impl Services {
         let row = &shown.view.run;
         // A plan that is revised is changed by its author, and waits for that.
         let is_executed = row.head.status != RunStatus::Paused;
-        self.station.draw_marks_before_told(row).await;
-        let file = self.station.look_at_plan_file(row).await?;
+        self.server_node.draw_marks_before_answering(row).await;
+        let file = self.server_node.look_at_plan_file(row).await?;
         Ok(RunView { is_plan_file_changed: is_executed && file == PlanFile::Changed, ..shown.view() })
     }
 
@@ -479,7 +479,7 @@ impl Services {
         Ok(facts)
     }
 
-    /// Writes what an agent that drives itself is told of a run (rows H-40, H-41, G-33).
+    /// Writes the brief of a run for an agent that claims no items (rows H-40, H-41, G-33).
     ///
     /// # Errors
     ///
@@ -738,7 +738,7 @@ impl Shown {
         open.map(Record::level).max().unwrap_or_default()
     }
 
-    /// Returns who does a step: a role, the harness or a person.
+    /// Returns the performer of a step: a role, the harness or a person.
     fn role_of<'s>(&'s self, node: &'s Node, record: &'s Record) -> &'s str {
         match self.graph.task(&node.id) {
             Some(task) => record.worker(task).as_str(),

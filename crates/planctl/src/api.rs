@@ -337,7 +337,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
     }
 }
 
-/// Writes a word as one part of a path.
-pub fn part(word: &str) -> String {
+/// Encodes a word as one segment of a path.
+pub fn path_segment(word: &str) -> String {
     url::form_urlencoded::byte_serialize(word.as_bytes()).collect::<String>().replace('+', "%20")
 }

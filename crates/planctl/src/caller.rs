@@ -7,7 +7,7 @@ use clap::ArgMatches;
 
 use crate::failure::{Exit, Failure};
 
-/// Says who may give a command.
+/// The callers that may give a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Caller {
     /// Workers, contracts and people.

@@ -1,4 +1,4 @@
-//! The one seam behind which plans, runs, asks and history live: commands see these methods and what `wire` says.
+//! The client of the API: one method per call, for plans, runs, asks and history.
 //!
 //! All of them speak planctl's API. Where a daemon of this state directory runs, or one is named, it answers; else its
 //! routes are called in this process, which then works on runs itself.
@@ -26,7 +26,8 @@ use planctl_server::check::Checked;
 use planctl_server::database::ClusterError;
 use planctl_server::http::{InProcess, socket_of};
 use planctl_server::{
-    Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServiceError, Station, StationOptions, StoreSettings,
+    Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServerNode, ServerNodeOptions, ServiceError,
+    StoreSettings,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -44,10 +45,10 @@ pub struct Client {
     workspace: String,
     config: Config,
     /// This process's place at the database, where no daemon answers.
-    station: Option<Station>,
+    server_node: Option<ServerNode>,
 }
 
-/// One run, found by whatever name a person gave it.
+/// The id of a run that a person named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handle(RunId);
 
@@ -102,9 +103,9 @@ impl Client {
     /// which it is.
     pub async fn open(context: &Context) -> Result<Client, Failure> {
         let client = Client::open_quietly(context).await?;
-        let used = match &client.station {
+        let used = match &client.server_node {
             None => format!("the daemon at {}", client.api.address()),
-            Some(station) => station.database_line().to_owned(),
+            Some(server_node) => server_node.database_line().to_owned(),
         };
         context.say(&show::styled(show::FAINT, &show::safe(&format!("using {used}"))));
         Ok(client)
@@ -112,16 +113,16 @@ impl Client {
 
     /// Does the same without a word, for a command whose answer is not about runs.
     pub async fn open_quietly(context: &Context) -> Result<Client, Failure> {
-        let (api, station) = match daemon(context).await? {
+        let (api, server_node) = match daemon(context).await? {
             Some(api) => (api, None),
             None => {
-                let station = take_place(context, true).await?.map_err(failure)?;
-                let api = Api::in_process(InProcess::new(station.clone()), &context.actor());
-                (api, Some(station))
+                let server_node = take_place(context, true).await?.map_err(failure)?;
+                let api = Api::in_process(InProcess::new(server_node.clone()), &context.actor());
+                (api, Some(server_node))
             }
         };
         let workspace = context.workspace().to_string_lossy().into_owned();
-        Ok(Client { api, workspace, config: context.config()?.config.clone(), station })
+        Ok(Client { api, workspace, config: context.config()?.config.clone(), server_node })
     }
 
     /// Finds the daemon, for what nothing but a daemon can do.
@@ -139,13 +140,13 @@ impl Client {
 
     /// Says whether a daemon works on runs, so that they go on when this process ends.
     pub fn is_daemon(&self) -> bool {
-        self.station.is_none()
+        self.server_node.is_none()
     }
 
     /// Closes the connection; a private Postgres that nobody uses any more stops.
     pub async fn close(self) {
-        if let Some(station) = self.station {
-            station.close().await;
+        if let Some(server_node) = self.server_node {
+            server_node.close().await;
         }
     }
 
@@ -189,7 +190,7 @@ impl Client {
 
     /// Starts a run of a plan, or takes up the one that is not finished.
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<How, Failure> {
-        // Beside a daemon a role that nobody serves here waits for a worker.
+        // With a daemon, a role without an agent here waits for a worker.
         let waits_for_workers = start.waits_for_workers || self.is_daemon();
         let start = Start { waits_for_workers, ..start.clone() };
         let call = StartCall { plan: self.plan(checked, start.worker.as_ref()), start };
@@ -218,12 +219,12 @@ impl Client {
     }
 
     /// Works a run's items in this process, or waits while a daemon does, until it ends, waits for a person and
-    /// `no_wait` is set, or is told to stop.
-    pub async fn drive(
+    /// `no_wait` is set, or `stopped` says so.
+    pub async fn work_on(
         &self,
         handle: Handle,
         no_wait: bool,
-        live: LiveActivity,
+        activity: LiveActivity,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<Outcome, Failure> {
         let stop = async move {
@@ -232,17 +233,17 @@ impl Client {
                 std::future::pending::<()>().await;
             }
         };
-        let Some(station) = self.station.clone() else {
+        let Some(server_node) = self.server_node.clone() else {
             return tokio::select! {
                 outcome = self.until_settled(handle, no_wait) => outcome,
                 () = stop => Ok(Outcome::Stopped),
             };
         };
-        let options = RunLoopOptions { returns_when_waiting: no_wait, live };
+        let options = RunLoopOptions { returns_when_waiting: no_wait, activity };
         // A task of its own: the caller may be kept by a terminal. The task ends with the caller.
-        let mut driving = JoinSet::new();
-        driving.spawn(async move { station.run_loop(handle.0, &options, stop).await });
-        match driving.join_next().await {
+        let mut run_loop = JoinSet::new();
+        run_loop.spawn(async move { server_node.run_loop(handle.0, &options, stop).await });
+        match run_loop.join_next().await {
             Some(Ok(end)) => Ok(match end.map_err(failure)? {
                 RunLoopEnd::Ended(_) => Outcome::Ended,
                 RunLoopEnd::Waiting(_) => Outcome::Waiting,
@@ -283,7 +284,7 @@ impl Client {
             Err(missing) if missing.exit == Exit::NotFound && !given.starts_with('@') => {
                 let path = planctl_server::check::plan_path(Path::new(given), Path::new(&self.workspace));
                 match self.run_named(&path).await {
-                    // A person is told of what they typed, not of what was made of it.
+                    // The message names the text that the person typed, not the path made of it.
                     Err(failure) if failure.exit == Exit::NotFound => Err(missing),
                     found => found,
                 }
@@ -293,7 +294,7 @@ impl Client {
     }
 
     async fn run_named(&self, given: &str) -> Result<Handle, Failure> {
-        let path = format!("/v1/runs/{}/name", api::part(given));
+        let path = format!("/v1/runs/{}/name", api::path_segment(given));
         let found: RunName = self.api.get(&path, &[("workspace", self.workspace.as_str())]).await?;
         handle_of(&found.id)
     }
@@ -369,10 +370,10 @@ impl Client {
 
     /// Explains why a step is where it is.
     pub async fn why(&self, handle: Handle, step: &str) -> Result<WhyView, Failure> {
-        self.api.get(&format!("/v1/runs/{}/why/{}", handle.0, api::part(step)), &[]).await
+        self.api.get(&format!("/v1/runs/{}/why/{}", handle.0, api::path_segment(step)), &[]).await
     }
 
-    /// Writes what an agent that drives itself is told of a run.
+    /// Writes the brief of a run for an agent that claims no items.
     pub async fn context(&self, handle: Handle, form: Form) -> Result<ContextView, Failure> {
         self.api.get(&format!("/v1/runs/{}/context", handle.0), &[("form", form.word())]).await
     }
@@ -436,7 +437,7 @@ impl Client {
 
     /// Revokes a token.
     pub async fn revoke_token(&self, id: &str) -> Result<TokenView, Failure> {
-        self.api.delete(&format!("/v1/tokens/{}", api::part(id))).await
+        self.api.delete(&format!("/v1/tokens/{}", api::path_segment(id))).await
     }
 
     /// Returns the workers that asked for work.
@@ -447,7 +448,7 @@ impl Client {
     /// Has a worker claim nothing more, or claim again.
     pub async fn pause_worker(&self, worker: &str, pauses: bool) -> Result<WorkerView, Failure> {
         let verb = if pauses { "pause" } else { "resume" };
-        self.api.post(&format!("/v1/workers/{}/{verb}", api::part(worker)), &[], &Nothing {}).await
+        self.api.post(&format!("/v1/workers/{}/{verb}", api::path_segment(worker)), &[], &Nothing {}).await
     }
 
     /// Returns how the database is.
@@ -509,7 +510,7 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
 }
 
 fn topic_path(topic: &str) -> String {
-    format!("/v1/topics/{}", api::part(topic))
+    format!("/v1/topics/{}", api::path_segment(topic))
 }
 
 fn names_topics(checked: &Checked) -> bool {
@@ -549,10 +550,13 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
 }
 
 /// Makes the database reachable from this process; `migrates` brings its tables up to date.
-pub async fn take_place(context: &Context, migrates: bool) -> Result<Result<Station, ServiceError>, Failure> {
+pub async fn take_place(
+    context: &Context,
+    migrates: bool,
+) -> Result<Result<ServerNode, ServiceError>, Failure> {
     let config = &context.config()?.config;
     limits::enough()?;
-    let options = StationOptions {
+    let options = ServerNodeOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),
         postgres: config.postgres.clone(),
@@ -561,7 +565,7 @@ pub async fn take_place(context: &Context, migrates: bool) -> Result<Result<Stat
         migrates,
         store: store_settings(|name| std::env::var(name).ok()),
     };
-    Ok(Station::open(options).await)
+    Ok(ServerNode::open(options).await)
 }
 
 /// How long to wait for news of a run that a daemon works on before looking without any.

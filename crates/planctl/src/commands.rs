@@ -105,7 +105,7 @@ fn leaves_unread(command: &Command) -> bool {
     )
 }
 
-/// What all commands share: where they work, how they answer, who asks.
+/// State that all commands share: the workspace, the output format, the actor.
 pub struct Context {
     global: Global,
     workspace: PathBuf,
@@ -158,7 +158,7 @@ impl Context {
         self.with_sources(workspace, planctl_config::load)
     }
 
-    /// Names the files that are read, whatever stands in them.
+    /// Returns the paths of the files that are read.
     pub fn config_places(&self) -> Result<Vec<Place>, Failure> {
         self.with_sources(&self.workspace, planctl_config::places)
     }
@@ -244,7 +244,7 @@ impl Context {
         read.unwrap_or_default().into_iter().chain(named).collect()
     }
 
-    /// Returns who decides, for the record.
+    /// Returns the actor of a decision.
     pub fn actor(&self) -> String {
         // Read here: clap would show the flag as required wherever the variable is set.
         let named = self.global.actor.clone().or_else(|| std::env::var("PLANCTL_ACTOR").ok());

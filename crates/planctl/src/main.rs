@@ -154,7 +154,7 @@ fn log(verbose: u8, command: &Command) -> WorkerGuard {
         }
         None => tracing_subscriber::EnvFilter::new(default),
     };
-    // By a thread of its own: a terminal that is stopped keeps nobody who works.
+    // A separate thread writes the log, so that a stopped terminal does not block the work.
     let (writer, logs) = tracing_appender::non_blocking(std::io::stderr());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match daemon {

@@ -22,8 +22,8 @@ pub enum Manner {
     Live,
     /// One line per event, on standard error.
     Plain,
-    /// One line per event, on standard output: where the telling is the answer.
-    Told,
+    /// One line per event, on standard output: the answer of the command.
+    Answer,
     /// One JSON value per event, on standard output.
     Jsonl,
     /// Not at all.
@@ -37,7 +37,7 @@ pub struct Progress {
     gates: HashMap<String, Gate>,
     /// Nodes whose work went out.
     entered: HashSet<String>,
-    /// A node that was entered, and what is told of it unless it waits: a question to a person is no work that is out.
+    /// A node that was entered, and its line, which is dropped if the node waits: a question to a person is not work.
     begins: Option<(String, String)>,
 }
 
@@ -56,7 +56,7 @@ impl Progress {
     pub fn new(manner: Manner) -> Progress {
         let target = match manner {
             Manner::Live => ProgressDrawTarget::stderr_with_hz(10),
-            Manner::Plain | Manner::Told | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
+            Manner::Plain | Manner::Answer | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(None, target);
         let style =
@@ -69,9 +69,9 @@ impl Progress {
     pub fn event(&mut self, line: &EventLine) -> Result<(), Failure> {
         match self.manner {
             Manner::Jsonl => show::print_json(line),
-            Manner::Plain | Manner::Told => {
+            Manner::Plain | Manner::Answer => {
                 let lines = self.lines(line);
-                self.tell(lines)
+                self.print(lines)
             }
             Manner::Live | Manner::Silent => Ok(()),
         }
@@ -80,12 +80,12 @@ impl Progress {
     /// Shows what waited for the events after it, of which there are none as yet.
     pub fn settle(&mut self) -> Result<(), Failure> {
         let lines = self.begins.take().map(|(_, text)| text).into_iter().collect();
-        self.tell(lines)
+        self.print(lines)
     }
 
-    fn tell(&self, lines: Vec<String>) -> Result<(), Failure> {
+    fn print(&self, lines: Vec<String>) -> Result<(), Failure> {
         for text in lines {
-            if self.manner == Manner::Told {
+            if self.manner == Manner::Answer {
                 show::print(&format!("{text}\n"))?;
             } else {
                 show::say(&text);
@@ -94,7 +94,7 @@ impl Progress {
         Ok(())
     }
 
-    // A transition is told whole: what holds back a node that was entered comes right after that.
+    // Shows a whole transition: the event that holds back an entered node comes right after it.
     fn lines(&mut self, line: &EventLine) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some((node, text)) = self.begins.take() {
@@ -114,13 +114,13 @@ impl Progress {
     }
 
     /// Shows where the run stands.
-    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, doing: Option<&Activity>) {
+    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
         if self.manner == Manner::Live {
             let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
             let lines_max = usize::from(height.max(8));
             let mut lines = picture(view, &Look { now_unix_seconds, lines_max, is_live: true });
-            if let Some(doing) = doing {
-                lines.insert(lines.len().saturating_sub(2), doing_line(doing));
+            if let Some(activity) = activity {
+                lines.insert(lines.len().saturating_sub(2), activity_line(activity));
             }
             self.bar.set_message(lines.join("\n"));
         }
@@ -137,7 +137,7 @@ impl Progress {
         }
     }
 
-    /// Writes talk without tearing the live view.
+    /// Writes a message without tearing the live view.
     pub fn say(&self, text: &str) {
         self.bar.suspend(|| show::say(text));
     }
@@ -197,7 +197,7 @@ impl Progress {
             "node_entered" if line.data.get("rehearses") == Some(&Value::Bool(true)) => {
                 "before=started".to_owned()
             }
-            // Who has claimed it is in no event; the next one tells what came of it.
+            // No event names the claimant; the next event has the result.
             "node_entered" => "work=out".to_owned(),
             "agent.reported" => format!("work=reported{}", report_words(&line.data)),
             "agent.overran" => {
@@ -305,11 +305,11 @@ pub struct Look {
     pub is_live: bool,
 }
 
-/// Draws a run; where there is little room, steps around the one that moves are shown first.
+/// Draws a run. If few lines fit, the steps around the current one are shown.
 pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
-    let room = look.lines_max.saturating_sub(6).max(3);
+    let steps_max = look.lines_max.saturating_sub(6).max(3);
     let mut lines = Vec::new();
-    let (from, to) = window(&view.steps, room);
+    let (from, to) = window(&view.steps, steps_max);
     if from > 0 {
         lines.push(styled(FAINT, &format!("    … {from} steps before")));
     }
@@ -346,7 +346,7 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
     lines
 }
 
-/// The most joins of which the branches are told.
+/// The most joins whose branches are shown.
 const JOINS_MAX: usize = 4;
 
 /// Says where the branches into a join stand: `branches into "merge": 1 joined, 2 under way (4, 5), 1 queued`.
@@ -375,26 +375,26 @@ fn join_line(view: &RunView, join: &JoinView) -> String {
 /// The most nodes of branches in one state that are named.
 const BRANCHES_NAMED_MAX: usize = 6;
 
-fn doing_line(doing: &Activity) -> String {
-    let who = if doing.is_gate { "contract" } else { "worker" };
-    let step = doing.step.map(|step| format!("step {step} ")).unwrap_or_default();
-    let mut text = format!("       {step}{who} {}", show::span(doing.since.elapsed()));
-    if let Some(at) = doing.printed_at {
+fn activity_line(activity: &Activity) -> String {
+    let who = if activity.is_gate { "contract" } else { "worker" };
+    let step = activity.step.map(|step| format!("step {step} ")).unwrap_or_default();
+    let mut text = format!("       {step}{who} {}", show::span(activity.since.elapsed()));
+    if let Some(at) = activity.printed_at {
         text.push_str(&format!(" · last output {} ago", show::span(at.elapsed())));
     }
-    if let Some(line) = &doing.last_line {
+    if let Some(line) = &activity.last_line {
         text.push_str(&format!(" · {}", gutter::quoted(line, 60)));
     }
     styled(FAINT, &text)
 }
 
-fn window(steps: &[StepView], room: usize) -> (usize, usize) {
-    if steps.len() <= room {
+fn window(steps: &[StepView], steps_max: usize) -> (usize, usize) {
+    if steps.len() <= steps_max {
         return (0, steps.len());
     }
     let at = steps.iter().position(|step| !step.state.is_settled()).unwrap_or(steps.len());
-    let from = at.saturating_sub(room / 2).min(steps.len() - room);
-    (from, from + room)
+    let from = at.saturating_sub(steps_max / 2).min(steps.len() - steps_max);
+    (from, from + steps_max)
 }
 
 /// Columns of the steps that are shown together.

@@ -1,4 +1,4 @@
-//! What a worker tells the daemon of an item, whoever works: `worker run` and the commands of `work`.
+//! The reports of a worker about an item, used by `worker run` and by the commands of `work`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::api::{self, Api};
 use crate::failure::Failure;
 
-/// How much of a worker's last words is told: a head and a tail of it.
+/// The most of a worker's last output that is reported: a head and a tail of it.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// An item that is held: its routes, with the token of its lease.
@@ -40,7 +40,7 @@ pub enum Word {
 impl Held {
     /// Prepares calls for an item; connects to nothing yet.
     pub fn new(api: &Api, item: &str, token: &str) -> Result<Held, Failure> {
-        Ok(Held { api: api.showing(token)?, path: format!("/v1/items/{}", api::part(item)) })
+        Ok(Held { api: api.showing(token)?, path: format!("/v1/items/{}", api::path_segment(item)) })
     }
 
     /// Reads what is held.
@@ -54,17 +54,17 @@ impl Held {
         self.api.post(&format!("{}/heartbeat", self.path), &[("wait", &wait)], &Nothing {}).await
     }
 
-    /// Shows those who watch what was printed.
+    /// Sends output to the daemon, which shows it.
     pub async fn log(&self, text: &str) -> Result<(), Failure> {
-        self.tell("log", &LogCall { text: without_nul(text) }).await
+        self.post("log", &LogCall { text: without_nul(text) }).await
     }
 
     /// Says what was used so far.
     pub async fn used(&self, usage: &UsageCall) -> Result<(), Failure> {
-        self.tell("usage", usage).await
+        self.post("usage", usage).await
     }
 
-    async fn tell(&self, verb: &str, body: &impl Serialize) -> Result<(), Failure> {
+    async fn post(&self, verb: &str, body: &impl Serialize) -> Result<(), Failure> {
         let path = format!("{}/{verb}", self.path);
         let _: Option<serde_json::Value> = self.api.post_maybe(&path, &[], body, &api::uuid_of()).await?;
         Ok(())
@@ -132,7 +132,7 @@ fn completed(report: Report, outputs: &[Output]) -> CompleteCall {
         usage: report.usage.map(used),
         exit_code: match report.ending {
             Some(Ending::Exited { code }) => Some(code),
-            // As a shell tells it.
+            // As a shell reports it.
             Some(Ending::Signalled { signal }) => Some(128 + signal),
             Some(Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun) | None => None,
         },

@@ -56,7 +56,7 @@ pub fn warn_of_root(command: &str) {
 pub fn wipe_environment() {
     let variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     // SAFETY: there is one thread. Each entry is a writable string that the kernel laid out, and only its bytes before the
-    // NUL are written. Whatever reads the environment afterwards finds the copies that are set below.
+    // NUL are written. Code that reads the environment afterwards finds the copies that are set below.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {

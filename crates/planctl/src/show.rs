@@ -186,7 +186,7 @@ pub fn step_state(state: StepState) -> &'static str {
     }
 }
 
-/// The longest rest that is told in numbers; where there is more, the time it is drawn for is not known.
+/// The longest rest that is shown in numbers; where there is more, the time it is drawn for is not known.
 const REST_SECONDS_MAX: f64 = 3600.0;
 
 /// Returns where a step stands and what it waits for, in the words of people (INTERFACE ★12).
@@ -285,7 +285,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{}\n", planctl_lang::json_escaped(text)))
 }
 
-/// Hands what was printed to the system, so that a failure to write it is known.
+/// Flushes standard output, so that a failure to write it is known.
 pub fn flush() -> Result<(), Failure> {
     written(io::stdout().flush())
 }

@@ -14,14 +14,14 @@ use planctl_engine::{AgentEvent, AgentSaid, Event, Role, RunId, RunStatus};
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::SingletonLock;
-use planctl_server::{Health, Station, StationOptions, StoreSettings};
+use planctl_server::{Health, ServerNode, ServerNodeOptions, StoreSettings};
 use planctl_store::testing::Floor;
 use planctl_store::{Claim, ClaimLane, Holder};
 use serde_json::Value;
 
 use super::{Bench, floor_once, percentile, print};
 
-/// How often something is looked at that nobody tells.
+/// How often something is read without a notification.
 const LOOK: Duration = Duration::from_millis(1);
 /// How many workers there are where many runs go on at once.
 const WORKERS: usize = 8;
@@ -33,7 +33,7 @@ const DEATHS: usize = 10;
 /// Is a daemon of this state directory on this database until it is killed.
 pub(super) fn be_one(state: &Path, url: &str) {
     planctl_server::runtime().unwrap().block_on(async {
-        let options = StationOptions {
+        let options = ServerNodeOptions {
             state_dir: state.to_owned(),
             database_url: Some(DatabaseUrl::parse(url).unwrap()),
             postgres: Postgres::default(),
@@ -42,9 +42,9 @@ pub(super) fn be_one(state: &Path, url: &str) {
             store: StoreSettings::default(),
         };
         let singleton = SingletonLock::take(state).unwrap();
-        let station = Station::open(options).await.unwrap();
+        let server_node = ServerNode::open(options).await.unwrap();
         let options = DaemonOptions::default();
-        serve(station, &singleton, &options, &Health::default(), |_| {}, std::future::pending())
+        serve(server_node, &singleton, &options, &Health::default(), |_| {}, std::future::pending())
             .await
             .unwrap();
     });
@@ -192,10 +192,10 @@ struct Workers {
 
 impl Workers {
     /// Starts workers; each says when it got an item.
-    fn start(count: usize, socket: &Path, tell: &mpsc::Sender<Instant>) -> Workers {
+    fn start(count: usize, socket: &Path, sender: &mpsc::Sender<Instant>) -> Workers {
         let (over, reports) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let work = |_| {
-            let (over, reports, tell) = (over.clone(), reports.clone(), tell.clone());
+            let (over, reports, sender) = (over.clone(), reports.clone(), sender.clone());
             let mut client = Client::new(socket);
             std::thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
@@ -205,7 +205,7 @@ impl Workers {
                         }
                         continue;
                     };
-                    tell.send(Instant::now()).unwrap();
+                    sender.send(Instant::now()).unwrap();
                     if client.complete(&claimed) {
                         reports.fetch_add(1, Ordering::Relaxed);
                     }
@@ -241,7 +241,7 @@ pub(super) async fn measure(bench: &Bench) {
 
 /// Makes one item ready after another, in another process, for one worker that waits.
 async fn idle_queue(bench: &Bench, daemon: &Daemon) {
-    let store = bench.station.store();
+    let store = bench.server_node.store();
     let mut floor = Floor::connect(store).await;
     let (mut waits, mut floors) = (Vec::new(), Vec::new());
     for number in 0..IDLE_ITEMS {
@@ -251,7 +251,7 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
             run: Some(run),
             except: Vec::new(),
             holder: Holder {
-                host: bench.station.host().to_owned(),
+                host: bench.server_node.host().to_owned(),
                 boot: String::new(),
                 instance: "bench".to_owned(),
                 own: false,
@@ -283,7 +283,7 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
 
 /// Lets many runs go on at once.
 async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, steps: u32) {
-    let mut floor = Floor::connect(bench.station.store()).await;
+    let mut floor = Floor::connect(bench.server_node.store()).await;
     let mut floors = Vec::new();
     for _ in 0..20 {
         floors.push(floor_once(&mut floor).await);
@@ -292,8 +292,8 @@ async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, step
     for number in 0..runs {
         active.push(bench.active(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await);
     }
-    let (tell, told) = mpsc::channel();
-    let workers = Workers::start(WORKERS, &daemon.socket(), &tell);
+    let (sender, receiver) = mpsc::channel();
+    let workers = Workers::start(WORKERS, &daemon.socket(), &sender);
     let begun = Instant::now();
     for run in &active {
         while !has_ended(bench, *run).await {
@@ -303,22 +303,22 @@ async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, step
     }
     let whole = begun.elapsed();
     let reports = workers.reports.load(Ordering::Relaxed);
-    drop((workers, told));
+    drop((workers, receiver));
     let per_step = whole.as_secs_f64() * 1e3 / reports as f64;
-    let beside = percentile(&mut floors, 50).as_secs_f64() * 1e3;
+    let floor_ms = percentile(&mut floors, 50).as_secs_f64() * 1e3;
     println!(
-        "{name:<52} {:>8} {:>8} {:>8.0} {beside:>8.2} {:>8.2} x",
+        "{name:<52} {:>8} {:>8} {:>8.0} {floor_ms:>8.2} {:>8.2} x",
         "",
         "",
         reports as f64 / whole.as_secs_f64(),
-        per_step / beside
+        per_step / floor_ms
     );
 }
 
 /// Kills the daemon in the middle of a run, which is started again, and looks when the next step passes.
 async fn deaths(bench: &Bench, daemon: &mut Daemon) {
-    let (tell, told) = mpsc::channel();
-    let workers = Workers::start(2, &daemon.socket(), &tell);
+    let (sender, receiver) = mpsc::channel();
+    let workers = Workers::start(2, &daemon.socket(), &sender);
     let mut spans = Vec::new();
     for number in 0..DEATHS {
         let run = bench.active(&format!("death-{number}"), 200).await;
@@ -326,24 +326,24 @@ async fn deaths(bench: &Bench, daemon: &mut Daemon) {
         await_seq(bench, run, 60 + 7 * number as i64).await;
         let died = Instant::now();
         daemon.kill_and_start();
-        let seq = bench.station.store().run(run).await.unwrap().seq;
+        let seq = bench.server_node.store().run(run).await.unwrap().seq;
         // A report, its gate and the next item: something has passed since.
         await_seq(bench, run, seq + 8).await;
         spans.push(died.elapsed());
         await_end(bench, run).await;
     }
-    drop((workers, told));
+    drop((workers, receiver));
     print("kill -9 of the daemon -> its run goes on", &mut spans, None, None);
 }
 
 async fn await_seq(bench: &Bench, run: RunId, seq: i64) {
-    while bench.station.store().run(run).await.unwrap().seq < seq {
+    while bench.server_node.store().run(run).await.unwrap().seq < seq {
         tokio::time::sleep(LOOK).await;
     }
 }
 
 async fn await_end(bench: &Bench, run: RunId) {
-    let listener = bench.station.listen(run);
+    let listener = bench.server_node.listen(run);
     while !has_ended(bench, run).await {
         tokio::select! {
             () = listener.notified() => {}
@@ -353,14 +353,14 @@ async fn await_end(bench: &Bench, run: RunId) {
 }
 
 async fn has_ended(bench: &Bench, run: RunId) -> bool {
-    matches!(bench.station.store().run(run).await.unwrap().head.status, RunStatus::Ended { .. })
+    matches!(bench.server_node.store().run(run).await.unwrap().head.status, RunStatus::Ended { .. })
 }
 
 impl Bench {
     /// Makes a run and waits until a daemon has given it its turn.
     async fn active(&self, name: &str, steps: u32) -> RunId {
         let run = self.queued(name, steps, None).await;
-        while self.station.store().run(run).await.unwrap().head.status != RunStatus::Active {
+        while self.server_node.store().run(run).await.unwrap().head.status != RunStatus::Active {
             tokio::time::sleep(LOOK).await;
         }
         run

@@ -1,4 +1,4 @@
-//! The loops of a process that works: each *looks, does, applies*, and begins anew whatever went wrong.
+//! The loops of a process that works: each *claims, works, applies*, and restarts after any error.
 //!
 //! A daemon runs them for all workspaces of its host, `plan run` for its own run. Any number do on one database, and none leads. Every wait is a row, so a loop that is cut off
 //! anywhere loses nothing: the next turn, here or in another process, finds the same rows.
@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::daemon::run_loop::Family;
 use crate::executor::slots::{GateSlots, Slot};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::{ADMISSIONS, CLEARINGS, Health};
 use crate::node::quarantine::words_of;
 use crate::node::runtime::stopped;
@@ -40,15 +40,15 @@ const AFTER_ERROR: Duration = Duration::from_millis(500);
 
 /// What all loops share.
 pub(crate) struct Shared {
-    pub(crate) station: Station,
+    pub(crate) server_node: ServerNode,
     pub(crate) health: Health,
     pub(crate) executors: ExecutorCache,
     pub(crate) scope: Scope,
-    /// Says that nothing is taken on any more.
+    /// True once no work is claimed any more.
     pub(crate) stop: watch::Receiver<bool>,
-    /// Says that agents end, and who waits.
+    /// True once agents, and gates that wait, must end.
     halt: watch::Receiver<bool>,
-    /// Says that gates end, too.
+    /// True once gates must end, too.
     cut: watch::Receiver<bool>,
     pub(crate) gates: GateSlots,
     pub(crate) workers: Arc<Semaphore>,
@@ -88,17 +88,17 @@ impl Signals {
         (Signals { stop, halt, cut }, Seen { stop: stopped, halt: halted, cut: is_cut })
     }
 
-    /// Nothing is taken on any more.
+    /// Ends the claiming of work.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Agents end, and who waits.
+    /// Ends agents, and gates that wait.
     pub(crate) fn halt(&self) {
         self.halt.send_replace(true);
     }
 
-    /// Gates end, too.
+    /// Ends gates, too.
     pub(crate) fn cut(&self) {
         self.cut.send_replace(true);
     }
@@ -107,7 +107,7 @@ impl Signals {
 impl Shared {
     /// Begins with nothing under way; so many workers and gates have a slot at once.
     pub(crate) fn new(
-        station: Station,
+        server_node: ServerNode,
         health: Health,
         executors: ExecutorCache,
         scope: Scope,
@@ -116,7 +116,7 @@ impl Shared {
     ) -> Shared {
         let workers = workers.max(1);
         Shared {
-            station,
+            server_node,
             health,
             executors,
             scope,
@@ -174,8 +174,8 @@ impl Shared {
         lane: ClaimLane,
         except: Vec<RunId>,
     ) -> Result<Option<Claimed>, ServiceError> {
-        let store = self.station.store();
-        let (holder, lease) = (self.station.holder()?, store.own_lease());
+        let store = self.server_node.store();
+        let (holder, lease) = (self.server_node.holder()?, store.own_lease());
         let runs = match &self.scope {
             Scope::Host => vec![None],
             Scope::Run(family) => family.open().into_iter().map(Some).collect(),
@@ -190,7 +190,7 @@ impl Shared {
         Ok(None)
     }
 
-    /// Sees one claimed item through beside the loops. What goes wrong with it, a panic too, stays within it: its lease
+    /// Executes one claimed item in a task of its own. Errors and panics are contained: its lease
     /// runs out, and it is taken up again.
     pub(crate) fn see_through(
         self: &Arc<Self>,
@@ -220,24 +220,24 @@ impl Shared {
                     let words = words_of(&*panic);
                     tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
                     shared.health.note(format!("run {run}: a defect of planctl: {words}"));
-                    shared.own_up(&claimed, &words, &slot).await;
+                    shared.record_defect(&claimed, &words, &slot).await;
                 }
             }
             if slot.has_come(claimed.item.run) {
-                shared.station.store().wake(News::Gates);
+                shared.server_node.store().wake(News::Gates);
             }
             drop((at_work, slot));
         });
     }
 
-    /// Tells the run that planctl itself failed at an item, so that its history says so: it is tried again after a pause,
+    /// Records in the run's history that planctl itself failed at an item. The item is tried again after a pause,
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
-    async fn own_up(&self, claimed: &Claimed, words: &str, slot: &Slot) {
-        let telling = async {
-            let executor = self.executors.for_item(&self.station, claimed).await?;
-            executor.own_up(claimed, words, slot).await
+    async fn record_defect(&self, claimed: &Claimed, words: &str, slot: &Slot) {
+        let reporting = async {
+            let executor = self.executors.for_item(&self.server_node, claimed).await?;
+            executor.record_defect(claimed, words, slot).await
         };
-        match AssertUnwindSafe(telling).catch_unwind().await {
+        match AssertUnwindSafe(reporting).catch_unwind().await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "a defect could not be put on record"),
             Err(panic) => tracing::warn!(error = words_of(&*panic), "a defect could not be put on record"),
@@ -247,7 +247,7 @@ impl Shared {
     async fn worked(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
-        let executor = self.executors.for_item(&self.station, claimed).await?;
+        let executor = self.executors.for_item(&self.server_node, claimed).await?;
         executor.see_through(claimed, slot).await
     }
 }
@@ -293,7 +293,7 @@ pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -
 }
 
 async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
-    let wake = Wake::new(shared.station.store(), T::news(shared));
+    let wake = Wake::new(shared.server_node.store(), T::news(shared));
     while !shared.is_stopping() {
         shared.health.turned(T::NAME);
         match turns.turn(shared).await {

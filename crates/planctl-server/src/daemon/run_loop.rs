@@ -17,7 +17,7 @@ use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::{ExecutorCache, Found, Scope, Shared, Signals, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
@@ -31,13 +31,13 @@ const WORKERS: usize = 64;
 /// How to work on a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunLoopOptions {
-    /// Says that nobody waits for a person's answer: return instead.
+    /// Returns when the run waits for a person, instead of waiting for the answer.
     pub returns_when_waiting: bool,
-    /// Where to show what is under way.
-    pub live: LiveActivity,
+    /// The activity to update for the live view.
+    pub activity: LiveActivity,
 }
 
-/// Why driving ended.
+/// Why the run loop ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunLoopEnd {
     /// The run is over, in this state.
@@ -48,9 +48,9 @@ pub enum RunLoopEnd {
     Stopped,
 }
 
-impl Station {
-    /// Drives a run until it is over, until it waits and nobody waits for it, or until `stop` resolves. What is under way when
-    /// something goes wrong ends in its own way first.
+impl ServerNode {
+    /// Works on a run until it is over, until it waits and `returns_when_waiting` is set, or until `stop` resolves. After an
+    /// error, the work that is under way ends in its own way first.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Station {
         let shared = Arc::new(Shared::new(
             self.clone(),
             Health::default(),
-            ExecutorCache::of_command(options.live.clone()),
+            ExecutorCache::of_command(options.activity.clone()),
             Scope::Run(family.clone()),
             seen,
             (WORKERS, DaemonOptions::default().gates),
@@ -154,9 +154,9 @@ impl Family {
         self.lock().all.clone()
     }
 
-    /// Ends the work on it, as soon as what is under way is over.
+    /// Ends the work on the run, as soon as the work that is under way is over.
     pub(crate) fn ends(&self, end: Result<RunLoopEnd, ServiceError>) {
-        // Who is not there any more has ended it.
+        // The receiver is gone only after the loop has ended.
         self.ends.send(end).ok();
     }
 
@@ -183,14 +183,14 @@ impl Turns for OwnRun {
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
         let OwnRun(family) = self;
-        let station = &shared.station;
-        let own = station.store().run(family.run).await?;
+        let server_node = &shared.server_node;
+        let own = server_node.store().run(family.run).await?;
         let is_over = matches!(own.head.status, RunStatus::Ended { .. });
         let state = run_state(&own);
-        let rows = if is_over { Vec::new() } else { station.with_those_within(own).await? };
+        let rows = if is_over { Vec::new() } else { server_node.with_those_within(own).await? };
         if family.know(rows.iter().map(|row| row.id).collect()) {
-            // The notification of the parent run may go to another process.
-            station.store().wake_around().await?;
+            // The notification that wakes the parent of a run that ended may go to another process.
+            server_node.store().wake_around().await?;
         }
         if is_over {
             family.ends(Ok(RunLoopEnd::Ended(state)));
@@ -200,18 +200,18 @@ impl Turns for OwnRun {
         // A run whose sub-plans wait goes on only with them, so they are looked at first.
         for row in rows.iter().rev() {
             let waits = match row.head.status {
-                RunStatus::Queued { .. } => station.begins_or_waits(row).await?,
+                RunStatus::Queued { .. } => server_node.begins_or_waits(row).await?,
                 RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => true,
-                RunStatus::Active => family.returns_when_waiting && station.waits_for_others(row).await?,
+                RunStatus::Active => family.returns_when_waiting && server_node.waits_for_others(row).await?,
                 RunStatus::Ended { .. } => false,
             };
             all_wait &= waits;
         }
         if all_wait && family.returns_when_waiting {
             // A run within may have begun between the look at the runs and the look at what each waits for.
-            let own = station.store().run(family.run).await?;
+            let own = server_node.store().run(family.run).await?;
             let is_same = |(one, other): (&RunRow, &RunRow)| one.id == other.id && one.seq == other.seq;
-            let again = station.with_those_within(own).await?;
+            let again = server_node.with_those_within(own).await?;
             if rows.len() == again.len() && rows.iter().zip(&again).all(is_same) {
                 family.ends(Ok(RunLoopEnd::Waiting(state)));
             }
@@ -220,7 +220,7 @@ impl Turns for OwnRun {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Adds to a run those within it that are not over, each after the one that it is within.
     async fn with_those_within(&self, own: RunRow) -> Result<Vec<RunRow>, ServiceError> {
         let mut rows = vec![own];

@@ -9,7 +9,7 @@ use planctl_store::RunRow;
 
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
@@ -17,7 +17,7 @@ use crate::verify::protection::is_mover;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::neighbours::{NEIGHBOURS_MAX, neighbours};
 
-impl Station {
+impl ServerNode {
     /// Returns the executor that works on one active run in this process.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Station {
     pub(crate) async fn executor_of(
         &self,
         row: &RunRow,
-        live: LiveActivity,
+        activity: LiveActivity,
     ) -> Result<Executor, ServiceError> {
         let mut approved: Baseline = match row.approval {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
@@ -66,14 +66,14 @@ impl Station {
             is_in_one_place: graph.nodes().iter().all(|node| graph.worktree_branch(&node.id).is_none()),
             at_once: usize::from(graph.limits().parallel),
             made_for: row.run_config(),
-            live,
+            activity,
             in_flight: self.in_flight().clone(),
             outlasts_outages: false,
             secrets: self.secrets(),
             masks: std::sync::OnceLock::new(),
             runner: std::sync::OnceLock::new(),
         };
-        // What the workspace's repositories say is noted before anybody works; a variable that is refused is told by the gate.
+        // Notes the state of the workspace's repositories before any work; the gate reports a variable that is refused.
         executor.runner(&executor.workspace).ok();
         Ok(executor)
     }

@@ -1,4 +1,4 @@
-//! Work that this process does right now, for the person who watches: never stored, never decisive.
+//! The activity of this process, for the live view: never stored, never part of a decision.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,10 +21,10 @@ pub struct Activity {
     pub last_line: Option<String>,
 }
 
-/// A window on what this process does. Cheap to clone; all clones look at the same.
+/// The current activity of this process. Cheap to clone; all clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct LiveActivity {
-    doing: Arc<Mutex<Option<Activity>>>,
+    activity: Arc<Mutex<Option<Activity>>>,
 }
 
 /// The longest line that is shown.
@@ -36,8 +36,8 @@ impl LiveActivity {
         self.lock().clone()
     }
 
-    pub(crate) fn begin(&self, doing: Activity) {
-        *self.lock() = Some(doing);
+    pub(crate) fn begin(&self, activity: Activity) {
+        *self.lock() = Some(activity);
     }
 
     pub(crate) fn end(&self) {
@@ -46,17 +46,17 @@ impl LiveActivity {
 
     /// Notes that something was printed; keeps the last line of it that is not blank.
     pub(crate) fn printed(&self, bytes: &[u8]) {
-        let mut doing = self.lock();
-        let Some(doing) = doing.as_mut() else { return };
-        doing.printed_at = Some(crate::clock::instant());
+        let mut activity = self.lock();
+        let Some(activity) = activity.as_mut() else { return };
+        activity.printed_at = Some(crate::clock::instant());
         let end = &bytes[bytes.len().saturating_sub(4 * LINE_CHARS_MAX)..];
         let text = String::from_utf8_lossy(end);
         if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
-            doing.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
+            activity.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
         }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Activity>> {
-        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -121,14 +121,14 @@ impl PromptInput<'_> {
         Ok(copies)
     }
 
-    /// Returns what the agent is told of the run, where its plan asks for that; the newest facts are all it takes.
+    /// Returns the summary of the run so far, where the plan asks for one. It needs only the newest facts.
     async fn so_far(&self, claimed: &Claimed, brief: &Brief) -> Result<String, ServiceError> {
-        let Some(told) = &brief.so_far else { return Ok(String::new()) };
-        let newest = match so_far_facts(told.fidelity) {
+        let Some(wanted) = &brief.so_far else { return Ok(String::new()) };
+        let newest = match so_far_facts(wanted.fidelity) {
             0 => Vec::new(),
             facts => self.store.newest_facts(claimed.item.run, i64::from(facts)).await?,
         };
-        Ok(so_far(&claimed.graph, &claimed.run_name, told, &newest))
+        Ok(so_far(&claimed.graph, &claimed.run_name, wanted, &newest))
     }
 
     /// Returns what is left of the run's budget beside what others under way are expected to use; a plan without one costs no

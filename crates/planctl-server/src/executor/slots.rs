@@ -1,4 +1,4 @@
-//! Room for gates: how many this process runs at once, and who waits for a workspace without taking any.
+//! Slots for gates: how many this process runs at once. A gate that waits for its workspace occupies none.
 //!
 //! A gate whose workspace is in use gives its slot back while it waits, so that gates of other workspaces have it. Of a run
 //! that works in one place no second one is claimed meanwhile: it could only wait behind the first. Nor is one claimed
@@ -87,9 +87,9 @@ impl GateSlots {
 
 /// The share of one item in this process: its slot, and the signals that end it.
 pub(crate) struct Slot {
-    /// Says that nothing is taken on any more, and that agents and those who wait end.
+    /// True once no work is claimed any more, and agents and gates that wait must end.
     pub(crate) stop: watch::Receiver<bool>,
-    /// Says that gates end, too.
+    /// True once gates must end, too.
     pub(crate) cut: watch::Receiver<bool>,
     slots: Option<GateSlots>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
@@ -158,17 +158,17 @@ impl Slot {
     /// in that workspace.
     pub(crate) fn wait(&self, run: Option<RunId>) -> Waiting<'_> {
         self.is_waiting.store(true, Ordering::Relaxed);
-        let mut gave_room = false;
+        let mut released_slot = false;
         if let Some(slots) = &self.slots {
             if let Some(run) = run {
                 *slots.lock().entry(run).or_default() += 1;
             }
             if let Ok(waiting) = slots.waiting.clone().try_acquire_owned() {
                 self.hold(waiting);
-                gave_room = true;
+                released_slot = true;
             }
         }
-        Waiting { slot: self, run, gave_room }
+        Waiting { slot: self, run, released_slot }
     }
 
     fn hold(&self, permit: OwnedSemaphorePermit) {
@@ -180,14 +180,14 @@ impl Slot {
 pub(crate) struct Waiting<'a> {
     slot: &'a Slot,
     run: Option<RunId>,
-    gave_room: bool,
+    released_slot: bool,
 }
 
 impl Waiting<'_> {
     /// Waits for a slot again, once the workspace is the gate's own.
     pub(crate) async fn over(self) {
         // Gates that have a slot run, and wait for nobody.
-        if let Some(slots) = self.slot.slots.as_ref().filter(|_| self.gave_room)
+        if let Some(slots) = self.slot.slots.as_ref().filter(|_| self.released_slot)
             && let Ok(slot) = slots.one().await
         {
             self.slot.hold(slot);

@@ -37,7 +37,7 @@ pub fn read<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
 fn wrong(text: &[u8], error: &serde_json::Error, pointer: Option<String>) -> Problem {
     let at = offset(text, error.line(), error.column());
     let message = error.to_string();
-    // The place is told as a byte, since bodies are seldom read by line.
+    // The position is a byte offset, since bodies are seldom read by line.
     let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
     let mut problem = Problem::new(Code::BadRequest, format!("the body is wrong at byte {at}: {what}"));
     problem.pointer = pointer.map(String::into_boxed_str);

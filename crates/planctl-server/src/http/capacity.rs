@@ -1,4 +1,4 @@
-//! What callers together may use up: bytes of bodies in memory, and places for connections of strangers (sec hole 16).
+//! Limits for all callers together: bytes of bodies in memory, and connections without a valid token (sec hole 16).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,8 +76,8 @@ impl Bodies {
     }
 }
 
-/// Connections to the port that have not shown a token that holds, oldest first. One too many ends the oldest: who has
-/// a token shows it at once, and is no stranger then.
+/// Connections to the port that have not shown a valid token, oldest first. One too many ends the oldest. A client that has
+/// a token shows it at once and leaves this list.
 #[derive(Clone)]
 pub(super) struct Strangers(Arc<Mutex<Queue>>);
 
@@ -88,9 +88,9 @@ struct Queue {
     open: VecDeque<(u64, oneshot::Sender<()>)>,
 }
 
-/// The place of one connection; it is no stranger's any more once this is told or dropped.
+/// The slot of one connection without a valid token. It is freed when a token is shown, or on drop.
 #[derive(Clone)]
-pub(super) struct Place(Arc<OfStranger>);
+pub(super) struct StrangerSlot(Arc<OfStranger>);
 
 struct OfStranger {
     number: u64,
@@ -98,14 +98,14 @@ struct OfStranger {
 }
 
 impl Strangers {
-    /// Leaves half of a port's connections to those who are no strangers.
+    /// Reserves half of a port's connections for clients with a token.
     pub(super) fn of(connections_max: usize) -> Strangers {
         let queue = Queue { most: (connections_max / 2).max(1), made: 0, open: VecDeque::new() };
         Strangers(Arc::new(Mutex::new(queue)))
     }
 
-    /// Takes a connection in; the receiver resolves when it has to make way.
-    pub(super) fn enter(&self) -> (Place, oneshot::Receiver<()>) {
+    /// Adds a connection; the receiver resolves when the connection must end.
+    pub(super) fn enter(&self) -> (StrangerSlot, oneshot::Receiver<()>) {
         let (make_way, must_go) = oneshot::channel();
         let mut queue = self.lock();
         queue.made += 1;
@@ -118,7 +118,7 @@ impl Strangers {
             tracing::debug!("a connection that had to make way had ended");
         }
         drop(queue);
-        (Place(Arc::new(OfStranger { number, strangers: self.clone() })), must_go)
+        (StrangerSlot(Arc::new(OfStranger { number, strangers: self.clone() })), must_go)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
@@ -126,8 +126,8 @@ impl Strangers {
     }
 }
 
-impl Place {
-    /// Says that the connection has shown a token that holds.
+impl StrangerSlot {
+    /// Notes that the connection has shown a valid token.
     pub(super) fn is_known(&self) {
         self.0.leave();
     }
@@ -161,7 +161,7 @@ mod tests {
         let (_oldest, mut goes) = strangers.enter();
         let others: Vec<_> = (0..STRANGERS_MAX).map(|_| strangers.enter()).collect();
         assert_eq!(goes.try_recv(), Ok(()));
-        // The sender of one that is known was dropped, which tells nothing.
+        // The sender of a known connection was dropped without a message.
         assert_eq!(stays.try_recv(), Err(oneshot::error::TryRecvError::Closed));
         assert_eq!(strangers.lock().open.len(), STRANGERS_MAX);
         drop(others);

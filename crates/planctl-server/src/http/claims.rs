@@ -16,7 +16,7 @@ use planctl_store::{ClaimRequest, News, SeenWorker, Store, StoreError, Token};
 use tokio::time::Instant;
 
 use self::lease::{LEASE_SECONDS, is_lease, lease_for};
-use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, Turn, Wanted};
+use self::queue::{ClaimQueue, ClaimQueues, Delivery, Leader, Ticket, WaiterEvent, Wanted};
 use super::guard::Standing;
 use super::parameters::WAIT;
 use super::printed::Printed;
@@ -32,7 +32,7 @@ pub(super) use self::view::view;
 
 /// How long to wait without a notification before looking again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// The least that a claim queues for, however little it waits: the one in front looks without waiting.
+/// The least time that a claim queues for: a leader looks without waiting.
 const SOON: Duration = Duration::from_millis(50);
 /// How many items one worker may say it works on at once.
 const CAPACITY: std::ops::RangeInclusive<i32> = 1..=1000;
@@ -101,7 +101,7 @@ pub(super) async fn claim(call: Call) -> Answer {
         version: line_of("version", wanted.version.as_deref())?,
         capacity: wanted.capacity.unwrap_or(1),
     };
-    call.api.claims().see(call.station().store(), &seen).await.map_err(of_store)?;
+    call.api.claims().see(call.server_node().store(), &seen).await.map_err(of_store)?;
     // A caller that can't repeat the call gets a secret that nobody could guess.
     let repeats = token_of(&call);
     let is_repeatable = repeats.is_some();
@@ -110,20 +110,20 @@ pub(super) async fn claim(call: Call) -> Answer {
     let until = clock::instant() + wait;
     let claiming = Claiming { call: &call, request: &request, repeats: is_repeatable, until };
     let mut standing = Standing::of(&call);
-    let Some(handed) = claiming.claimed(&work).await? else {
+    let Some(delivery) = claiming.claimed(&work).await? else {
         return Ok(nothing());
     };
     if let Err(problem) = standing.still().await {
-        handed.give_back().await?;
+        delivery.give_back().await?;
         return Err(problem);
     }
-    let placed = call.station().placed(handed.claimed().clone()).await;
+    let placed = call.server_node().placed(delivery.claimed().clone()).await;
     let view = match placed {
         Ok(claimed) => view(&call, &claimed, lease, wanted.lease_seconds).await,
         Err(error) => Err(error.into()),
     };
     // An item that can't be shown is not given back: the next claim would come to the same.
-    handed.answered();
+    delivery.answered();
     json(&view?)
 }
 
@@ -147,79 +147,79 @@ struct Claiming<'a> {
 }
 
 impl Claiming<'_> {
-    /// Claims as soon as there is something; those who want the same work do so in the order in which they came.
+    /// Claims as soon as there is an item. Claims of the same work are served in their order.
     async fn claimed(&self, work: &Wanted) -> Result<Option<Delivery>, Problem> {
         // Says that something may have been claimed under the secret by a claim that was never answered.
         let mut is_used = self.repeats;
         let queue = self.call.api.claims().queues.of(work);
         loop {
             let mut ticket = queue.join(self.request.clone(), self.repeats);
-            let turn = {
-                let mut turn = std::pin::pin!(ticket.turn());
-                match tokio::time::timeout(SOON, turn.as_mut()).await {
-                    Ok(turn) => Some(turn),
+            let event = {
+                let mut event = std::pin::pin!(ticket.next());
+                match tokio::time::timeout(SOON, event.as_mut()).await {
+                    Ok(event) => Some(event),
                     Err(_) => {
-                        // A repeated claim finds the item of its lost answer, however many wait in front.
-                        if let Some(handed) = self.claimed_before(is_used).await? {
-                            return Ok(Some(handed));
+                        // A repeated claim finds the item of its lost answer at once, without waiting for earlier claims.
+                        if let Some(delivery) = self.claimed_before(is_used).await? {
+                            return Ok(Some(delivery));
                         }
-                        tokio::time::timeout_at(self.until, turn).await.ok()
+                        tokio::time::timeout_at(self.until, event).await.ok()
                     }
                 }
             };
-            return match turn {
-                Some(Turn::Served(handed)) => Ok(Some(handed)),
-                Some(Turn::InFront(front)) => match self.in_front(&queue, is_used, front, ticket).await? {
-                    Looked::Found(handed) => Ok(Some(handed)),
+            return match event {
+                Some(WaiterEvent::Served(delivery)) => Ok(Some(delivery)),
+                Some(WaiterEvent::Leads(leader)) => match self.lead(&queue, is_used, leader, ticket).await? {
+                    Looked::Found(delivery) => Ok(Some(delivery)),
                     Looked::InVain => Ok(None),
                     Looked::Resumed => continue,
                 },
-                Some(Turn::Lost) => {
+                Some(WaiterEvent::Lost) => {
                     is_used = true;
                     match self.claimed_before(is_used).await? {
-                        Some(handed) => Ok(Some(handed)),
+                        Some(delivery) => Ok(Some(delivery)),
                         None => continue,
                     }
                 }
                 None => match ticket.leave().await {
-                    Some(handed) => Ok(Some(handed)),
+                    Some(delivery) => Ok(Some(delivery)),
                     None => self.claimed_before(is_used).await,
                 },
             };
         }
     }
 
-    /// Looks for all who wait until there is something for this claim.
-    async fn in_front(
+    /// Leads the queue: looks for all waiters until there is an item for this claim.
+    async fn lead(
         &self,
         queue: &Arc<ClaimQueue>,
         is_used: bool,
-        mut front: Leader,
-        // Given up before the front is: nobody claims for who has gone.
+        mut leader: Leader,
+        // Dropped before the leadership, so that the next leader claims nothing for this waiter.
         mut ticket: Ticket<'_>,
     ) -> Result<Looked, Problem> {
         let api = &self.call.api;
-        let listener = api.station().store().listen(News::Agents);
+        let listener = api.server_node().store().listen(News::Agents);
         loop {
             let more;
-            (front, more) = queue.look(api, front).await?;
-            if let Some(handed) = ticket.served() {
-                return Ok(Looked::Found(handed));
+            (leader, more) = queue.look(api, leader).await?;
+            if let Some(delivery) = ticket.served() {
+                return Ok(Looked::Found(delivery));
             }
             if more {
                 continue;
             }
-            if let Some(handed) = self.claimed_before(is_used).await? {
-                return Ok(Looked::Found(handed));
+            if let Some(delivery) = self.claimed_before(is_used).await? {
+                return Ok(Looked::Found(delivery));
             }
             let left = self.until.saturating_duration_since(clock::instant());
             if left.is_zero() || api.is_stopping() {
                 return Ok(Looked::InVain);
             }
-            if api.station().store().is_paused(&self.request.instance).await.map_err(of_store)? {
-                // Held back as one that finds nothing, and in nobody's way.
+            if api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {
+                // A paused worker waits as if it found nothing, and leaves the queue to the others.
                 drop(ticket);
-                drop((front, listener));
+                drop((leader, listener));
                 return Ok(if self.resumes().await? { Looked::Resumed } else { Looked::InVain });
             }
             api.until_news(&listener, left.min(LOOK_AGAIN)).await;
@@ -239,7 +239,7 @@ impl Claiming<'_> {
                 () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
                 () = stopped(&mut stop) => {}
             }
-            if !api.station().store().is_paused(&self.request.instance).await.map_err(of_store)? {
+            if !api.server_node().store().is_paused(&self.request.instance).await.map_err(of_store)? {
                 return Ok(true);
             }
         }
@@ -251,7 +251,7 @@ impl Claiming<'_> {
             return Ok(None);
         }
         let claimed =
-            self.call.station().store().claimed_under(&self.request.token).await.map_err(of_store)?;
+            self.call.server_node().store().claimed_under(&self.request.token).await.map_err(of_store)?;
         Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))
     }
 }
@@ -354,9 +354,9 @@ fn worker_of(call: &Call, wanted: &ClaimCall) -> Result<String, Problem> {
     }
 }
 
-/// Derives the lease's secret from the request's key, so that a repeated claim finds what the first one got: the answer
-/// of a claim holds a secret, which is stored nowhere. Whoever shows no token of theirs, on the socket, has nothing
-/// secret but the key, which must be hard to guess then.
+/// Derives the lease's secret from the request's key, so that a repeated claim finds the item of the first one: the
+/// answer of a claim holds a secret, which is stored nowhere. A caller on the socket without a token has no secret but the
+/// key, which must then be hard to guess.
 fn token_of(call: &Call) -> Option<Token> {
     let key = call.headers.get(guard::KEY_HEADER)?.as_bytes();
     let principal = &call.principal;

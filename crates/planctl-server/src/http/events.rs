@@ -39,9 +39,16 @@ pub(super) async fn stream(call: Call) -> Answer {
     };
     let stop = call.api.options().stop.clone();
     let standing = Standing::of(&call);
-    let mut reader =
-        Reader { listener: services.listen(run), services, run, since, ready: Vec::new(), stop, standing };
-    // A browser's EventSource connects again until it is told that nothing comes any more.
+    let mut reader = Reader {
+        notifications: services.listen(run),
+        services,
+        run,
+        since,
+        ready: Vec::new(),
+        stop,
+        standing,
+    };
+    // A browser's EventSource reconnects until an answer says that no event will follow.
     if reader.look().await? && reader.ready.is_empty() {
         return Ok(nothing());
     }
@@ -52,7 +59,7 @@ struct Reader {
     services: Services,
     run: RunId,
     since: u64,
-    listener: Listener,
+    notifications: Listener,
     ready: Vec<EventLine>,
     stop: watch::Receiver<bool>,
     standing: Standing,
@@ -70,7 +77,7 @@ fn lines(reader: Reader) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 impl Reader {
-    /// Waits for the next line; `None` where the daemon stops, the token ceased to hold, or the run is over and all was told.
+    /// Waits for the next line; `None` where the daemon stops, the token ceased to hold, or the run is over and every line was sent.
     async fn next(&mut self) -> Option<EventLine> {
         loop {
             if let Some(line) = self.ready.pop() {
@@ -88,7 +95,7 @@ impl Reader {
                 }
             }
             tokio::select! {
-                () = self.listener.notified() => {}
+                () = self.notifications.notified() => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
                 stopped = self.stop.wait_for(|stop| *stop) => {
                     stopped.ok()?;

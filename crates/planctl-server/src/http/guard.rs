@@ -1,4 +1,4 @@
-//! Who asks, and whether they may: tokens and scopes, the local socket, hosts and origins, keys of mutations.
+//! Authentication and authorization: tokens and scopes, the local socket, hosts and origins, keys of mutations.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use planctl_store::{Begun, RequestKey, Store, TokenScope};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::capacity::{HeldBytes, Place};
+use super::capacity::{HeldBytes, StrangerSlot};
 use super::problem::{of_store, response_of};
 use super::routes::Route;
 use super::{ApiState, Call};
@@ -31,7 +31,7 @@ const STRANGERS_BODY_BYTES_MAX: u64 = 16 << 10;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Names the key of a mutation.
 pub(super) const KEY_HEADER: &str = "idempotency-key";
-/// Names who speaks, on the local socket only.
+/// Header that names the actor, on the local socket only.
 const ACTOR_HEADER: &str = "planctl-actor";
 /// What the token of an item's lease begins with.
 pub(super) const LEASE_PREFIX: &str = "planctl_item_";
@@ -53,7 +53,7 @@ pub enum Peer {
 /// What a call that stays open rests on: the token that came with it, which may be revoked or run out meanwhile.
 pub(super) struct Standing {
     store: Store,
-    /// What was shown; nothing where the kernel says who asks.
+    /// The secret that was shown; `None` on the socket, where the kernel identifies the caller.
     secret: Option<String>,
     asked: Instant,
 }
@@ -64,7 +64,7 @@ impl Standing {
 
     /// Begins with the token as it was found a moment ago.
     pub(super) fn of(call: &Call) -> Standing {
-        let store = call.station().store().clone();
+        let store = call.server_node().store().clone();
         Standing { store, secret: call.principal.secret.clone(), asked: clock::instant() }
     }
 
@@ -123,18 +123,18 @@ impl Scope {
     }
 }
 
-/// Who asks.
+/// The authenticated caller.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// By which name they go in the record.
+    /// The name of the caller in the history.
     pub actor: Actor,
-    /// What they may do.
+    /// The scope of the caller.
     pub scope: Scope,
     /// The roles of a worker; empty are all.
     pub roles: Vec<String>,
-    /// What tells them from others, for the keys of their requests.
+    /// Identifies the caller, for the idempotency keys of its requests.
     pub(super) id: String,
-    /// The secret they showed.
+    /// The secret that the caller showed.
     pub(super) secret: Option<String>,
     pub(super) peer: Peer,
 }
@@ -159,7 +159,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     let principal = who(api, peer, route, &parts.headers).await?;
     if principal.scope != Scope::Nobody
         && principal.scope != Scope::Item
-        && let Some(place) = parts.extensions.get::<Place>()
+        && let Some(place) = parts.extensions.get::<StrangerSlot>()
     {
         place.is_known();
     }
@@ -196,7 +196,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     if !route.outlives_its_caller() {
         return (route.handler)(call).await;
     }
-    let doing = async move {
+    let work = async move {
         let _held = held;
         if route.is_keyed {
             keyed(call, &parts.uri.to_string(), &body).await
@@ -204,10 +204,10 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
             (route.handler)(call).await
         }
     };
-    api.to_its_end(doing).await
+    api.to_its_end(work).await
 }
 
-/// Says at once that the database is away, where waiting for it would only use up the client's patience (row 91).
+/// Refuses at once while the database is away: a wait would only use up the client's timeout (row 91).
 fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Problem> {
     match api.options().health.database() {
         Database::Away { .. } if route.needs != Scope::Nobody => {
@@ -217,7 +217,7 @@ fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Problem> {
     }
 }
 
-/// Lets in only who means this daemon: no page of another site, no name that was bent to this address (A37–A39).
+/// Refuses requests of other sites' pages and of names that were rebound to this address (A37–A39).
 fn refuse_strangers(api: &ApiState, peer: &Peer, parts: &request::Parts) -> Result<(), Problem> {
     let Peer::Network(_) = peer else { return Ok(()) };
     let (headers, method) = (&parts.headers, &parts.method);
@@ -285,7 +285,7 @@ async fn who(
         return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
     }
     let token =
-        api.station().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
+        api.server_node().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
     Ok(Principal {
         actor: Actor::new(token.name),
         scope: match token.scope {
@@ -332,7 +332,7 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
     Problem::new(Code::Scope, format!("this needs a token of the scope `{needs}`"))
 }
 
-/// Refuses to decide for a process that a worker started, whatever it shows (P-28, A34).
+/// Refuses decisions by a process that a worker started, whichever token it shows (P-28, A34).
 async fn refuse_workers(peer: Peer) -> Result<(), Problem> {
     let is_inside = match peer {
         Peer::Local { is_inside_worker, .. } => is_inside_worker,
@@ -412,7 +412,7 @@ pub(super) struct Repeated(pub(super) Problem);
 /// Does a mutation once for its key: a repeated request gets the stored answer (P14).
 async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
     let api = call.api.clone();
-    let store = api.station().store();
+    let store = api.server_node().store();
     let key = key_of(&call.headers)?;
     let route = format!("{} {route}", call.route.verb.word());
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
@@ -453,7 +453,7 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-/// Takes an answer apart, with the whole of its body.
+/// Splits an answer into its head and the whole of its body.
 async fn whole(response: Response) -> Result<(Parts, Bytes), Problem> {
     let (parts, body) = response.into_parts();
     let bytes = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;

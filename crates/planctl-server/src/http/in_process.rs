@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::guard::Peer;
 use super::serve::{HttpOptions, answered, socket_of};
 use super::{ApiState, routes};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::services::Caps;
 
@@ -21,11 +21,11 @@ pub struct InProcess {
 
 impl InProcess {
     /// Makes the routes for this process's place at the database.
-    pub fn new(station: Station) -> InProcess {
+    pub fn new(server_node: ServerNode) -> InProcess {
         // Nobody says stop: a command ends by returning.
         let (_, stop) = watch::channel(false);
         let options = HttpOptions {
-            socket: socket_of(station.state_dir()),
+            socket: socket_of(server_node.state_dir()),
             listen: None,
             hosts: Vec::new(),
             caps: Caps::default(),
@@ -33,7 +33,7 @@ impl InProcess {
             slots: None,
             stop,
         };
-        InProcess { router: routes::router(&ApiState::new(station, options)) }
+        InProcess { router: routes::router(&ApiState::new(server_node, options)) }
     }
 
     /// Does one request; `path` has the query with it. Returns the status and the whole body.

@@ -24,7 +24,7 @@ const PROPOSAL_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) async fn show(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
-    let store = &call.station().store;
+    let store = &call.server_node().store;
     match store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
         Leased::Held(claimed) => {
             let left = claimed.lease_until.as_micros() - store.now().await.map_err(of_store)?.as_micros();
@@ -122,7 +122,7 @@ pub(super) async fn usage(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: UsageCall = call.body()?;
     let mut usage = usage_of(&said)?;
-    let store = &call.station().store;
+    let store = &call.server_node().store;
     if usage.micro_usd.is_none() && usage.model.is_some() {
         RunSettings::of(&store.run(lease.run).await.map_err(of_store)?)?.price(&mut usage);
     }
@@ -136,21 +136,33 @@ pub(super) async fn usage(call: Call) -> Answer {
 /// Returns the lease where it is held right now.
 async fn held(call: &Call) -> Result<Lease, Problem> {
     let lease = Lease::of(call)?;
-    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
+    match call
+        .server_node()
+        .store
+        .leased(&lease.item, lease.generation, &lease.token)
+        .await
+        .map_err(of_store)?
+    {
         Leased::Held(_) => Ok(lease),
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
         Leased::Unknown => Err(not_there()),
     }
 }
 
-/// Refuses whoever shows no token of the item, before what they send is taken in; only for what is long it is looked up.
+/// Refuses callers without a token of the item before their body is read. Only for a long body is the token looked up.
 pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), Problem> {
     let lease = Lease::of(call)?;
     if !is_long {
         return Ok(());
     }
-    match call.station().store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
-        // What comes too late is told so by its route, which keeps it.
+    match call
+        .server_node()
+        .store
+        .leased(&lease.item, lease.generation, &lease.token)
+        .await
+        .map_err(of_store)?
+    {
+        // The route answers a late call, and records it.
         Leased::Held(_) | Leased::Lost => Ok(()),
         Leased::Unknown => Err(not_there()),
     }

@@ -1,4 +1,4 @@
-//! The parameters of routes, in path, query and head: what each may be, for those who read it and for the document.
+//! The parameters of routes, in path, query and head: the type of each, for the parser and for the OpenAPI document.
 
 use planctl_engine::view::Form;
 use planctl_store::RequestKey;

@@ -95,7 +95,7 @@ pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Pro
         probe: None,
     };
     let source = Source::new(&plan.path, &plan.text);
-    let spawner = call.station().spawner()?;
+    let spawner = call.server_node().spawner()?;
     let file = std::path::Path::new(&plan.path);
     let checked = check::check_text(file, plan.path.clone(), source, checking, spawner).await;
     checked.map_err(|error| Problem::from(crate::node::services::ServiceError::from(error)))

@@ -1,4 +1,4 @@
-//! The ends of what holders of items printed, for those who watch: kept in memory as long as an item is worked on.
+//! The last output of the holders of items, for watchers: kept in memory as long as an item is worked on.
 
 use std::collections::HashMap;
 

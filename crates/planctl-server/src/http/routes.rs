@@ -106,7 +106,7 @@ pub struct Route {
     pub summary: &'static str,
     /// The parameters of the query that it knows.
     pub query: &'static [Parameter],
-    /// What it reads in a request's head beside what all routes do.
+    /// The headers that it reads in addition to those of all routes.
     pub headers: &'static [Parameter],
     /// What its body is.
     pub takes: Option<Body>,
@@ -198,8 +198,8 @@ impl Route {
         Route { is_keyed: false, ..self }
     }
 
-    /// Says that what has begun is done to its end, even where who asked has gone: a change would else be written, and
-    /// nobody told of it who has to go on with it. Who looks, or waits, is done with at once.
+    /// Returns true if a call of this route runs to its end even after its caller disconnects. Otherwise a change could be
+    /// committed without the process that has to act on it. Calls that read or wait are dropped at once.
     pub(super) fn outlives_its_caller(&self) -> bool {
         let waits = self.query.iter().any(|parameter| parameter.name == WAIT.name);
         self.is_keyed || (self.needs == Scope::Item && self.verb != Verb::Get && !waits)
@@ -647,7 +647,7 @@ pub static ROUTES: &[Route] = &[
         handler!(system::clean),
     )
     .decision(),
-    // Those who work, and those who may.
+    // Workers and tokens.
     get(
         "/v1/roles",
         Scope::Read,

@@ -21,12 +21,12 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tower::ServiceExt;
 
-use super::capacity::{Place, Strangers};
+use super::capacity::{StrangerSlot, Strangers};
 use super::guard::Peer;
 use super::problem::response_of;
 use super::slots::Slots;
 use super::{ApiState, routes};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
 use planctl_api::wire::daemon::DaemonInfo;
@@ -50,7 +50,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait where no connection can be accepted, as without file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// How the doors are kept.
+/// Options of the listeners.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// The socket's path.
@@ -63,7 +63,7 @@ pub struct HttpOptions {
     pub caps: Caps,
     /// How the daemon is.
     pub health: Health,
-    /// Room for gates in this process; without it they stay in their lane.
+    /// Gate slots of this process; without them gates stay in their lane.
     pub slots: Option<Slots>,
     /// Becomes true when the daemon stops.
     pub stop: watch::Receiver<bool>,
@@ -125,7 +125,7 @@ impl Listening {
             Some(address) => {
                 let wrong = ServiceError::io(format!("listen on {address}"));
                 let port = match TcpListener::bind(address).await {
-                    // Who has it is known to the system only, and not to everybody.
+                    // Only the system knows which process has the port.
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                         return Err(ServiceError::Conflict {
                             what: format!("listen on {address}: another process has that port"),
@@ -137,7 +137,7 @@ impl Listening {
                     }
                     bound => bound.map_err(wrong)?,
                 };
-                // Port 0 means any; who asks is told which.
+                // Port 0 means any free port; the daemon announces which.
                 options.listen = port.local_addr().ok().or(options.listen);
                 Some(port)
             }
@@ -146,7 +146,7 @@ impl Listening {
         Ok(Listening { socket, port, options })
     }
 
-    /// Returns where the doors are.
+    /// Returns the addresses of the listeners.
     pub fn info(&self) -> DaemonInfo {
         self.options.info()
     }
@@ -168,11 +168,11 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Serves requests until the daemon stops; those that are under way then are finished, within limits.
-pub async fn serve(station: Station, listening: Listening) {
+pub async fn serve(server_node: ServerNode, listening: Listening) {
     let Listening { socket, port, options } = listening;
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
-    let api = ApiState::new(station, options);
+    let api = ApiState::new(server_node, options);
     let connections_max = connections_max();
     let strangers = Strangers::of(connections_max);
     let acceptor = Acceptor { router: routes::router(&api), api, strangers, connections_max };
@@ -213,7 +213,7 @@ struct Acceptor {
 
 impl Acceptor {
     async fn local(self, socket: UnixListener) -> Never {
-        let room = Arc::new(Semaphore::new(self.connections_max));
+        let permits = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => {
@@ -233,7 +233,7 @@ impl Acceptor {
                             };
                             Peer::Local { uid: who.uid(), is_inside_worker }
                         };
-                        self.take(stream, peer, None, &room).await;
+                        self.take(stream, peer, None, &permits).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -243,7 +243,7 @@ impl Acceptor {
 
     async fn network(self, port: Option<TcpListener>) -> Never {
         let Some(port) = port else { return std::future::pending().await };
-        let room = Arc::new(Semaphore::new(self.connections_max));
+        let permits = Arc::new(Semaphore::new(self.connections_max));
         loop {
             match port.accept().await {
                 Ok((stream, from)) => {
@@ -253,22 +253,22 @@ impl Acceptor {
                     // A connection that has ended has nobody to answer.
                     let Ok(to) = stream.local_addr() else { continue };
                     let peer = std::future::ready(Peer::Network(Connection { from, to }));
-                    self.take(stream, peer, Some(self.strangers.enter()), &room).await;
+                    self.take(stream, peer, Some(self.strangers.enter()), &permits).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
         }
     }
 
-    /// Serves one connection beside the others.
+    /// Serves one connection in a task of its own.
     async fn take(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: impl Future<Output = Peer> + Send + 'static,
-        stranger: Option<(Place, oneshot::Receiver<()>)>,
-        room: &Arc<Semaphore>,
+        stranger: Option<(StrangerSlot, oneshot::Receiver<()>)>,
+        permits: &Arc<Semaphore>,
     ) {
-        let Ok(room) = room.clone().acquire_owned().await else { return };
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
         let router = self.router.clone();
         let api = self.api.clone();
         let mut stop = self.api.options().stop.clone();
@@ -305,18 +305,18 @@ impl Acceptor {
             if let Err(error) = served {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop(room);
+            drop(permit);
         });
     }
 }
 
-/// Resolves when a connection has to make way for others; never for one that is known.
+/// Resolves when a connection must end for others; never for one that has shown a token.
 async fn makes_way(must_go: Option<oneshot::Receiver<()>>) {
-    let is_told = match must_go {
+    let is_asked = match must_go {
         Some(must_go) => must_go.await.is_ok(),
         None => false,
     };
-    if !is_told {
+    if !is_asked {
         std::future::pending::<()>().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Room for gates in this process, so that who applies a report can take the gate along in the same transaction.
+//! Gate slots of this process, so that a report can claim the gate that follows in the same transaction.
 
 use std::time::Duration;
 
@@ -9,44 +9,43 @@ use tokio::time::timeout;
 
 use crate::executor::slots::GateSlots;
 
-/// How long a report waits for room.
+/// How long a report waits for a slot.
 const SOON: Duration = Duration::from_millis(30);
 
-/// A gate that was taken along, with the room it was promised.
+/// A gate that was claimed with a report, with the slot that was reserved for it.
 #[derive(Debug)]
 pub struct TakenGate {
     /// The leased gate.
     pub claimed: Claimed,
-    /// Its room; given back when it is dropped.
-    pub room: OwnedSemaphorePermit,
+    /// Its slot; released on drop.
+    pub slot: OwnedSemaphorePermit,
 }
 
-/// How many gates this process runs at once, and a way to those who run them. Cheap to clone.
+/// The gate slots of this process, and a channel to the loop that runs claimed gates. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Slots {
-    rooms: GateSlots,
+    gate_slots: GateSlots,
     taken: mpsc::UnboundedSender<TakenGate>,
 }
 
 impl Slots {
-    /// Offers room for gates; what is handed over comes out of the receiver.
-    pub fn new(rooms: GateSlots) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
+    /// Returns the slots, and the receiver of the gates that were claimed with reports.
+    pub fn new(gate_slots: GateSlots) -> (Slots, mpsc::UnboundedReceiver<TakenGate>) {
         let (taken, receiver) = mpsc::unbounded_channel();
-        (Slots { rooms, taken }, receiver)
+        (Slots { gate_slots, taken }, receiver)
     }
 
-    /// Returns room for one gate of a run, if there is some soon: where contracts are short, room comes within that time, and
-    /// putting the gate in the queue and claiming it apart would cost everybody more. None where it could only wait for
-    /// the workspace behind another.
-    pub async fn room_soon(&self, run: RunId) -> Option<OwnedSemaphorePermit> {
-        if self.rooms.is_waited_in(run) {
+    /// Returns a slot for one gate of a run if one is free within `SOON`: with short contracts one usually is, and a separate
+    /// claim of the gate would cost more. Returns `None` where the gate would have to wait for the workspace behind another.
+    pub async fn slot_soon(&self, run: RunId) -> Option<OwnedSemaphorePermit> {
+        if self.gate_slots.is_waited_in(run) {
             return None;
         }
-        timeout(SOON, self.rooms.one()).await.ok()?.ok()
+        timeout(SOON, self.gate_slots.one()).await.ok()?.ok()
     }
 
-    /// Hands a gate over to the loop that runs it. Where nobody does any more, its lease runs out and it is claimed anew.
-    pub fn hand(&self, gate: TakenGate) {
+    /// Sends a gate to the loop that runs it. If that loop has ended, the lease expires and the gate is claimed again.
+    pub fn run(&self, gate: TakenGate) {
         if let Err(refused) = self.taken.send(gate) {
             tracing::debug!(item.id = %refused.0.claimed.item.id, "a gate came too late for this process");
         }

@@ -29,7 +29,7 @@ const ONLINE: Duration = Duration::from_secs(60);
 /// The longest that a token may hold where an end is given.
 const TOKEN_SECONDS_MAX: u64 = 10 * 365 * 86_400;
 
-/// What the doors count.
+/// Counters of the API.
 #[derive(Default)]
 pub(super) struct Metrics {
     refused: Mutex<std::collections::BTreeMap<String, u64>>,
@@ -91,21 +91,21 @@ pub(super) async fn database(call: Call) -> Answer {
 }
 
 pub(super) async fn daemon(call: Call) -> Answer {
-    let station = call.station();
+    let server_node = call.server_node();
     let options = call.api.options();
     json(&ServiceView {
         daemon: options.info(),
         health: options.health.view(),
-        host: station.host().to_owned(),
-        database: station.database_line().to_owned(),
-        workers: u32::try_from(station.store.workers_since(ONLINE).await.map_err(of_store)?)
+        host: server_node.host().to_owned(),
+        database: server_node.database_line().to_owned(),
+        workers: u32::try_from(server_node.store.workers_since(ONLINE).await.map_err(of_store)?)
             .unwrap_or(u32::MAX),
         items: counts(&call).await?,
     })
 }
 
 async fn counts(call: &Call) -> Result<ItemCounts, Problem> {
-    let counts = call.station().store.item_counts().await.map_err(of_store)?;
+    let counts = call.server_node().store.item_counts().await.map_err(of_store)?;
     Ok(ItemCounts {
         queued: counts.queued,
         working: counts.working,
@@ -133,7 +133,7 @@ pub(super) async fn metrics(call: Call) -> Answer {
     }
     registry.register("items", "Items that are out, by what they wait for", gauges);
     let workers = Gauge::<i64>::default();
-    let online = call.station().store.workers_since(ONLINE).await.map_err(of_store)?;
+    let online = call.server_node().store.workers_since(ONLINE).await.map_err(of_store)?;
     workers.set(i64::try_from(online).unwrap_or(i64::MAX));
     registry.register("workers", "Workers seen within a minute", workers);
     let up = Gauge::<i64>::default();
@@ -182,14 +182,14 @@ pub(super) async fn clean(call: Call) -> Answer {
 
 pub(super) async fn workers(call: Call) -> Answer {
     let page = call.page::<WorkerList, _>(name)?;
-    let workers = call.station().store.workers(&page).await.map_err(of_store)?;
+    let workers = call.server_node().store.workers(&page).await.map_err(of_store)?;
     let next = page.next(&workers, |worker| worker.id.clone()).map(WorkerList::cursor);
     json(&WorkerList { workers: workers.iter().map(|worker| worker_view(&call, worker)).collect(), next })
 }
 
 pub(super) async fn roles(call: Call) -> Answer {
     let page = call.page::<RoleWorkList, _>(name)?;
-    let roles = call.station().store.roles(&page, ONLINE).await.map_err(of_store)?;
+    let roles = call.server_node().store.roles(&page, ONLINE).await.map_err(of_store)?;
     let next = page.next(&roles, |role| role.role.as_str().to_owned()).map(RoleWorkList::cursor);
     json(&RoleWorkList { roles: roles.into_iter().map(role_work).collect(), next })
 }
@@ -237,11 +237,11 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
     let name = call.parameter("worker").to_owned();
     let missing =
         || Problem::new(Code::NotFound, format!("there is no worker {name:?}")).next(Next::ListWorkers);
-    match call.station().store.pause_worker(&name, is_paused).await {
+    match call.server_node().store.pause_worker(&name, is_paused).await {
         Err(StoreError::NotFound { .. }) => return Err(missing()),
         done => done.map_err(of_store)?,
     }
-    let workers = call.station().store.workers(&Page::ALL).await.map_err(of_store)?;
+    let workers = call.server_node().store.workers(&Page::ALL).await.map_err(of_store)?;
     match workers.iter().find(|worker| worker.id == name) {
         Some(worker) => json(&worker_view(&call, worker)),
         None => Err(missing()),
@@ -250,7 +250,7 @@ async fn paused(call: Call, is_paused: bool) -> Answer {
 
 pub(super) async fn tokens(call: Call) -> Answer {
     let page = call.page::<TokenList, _>(name)?;
-    let tokens = call.station().store.tokens(&page).await.map_err(of_store)?;
+    let tokens = call.server_node().store.tokens(&page).await.map_err(of_store)?;
     let next = page.next(&tokens, |token| token.id.clone()).map(TokenList::cursor);
     json(&TokenList { tokens: tokens.into_iter().map(token_view).collect(), next })
 }
@@ -274,7 +274,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();
     let lasts = wanted.seconds.map(Duration::from_secs);
     let new = NewToken { name, scope, roles: &roles, lasts, request: call.request };
-    match call.station().store.create_token(&new).await.map_err(of_store)? {
+    match call.server_node().store.create_token(&new).await.map_err(of_store)? {
         NewlyMade::Token(token, secret) => {
             let repeated = made_before(&token);
             let mut shown = json(&TokenMade { token: token_view(token), secret })?;
@@ -285,7 +285,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     }
 }
 
-/// A secret is kept nowhere, so nobody is told it twice.
+/// The secret is not stored, so the answer can't be repeated.
 fn made_before(token: &TokenRow) -> Problem {
     let detail = format!("this request made the token {} before; its secret was shown once", token.id);
     Problem::new(Code::Conflict, detail)
@@ -295,7 +295,7 @@ fn made_before(token: &TokenRow) -> Problem {
 
 pub(super) async fn revoke_token(call: Call) -> Answer {
     let _: Nothing = call.body()?;
-    json(&token_view(call.station().store.revoke_token(call.parameter("token")).await.map_err(of_store)?))
+    json(&token_view(call.server_node().store.revoke_token(call.parameter("token")).await.map_err(of_store)?))
 }
 
 fn token_view(token: TokenRow) -> TokenView {

@@ -192,7 +192,7 @@ impl Services {
     ///
     /// Approving or rejecting the plan ask of a run is done by [`Services::approve`] and [`Services::reject`], which
     /// verify the file again; here it is answered for what the ask shows: the revision and the configuration with which
-    /// it was handed in (P18). Where whoever answers has a configuration, theirs must be the same.
+    /// it was handed in (P18). If the caller has a configuration, it must be the same.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl Services {
         given: &Approving,
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
-        let under = under.map(|config| self.station.sealed(config.clone())).transpose()?;
+        let under = under.map(|config| self.server_node.sealed(config.clone())).transpose()?;
         let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };

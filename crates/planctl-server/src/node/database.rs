@@ -120,7 +120,7 @@ pub fn status(state_dir: &Path, postgres: &Postgres) -> Result<ClusterStatus, Cl
 ///
 /// # Errors
 ///
-/// [`ClusterError`] where it can't be told to.
+/// [`ClusterError`] where the cluster can't be stopped.
 pub fn stop(state_dir: &Path, postgres: &Postgres) -> Result<Stopped, ClusterError> {
     Cluster::stop(&cluster_options(state_dir, postgres))
 }

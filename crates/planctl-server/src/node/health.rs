@@ -158,7 +158,7 @@ impl Health {
         self.lock().turns.insert(name, clock::instant());
     }
 
-    /// Notes what went wrong; that the database is away is told once, by who looks after it.
+    /// Notes an error of a loop. The loop that watches the database reports an outage once, so outages are left out here.
     pub(crate) fn erred(&self, what: &'static str, error: &ServiceError) {
         if matches!(error, ServiceError::Store(error) if error.is_retryable()) {
             tracing::debug!(%error, "{what}: the database is away");

@@ -1,18 +1,18 @@
-//! Which items this very process has in hand, so that a lease which nobody minds any more is told from one that is late.
+//! The items that this process works on. They distinguish a lease that nothing renews any more from one that is late.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_engine::ItemId;
 
-/// The items in hand. Cheap to clone; all clones are the same.
+/// The items in flight. Cheap to clone; all clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight {
     items: Arc<Mutex<BTreeMap<ItemId, usize>>>,
 }
 
 impl InFlight {
-    /// Takes an item in hand until the answer is dropped, also by a panic.
+    /// Marks an item as in flight until the returned guard is dropped, also by a panic.
     pub(crate) fn hold(&self, item: &ItemId) -> Held {
         *self.lock().entry(item.clone()).or_default() += 1;
         Held { items: self.clone(), item: item.clone() }
@@ -27,7 +27,7 @@ impl InFlight {
     }
 }
 
-/// One item in hand.
+/// Guard of one item in flight.
 pub(crate) struct Held {
     items: InFlight,
     item: ItemId,

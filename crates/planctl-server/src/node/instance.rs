@@ -1,4 +1,4 @@
-//! Who this process is: a file lock that is held exactly as long as it, and every tree it started, lives.
+//! The identity of this process: a file lock that is held exactly as long as the process and its child processes live.
 //!
 //! Leases name their holder. On the host of a holder anyone can tell whether it is alive by trying its lock, so the
 //! leases of a process that was killed end at once and not after their time (DESIGN 7). The helper that starts child

@@ -13,11 +13,11 @@ use planctl_store::Unread;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 
 /// How long nothing of a run is looked at with which something was wrong.
-const ASIDE_FOR: Duration = Duration::from_secs(60);
+const QUARANTINE_FOR: Duration = Duration::from_secs(60);
 
 /// The result of one sweep.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) struct Quarantine {
 
 impl Quarantine {
     fn put(&self, run: RunId) {
-        self.lock().insert(run, clock::instant() + ASIDE_FOR);
+        self.lock().insert(run, clock::instant() + QUARANTINE_FOR);
     }
 
     pub(crate) fn runs(&self) -> Vec<RunId> {
@@ -52,8 +52,8 @@ impl Quarantine {
     }
 }
 
-impl Station {
-    /// Returns a row that reads; the run of another is put aside.
+impl ServerNode {
+    /// Returns a row that reads; the run of any other row is quarantined.
     pub(crate) fn readable<T>(&self, row: Result<T, Unread>, report: &mut SweepReport) -> Option<T> {
         match row {
             Ok(row) => Some(row),
@@ -64,15 +64,15 @@ impl Station {
         }
     }
 
-    /// Does something to one run. Where that fails, by a panic too, the run is put aside; only where the database is away
-    /// nothing else goes on either.
+    /// Runs one operation on one run. If it fails or panics, the run is quarantined. If the database is away, the error is
+    /// returned, since no other run can go on either.
     pub(crate) async fn by_itself(
         &self,
         run: RunId,
-        doing: impl Future<Output = Result<bool, ServiceError>>,
+        operation: impl Future<Output = Result<bool, ServiceError>>,
         report: &mut SweepReport,
     ) -> Result<bool, ServiceError> {
-        match AssertUnwindSafe(doing).catch_unwind().await {
+        match AssertUnwindSafe(operation).catch_unwind().await {
             Ok(Ok(is_done)) => return Ok(is_done),
             Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
             Ok(Err(error)) => self.quarantine_run(run, format!("could not {error}"), report),

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::node::services::ServiceError;
 
-/// The most threads that loops and doors share; what blocks has threads of its own.
+/// The most threads of the loops and the API; blocking work has threads of its own.
 const THREADS_MAX: usize = 2;
 
 /// Builds the runtime of a process: with half the cores, and two at the most, since the others are for contracts, workers and
@@ -21,7 +21,7 @@ pub fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(cores.div_ceil(2).min(THREADS_MAX)).enable_all().build()
 }
 
-/// Does something that blocks on the file system beside the loops.
+/// Runs work that blocks on the file system on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {

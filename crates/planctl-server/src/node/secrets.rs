@@ -1,4 +1,4 @@
-//! Values of configured variables: kept beside the database, which holds keyed digests of them only (A50).
+//! Values of configured variables: stored in files, while the database holds keyed digests of them only (A50).
 //!
 //! A value that is set in `planctl.toml`, for contracts or for a role, is replaced by its *seal* before anything is stored:
 //! an HMAC of the value under a key that only this state directory has. Approvals compare seals, runs name them. The value

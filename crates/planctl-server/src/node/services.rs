@@ -1,4 +1,4 @@
-//! What every door may ask for: the command line, a socket. A handle on one workspace that speaks for somebody.
+//! The services behind the API: a handle on one workspace, on behalf of one caller.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use planctl_harness::{ProtectError, Spawner};
 use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::verify::check::CheckError;
 use planctl_config::Config;
 
@@ -20,7 +20,7 @@ pub(crate) struct Caller {
     pub workspace: Option<PathBuf>,
     /// The effective configuration.
     pub config: Config,
-    /// Who speaks, for the record.
+    /// The actor in the history.
     pub actor: Actor,
     /// From how much on nothing more is taken on.
     pub caps: Caps,
@@ -48,7 +48,7 @@ impl Default for Caps {
 /// The handle on everything that needs the database.
 #[derive(Clone)]
 pub(crate) struct Services {
-    pub(crate) station: Station,
+    pub(crate) server_node: ServerNode,
     pub(crate) store: Store,
     pub(crate) caller: Caller,
     pub(crate) workspace: Option<WorkspaceId>,
@@ -178,18 +178,18 @@ impl From<io::Error> for ServiceError {
 }
 
 impl Services {
-    pub(crate) fn new(station: Station, caller: Caller, workspace: Option<WorkspaceId>) -> Services {
-        Services { store: station.store.clone(), station, caller, workspace }
+    pub(crate) fn new(server_node: ServerNode, caller: Caller, workspace: Option<WorkspaceId>) -> Services {
+        Services { store: server_node.store.clone(), server_node, caller, workspace }
     }
 
     /// Says in one line which database is used, without any password.
     pub fn database_line(&self) -> &str {
-        self.station.database_line()
+        self.server_node.database_line()
     }
 
     /// Returns the private cluster, where it is the one in use.
     pub fn cluster(&self) -> Option<&Cluster> {
-        self.station.cluster()
+        self.server_node.cluster()
     }
 
     /// Returns the store, for tests and for tools that read.
@@ -199,7 +199,7 @@ impl Services {
 
     /// Returns the directory that holds what is not in the database.
     pub fn state_dir(&self) -> &Path {
-        self.station.state_dir()
+        self.server_node.state_dir()
     }
 
     /// Returns what starts and ends child processes.
@@ -208,13 +208,13 @@ impl Services {
     ///
     /// When the helper can't be started.
     pub fn spawner(&self) -> Result<&Spawner, ServiceError> {
-        self.station.spawner()
+        self.server_node.spawner()
     }
 
-    /// Registers for the transitions of a run. A notification says only "look again".
-    /// Without one, look again every second.
+    /// Registers for the transitions of a run. A notification only says "look again" and may be lost, so callers also
+    /// look every second.
     pub fn listen(&self, run: RunId) -> Listener {
-        self.station.listen(run)
+        self.server_node.listen(run)
     }
 
     /// Finds the run that a person means: a name, an id, the beginning of either, `@last`, or a plan's path.
@@ -238,7 +238,7 @@ impl Services {
                 if path.as_ref().is_some_and(|path| path != given) && !given.starts_with('@') =>
             {
                 match self.store.find_run(&path.unwrap_or_default(), self.workspace).await {
-                    // A person is told of what they typed, not of what was made of it.
+                    // The message names the text that the person typed, not the path made of it.
                     Err(StoreError::NotFound { .. }) => Err(missing.into()),
                     found => Ok(found?),
                 }
@@ -259,7 +259,7 @@ impl Services {
         self.caller.config.digest()
     }
 
-    /// Returns the folder that the person at the door is in.
+    /// Returns the folder that the caller is in.
     pub(crate) fn own_folder(&self) -> Result<&Path, ServiceError> {
         self.caller.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))
     }

@@ -1,7 +1,7 @@
 //! One daemon per state directory: a lock that its process holds, and a file that says where it listens.
 //!
 //! The lock alone says whether a daemon is there; it goes with the process, however that ends. `daemon.json` is there from
-//! when the sockets listen until the daemon stops, so one beside a free lock is stale.
+//! when the sockets listen until the daemon stops, so one next to a free lock is stale.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use planctl_api::wire::DaemonInfo;
 const LOCK: &str = "daemon.lock";
 const INFO: &str = "daemon.json";
 
-/// Whoever only looks holds the lock for a moment, so it is tried a few times.
+/// A process that only checks the lock holds it for a moment, so it is tried a few times.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
@@ -205,7 +205,7 @@ mod tests {
         fs::rename(state.path().join("kept"), state.path().join(INFO)).unwrap();
         fs::write(state.path().join(LOCK), "1\n").unwrap();
         assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
-        let _seat = SingletonLock::take(state.path()).unwrap();
+        let _lock = SingletonLock::take(state.path()).unwrap();
         assert_eq!(
             singleton_state(state.path()).unwrap(),
             SingletonState::Busy { pid: Some(std::process::id()) }

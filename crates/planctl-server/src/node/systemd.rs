@@ -7,7 +7,7 @@ use planctl_api::wire::DaemonState;
 
 /// Says that the sockets listen and the loops begin.
 pub(crate) fn is_ready() {
-    tell(&[NotifyState::Ready, NotifyState::Status("running")]);
+    notify(&[NotifyState::Ready, NotifyState::Status("running")]);
 }
 
 /// Says that the loops turn; a daemon that does not say so for long is killed and started again.
@@ -16,15 +16,15 @@ pub(crate) fn is_alive(health: &Health) {
         DaemonState::Degraded => "the database is away",
         DaemonState::Starting | DaemonState::Running | DaemonState::Stopping => "running",
     };
-    tell(&[NotifyState::Watchdog, NotifyState::Status(status)]);
+    notify(&[NotifyState::Watchdog, NotifyState::Status(status)]);
 }
 
 /// Says that the daemon ends.
 pub(crate) fn stops() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!(%error, "systemd was not told");
     }

@@ -6,7 +6,7 @@ use dugong::{EdgeLabel, GraphLabel, LabelPos, NodeLabel, layout};
 use super::{Card, Tie, Undrawable};
 
 /// Between neighbours of one layer, in pixels.
-const BESIDE: f64 = 36.0;
+const NODE_GAP: f64 = 36.0;
 /// Between an edge that passes by and its neighbours.
 const PASSING: f64 = 22.0;
 /// Between two layers; a label between them gets its own room besides.
@@ -39,7 +39,7 @@ pub(super) fn lay_out(cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Placed, Un
     let mut graph: Graph<NodeLabel, EdgeLabel, GraphLabel> =
         Graph::new(GraphOptions { multigraph: true, compound: false, directed: true });
     graph.set_graph(GraphLabel {
-        nodesep: BESIDE,
+        nodesep: NODE_GAP,
         edgesep: PASSING,
         ranksep: BELOW,
         ..GraphLabel::default()

@@ -45,7 +45,7 @@ fn the_same_graph_is_the_same_text_and_nothing_in_it_can_do_anything() {
     for banned in ["<script", "onload", "href", "javascript", "<foreignObject", "&nbsp;"] {
         assert!(!once.contains(banned), "{banned}: {once}");
     }
-    // A title for who can't see it: of the picture, of each node, of each edge.
+    // A title for screen readers: of the picture, of each node, of each edge.
     assert_eq!(once.matches("<title>").count(), 1 + workflow.nodes.len() + workflow.edges.len());
     insta::assert_snapshot!("small", once);
 }
@@ -105,8 +105,8 @@ fn labels_do_not_lie_on_nodes_or_on_each_other() {
     assert!(labels.len() > 20, "{}", labels.len());
     for (index, one) in labels.iter().enumerate() {
         for other in &labels[index + 1..] {
-            let apart = one.2 <= other.0 || other.2 <= one.0 || one.3 <= other.1 || other.3 <= one.1;
-            assert!(apart, "{one:?} {other:?}");
+            let is_disjoint = one.2 <= other.0 || other.2 <= one.0 || one.3 <= other.1 || other.3 <= one.1;
+            assert!(is_disjoint, "{one:?} {other:?}");
         }
     }
     let boxes: Vec<(f64, f64, f64, f64)> = elements(&picture[..from], "<rect class=\"shape\"")
@@ -118,8 +118,9 @@ fn labels_do_not_lie_on_nodes_or_on_each_other() {
         .collect();
     for label in &labels {
         for node in &boxes {
-            let apart = label.2 <= node.0 || node.2 <= label.0 || label.3 <= node.1 || node.3 <= label.1;
-            assert!(apart, "{label:?} {node:?}");
+            let is_disjoint =
+                label.2 <= node.0 || node.2 <= label.0 || label.3 <= node.1 || node.3 <= label.1;
+            assert!(is_disjoint, "{label:?} {node:?}");
         }
     }
 }

@@ -29,7 +29,7 @@ impl Services {
         let event = Event::Human(HumanEvent { by, note: note.map(str::to_owned), decision });
         let applied = self.store.apply(run, &event, &proof, None).await?;
         if !is_submitted {
-            self.station.draw_marks_if_possible(run).await;
+            self.server_node.draw_marks_if_possible(run).await;
         }
         Ok(applied)
     }

@@ -1,5 +1,5 @@
-//! Plans within plans: kept when the run around them is made, begun when their turn comes, driven beside it, left when it
-//! goes on without them.
+//! Sub-plans: stored when the parent run is made, begun when their node is entered, worked on beside the parent, and
+//! cancelled when the parent goes on without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use planctl_lang::Levels;
 use planctl_store::{Approval, Claimed, NewAround, NewRun, Proof, RunRow, Store, StoreError, WorkspaceId};
 use serde_json::Value;
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::quarantine::SweepReport;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
@@ -86,7 +86,7 @@ pub(crate) fn lost_folder(folder: &str, place: &str) -> Option<String> {
 }
 
 impl Services {
-    /// Returns the workspace at the door.
+    /// Returns the workspace of the caller.
     pub(crate) fn home(&self) -> Result<Home, ServiceError> {
         Ok(Home { workspace: self.own_workspace()?, path: self.own_folder()?.to_owned() })
     }
@@ -318,7 +318,7 @@ impl Within<'_> {
         Ok(Ok(self.store.create_sub_plan(&new, &around).await?))
     }
 
-    /// Hands the plan in, and answers its ask where it is approved with the one around it.
+    /// Submits the plan, and answers its ask where it is approved with the one around it.
     async fn begun(&self, claimed: &Claimed, plan: &SubPlan, child: RunRow) -> Result<RunRow, ServiceError> {
         let by = Actor::from("planctl");
         if child.head.status == RunStatus::New {
@@ -375,12 +375,12 @@ impl Within<'_> {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Wakes items whose runs within are over, and ends runs for which nobody waits any more.
     ///
     /// # Errors
     ///
-    /// As [`sweep_once`](Station::sweep_once).
+    /// As [`sweep_once`](ServerNode::sweep_once).
     pub(crate) async fn sweep_sub_plans(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
         self.store.wake_around().await?;
         for run in self.store.sub_plans_left(&self.quarantine().runs(), LEFT_AT_ONCE).await? {

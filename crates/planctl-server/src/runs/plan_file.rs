@@ -6,11 +6,11 @@ use planctl_harness::{Unreadable, read_plan};
 use planctl_lang::{Source, digest};
 use planctl_store::RunRow;
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 
-impl Station {
+impl ServerNode {
     /// Says whether the plan's file is the text that a run of this host executes.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Station {
 /// Whether a plan's file is the text that a run executes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PlanFile {
-    /// It is, apart from the marks.
+    /// It is, except for the marks.
     Runs,
     /// It is another text: the run goes on with the one that was approved.
     Changed,

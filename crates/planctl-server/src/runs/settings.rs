@@ -20,7 +20,7 @@ use planctl_config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, pe
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RunSettings {
-    /// What serves every role, where the person who started the run named it.
+    /// The agent of every role, where the person who started the run named one.
     #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
     pub worker: Option<Agent>,
     /// What serves each role.
@@ -88,7 +88,7 @@ pub struct RoleSettings {
     /// The plans that it may take; `None` is all (G-39).
     #[serde(default)]
     pub plans: Option<Vec<Glob>>,
-    /// Who answers when it can't go on.
+    /// The responders when it can't go on.
     #[serde(default)]
     pub pace: Pace,
     /// What its agent reaches of the network.
@@ -186,7 +186,7 @@ impl RunSettings {
         self.worker.iter().chain(of_roles)
     }
 
-    /// Returns what people are told serves a role, and what it may do where that is not its usual.
+    /// Returns the text that shows a role's agent, and its permissions where they are not the default.
     pub(crate) fn shown(&self, role: &Role) -> Option<String> {
         let shown = self.worker_for(role)?.shown();
         let may = permission_words(&self.permissions(role), self.network(role));
@@ -215,7 +215,7 @@ impl RunSettings {
     /// # Errors
     ///
     /// [`ServiceError::Network`].
-    pub fn can_be_kept_apart(&self, role: &Role) -> Result<(), ServiceError> {
+    pub fn can_isolate_network(&self, role: &Role) -> Result<(), ServiceError> {
         if self.network(role).is_host() || self.isolation >= Tier::Namespaces {
             return Ok(());
         }
@@ -228,7 +228,7 @@ impl RunSettings {
     }
 
     /// Returns what the agent of a role may do without a person. One that planctl knows only reads where its role may
-    /// change no files; a command of one's own can only be told.
+    /// change no files; a custom command can only be asked to.
     fn permissions(&self, role: &Role) -> Permissions {
         let Some(settings) = self.roles.get(role.as_str()) else { return Permissions::default() };
         let is_known = matches!(self.worker_for(role), Some(Agent::Known { .. }));
@@ -285,7 +285,7 @@ impl RunSettings {
         Masks::new(opened.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// Works out what it cost where a worker told tokens and no money, and its model has a price.
+    /// Works out what it cost where a worker reported tokens and no money, and its model has a price.
     pub fn priced(&self, mut said: AgentSaid) -> AgentSaid {
         if let Some(usage) = said.usage_mut() {
             self.price(usage);
@@ -293,7 +293,7 @@ impl RunSettings {
         said
     }
 
-    /// Works out what was used cost, where no money is told and the model has a price.
+    /// Computes the cost of what was used, where none was reported and the model has a price.
     pub(crate) fn price(&self, usage: &mut Usage) {
         Price::estimate(&self.prices, usage);
     }

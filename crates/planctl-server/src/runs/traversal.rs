@@ -6,7 +6,7 @@ use planctl_store::{HistoryLine, RunRow, Said};
 
 use planctl_api::wire::{CheckpointView, SpentView, TraversalEvent, TraversalView, VisitedView, moment, usd};
 
-/// The most events that are told (G-36).
+/// The most events that are listed (G-36).
 const EVENTS_MAX: usize = 50;
 
 /// Stands for the outcome of a node that was entered and is not over (G-30).
@@ -62,8 +62,8 @@ pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[Histo
     let facts = facts(newest);
     let way = view::traversal(graph, run, &facts);
     let names = |ids: &[planctl_engine::NodeId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
-    let told = facts.iter().map(|fact| view::sentence(graph, fact));
-    let mut logs: Vec<String> = told.collect();
+    let sentences = facts.iter().map(|fact| view::sentence(graph, fact));
+    let mut logs: Vec<String> = sentences.collect();
     logs.drain(..logs.len().saturating_sub(PATH_MAX));
     let of_nodes = way.visited.iter().map(|(id, node)| (id.as_str().to_owned(), node));
     let spent = run.head.spent;

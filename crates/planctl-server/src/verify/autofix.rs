@@ -29,14 +29,15 @@ impl Mended {
     ///
     /// What mending uncovered counts among all, and never as gone.
     pub fn fixed(&self) -> (usize, usize) {
-        let (before, left) = (told(&self.before.verification), told(&self.after.verification));
+        let (before, left) =
+            (findings_count(&self.before.verification), findings_count(&self.after.verification));
         let fixed = if self.is_changed() { before.saturating_sub(left).max(1) } else { 0 };
         (fixed, (fixed + left).max(before))
     }
 }
 
 /// Counts errors and warnings.
-fn told(verification: &Verification) -> usize {
+fn findings_count(verification: &Verification) -> usize {
     verification.diagnostics.iter().filter(|found| found.level != Severity::Note).count()
 }
 

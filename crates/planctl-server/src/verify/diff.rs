@@ -8,12 +8,12 @@ use similar::TextDiff;
 const CONTEXT: usize = 3;
 
 /// After this the shortest way is no longer sought: texts with little in common cost no more.
-const PATIENCE: Duration = Duration::from_millis(300);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Returns the unified difference; empty where the texts have the same lines.
 pub fn unified(before: &str, after: &str) -> String {
     let mut compared = TextDiff::configure();
-    let compared = compared.timeout(PATIENCE).diff_lines(before, after);
+    let compared = compared.timeout(DIFF_TIMEOUT).diff_lines(before, after);
     compared.unified_diff().context_radius(CONTEXT).missing_newline_hint(false).to_string()
 }
 

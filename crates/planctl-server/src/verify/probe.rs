@@ -167,7 +167,7 @@ impl Probe {
     async fn stopped(&self) {
         let mut stop = self.stop.clone();
         if stop.wait_for(|stop| *stop).await.is_err() {
-            // Nobody is left who could ask.
+            // The sender is gone, so no stop will come.
             std::future::pending::<()>().await;
         }
     }

@@ -13,7 +13,7 @@ use planctl_lang::Look;
 /// Takes the baseline of a plan: what decides its contracts and its worker may not change, and what matches a step's
 /// `protects`.
 ///
-/// What decides a contract is told by its text and by files of the workspace that its tools read (a list of tests, the
+/// A contract's judges are found in its text and in files of the workspace that its tools read (a list of tests, the
 /// script in `package.json`), so it is settled here, where an approval binds it.
 ///
 /// # Errors

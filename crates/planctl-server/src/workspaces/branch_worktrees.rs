@@ -13,7 +13,7 @@ use planctl_harness::{
 };
 use planctl_store::{Claimed, RunRow, Store, StoreError};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::verify::protection::moved_by;
@@ -31,13 +31,13 @@ impl Branches {
         Branches { store: store.clone(), spawner: spawner.clone(), state_dir: state_dir.to_owned() }
     }
 
-    /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
+    /// Waits for the lock on worktrees. The result holds it, and so do the processes that it starts.
     async fn alone(&self) -> Result<Branches, ServiceError> {
         let one = crate::node::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
         Ok(Branches { spawner: self.spawner.holding([one]), ..self.clone() })
     }
 
-    /// Returns where the makings of a fork's try are.
+    /// Returns the folder of one attempt of a fork.
     fn folder(&self, run: RunId, fork: &NodeId, attempt: Attempt) -> PathBuf {
         folder_of_try(&self.of_run(run), fork, attempt)
     }
@@ -46,7 +46,7 @@ impl Branches {
         folder_of(&self.state_dir).join(run.to_string())
     }
 
-    /// Does what a fork or a join needs done; returns what is to be kept beside what was found.
+    /// Makes the worktrees of a fork or merges those of a join. Returns the finding, and the outputs to store with it.
     pub(crate) async fn do_at(
         &self,
         claimed: &Claimed,
@@ -55,7 +55,7 @@ impl Branches {
     ) -> Result<(Found, Vec<Output>), ServiceError> {
         let alone = self.alone().await?;
         let done = match purpose {
-            Purpose::Fork => alone.part(claimed).await?.map(|base| (Found::Forked { base }, Vec::new())),
+            Purpose::Fork => alone.fork(claimed).await?.map(|base| (Found::Forked { base }, Vec::new())),
             Purpose::Merge
             | Purpose::Verdict
             | Purpose::Rehearsal
@@ -70,7 +70,7 @@ impl Branches {
         }))
     }
 
-    async fn part(&self, claimed: &Claimed) -> Result<Result<String, WorktreeError>, ServiceError> {
+    async fn fork(&self, claimed: &Claimed) -> Result<Result<String, WorktreeError>, ServiceError> {
         let at = &claimed.item.at;
         let count = u16::try_from(claimed.graph.edges_from(&at.node).len()).unwrap_or(u16::MAX);
         let found = self.find(claimed, &at.node, at.attempt).await;
@@ -186,13 +186,13 @@ pub(crate) async fn place_of(
 
 /// Says what a person can do about the worktree of a branch in which no step can work any more; `None` where it is whole.
 pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str) -> Option<String> {
-    let branch = graph.worktree_branch(node)?;
+    let worktree = graph.worktree_branch(node)?;
     let top = git_top_level(Path::new(place)).unwrap_or(Path::new(place));
     match worktree_intact(top) {
         Intact::Yes if Path::new(place).is_dir() => None,
         Intact::Yes | Intact::NoFolder | Intact::Detached | Intact::NoBranch => Some(format!(
             "the worktree of branch {} is not whole any more: {place}; bring it back and answer retry, or cancel the run",
-            branch.branch + 1
+            worktree.branch + 1
         )),
     }
 }
@@ -201,12 +201,12 @@ pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str) -> Option<String> 
 /// which the other's began.
 pub(crate) fn is_seen_by(graph: &Graph, node: &NodeId, other: &NodeId) -> bool {
     let Some(own) = graph.worktree_branch(node) else { return true };
-    let mut place = graph.worktree_branch(other);
-    while let Some(branch) = place {
-        if branch == own {
+    let mut enclosing = graph.worktree_branch(other);
+    while let Some(worktree) = enclosing {
+        if worktree == own {
             return true;
         }
-        place = graph.worktree_branch(&branch.fork);
+        enclosing = graph.worktree_branch(&worktree.fork);
     }
     false
 }
@@ -219,12 +219,12 @@ fn protected_now(
     workspace: &Path,
 ) -> Result<std::collections::BTreeMap<String, Option<planctl_engine::Digest>>, ServiceError> {
     let is_within = |node: &NodeId| {
-        let mut place = graph.worktree_branch(node);
-        while let Some(branch) = place {
-            if branch.fork == *fork {
+        let mut enclosing = graph.worktree_branch(node);
+        while let Some(worktree) = enclosing {
+            if worktree.fork == *fork {
                 return true;
             }
-            place = graph.worktree_branch(&branch.fork);
+            enclosing = graph.worktree_branch(&worktree.fork);
         }
         false
     };
@@ -266,7 +266,7 @@ fn folder_of(state_dir: &Path) -> PathBuf {
     state_dir.join("branches")
 }
 
-/// Returns where the makings of a fork's try are. Tries are counted over the whole run, and visits begin anew with an epoch: a
+/// Returns the folder of one attempt of a fork. Tries are counted over the whole run, and visits begin anew with an epoch: a
 /// try never finds the worktrees of another.
 fn folder_of_try(of_run: &Path, fork: &NodeId, attempt: Attempt) -> PathBuf {
     of_run.join(format!("{}-{attempt}", plain(fork.as_str())))
@@ -294,7 +294,7 @@ fn plain(text: &str) -> String {
 
 impl Services {
     /// Refuses a plan whose branches work in git worktrees, where the workspace is no repository of which any can be made.
-    pub(crate) async fn refuse_unless_branches_can_part(&self, graph: &Graph) -> Result<(), ServiceError> {
+    pub(crate) async fn refuse_unless_branches_can_fork(&self, graph: &Graph) -> Result<(), ServiceError> {
         let Some(fork) =
             graph.nodes().iter().find(|node| matches!(&node.kind, NodeKind::Fork(fork) if fork.in_worktree))
         else {
@@ -313,7 +313,7 @@ impl Services {
     }
 }
 
-impl Station {
+impl ServerNode {
     pub(crate) fn branches(&self) -> Result<Branches, ServiceError> {
         Ok(Branches::new(&self.store, self.spawner()?, self.state_dir()))
     }

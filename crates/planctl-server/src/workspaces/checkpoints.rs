@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Graph, NodeId, RunId};
 use planctl_store::RunRow;
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 use crate::workspaces::branch_worktrees::is_over;
@@ -18,7 +18,7 @@ const ID_CHARS: usize = 36;
 /// knows the files there.
 pub(crate) fn kept_in(state_dir: &Path, run: RunId, graph: &Graph, node: &NodeId) -> PathBuf {
     let own = match graph.worktree_branch(node) {
-        Some(branch) => format!("{}-{}", branch.join, branch.branch).replace('/', "-"),
+        Some(worktree) => format!("{}-{}", worktree.join, worktree.branch).replace('/', "-"),
         None => String::new(),
     };
     folder_of(state_dir).join(format!("{run}{own}"))
@@ -38,7 +38,7 @@ fn kept(state_dir: &Path) -> Vec<(RunId, PathBuf)> {
     entries.collect()
 }
 
-impl Station {
+impl ServerNode {
     /// Removes the checkpoints of a run that is over and can't be taken up; `failed` asks for those that can.
     pub(crate) async fn clear_checkpoints(&self, run: &RunRow, failed: bool) -> Result<(), ServiceError> {
         if !is_over(run, failed) || run.host != self.host() {

@@ -1,5 +1,5 @@
-//! What contracts wrote of the files that must stay as they are while they run: their own products, so that only what
-//! somebody else changes repeats a gate (A5). The harness says how they are told apart.
+//! Files that must not change while a contract runs, but that the contract itself wrote. Only changes by another process
+//! repeat a gate (A5). The harness documents how it distinguishes the two.
 
 use std::collections::BTreeMap;
 use std::io;

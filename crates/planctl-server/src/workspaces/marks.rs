@@ -11,12 +11,12 @@ use planctl_harness::write_plan;
 use planctl_lang::{Mark, Source, annotate, digest};
 use planctl_store::{PlanStatus, RunRow, RunView};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
 use crate::runs::plan_file::{PlanFile, bytes_of, plan_file};
 
-impl Station {
+impl ServerNode {
     /// Draws the marks once, as the run stands, and looks after what it leaves where it is over.
     ///
     /// # Errors
@@ -27,23 +27,23 @@ impl Station {
         self.draw_marks(run).await.map(drop)
     }
 
-    /// Draws the marks of a run that rests or is over before that is told, where it is this process that draws them: whoever
-    /// waits for the run finds them in the file (P-27).
-    pub(crate) async fn draw_marks_before_told(&self, run: &RunRow) {
+    /// Draws the marks of a run that rests or is over before an answer says so, where this process draws them: a caller
+    /// that waits for the run then finds them in the file (P-27).
+    pub(crate) async fn draw_marks_before_answering(&self, run: &RunRow) {
         let is_over = matches!(run.head.status, RunStatus::Ended { .. });
         if (is_over || run.head.out == 0) && self.unmarked().contains(&run.id) {
             self.draw_marks_if_possible(run.id).await;
         }
     }
 
-    /// Draws the marks after a transition that stands, whatever becomes of the file.
+    /// Draws the marks after a committed transition; logs a failure.
     pub(crate) async fn draw_marks_if_possible(&self, run: RunId) {
         if let Err(error) = self.draw_marks(run).await {
             tracing::warn!(%error, run.id = %run, "the plan file was not marked");
         }
     }
 
-    /// Writes the status of a plan without a run under way into its file, whatever becomes of that.
+    /// Writes the status of a plan without an active run into its file; logs a failure.
     pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
         let none = BTreeMap::new();
         let drawn = move || drawn(&file, &revision, status.word(), &none);
@@ -98,7 +98,7 @@ fn drawn(
     if text == source.text() {
         return Ok(PlanFile::Runs);
     }
-    // Somebody who changed the file at this very moment keeps what they wrote.
+    // A concurrent change of the file by somebody else is kept.
     write_plan(file, source.text().as_bytes(), text.as_bytes())
         .map(|_| PlanFile::Runs)
         .map_err(|error| error.to_string())

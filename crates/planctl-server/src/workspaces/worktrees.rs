@@ -14,7 +14,7 @@ use planctl_harness::{
 use planctl_lang::{Source, digest};
 use planctl_store::{RunRow, StoreError, WorktreeRow};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::settings::RunSettings;
@@ -142,7 +142,7 @@ impl Services {
             shown.push_str(&format!(" and {} more", missing.len() - NAMED_MAX));
         }
         let top = shell_word(&checkout.top().to_string_lossy());
-        // What git is told to leave out, it adds only by force.
+        // git adds ignored files only with `--force`.
         let force = if checkout.ignores_any(&missing).await.map_err(refused)? { "--force " } else { "" };
         Err(ServiceError::Conflict {
             what: format!(
@@ -178,7 +178,7 @@ impl Services {
     /// Those of the store.
     pub async fn clean(&self, cleaning: Cleaning) -> Result<CleanView, ServiceError> {
         let workspace = self.workspace.filter(|_| !cleaning.everywhere);
-        let host = self.station.host();
+        let host = self.server_node.host();
         let rows = self.store.runs_with_worktrees(host, workspace, SWEPT_MAX).await?;
         let mut worktrees = Vec::new();
         for row in rows {
@@ -187,8 +187,8 @@ impl Services {
             }
         }
         if !cleaning.dry_run {
-            self.station.clear_all_branches(cleaning.failed).await?;
-            self.station.clear_all_checkpoints(cleaning.failed).await?;
+            self.server_node.clear_all_branches(cleaning.failed).await?;
+            self.server_node.clear_all_checkpoints(cleaning.failed).await?;
         }
         Ok(CleanView { dry_run: cleaning.dry_run, worktrees })
     }
@@ -229,7 +229,7 @@ impl Services {
             view.why = Some("it no longer belongs to the repository; --discard removes it".to_owned());
             return Ok(view);
         }
-        let alone = self.station.alone_at_worktrees().await?;
+        let alone = self.server_node.alone_at_worktrees().await?;
         let checkout = match Checkout::find(&alone, Path::new(&row.workspace_path)).await {
             Ok(checkout) => checkout,
             Err(error) => return Ok(CleanedView { why: Some(format!("could not {error}")), ..view }),
@@ -261,7 +261,7 @@ fn unsaved(changes: usize) -> String {
     format!("{changes} {are} committed nowhere; --discard removes them too")
 }
 
-impl Station {
+impl ServerNode {
     /// Makes the worktree of a run that has not begun, where it has none yet. One that was made is never made again.
     ///
     /// # Errors
@@ -422,8 +422,8 @@ pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
     ))
 }
 
-/// Says that a worktree has something else checked out than its branch: what is judged there would not be what a person is
-/// told to merge (sec hole 10).
+/// Returns a message if a worktree has something else checked out than its branch: the judged files would not be the files
+/// that a person merges (sec hole 10).
 fn other_branch(worktree: &WorktreeRow) -> Option<String> {
     let root = Path::new(&worktree.root);
     let found = match git_branch(root) {
@@ -439,7 +439,7 @@ fn other_branch(worktree: &WorktreeRow) -> Option<String> {
     ))
 }
 
-/// Names the files that the plan's steps are told of and judged by.
+/// Returns the files that the plan's steps read and the files that judge them.
 fn needed_files(checked: &Checked) -> Vec<String> {
     let mut needed: Vec<String> = checked.baseline.files.keys().cloned().collect();
     let steps = &checked.verification.tree.steps;

@@ -1,4 +1,4 @@
-//! `planctl clean`: removes worktrees of runs that are over, and never what is committed nowhere unless it is told to.
+//! `planctl clean`: removes worktrees of runs that are over, and never what is committed nowhere without `--discard`.
 
 use planctl_api::wire::{CleanView, CleanedView};
 use planctl_server::Cleaning;

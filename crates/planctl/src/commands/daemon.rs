@@ -15,7 +15,7 @@ use planctl_harness::Detached;
 use planctl_server::daemon::{DaemonOptions, serve};
 use planctl_server::http::socket_of;
 use planctl_server::singleton::{SingletonError, SingletonLock, SingletonState, singleton_state};
-use planctl_server::{Caps, Health, ServiceError, Station, StoreError};
+use planctl_server::{Caps, Health, ServerNode, ServiceError, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Context, Stop};
@@ -37,7 +37,7 @@ const READY_WITHIN: Duration = Duration::from_secs(90);
 const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// How many lines of a log are shown where a start failed.
 const LINES_SHOWN: usize = 20;
-/// A log that is longer at a start is put aside.
+/// A log that is longer than this at a start is rotated.
 const LOG_BYTES_MAX: u64 = 10 * 1024 * 1024;
 
 /// Does what was typed.
@@ -80,15 +80,15 @@ pub(super) async fn serve_here(
     let health = Health::default();
     let singleton = SingletonLock::take(&state_dir).map_err(|error| singleton_failure(&error, &state_dir))?;
     let opening = open(context, true);
-    let station = tokio::select! {
-        station = opening => station?,
+    let server_node = tokio::select! {
+        server_node = opening => server_node?,
         exit = signals.asked() => return Err(Failure::new(exit, "stopped before it was ready")),
     };
-    tracing::info!("using {}", station.database_line());
+    tracing::info!("using {}", server_node.database_line());
     let stop = async {
         signals.asked().await;
     };
-    serve(station, &singleton, &options, &health, ready, stop).await.map_err(client::failure)?;
+    serve(server_node, &singleton, &options, &health, ready, stop).await.map_err(client::failure)?;
     Ok(Exit::Yes)
 }
 
@@ -124,7 +124,7 @@ pub(super) fn refuse_long(state_dir: &Path) -> Result<(), Failure> {
     })
 }
 
-async fn open(context: &Context, migrates: bool) -> Result<Station, Failure> {
+async fn open(context: &Context, migrates: bool) -> Result<ServerNode, Failure> {
     client::take_place(context, migrates).await?.map_err(client::failure)
 }
 
@@ -171,7 +171,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
         .next("planctl daemon logs"))
 }
 
-/// Says whether a process has ended or is about to: its first thread is gone, whatever its others still hold.
+/// Says whether a process has ended or is about to: its first thread is gone, even if other threads still run.
 fn is_dying(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
@@ -258,14 +258,14 @@ fn not_started(status: ExitStatus, said: &str, log: &Path) -> Failure {
         .help(format!("is there room on the disk of its log, {}?", log.display()));
     }
     let mut message = "the daemon did not start; it said:".to_owned();
-    for line in telling(said.trim_end()) {
+    for line in reason_lines(said.trim_end()) {
         message.push_str(&format!("\n  {}", show::safe(line)));
     }
     Failure::new(exit, message).help(format!("all that it said is in {}", log.display()))
 }
 
-/// Returns what tells why: the sentence that says what could not be done and the last lines after it, else the last lines.
-fn telling(said: &str) -> Vec<&str> {
+/// Returns the lines that show the reason: the sentence with "could not" and the last lines after it, else the last lines.
+fn reason_lines(said: &str) -> Vec<&str> {
     let sentence = said.lines().position(|line| line.starts_with("could not"));
     let (sentence, after) = match sentence {
         Some(at) => (said.lines().nth(at), said.lines().count() - at - 1),
@@ -323,9 +323,9 @@ async fn stop(context: &Context) -> Answer {
 async fn migrate(context: &Context, is_check: bool) -> Answer {
     let opened = client::take_place(context, !is_check).await?;
     match opened {
-        Ok(station) => {
-            let line = station.database_line().to_owned();
-            station.close().await;
+        Ok(server_node) => {
+            let line = server_node.database_line().to_owned();
+            server_node.close().await;
             let what = if is_check { "the schema is up to date" } else { "the schema is brought up to date" };
             context.say(&format!("{what}: {}", show::safe(&line)));
             Ok(Exit::Yes)

@@ -77,12 +77,12 @@ async fn play(context: &Context, project: &Project) -> Answer {
 
     heading("run", "workers work; after each, the harness runs the contract and believes nobody")?;
     show::print(&format!("run {}\n", styled(BOLD, &show::safe(&run))))?;
-    let mut worked = drive(&client, handle, 0).await?;
+    let mut worked = work_on(&client, handle, 0).await?;
     show_retry(project)?;
     while worked.view.state == RunState::Waiting {
         answer(&client, handle, context.is_interactive()).await?;
         heading("go on", "the answer is stored, and the run goes on where it stood")?;
-        worked = drive(&client, handle, worked.seq).await?;
+        worked = work_on(&client, handle, worked.seq).await?;
     }
     let view = client.status(handle).await?;
     let audit = client.audit(Some(handle)).await?;
@@ -90,11 +90,11 @@ async fn play(context: &Context, project: &Project) -> Answer {
     ending(&run, &audit, exit_of(&view))
 }
 
-async fn drive(client: &Client, handle: Handle, since: u64) -> Result<Worked, Failure> {
+async fn work_on(client: &Client, handle: Handle, since: u64) -> Result<Worked, Failure> {
     let worked = work(
         client,
         handle,
-        Work { no_wait: true, manner: Manner::Told, since: Some(since), answers: false },
+        Work { no_wait: true, manner: Manner::Answer, since: Some(since), answers: false },
         &mut Stop::listen()?,
     )
     .await?;

@@ -47,11 +47,11 @@ pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
             return Ok(Exit::Yes);
         }
     };
-    show::print(&told(&expanded, written))?;
+    show::print(&summary(&expanded, written))?;
     Ok(Exit::Yes)
 }
 
-fn told(expanded: &Expanded, written: &Path) -> String {
+fn summary(expanded: &Expanded, written: &Path) -> String {
     let name = show::safe(&written.display().to_string());
     let templates = if expanded.templates == 1 { "template" } else { "templates" };
     let steps = if expanded.steps == 1 { "step" } else { "steps" };

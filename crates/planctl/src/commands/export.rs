@@ -95,7 +95,7 @@ fn manifest(view: &RunView, checked: &Checked) -> Value {
 fn places(steps: &[StepView]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
-    // A step whose name is kept as it is has it, whatever came before.
+    // Names that need no change are reserved first, whatever their order.
     taken.extend(steps.iter().map(|step| step.node.clone()).filter(|node| plain(node) == *node));
     let place = |step: &StepView| {
         let plain = plain(&step.node);
@@ -155,7 +155,7 @@ fn write_step(
     Ok(())
 }
 
-/// Returns a name that stays a folder of its own, whatever the node is called.
+/// Returns the name of a node as a valid name of one folder.
 fn plain(node: &str) -> String {
     let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let name: String = node.chars().take(100).map(|c| if is_fit(c) { c } else { '_' }).collect();

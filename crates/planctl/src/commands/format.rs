@@ -35,7 +35,7 @@ pub fn run(context: &Context, files: &[PathBuf], check: bool) -> Answer {
     if is_json {
         show::print_json(&FormatView { check, files: views })?;
     } else {
-        context.say(&told(&views, check));
+        context.say(&summary(&views, check));
     }
     Ok(worst)
 }
@@ -95,7 +95,7 @@ fn was_approved(source: &Source) -> bool {
         && digest(source) != digest(&Source::new(source.path(), planctl_lang::format(source)))
 }
 
-fn told(views: &[FormattedView], check: bool) -> String {
+fn summary(views: &[FormattedView], check: bool) -> String {
     let changed = views.iter().filter(|view| view.changed).count();
     let count = |number: usize| if number == 1 { "1 plan".to_owned() } else { format!("{number} plans") };
     match (changed, check) {

@@ -114,8 +114,8 @@ impl Read {
         let checked = checking::check(context, file, None, &Levels::default()).await?;
         let is_of_graph = |found: &Diagnostic| found.is_error() || found.code.family() == Code::P301.family();
         for found in checked.verification.diagnostics.into_iter().filter(is_of_graph) {
-            let is_told = |other: &Diagnostic| other.code == found.code && other.spans == found.spans;
-            if !read.found.iter().any(is_told) {
+            let is_known = |other: &Diagnostic| other.code == found.code && other.spans == found.spans;
+            if !read.found.iter().any(is_known) {
                 read.found.push(found);
             }
         }
@@ -166,8 +166,8 @@ fn check(read: &[Read], format: Format) -> Answer {
         return Ok(exit);
     }
     for read in read {
-        let told = read.found.iter().filter(|found| found.level != Severity::Note);
-        show::print(&grouped(told, &read.source))?;
+        let shown = read.found.iter().filter(|found| found.level != Severity::Note);
+        show::print(&grouped(shown, &read.source))?;
         show::print(&summary(read))?;
     }
     Ok(exit)

@@ -139,8 +139,9 @@ fn why_drawn(view: &WhyView) -> String {
         let at = because.at.get(..19).unwrap_or(&because.at);
         text.push_str(&format!("  {} {}\n", styled(FAINT, &show::safe(at)), show::safe(&because.text)));
         // Where only the outcome had a say, and the one other way is that of the other outcome, the sentence says it all.
-        let tells = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
-        if let Some(choice) = view.choices.iter().filter(tells).find(|choice| choice.seq == because.seq) {
+        let is_notable = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
+        if let Some(choice) = view.choices.iter().filter(is_notable).find(|choice| choice.seq == because.seq)
+        {
             choice.looked.iter().for_each(|edge| text.push_str(&looked_drawn(edge, &choice.by)));
         }
     }
@@ -186,8 +187,8 @@ fn looked_drawn(edge: &LookedView, by: &str) -> String {
     format!("{}{}\n", styled(style, &line), styled(FAINT, &format!(" · {why}")))
 }
 
-/// Prints what an agent that drives itself is told of a run.
-pub async fn told(context: &Context, run: &str) -> Answer {
+/// Prints the brief of a run for an agent that claims no items.
+pub async fn brief(context: &Context, run: &str) -> Answer {
     let known = [Format::Long, Format::Compact, Format::Workflow, Format::Json];
     let format = context.format(&known)?;
     let named = [(Format::Compact, Form::Compact), (Format::Workflow, Form::Workflow)];
@@ -303,7 +304,7 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
     text
 }
 
-/// Says what a worker told of its use, and which money was worked out in its place.
+/// Says the usage that a worker reported, and the cost that was computed where it reported none.
 fn spent_words(work: &WorkView) -> String {
     let Some(spent) = &work.spent else { return String::new() };
     let money = match (spent.usd > 0.0, work.estimated) {

@@ -51,7 +51,7 @@ struct Made {
     is_program: bool,
 }
 
-/// Writes what a project needs, and trusts it for whoever typed this.
+/// Writes the files that a project needs, and trusts them on behalf of the caller.
 pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answer {
     context.format(&[Format::Human])?;
     let folder = context.workspace();
@@ -119,7 +119,7 @@ fn put(context: &Context, made: &Made) -> Result<(), Failure> {
         Failure::new(Exit::Denied, format!("could not make {} a program: {error}", made.name))
     };
     let mode = std::fs::metadata(&path).map_err(refused)?.permissions().mode();
-    // Whoever may read it may run it.
+    // Every user with read permission gets execute permission.
     let mode = mode | (mode & 0o444) >> 2;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).map_err(refused)
 }

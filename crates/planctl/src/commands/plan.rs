@@ -51,7 +51,7 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
             status(context, run.as_deref(), all, exit_code).await
         }
         PlanCommand::Ls { state, all } => ls(context, &state, all).await,
-        PlanCommand::Context { run } => super::history::told(context, &run).await,
+        PlanCommand::Context { run } => super::history::brief(context, &run).await,
         PlanCommand::Logs { run, step, attempt, contract, tail } => {
             super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await
         }

@@ -74,10 +74,10 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
             // A tier above 0 is the best that the host offers, unless another was named.
             let wanted = context.config()?.config.isolation;
-            let is_told = tier == Tier::SameUser || matches!(wanted, Isolation::Exactly(_));
+            let is_shown = tier == Tier::SameUser || matches!(wanted, Isolation::Exactly(_));
             let tier = if tier == Tier::SameUser && wanted == Isolation::Auto {
                 " · isolation off, planctl doctor says how to confine it".to_owned()
-            } else if is_told {
+            } else if is_shown {
                 format!(" · isolation tier {tier}")
             } else {
                 String::new()
@@ -185,13 +185,13 @@ pub async fn resume(
     .await
 }
 
-/// Does something that may have to wait, for as long as no signal asks to stop; then returns the exit that tells which.
+/// Awaits `work`, or returns the exit code of the signal that asks to stop first.
 pub async fn until_stopped<T>(
     stop: &mut Stop,
-    doing: impl Future<Output = Result<T, Failure>>,
+    work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Result<T, Exit>, Failure> {
     tokio::select! {
-        done = doing => done.map(Ok),
+        done = work => done.map(Ok),
         exit = stop.asked() => Ok(Err(exit)),
     }
 }
@@ -212,7 +212,7 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let mut stop = Stop::listen()?;
     loop {
         let seen = async {
-            // In this order: whatever brought it where it stands is told before it is said where it stands.
+            // In this order: the events that led to the state are printed before the state of the run.
             let view = client.status(handle).await?;
             follow(&client, handle, &mut progress, &mut since).await?;
             Ok(view)
@@ -252,7 +252,7 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     }
 }
 
-/// Works on a run until it ends, needs a person who isn't there, or is told to stop; says how it ended.
+/// Works on a run until it ends, needs a person who isn't there, or a signal stops it; says how it ended.
 pub async fn work_to_the_end(
     context: &Context,
     client: Client,

@@ -1,4 +1,4 @@
-//! `plan status RUN --salute`: the report for who supervises a run.
+//! `plan status RUN --salute`: the report for the supervisor of a run.
 
 use planctl_api::wire::{DutyView, SaluteView};
 

@@ -1,4 +1,4 @@
-//! `planctl token …`: who may speak with the daemon, and what they may do.
+//! `planctl token …`: the access tokens of the daemon and their scopes.
 
 use clap::ValueEnum;
 use planctl_api::wire::work::{TokenCall, TokenView};

@@ -16,13 +16,13 @@ use crate::show::{self, styled};
 
 pub use crate::progress::Manner;
 
-/// How often the run is looked at, with or without a notification.
+/// How often the run is read without a notification.
 pub const LOOK: Duration = Duration::from_millis(400);
 
-/// How long to leave between two looks, however many notifications arrive.
+/// The least time between two reads, however many notifications arrive.
 const LOOK_LEAST: Duration = Duration::from_millis(100);
 
-/// After how many looks a person is told that a run still waits for its turn.
+/// The number of looks after which a message says that a run is still queued.
 const QUEUED_LOOKS: u32 = 3;
 
 /// How to work on a run.
@@ -58,21 +58,21 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
         None => client.newest_seq(handle).await?,
     };
     let mut looks = 0;
-    let live = LiveActivity::default();
-    let driving = client.drive(handle, how.no_wait, live.clone(), stopped);
-    tokio::pin!(driving);
-    // Beside all that writes, and so heard while a terminal or a pipe keeps what is written.
+    let activity = LiveActivity::default();
+    let working = client.work_on(handle, how.no_wait, activity.clone(), stopped);
+    tokio::pin!(working);
+    // A separate task, so that signals are heard while a terminal or a pipe blocks the output.
     let mut hearing = JoinSet::new();
     let mut heard = signals.clone();
     hearing.spawn(async move {
         heard.asked().await;
         stop.send_replace(true);
-        // Twice means at once: whatever is left behind is found by the next process (DESIGN 7).
+        // A second signal ends the process at once: the next process recovers what is left.
         std::process::exit(i32::from(heard.asked().await.code()));
     });
     let outcome = loop {
         tokio::select! {
-            outcome = &mut driving => break outcome?,
+            outcome = &mut working => break outcome?,
             news = pace(client, handle, since) => {
                 news?;
                 let opened = follow(client, handle, &mut progress, &mut since).await?;
@@ -89,7 +89,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
                     }
                 }
                 if how.manner == Manner::Live {
-                    progress.draw(&client.status(handle).await?, client::now_unix_seconds(), live.now().as_ref());
+                    progress.draw(&client.status(handle).await?, client::now_unix_seconds(), activity.now().as_ref());
                 }
             }
             exit = signals.asked() => {
@@ -162,7 +162,7 @@ pub async fn follow(
     }
 }
 
-/// Tells a person who watches lines go by where to answer.
+/// Tells a person who reads the plain output where to answer.
 async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     for ask in client.asks(Some(handle)).await?.asks {
         show::say(&styled(show::CARE, &format!("waiting for you: planctl approvals show {}", ask.id)));
@@ -170,10 +170,10 @@ async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells who has the workspace, where the run waits for it, or which worker is missing.
+/// Returns the holder of the workspace that the run waits for, or the worker that is missing.
 async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
     let view = client.status(handle).await?;
-    // An ask is told when it opens.
+    // An ask is shown when it opens.
     if view.waiting_on.as_ref().is_none_or(|wait| wait.id.is_none())
         && let Some(line) = waiting_line(&view)
     {
@@ -215,7 +215,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Looks at a run; returns what is to be told.
+    /// Looks at a run; returns the lines to print.
     pub fn seen(&mut self, view: &RunView) -> Option<&str> {
         let line = waiting_line(view);
         self.looks = if self.line == line { self.looks + 1 } else { 1 };

@@ -1,8 +1,8 @@
-//! `planctl worker …` and `planctl roles …`: what does the work.
+//! `planctl worker …` and `planctl roles …`: the workers and their roles.
 
-mod crew;
-mod hand;
+mod item;
 mod lines;
+mod pool;
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
             let agent = agent.ok_or_else(|| Failure::usage("name a worker: --agent NAME or --exec CMD"))?;
             test(context, &agent, within).await
         }
-        WorkerCommand::Run(given) => crew::run(context, given).await,
+        WorkerCommand::Run(given) => pool::run(context, given).await,
         WorkerCommand::Ls => workers(context).await,
         WorkerCommand::Pause { id } => paused(context, &id, true).await,
         WorkerCommand::Resume { id } => paused(context, &id, false).await,

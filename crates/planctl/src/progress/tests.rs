@@ -163,10 +163,10 @@ fn what_is_under_way_is_as_long_under_way_as_it_is_and_only_who_watches_is_told_
     working.since = Some("2026-01-01T12:00:00Z".into());
     let now_unix_seconds = show::unix_seconds("2026-01-01T12:01:30Z").unwrap();
     let look = Look { now_unix_seconds, lines_max: 24, is_live: true };
-    let live = picture(&view(vec![working.clone()]), &look);
-    assert!(live[0].contains("working 1m30s"), "{live:?}");
-    assert!(live.last().unwrap().contains("Ctrl-C stops"), "{live:?}");
+    let drawn = picture(&view(vec![working.clone()]), &look);
+    assert!(drawn[0].contains("working 1m30s"), "{drawn:?}");
+    assert!(drawn.last().unwrap().contains("Ctrl-C stops"), "{drawn:?}");
     let still = picture(&view(vec![working]), &Look { is_live: false, ..look });
-    assert_eq!(still[0], live[0]);
+    assert_eq!(still[0], drawn[0]);
     assert!(still.last().unwrap().ends_with(" · running"), "{still:?}");
 }

@@ -8,7 +8,7 @@ use planctl_engine::RunStatus;
 use planctl_store::{RunRow, StoreError};
 
 use super::{Found, Shared, Turns};
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 use crate::runs::trouble_of;
 
@@ -24,9 +24,9 @@ impl Turns for Runs {
     const PACE: Duration = Duration::from_millis(50);
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
-        let station = &shared.station;
+        let server_node = &shared.server_node;
         let mut taken = BTreeSet::new();
-        let queued = station.store().queued_runs(station.host(), AT_ONCE).await?;
+        let queued = server_node.store().queued_runs(server_node.host(), AT_ONCE).await?;
         let queued = shared.health.readable(Runs::NAME, queued);
         let is_well = |row: &RunRow| trouble_of(row).is_none();
         let is_empty = queued.is_empty();
@@ -37,10 +37,10 @@ impl Turns for Runs {
             }
             if row.worktree.as_ref().is_some_and(|worktree| worktree.made_at.is_none()) {
                 // Git may take minutes, and others of its kind may be first.
-                let (run, station) = (row.id, station.clone());
-                let admitting = async move { admit(&station, &row).await };
+                let (run, server_node) = (row.id, server_node.clone());
+                let admitting = async move { admit(&server_node, &row).await };
                 shared.admissions.begin(&shared.health, run, admitting);
-            } else if let Err(error) = admit(station, &row).await {
+            } else if let Err(error) = admit(server_node, &row).await {
                 shared.erred(Runs::NAME, error);
             }
         }
@@ -48,9 +48,9 @@ impl Turns for Runs {
     }
 }
 
-impl Station {
+impl ServerNode {
     /// Gives a run the workspace, if nobody has it and nobody was first; returns the name of the run it waits for.
-    /// One that works apart gets its worktree before anybody can claim its work.
+    /// A run in a worktree gets its worktree before its work can be claimed.
     pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
         let run = row.id;
         self.make_worktree(row).await?;
@@ -74,8 +74,8 @@ impl Station {
     }
 }
 
-async fn admit(station: &Station, row: &RunRow) -> Result<(), ServiceError> {
-    if station.admit(row).await?.is_none() {
+async fn admit(server_node: &ServerNode, row: &RunRow) -> Result<(), ServiceError> {
+    if server_node.admit(row).await?.is_none() {
         tracing::info!(run.name = %row.name, "admitted");
     }
     Ok(())

@@ -33,7 +33,7 @@ impl Turns for Served {
     }
 
     async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
-        let (store, host) = (shared.station.store(), shared.station.host());
+        let (store, host) = (shared.server_node.store(), shared.server_node.host());
         let served = store.next_due(&ClaimLane::Served, host).await?;
         if !shared.executors.serves_all() {
             return Ok(served);
@@ -74,7 +74,7 @@ impl Served {
         shared: &Arc<Shared>,
         permit: &mut Option<OwnedSemaphorePermit>,
     ) -> Result<bool, ServiceError> {
-        let open = shared.station.store().open_runs(shared.station.host(), AT_ONCE).await?;
+        let open = shared.server_node.store().open_runs(shared.server_node.host(), AT_ONCE).await?;
         let open = shared.health.readable(Served::NAME, open);
         let active: Vec<&RunRow> = open.iter().filter(|row| row.head.status == RunStatus::Active).collect();
         self.turned = self.turned.wrapping_add(1);
@@ -98,11 +98,11 @@ async fn claim_in(
     row: &RunRow,
     permit: &mut Option<OwnedSemaphorePermit>,
 ) -> Result<(), ServiceError> {
-    let roles = shared.station.store().outstanding(row.id).await?.wanted;
+    let roles = shared.server_node.store().outstanding(row.id).await?.wanted;
     if roles.is_empty() {
         return Ok(());
     }
-    let executor = shared.executors.for_run(&shared.station, row).await?;
+    let executor = shared.executors.for_run(&shared.server_node, row).await?;
     if let Some(claimed) = executor.claim_work(&roles).await?
         && let Some(permit) = permit.take()
     {

@@ -1,4 +1,4 @@
-//! What may take long and is of one run: done beside the loop that saw it, so that the loop goes on looking.
+//! Background jobs: work on one run that may take long, so that the loop that found it goes on.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -13,29 +13,29 @@ use crate::node::health::Health;
 use crate::node::quarantine::words_of;
 use crate::node::services::ServiceError;
 
-/// Of how many runs it is done at once. What finds no room is left to the loop, which sees it again.
+/// How many runs one kind of job works on at once. A job without a permit is left to the loop, which sees it again.
 const AT_ONCE: u32 = 4;
 
-/// One kind of work, of several runs at once and of each one once at a time.
+/// One kind of job: for several runs at once, and for each run once at a time.
 pub(crate) struct BackgroundJobs {
     what: &'static str,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     runs: Arc<Mutex<BTreeSet<RunId>>>,
 }
 
 impl BackgroundJobs {
     pub(crate) fn new(what: &'static str) -> BackgroundJobs {
-        BackgroundJobs { what, room: Arc::new(Semaphore::new(AT_ONCE as usize)), runs: Arc::default() }
+        BackgroundJobs { what, permits: Arc::new(Semaphore::new(AT_ONCE as usize)), runs: Arc::default() }
     }
 
-    /// Does this for a run, unless it is being done or there is no room; says whether it has begun.
+    /// Begins a job for a run, unless the run has one or no permit is free; returns whether it has begun.
     pub(crate) fn begin(
         &self,
         health: &Health,
         run: RunId,
         work: impl Future<Output = Result<(), ServiceError>> + Send + 'static,
     ) -> bool {
-        let Ok(room) = self.room.clone().try_acquire_owned() else { return false };
+        let Ok(permit) = self.permits.clone().try_acquire_owned() else { return false };
         if !lock(&self.runs).insert(run) {
             return false;
         }
@@ -52,15 +52,15 @@ impl BackgroundJobs {
                 }
             }
             lock(&runs).remove(&run);
-            drop((at_work, room));
+            drop((at_work, permit));
         });
         true
     }
 
-    /// Waits until nothing of it is under way.
+    /// Waits until no job is under way.
     pub(crate) async fn over(&self) {
         // The semaphore is never closed.
-        drop(self.room.acquire_many(AT_ONCE).await);
+        drop(self.permits.acquire_many(AT_ONCE).await);
     }
 }
 

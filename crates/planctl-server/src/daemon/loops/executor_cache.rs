@@ -8,7 +8,7 @@ use planctl_store::{Claimed, RunConfig, RunRow};
 
 use crate::executor::Executor;
 use crate::executor::progress::LiveActivity;
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::services::ServiceError;
 use planctl_config::Agent;
 
@@ -22,7 +22,7 @@ pub(crate) struct ExecutorCache {
     /// What serves roles that nothing else serves.
     otherwise: Option<Agent>,
     /// Where to show what is under way.
-    live: LiveActivity,
+    activity: LiveActivity,
     /// Says that what came of work waits for as long as the database is away.
     outlasts_outages: bool,
 }
@@ -34,8 +34,8 @@ impl ExecutorCache {
     }
 
     /// Makes that of a command that works on one run.
-    pub(crate) fn of_command(live: LiveActivity) -> ExecutorCache {
-        ExecutorCache { live, ..ExecutorCache::default() }
+    pub(crate) fn of_command(activity: LiveActivity) -> ExecutorCache {
+        ExecutorCache { activity, ..ExecutorCache::default() }
     }
 
     /// Says that work of every role is taken on.
@@ -46,25 +46,25 @@ impl ExecutorCache {
     /// Returns the executor of the run of a claimed item, as it stood at the claim or later.
     pub(crate) async fn for_item(
         &self,
-        station: &Station,
+        server_node: &ServerNode,
         claimed: &Claimed,
     ) -> Result<Arc<Executor>, ServiceError> {
         match self.made(claimed.item.run, &claimed.run_config) {
             Some(executor) => Ok(executor),
-            None => self.for_run(station, &station.store().run(claimed.item.run).await?).await,
+            None => self.for_run(server_node, &server_node.store().run(claimed.item.run).await?).await,
         }
     }
 
     /// Returns the executor of a run that was just read.
     pub(crate) async fn for_run(
         &self,
-        station: &Station,
+        server_node: &ServerNode,
         row: &RunRow,
     ) -> Result<Arc<Executor>, ServiceError> {
         if let Some(executor) = self.made(row.id, &row.run_config()) {
             return Ok(executor);
         }
-        let mut executor = station.executor_of(row, self.live.clone()).await?;
+        let mut executor = server_node.executor_of(row, self.activity.clone()).await?;
         executor.settings.otherwise.clone_from(&self.otherwise);
         executor.outlasts_outages = self.outlasts_outages;
         let executor = Arc::new(executor);

@@ -25,8 +25,8 @@ impl Turns for Gates {
     }
 
     async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
-        let station = &shared.station;
-        Ok(station.store().next_due(&ClaimLane::Gate, station.host()).await?)
+        let server_node = &shared.server_node;
+        Ok(server_node.store().next_due(&ClaimLane::Gate, server_node.host()).await?)
     }
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {

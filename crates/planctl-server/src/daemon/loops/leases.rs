@@ -24,7 +24,7 @@ impl Turns for Leases {
     const PACE: Duration = EVERY;
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
-        let report = shared.station.sweep_once().await?;
+        let report = shared.server_node.sweep_once().await?;
         if report.expired > 0 {
             tracing::info!(leases = report.expired, runs = report.recovered, "leases were over");
         }
@@ -33,7 +33,7 @@ impl Turns for Leases {
             shared.health.note(trouble);
         }
         if self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {
-            let store = shared.station.store();
+            let store = shared.server_node.store();
             store.sweep_requests().await?;
             store.delete_old_workers().await?;
             self.swept = Some(clock::instant());

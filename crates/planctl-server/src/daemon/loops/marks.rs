@@ -56,21 +56,21 @@ impl Turns for Marks {
                 self.note(run, file);
             }
             self.changed.remove(&run);
-            shared.station.unmarked().remove(&run);
+            shared.server_node.unmarked().remove(&run);
             self.left.insert(run);
         }
         for (run, seq) in now {
             if self.drawn.get(&run) != Some(&seq) {
                 let file = draw(shared, run).await?;
                 self.note(run, file);
-                shared.station.unmarked().insert(run);
+                shared.server_node.unmarked().insert(run);
                 self.drawn.insert(run, seq);
             }
         }
         // Git and large folders take their time.
         self.left.retain(|run| {
-            let (station, run) = (shared.station.clone(), *run);
-            let clearing = async move { station.clear_up(run).await };
+            let (server_node, run) = (shared.server_node.clone(), *run);
+            let clearing = async move { server_node.clear_up(run).await };
             !shared.clearings.begin(&shared.health, run, clearing)
         });
         let is_still = self.drawn.is_empty() && self.left.is_empty();
@@ -93,13 +93,13 @@ impl Marks {
 
     /// Returns how far each open run of this host has come, and finds what others left to do.
     async fn of_host(&mut self, shared: &Shared) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
-        let (store, host) = (shared.station.store(), shared.station.host());
+        let (store, host) = (shared.server_node.store(), shared.server_node.host());
         if !self.has_looked_back {
-            // Whoever was here before may have been killed between the end of a run and its last marks.
+            // An earlier process may have been killed between the end of a run and its last marks.
             let ended = store.runs_ended_last(host, ENDED_AT_ONCE).await?;
             let ended = shared.health.readable(Marks::NAME, ended);
             self.drawn.extend(ended.iter().map(|run| (run.id, None)));
-            self.left.extend(shared.station.runs_with_leavings());
+            self.left.extend(shared.server_node.runs_with_leavings());
             self.has_looked_back = true;
         }
         let left = store.runs_left_in_worktrees(host, LEFT_AT_ONCE).await?;
@@ -113,14 +113,14 @@ impl Marks {
 async fn of_runs(shared: &Shared, runs: &[RunId]) -> Result<BTreeMap<RunId, Option<i64>>, ServiceError> {
     let mut now = BTreeMap::new();
     for run in runs {
-        now.insert(*run, Some(shared.station.store().run(*run).await?.seq));
+        now.insert(*run, Some(shared.server_node.store().run(*run).await?.seq));
     }
     Ok(now)
 }
 
 /// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
 async fn draw(shared: &Shared, run: RunId) -> Result<PlanFile, ServiceError> {
-    match AssertUnwindSafe(shared.station.draw_marks(run)).catch_unwind().await {
+    match AssertUnwindSafe(shared.server_node.draw_marks(run)).catch_unwind().await {
         Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
         Ok(Err(error)) => shared.erred(Marks::NAME, error),
         Ok(Ok(file)) => return Ok(file),

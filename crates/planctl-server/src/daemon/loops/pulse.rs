@@ -21,7 +21,7 @@ pub(crate) async fn feel(shared: &Arc<Shared>) -> Option<StoreError> {
     let mut beats = 0;
     while !shared.is_stopping() {
         beats += 1;
-        let store = shared.station.store();
+        let store = shared.server_node.store();
         let answer = tokio::time::timeout(ANSWERS_WITHIN, async {
             store.now().await?;
             if beats % SCHEMA_EVERY == 0 { store.check_schema().await } else { Ok(()) }

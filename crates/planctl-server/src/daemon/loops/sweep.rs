@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planctl_store::{Expired, Proof, StoreError};
 
-use crate::node::Station;
+use crate::node::ServerNode;
 use crate::node::instance;
 use crate::node::quarantine::SweepReport;
 use crate::node::services::ServiceError;
@@ -16,8 +16,8 @@ pub(crate) const EVERY: Duration = Duration::from_millis(250);
 /// How many leases or timers are taken at once.
 const AT_ONCE: i64 = 100;
 
-impl Station {
-    /// Ends leases that are over and rings timers that are due.
+impl ServerNode {
+    /// Expires the leases that are over and fires due timers.
     ///
     /// # Errors
     ///
@@ -53,10 +53,10 @@ impl Station {
         }
         for timer in self.store.due_timers(&quarantined, AT_ONCE).await? {
             let Some(timer) = self.readable(timer, &mut report) else { continue };
-            let ringing = async {
+            let firing = async {
                 settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))
             };
-            self.by_itself(timer.run, ringing, &mut report).await?;
+            self.by_itself(timer.run, firing, &mut report).await?;
         }
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;

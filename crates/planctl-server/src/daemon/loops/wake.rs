@@ -1,8 +1,8 @@
-//! Turns the store's notifications into wake-ups of the loops, and wakes them without notifications too.
+//! Wakes the loops on notifications of the store, and periodically without one.
 //!
-//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was
-//! something to do, and every five seconds where there was not; a little jitter keeps several daemons from looking at
-//! once. An item that rests, as after a back-off, ends the wait when it is due.
+//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was something to
+//! do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. What rests,
+//! as after a back-off, ends the wait when it is due.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -20,10 +20,10 @@ const BUSY: Duration = Duration::from_secs(1);
 /// And how often while there is nothing.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// After how much quiet it is worth asking what will be due: who is woken all the time asks nothing.
+/// How long a loop must be idle before it asks for the next due time: a busy loop need not ask.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// What a turn found.
+/// The result of one turn of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     /// Something that may be one of several: look again at once.
@@ -34,15 +34,15 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// What wakes one loop.
+/// The sources that wake one loop.
 pub(crate) struct Wake {
-    listener: Listener,
+    notifications: Listener,
 }
 
 impl Wake {
     /// Registers before the first look, so that nothing is missed between a look and the wait after it.
     pub(crate) fn new(store: &Store, news: News) -> Wake {
-        Wake { listener: store.listen(news) }
+        Wake { notifications: store.listen(news) }
     }
 
     /// Waits until it is time to look again, or the daemon stops; `due` says for how long nothing will be due.
@@ -63,7 +63,7 @@ impl Wake {
         };
         let mut stop = shared.stop.clone();
         tokio::select! {
-            () = self.listener.notified() => {}
+            () = self.notifications.notified() => {}
             () = tokio::time::sleep(jittered(span)) => {}
             () = comes_due(due) => {}
             () = stopped(&mut stop) => {}
@@ -77,7 +77,7 @@ async fn comes_due<E: Display>(due: impl Future<Output = Result<Option<Duration>
     match due.await {
         Ok(Some(wait)) => return tokio::time::sleep(wait).await,
         Ok(None) => {}
-        // Whoever waits looks again in any case, and meets the same.
+        // The loop looks again in any case, and meets the same error.
         Err(error) => tracing::debug!(%error, "what will be due is not known"),
     }
     std::future::pending().await

@@ -53,27 +53,29 @@ impl Lease {
         Ok(Lease { item, run, at, generation, asked_seconds, token })
     }
 
-    /// Says something of the work; claims the gate that follows if this process has a free slot.
+    /// Applies what the holder says of the work. The gate that follows is claimed with it if a slot is free.
     pub(in crate::http) async fn say(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
-        let station = call.station();
+        let server_node = call.server_node();
         let slots = call.api.options().slots.as_ref().filter(|_| matches!(said, AgentSaid::Reported(_)));
-        let room = match slots {
-            Some(slots) => slots.room_soon(self.run).await,
+        let slot = match slots {
+            Some(slots) => slots.slot_soon(self.run).await,
             None => None,
         };
-        let gate_claim = match &room {
-            Some(_) => Some(GateClaim { holder: station.holder()?, lease: station.store.own_lease() }),
+        let gate_claim = match &slot {
+            Some(_) => {
+                Some(GateClaim { holder: server_node.holder()?, lease: server_node.store.own_lease() })
+            }
             None => None,
         };
         let said = masked(&self.masks(call).await?, self.priced(call, said).await?, &mut [])?;
         let event = Event::Agent(AgentEvent::new(self.at.clone(), said));
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
-        match station.store.apply(self.run, &event, &proof, gate_claim.as_ref()).await {
+        match server_node.store.apply(self.run, &event, &proof, gate_claim.as_ref()).await {
             Ok(applied) => {
                 call.api.claims().printed().forget(&self.item);
-                if let (Some(slots), Some(room), Some(claimed)) = (slots, room, applied.claimed_gate) {
-                    slots.hand(TakenGate { claimed, room });
+                if let (Some(slots), Some(slot), Some(claimed)) = (slots, slot, applied.claimed_gate) {
+                    slots.run(TakenGate { claimed, slot });
                 }
                 Ok(applied.duplicate)
             }
@@ -85,7 +87,7 @@ impl Lease {
     /// Renews the lease and waits for as long as it is held, but no longer than to the next heartbeat; where it ends meanwhile,
     /// says so at once. The wait itself renews nothing: its caller may be gone.
     pub(in crate::http) async fn renewed(&self, call: &Call, wait: Duration) -> Result<Renewal, Problem> {
-        let store = &call.station().store;
+        let store = &call.server_node().store;
         let lasts = lease_for(call, self.asked_seconds);
         let renew = async || store.renew_by(&self.item, self.generation, &self.token, lasts).await;
         let listener = store.listen_to_revocations(self.run);
@@ -116,7 +118,7 @@ impl Lease {
             Some(seconds) => Ok(calls::duration("seconds", seconds)?),
             None => {
                 let held = call
-                    .station()
+                    .server_node()
                     .store
                     .held_for(&self.item, self.generation, &self.token)
                     .await
@@ -132,13 +134,13 @@ impl Lease {
         if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
             return Ok(said);
         }
-        let row = call.station().store.run(self.run).await.map_err(of_store)?;
+        let row = call.server_node().store.run(self.run).await.map_err(of_store)?;
         Ok(RunSettings::of(&row)?.priced(said))
     }
 
     /// Says that there is no run of which the item could have been.
     async fn is_of_no_run(&self, call: &Call) -> Result<bool, Problem> {
-        match call.station().store.run(self.run).await {
+        match call.server_node().store.run(self.run).await {
             Ok(_) => Ok(false),
             Err(StoreError::NotFound { .. }) => Ok(true),
             Err(error) => Err(of_store(error)),
@@ -147,18 +149,18 @@ impl Lease {
 
     /// Returns what is masked in what the worker says. Where no value was ever kept there is nothing to look up.
     pub(in crate::http) async fn masks(&self, call: &Call) -> Result<Masks, Problem> {
-        let secrets = call.station().secrets();
+        let secrets = call.server_node().secrets();
         if secrets.is_empty() {
             return Ok(Masks::default());
         }
-        Ok(RunSettings::of(&call.station().store.run(self.run).await.map_err(of_store)?)?.masks(&secrets))
+        Ok(RunSettings::of(&call.server_node().store.run(self.run).await.map_err(of_store)?)?.masks(&secrets))
     }
 
-    /// Returns what history holds of a text; the rest is stored apart, as long as the lease is held: anybody can make up a
+    /// Returns what history holds of a text; the rest is stored separately, as long as the lease is held: anybody can make up a
     /// bearer's secret, and what comes under none is refused later.
     pub(in crate::http) async fn kept(&self, call: &Call, text: &str) -> Result<Excerpt, Problem> {
         let (excerpt, outputs) = excerpt_of(&self.masks(call).await?.text(text));
-        let store = &call.station().store;
+        let store = &call.server_node().store;
         for output in &outputs {
             let (digest, bytes) = (&output.digest, &output.bytes);
             store
@@ -171,8 +173,12 @@ impl Lease {
 
     /// Says why a lease is none: it was lost, or there never was one.
     pub(in crate::http) async fn lost(&self, call: &Call) -> Result<Problem, Problem> {
-        let leased =
-            call.station().store.leased(&self.item, self.generation, &self.token).await.map_err(of_store)?;
+        let leased = call
+            .server_node()
+            .store
+            .leased(&self.item, self.generation, &self.token)
+            .await
+            .map_err(of_store)?;
         if self.is_of_no_run(call).await? {
             return Ok(not_there());
         }
@@ -191,7 +197,7 @@ pub(super) fn is_lease(seconds: Option<u64>) -> bool {
 }
 
 pub(super) fn lease_for(call: &Call, seconds: Option<u64>) -> Duration {
-    seconds.map_or_else(|| call.station().store().remote_lease(), Duration::from_secs)
+    seconds.map_or_else(|| call.server_node().store().remote_lease(), Duration::from_secs)
 }
 
 pub(super) fn shown_lease(claimed: &Claimed, asked_seconds: Option<u64>) -> String {

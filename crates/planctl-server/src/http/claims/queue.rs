@@ -16,10 +16,10 @@ use planctl_config::takes_plan;
 /// The most workers whose claims are made at once: one statement holds the rows of all their items.
 const AT_ONCE: usize = 16;
 
-/// Which work is wanted.
+/// The work that a claim wants.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Wanted {
-    /// Whose.
+    /// The roles whose items it takes.
     pub(super) roles: Vec<Role>,
     /// The plans that roles are held to; a role that is not named takes all (G-39).
     pub(super) plans: BTreeMap<Role, Vec<Glob>>,
@@ -40,7 +40,7 @@ pub(super) struct ClaimQueues {
 impl ClaimQueues {
     pub(super) fn of(&self, work: &Wanted) -> Arc<ClaimQueue> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, line| Arc::strong_count(line) > 1);
+        all.retain(|_, queue| Arc::strong_count(queue) > 1);
         all.entry(work.clone()).or_insert_with(|| Arc::new(ClaimQueue::new(work))).clone()
     }
 }
@@ -49,7 +49,7 @@ impl ClaimQueues {
 pub(super) struct ClaimQueue {
     work: Wanted,
     /// Held by the leader.
-    front: Arc<tokio::sync::Mutex<()>>,
+    leadership: Arc<tokio::sync::Mutex<()>>,
     queue: Mutex<Queue>,
 }
 
@@ -62,7 +62,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Takes a place out; says whether it was there.
+    /// Removes a waiter; returns whether it was there.
     fn remove(&mut self, number: u64) -> bool {
         let at = self.waiting.iter().position(|one| one.number == number);
         at.and_then(|at| self.waiting.remove(at)).is_some()
@@ -72,15 +72,15 @@ impl Queue {
 struct Waiter {
     number: u64,
     request: ClaimRequest,
-    /// Says that they can repeat their claim under its secret.
+    /// Whether the client can repeat its claim under its secret.
     repeats: bool,
-    /// Says that a claim together with others has failed.
-    is_apart: bool,
+    /// Whether a claim made together with others has failed.
+    claims_alone: bool,
     answer: oneshot::Sender<Delivery>,
 }
 
 impl Waiter {
-    /// Hands an item over; comes back where there is none.
+    /// Delivers an item to the waiter; returns the waiter if there is none.
     fn served(self, api: &ApiState, claimed: Option<Claimed>) -> Option<Waiter> {
         let Some(claimed) = claimed else { return Some(self) };
         // If the client disconnected, the delivery is dropped, which gives the item back.
@@ -94,7 +94,7 @@ impl Waiter {
 pub(super) struct Delivery {
     api: ApiState,
     claimed: Arc<Claimed>,
-    /// Says that it stays leased, whoever hears of it.
+    /// Whether the item stays leased if the delivery is dropped.
     is_kept: bool,
 }
 
@@ -136,34 +136,34 @@ impl Drop for Delivery {
 
 async fn give_back(api: &ApiState, claimed: &Claimed) -> Result<(), StoreError> {
     let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), AgentSaid::Released));
-    api.station().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
+    api.server_node().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
 }
 
-/// A place in a queue; given up where it is dropped.
+/// A position in a queue; given up on drop.
 pub(super) struct Ticket<'a> {
-    line: &'a ClaimQueue,
+    queue: &'a ClaimQueue,
     number: u64,
     answered: oneshot::Receiver<Delivery>,
 }
 
-/// The lead of a queue, for as long as it is kept.
+/// The leadership of a queue; released on drop.
 pub(super) struct Leader {
     _held: OwnedMutexGuard<()>,
 }
 
-/// The result of waiting.
-pub(super) enum Turn {
-    /// The leader claimed an item for this place.
+/// The end of a wait.
+pub(super) enum WaiterEvent {
+    /// The leader claimed an item for this waiter.
     Served(Delivery),
-    /// This place is in front, and looks for all.
-    InFront(Leader),
-    /// A claim for this place broke off.
+    /// This waiter is the leader, and looks for all.
+    Leads(Leader),
+    /// The claim for this waiter was dropped.
     Lost,
 }
 
 impl ClaimQueue {
     fn new(work: &Wanted) -> ClaimQueue {
-        ClaimQueue { work: work.clone(), front: Arc::default(), queue: Mutex::default() }
+        ClaimQueue { work: work.clone(), leadership: Arc::default(), queue: Mutex::default() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -176,36 +176,36 @@ impl ClaimQueue {
         let mut queue = self.queue();
         queue.joined += 1;
         let number = queue.joined;
-        queue.waiting.push_back(Waiter { number, request, repeats, is_apart: false, answer });
-        Ticket { line: self, number, answered }
+        queue.waiting.push_back(Waiter { number, request, repeats, claims_alone: false, answer });
+        Ticket { queue: self, number, answered }
     }
 
     /// Looks once, for all waiters, on behalf of the leader. Says whether there may be more.
     ///
-    /// It comes to its end also where the leader disconnects: the items that it claims for the others are theirs, and nobody
-    /// looks beside it.
+    /// It runs to its end even if the leader disconnects: the items that it claims for others are theirs, and nobody
+    /// else looks meanwhile.
     pub(super) async fn look(
         self: &Arc<ClaimQueue>,
         api: &ApiState,
-        front: Leader,
+        leader: Leader,
     ) -> Result<(Leader, bool), Problem> {
-        let (line, to) = (self.clone(), api.clone());
-        api.to_its_end(async move { Ok((front, line.look_for_all(&to).await?)) }).await
+        let (queue, to) = (self.clone(), api.clone());
+        api.to_its_end(async move { Ok((leader, queue.look_for_all(&to).await?)) }).await
     }
 
     async fn look_for_all(&self, api: &ApiState) -> Result<bool, Problem> {
-        let (store, host) = (api.station().store(), api.station().host());
+        let (store, host) = (api.server_node().store(), api.server_node().host());
         let first: Vec<Waiter> = {
             let mut queue = self.queue();
             let count = queue.waiting.len().min(AT_ONCE);
             queue.waiting.drain(..count).collect()
         };
         let count = first.len();
-        let (mut together, mut apart): (Vec<Waiter>, Vec<Waiter>) =
-            first.into_iter().partition(|one| !one.is_apart);
+        let (mut together, mut alone): (Vec<Waiter>, Vec<Waiter>) =
+            first.into_iter().partition(|one| !one.claims_alone);
         // A role that takes only some plans claims among their ready items.
         if together.len() == 1 || !self.work.plans.is_empty() {
-            apart.append(&mut together);
+            alone.append(&mut together);
         }
         let mut unserved = Vec::new();
         let mut has_failed = false;
@@ -218,15 +218,15 @@ impl ClaimQueue {
                     requests.iter().map(|_| None).collect()
                 });
             for (one, claimed) in together.into_iter().zip(claimed) {
-                unserved.extend(Waiter { is_apart: has_failed, ..one }.served(api, claimed));
+                unserved.extend(Waiter { claims_alone: has_failed, ..one }.served(api, claimed));
             }
         }
-        for one in apart {
+        for one in alone {
             let token = &one.request.token;
             let claim = self.claim_of(&one.request, self.lane(store, host).await.map_err(of_store)?, host);
             let claimed = match store.claim_under(&claim, token.clone()).await.map_err(of_store)? {
                 // A claim that failed may have been committed all the same.
-                None if one.is_apart => store.claimed_under(token).await.map_err(of_store)?,
+                None if one.claims_alone => store.claimed_under(token).await.map_err(of_store)?,
                 claimed => claimed,
             };
             unserved.extend(one.served(api, claimed));
@@ -271,26 +271,26 @@ impl ClaimQueue {
 }
 
 impl Ticket<'_> {
-    /// Waits until there is an item, or this place is in front. To be polled on where it was interrupted.
-    pub(super) async fn turn(&mut self) -> Turn {
+    /// Waits until there is an item, or this waiter becomes the leader. Cancel-safe: a new call goes on.
+    pub(super) async fn next(&mut self) -> WaiterEvent {
         tokio::select! {
             biased;
             answered = &mut self.answered => {
-                answered.map_or(Turn::Lost, Turn::Served)
+                answered.map_or(WaiterEvent::Lost, WaiterEvent::Served)
             }
-            held = self.line.front.clone().lock_owned() => Turn::InFront(Leader { _held: held }),
+            held = self.queue.leadership.clone().lock_owned() => WaiterEvent::Leads(Leader { _held: held }),
         }
     }
 
-    /// Returns the item that the last look brought for this place, if it did.
+    /// Returns the item that the last look claimed for this waiter, if any.
     pub(super) fn served(&mut self) -> Option<Delivery> {
         self.answered.try_recv().ok()
     }
 
-    /// Leaves the queue. Where a claim for this place is under way, its end is awaited, and what it brought is returned.
+    /// Leaves the queue. If a claim for this waiter is under way, waits for it and returns its item.
     pub(super) async fn leave(mut self) -> Option<Delivery> {
         {
-            let mut queue = self.line.queue();
+            let mut queue = self.queue.queue();
             if queue.remove(self.number) {
                 return None;
             }
@@ -302,9 +302,9 @@ impl Ticket<'_> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        // Closed before the queue is looked at: a waiter is put back only where somebody hears its answer.
+        // Closed before the queue is locked, so that `put_back` sees that this waiter is gone.
         self.answered.close();
-        let mut queue = self.line.queue();
+        let mut queue = self.queue.queue();
         queue.remove(self.number);
         queue.leaving.remove(&self.number);
     }

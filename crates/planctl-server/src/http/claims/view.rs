@@ -31,13 +31,13 @@ pub(in crate::http) async fn view(
     };
     let task = claimed.graph.task(&claimed.item.at.node);
     let task = task.ok_or_else(|| Problem::new(Code::Defect, "an item is of no step"))?;
-    let station = call.station();
+    let server_node = call.server_node();
     let settings = &claimed.run_config.settings;
-    station.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
+    server_node.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
     let settings = RunSettings::parse(settings)?;
-    let masks = settings.masks(&station.secrets());
+    let masks = settings.masks(&server_node.secrets());
     let input =
-        PromptInput { store: &station.store, plan: &claimed.plan, settings: &settings, masks: &masks };
+        PromptInput { store: &server_node.store, plan: &claimed.plan, settings: &settings, masks: &masks };
     let assignment = input.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| SubscriptionView {
         reference: entry.source.clone(),

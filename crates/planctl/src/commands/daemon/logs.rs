@@ -71,7 +71,7 @@ fn rest(file: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Says that another file has the name by now: a daemon was started that put the long one aside.
+/// Returns true if the log was rotated: another file has its name, since a daemon was started meanwhile.
 fn is_another(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(open), Ok(named)) => open.ino() != named.ino(),

@@ -13,10 +13,10 @@ use crate::commands::Context;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, CARE, GOOD, styled};
 
-/// How long it may take to say how it is; what it has to ask its database for may take for ever.
+/// The timeout of one call; a call that needs the database may block for ever.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// Asks, and draws what was told.
+/// Asks the daemon how it is and draws the answer.
 pub async fn run(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let state_dir = context.state_dir()?;
@@ -25,18 +25,18 @@ pub async fn run(context: &Context) -> Answer {
         SingletonState::Busy { pid } => (pid, None),
         SingletonState::Running(info) => (Some(info.pid), Some(info)),
     };
-    let told = match &daemon {
+    let answer = match &daemon {
         Some(info) => asked(context, info).await?,
-        None => Told { health: Err(Silence::Shut), service: None },
+        None => DaemonAnswer { health: Err(Silence::Shut), service: None },
     };
-    let heading = heading(told.health.as_ref());
+    let heading = heading(answer.health.as_ref());
     let view = DaemonView {
         is_running: daemon.is_some(),
         state_dir: state_dir.display().to_string(),
         pid,
         daemon,
-        health: told.health.ok(),
-        service: told.service,
+        health: answer.health.ok(),
+        service: answer.service,
     };
     if is_json {
         show::print_json(&view)?;
@@ -53,26 +53,26 @@ pub async fn run(context: &Context) -> Answer {
     Err(Failure::new(Exit::Unavailable, what).next("planctl daemon start"))
 }
 
-/// What a daemon told of itself.
-struct Told {
+/// The answers of a daemon about itself.
+struct DaemonAnswer {
     health: Result<DaemonHealthView, Silence>,
     service: Option<ServiceView>,
 }
 
-/// Asks the daemon how it is, and while it has its database what it is there for.
-async fn asked(context: &Context, info: &DaemonInfo) -> Result<Told, Failure> {
+/// Asks the daemon for its health and, while it has its database, for its service.
+async fn asked(context: &Context, info: &DaemonInfo) -> Result<DaemonAnswer, Failure> {
     let actor = context.actor();
     let access = Access { actor: Some(&actor), ..Access::default() };
     let api = Api::at(Address::Socket(info.socket.clone().into()), access)?;
     let health = async || api.look::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
     let first = health().await;
     if !first.as_ref().is_ok_and(|health| health.state == DaemonState::Running) {
-        return Ok(Told { health: first, service: None });
+        return Ok(DaemonAnswer { health: first, service: None });
     }
     match api.look("/v1/daemon", ANSWERS_WITHIN).await {
-        Ok(service) => Ok(Told { health: first, service: Some(service) }),
-        // It may have learned meanwhile why.
-        Err(_) => Ok(Told { health: health().await, service: None }),
+        Ok(service) => Ok(DaemonAnswer { health: first, service: Some(service) }),
+        // The daemon may know the reason by the time of the second call.
+        Err(_) => Ok(DaemonAnswer { health: health().await, service: None }),
     }
 }
 
@@ -81,7 +81,7 @@ fn heading(health: Result<&DaemonHealthView, &Silence>) -> String {
         Ok(DaemonState::Running) => styled(GOOD, "running"),
         Ok(DaemonState::Degraded) => styled(CARE, "degraded"),
         Ok(DaemonState::Starting) => styled(CARE, "starting"),
-        // It listens before it says that it is there, and shuts its doors first when it leaves.
+        // It listens before it announces itself, and closes its listeners first when it leaves.
         Ok(DaemonState::Stopping) | Err(Silence::Shut) => styled(CARE, "stopping"),
         Err(Silence::Late) => styled(CARE, "running, without an answer"),
     }

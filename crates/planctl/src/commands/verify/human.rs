@@ -68,7 +68,7 @@ pub fn findings(checked: &Checked, is_quiet: bool) -> String {
     grouped(checked.verification.diagnostics.iter().filter(is_shown), &checked.source)
 }
 
-/// Draws findings one below the other; those of one kind are told once (DOT B13).
+/// Draws findings one below the other; findings of one kind are drawn once (DOT B13).
 pub fn grouped<'d>(found: impl IntoIterator<Item = &'d Diagnostic>, source: &Source) -> String {
     let columns = show::columns();
     let mut text = String::new();
@@ -144,19 +144,19 @@ fn ordered(graph: &Graph) -> String {
 
 // Says what to type where findings can be mended.
 fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
-    let told: Vec<_> =
+    let shown: Vec<_> =
         verification.diagnostics.iter().filter(|found| found.level != Severity::Note).collect();
     let fixes = |safe: bool| {
-        told.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe == safe)).count()
+        shown.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe == safe)).count()
     };
     let (flags, count) = match (fixes(true), fixes(false)) {
         (0, 0) => return None,
         (0, looked_at) => ("--fix --unsafe-fixes --diff", looked_at),
         (safe, _) => ("--fix", safe),
     };
-    let findings = if told.len() == 1 { "finding" } else { "findings" };
+    let findings = if shown.len() == 1 { "finding" } else { "findings" };
     let file = typed(file);
-    let can = format!("{count} of {} {findings} can be fixed", told.len());
+    let can = format!("{count} of {} {findings} can be fixed", shown.len());
     Some(format!("planctl plan verify {flags} {file}     ({can})"))
 }
 

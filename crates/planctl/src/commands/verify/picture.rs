@@ -365,8 +365,7 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         show::seconds(step.timeout_seconds),
     );
     if !step.pace.is_empty() {
-        let levels =
-            step.pace.iter().map(|pace_level| format!("{} {}", pace_level.level, pace_level.responder));
+        let levels = step.pace.iter().map(|level| format!("{} {}", level.level, level.responder));
         let levels = show::safe(&levels.collect::<Vec<_>>().join(", "));
         text.push_str(&format!("  when the {} can't go on: {levels}\n", show::safe(&step.role)));
     }

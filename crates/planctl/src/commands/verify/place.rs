@@ -1,4 +1,4 @@
-//! Where a file is, seen from the root of its repository: what code hosts want to be told.
+//! The path of a file from the root of its repository, as code hosts want it.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,7 @@ pub fn prober(context: &Context, probing: &Probing) -> Result<Option<Prober>, Fa
     let target = if context.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    let say = move |doing: ProbeProgress<'_>| match doing {
+    let say = move |progress: ProbeProgress<'_>| match progress {
         ProbeProgress::Copying => bar.set_message("copying the workspace …"),
         ProbeProgress::Trying { number, of, step, title } => {
             let title = show::brief(&show::safe(title), TITLE_CHARACTERS_MAX);

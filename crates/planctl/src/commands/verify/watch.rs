@@ -34,8 +34,8 @@ pub async fn watch(context: &Context, args: &VerifyArgs) -> Answer {
     let mut stop = Stop::listen()?;
     let (sender, mut changes) = mpsc::unbounded_channel();
     // Where nobody receives any more, we are about to end.
-    let tell = move |found: DebounceEventResult| sender.send(found).unwrap_or(());
-    let debouncer = new_debouncer_opt(TOGETHER, None, tell, NoCache::new(), notify::Config::default());
+    let forward = move |found: DebounceEventResult| sender.send(found).unwrap_or(());
+    let debouncer = new_debouncer_opt(TOGETHER, None, forward, NoCache::new(), notify::Config::default());
     let mut debouncer: Debouncer = debouncer.map_err(|error| unwatched(&error))?;
     let mut folders = Folders::default();
     // A configuration file stays of interest while it can't be used.

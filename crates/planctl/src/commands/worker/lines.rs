@@ -9,30 +9,30 @@ use crate::failure::Failure;
 use crate::reports::Word;
 use crate::show;
 
-/// How a worker tells what it does.
+/// Prints what a worker does.
 #[derive(Clone, Debug)]
 pub struct Lines {
     /// The worker's name.
     pub worker: String,
-    /// One JSON value per line on standard output, in place of talk on standard error.
+    /// One JSON value per line on standard output, in place of messages on standard error.
     pub is_json: bool,
     /// Says nothing but JSON.
     pub is_quiet: bool,
 }
 
 impl Lines {
-    /// Tells something of the worker itself.
-    pub fn tell(&self, event: WorkerEvent, message: &str) -> Result<(), Failure> {
+    /// Prints an event of the worker itself.
+    pub fn print(&self, event: WorkerEvent, message: &str) -> Result<(), Failure> {
         self.put(&WorkerLine { message: Some(message.to_owned()), ..self.line(event) }, message)
     }
 
-    /// Tells something of an item.
+    /// Prints an event of an item.
     pub fn of_item(&self, event: WorkerEvent, claimed: &ClaimedView, message: &str) -> Result<(), Failure> {
         let line = WorkerLine { message: Some(message.to_owned()), ..self.line_of(event, claimed) };
         self.put(&line, &format!("{} · {message}", name_of(claimed)))
     }
 
-    /// Tells that the last word about an item was heard.
+    /// Prints that the daemon accepted the report of an item.
     pub fn said(
         &self,
         claimed: &ClaimedView,

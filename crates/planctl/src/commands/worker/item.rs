@@ -9,15 +9,15 @@ use planctl_engine::Role;
 use planctl_harness::{Agent, Assignment, ContextEntry, Worked, denial, digest_of, read_context};
 use tokio::sync::watch;
 
-use super::crew::{Crew, Phase, is_passing, past};
+use super::pool::{Phase, WorkerPool, is_passing, past};
 use crate::failure::{Exit, Failure};
 use crate::reports::{Held, Word};
 
-/// How often what was printed is shown to those who watch.
+/// How often output is sent to the daemon.
 const LOG_EVERY: Duration = Duration::from_secs(1);
-/// How much of what was printed since is shown; the rest is in the report.
+/// The most bytes of output that are sent each time; the rest is in the report.
 const LOG_BYTES_MAX: usize = 64 << 10;
-/// How long what was printed last may take to be shown, before the report.
+/// The longest that the last output may take to be sent, before the report.
 const REST_WITHIN: Duration = Duration::from_secs(2);
 /// The longest pause before a report is tried again.
 const REPORT_AGAIN_MOST: Duration = Duration::from_secs(5);
@@ -30,19 +30,19 @@ const BEAT_AGAIN: Duration = Duration::from_secs(5);
 /// How many heartbeats are due while a lease lasts.
 const LEASE_HEARTBEATS: u32 = 3;
 
-/// What the agent printed and nobody was shown yet.
+/// Output of the agent that was not sent to the daemon yet.
 type Printed = Arc<Mutex<Vec<u8>>>;
 
 /// How the work on an item ended.
 enum Done {
     /// The agent came to its end.
     Worked(Box<Worked>),
-    /// Nobody waits for a report any more.
+    /// The lease ended, so no report is due.
     Over(&'static str),
 }
 
-impl Crew {
-    /// Lets the agent work on an item and reports what came of it.
+impl WorkerPool {
+    /// Lets the agent work on an item and reports the result.
     pub(super) async fn see_through(&self, claimed: &ClaimedView) -> Result<(), Failure> {
         let held = Held::new(&self.api, &claimed.item, &claimed.token)?;
         let Some(agent) = self.agent(&claimed.role) else {
@@ -88,7 +88,7 @@ impl Crew {
         let over = tokio::select! {
             worked = &mut work => {
                 drop(shown);
-                // What came of the work waits no longer than this for those who watch, and not without heartbeats.
+                // The report waits at most this long for the last output, and only while the lease is renewed.
                 tokio::select! {
                     () = show_rest(held, &printed) => {}
                     _ = &mut minded => {}
@@ -101,14 +101,14 @@ impl Crew {
         };
         ended.send_replace(true);
         work.await;
-        // Whoever comes next in the workspace waits for this; unheard, for the end of the lease.
+        // The next holder of the workspace waits for this release, or for the end of the lease.
         if let Err(failure) = held.say(&Word::Release).await {
             tracing::debug!(error = %failure.message, "what was said of work that was taken back");
         }
         Done::Over(over)
     }
 
-    /// Returns what the agent is given: what the daemon says, held to what this worker's own configuration says of the role.
+    /// Returns the assignment of the daemon, restricted by this worker's own configuration of the role.
     fn assignment(&self, claimed: &ClaimedView) -> Assignment {
         let role = Role::new(claimed.role.as_str());
         let own = self.timeouts.get(&role).copied().into_iter().chain(self.given.timeout).min();
@@ -147,7 +147,7 @@ impl Crew {
         }
     }
 
-    /// Says the last word until it was heard, or nobody wants to hear it.
+    /// Sends the report until the daemon has accepted or refused it.
     async fn report(
         &self,
         claimed: &ClaimedView,
@@ -178,7 +178,7 @@ impl Crew {
     }
 }
 
-/// Renews the lease again and again, and hears at once when it ends; returns why nobody waits for the work any more.
+/// Renews the lease periodically and notices at once when it ends; returns why the work ended.
 async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
     let pause = Duration::from_secs(heartbeat_seconds.max(1));
     let lease = pause * LEASE_HEARTBEATS;
@@ -197,7 +197,7 @@ async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
             }
             // The lease outlives a short outage.
             Ok(Err(failure)) => tracing::warn!(error = %failure.message, "a lease was not renewed"),
-            // Somebody else may be at work on it already, in the same workspace.
+            // Another worker may already work on it, in the same workspace.
             Err(_) => return "the daemon was away for longer than the lease lasts; the work was ended",
         }
     }
@@ -209,7 +209,7 @@ fn jittered(span: Duration) -> Duration {
     span.mul_f64(0.9 + 0.2 * f64::from(random) / 255.0)
 }
 
-/// Shows what is printed, again and again; never ends.
+/// Sends the output to the daemon periodically; never ends.
 async fn shown(held: &Held, printed: &Printed) {
     loop {
         tokio::time::sleep(LOG_EVERY).await;
@@ -239,9 +239,9 @@ fn context(claimed: &ClaimedView) -> Vec<ContextEntry> {
     let paths = claimed.context.iter().filter_map(|entry| entry.path.as_deref());
     let read = read_context(&claimed.workspace, paths).unwrap_or_default();
     let is_same = |entry: &ContextEntry| {
-        let told = claimed.context.iter().find(|told| told.reference == entry.source);
+        let shown = claimed.context.iter().find(|shown| shown.reference == entry.source);
         let digest = entry.bytes.as_deref().map(|bytes| digest_of(bytes).as_str().to_owned());
-        told.is_some_and(|told| told.sha256 == digest)
+        shown.is_some_and(|shown| shown.sha256 == digest)
     };
     read.into_iter().filter(is_same).collect()
 }

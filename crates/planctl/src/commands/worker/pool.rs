@@ -1,4 +1,4 @@
-//! `planctl worker run`: hands that claim work of a daemon until they are told to end.
+//! `planctl worker run`: a pool of tasks, each of which claims items from a daemon and works on them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ const CLAIM_AGAIN: Duration = Duration::from_millis(500);
 /// How long to leave a daemon alone that does not answer, and an item that can't be done here.
 const AWAY: std::ops::RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(10);
 
-/// How far the end is.
+/// The phase of the shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// Work is claimed.
@@ -45,32 +45,32 @@ pub enum Phase {
     Ending,
 }
 
-/// What the hands of one worker share.
-pub struct Crew {
+/// The state that the tasks of one worker share.
+pub struct WorkerPool {
     /// The daemon.
     pub api: Api,
-    /// What works, with what planctl.toml says of roles and prices.
+    /// The agents, with the roles and prices of planctl.toml.
     pub settings: RunSettings,
     /// How long an attempt may take, by role, where planctl.toml says so.
     pub timeouts: BTreeMap<Role, Duration>,
-    /// How it was told to work.
+    /// The arguments of the command.
     pub given: WorkerRun,
     /// Starts processes.
     pub spawner: Spawner,
     /// Where the private folders of attempts are made.
     pub scratch: PathBuf,
-    /// Tells what happens.
+    /// Prints what happens.
     pub lines: Lines,
-    /// How far the end is.
+    /// The phase of the shutdown.
     pub phase: watch::Receiver<Phase>,
     call: ClaimCall,
     /// How many more items may be claimed.
     left: AtomicU64,
-    /// Says that the daemon has answered before, so that it is waited for.
+    /// Whether the daemon has answered before. If so, the worker waits for it during an outage.
     was_there: AtomicBool,
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let is_json = context.is_json()?;
     let worker = named(&given)?;
@@ -86,7 +86,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
                 format!("could not serve the role {}: {what}", show::safe(role)),
             )
         })?;
-        if settings.can_be_kept_apart(&Role::new(role.as_str())).is_err() {
+        if settings.can_isolate_network(&Role::new(role.as_str())).is_err() {
             let role = show::safe(role);
             return Err(Failure::new(
                 Exit::Configuration,
@@ -111,7 +111,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let (phase, seen) = watch::channel(Phase::Working);
     let api = Client::of_daemon(context).await?;
     let mut stop = Stop::listen()?;
-    let crew = Arc::new(Crew {
+    let pool = Arc::new(WorkerPool {
         call: ClaimCall {
             roles: given.roles.clone(),
             plans,
@@ -133,10 +133,10 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         api,
         lines,
     });
-    crew.ready()?;
-    let mut hands = JoinSet::new();
-    for _ in 0..crew.given.at_once {
-        hands.spawn(Arc::clone(&crew).hand());
+    pool.ready()?;
+    let mut tasks = JoinSet::new();
+    for _ in 0..pool.given.at_once {
+        tasks.spawn(Arc::clone(&pool).claim_loop());
     }
     let mut ended_by = None;
     let mut trouble = None;
@@ -145,13 +145,13 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             exit = stop.asked() => match ended_by.replace(exit) {
                 None => {
                     phase.send_replace(Phase::Draining);
-                    crew.lines.tell(WorkerEvent::Draining, "finishing what was claimed; once more gives it back")?;
+                    pool.lines.print(WorkerEvent::Draining, "finishing what was claimed; once more gives it back")?;
                 }
                 Some(_) => {
                     phase.send_replace(Phase::Ending);
                 }
             },
-            ended = hands.join_next() => match ended {
+            ended = tasks.join_next() => match ended {
                 None => break,
                 Some(Ok(Ok(()))) => {}
                 Some(Ok(Err(failure))) => {
@@ -168,8 +168,8 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
             },
         }
     }
-    crew.spawner.shutdown();
-    crew.lines.tell(WorkerEvent::Ended, "ended")?;
+    pool.spawner.shutdown();
+    pool.lines.print(WorkerEvent::Ended, "ended")?;
     let was_cut = *phase.borrow() == Phase::Ending;
     match (trouble, ended_by) {
         (Some(failure), _) => Err(failure),
@@ -195,14 +195,14 @@ pub fn is_passing(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::Unavailable | Exit::Temporary)
 }
 
-/// Waits until the end is nearer than this; for ever where nobody brings it any more.
+/// Waits until the phase is past `than`; for ever if the sender is gone.
 pub async fn past(mut phase: watch::Receiver<Phase>, than: Phase) {
     if phase.wait_for(|phase| *phase > than).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-impl Crew {
+impl WorkerPool {
     fn ready(&self) -> Result<(), Failure> {
         let (roles, at_once) = (self.given.roles.join(", "), self.given.at_once);
         let message = format!(
@@ -210,16 +210,16 @@ impl Crew {
             self.lines.worker,
             self.api.address()
         );
-        self.lines.tell(WorkerEvent::Ready, &message)
+        self.lines.print(WorkerEvent::Ready, &message)
     }
 
-    /// Says how far the end is.
+    /// Returns the phase.
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
 
-    /// Does one item after another.
-    async fn hand(self: Arc<Self>) -> Result<(), Failure> {
+    /// Claims and works on one item after another.
+    async fn claim_loop(self: Arc<Self>) -> Result<(), Failure> {
         let mut pause = *AWAY.start();
         while self.takes_one() {
             let Some(claimed) = self.claimed().await? else { return Ok(()) };
@@ -254,7 +254,7 @@ impl Crew {
         (pause * 2).min(*AWAY.end())
     }
 
-    /// Claims the next item; there is none when the worker ends, or drains and found nothing.
+    /// Claims the next item. Returns `None` when the worker ends, or drains and found nothing.
     async fn claimed(&self) -> Result<Option<ClaimedView>, Failure> {
         let mut pause = *AWAY.start();
         let mut key = api::uuid_of();
@@ -280,10 +280,10 @@ impl Crew {
                         self.rested(CLAIM_AGAIN).await;
                     }
                 }
-                // Under the same key: what the lost answer gave is found again.
+                // The same key finds the item of a lost answer again.
                 Err(failure) if is_passing(&failure) && self.was_there.load(Ordering::Relaxed) => {
                     if pause == *AWAY.start() {
-                        self.lines.tell(WorkerEvent::Away, &failure.message)?;
+                        self.lines.print(WorkerEvent::Away, &failure.message)?;
                     }
                     pause = self.rested(pause).await;
                 }
@@ -298,7 +298,7 @@ impl Crew {
         self.api.post_maybe("/v1/items/claim", &[("wait", &wait)], &self.call, key).await
     }
 
-    /// Gives back what a claim got that nobody waited for any more.
+    /// Gives back the item of a claim whose answer was not awaited.
     async fn give_back_unseen(&self, key: &str) {
         let given_back = async {
             if let Some(claimed) = self.ask(key, Duration::ZERO).await? {
