@@ -98,7 +98,7 @@ pub enum Place {
     /// The contract is rehearsed, before the work.
     Rehearsed,
     /// The worktrees of branches are made, or merged.
-    Parting {
+    Forking {
         /// They are merged.
         merges: bool,
     },

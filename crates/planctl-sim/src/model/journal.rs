@@ -413,7 +413,7 @@ impl Model {
             Place::Nowhere
             | Place::InLine
             | Place::Saved { .. }
-            | Place::Parting { .. }
+            | Place::Forking { .. }
             | Place::Within
             | Place::Rehearsed
             | Place::WithAgent

@@ -155,13 +155,13 @@ impl Model {
                 self.leave(node, Signal::Success);
                 Ok(())
             }
-            (Found::Forked { base }, Place::Parting { merges: false }) => {
+            (Found::Forked { base }, Place::Forking { merges: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: base.clone() });
                 self.tell(format!("parted {node}"));
                 self.spread(node);
                 Ok(())
             }
-            (Found::Merged { files, .. }, Place::Parting { merges: true }) => {
+            (Found::Merged { files, .. }, Place::Forking { merges: true }) => {
                 let outcome = self.merging(node).ok_or(No)?;
                 self.tell(format!("merged {node} {files}"));
                 self.tell_next(node, None);
@@ -169,7 +169,7 @@ impl Model {
                 self.end_join(node, outcome);
                 Ok(())
             }
-            (Found::Conflicted(_), Place::Parting { merges: true }) => {
+            (Found::Conflicted(_), Place::Forking { merges: true }) => {
                 self.tell(format!("conflicted {node}"));
                 self.ask(node, AskKind::Escalation, "conflict");
                 Ok(())
@@ -189,7 +189,7 @@ impl Model {
                 Found::Nothing(why),
                 place @ (Place::Rehearsed
                 | Place::Saved { .. }
-                | Place::Parting { .. }
+                | Place::Forking { .. }
                 | Place::Within
                 | Place::WithHarness { .. }),
             ) => {
@@ -337,7 +337,7 @@ impl Model {
                     }
                     place @ (Place::Rehearsed
                     | Place::Saved { .. }
-                    | Place::Parting { .. }
+                    | Place::Forking { .. }
                     | Place::Within
                     | Place::WithHarness { .. }) => {
                         self.interrupted(&at.node, place);

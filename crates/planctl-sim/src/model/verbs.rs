@@ -169,7 +169,7 @@ impl Model {
             return self.stand_in_line(node);
         }
         self.journal.push(Entry::Branched { node: node.clone() });
-        self.put(node, Place::Parting { merges });
+        self.put(node, Place::Forking { merges });
     }
 
     fn stand_in_line(&mut self, node: &NodeId) {
@@ -385,8 +385,8 @@ pub(super) fn evaluation(place: &Place) -> &'static str {
         Place::Rehearsed => "rehearsal",
         Place::Saved { restores: false } => "record",
         Place::Saved { restores: true } => "restoration",
-        Place::Parting { merges: false } => "parting",
-        Place::Parting { merges: true } => "merge",
+        Place::Forking { merges: false } => "parting",
+        Place::Forking { merges: true } => "merge",
         Place::Within => "sub-plan",
         Place::Nowhere
         | Place::InLine

@@ -68,7 +68,7 @@ impl Model {
         let is_out = |view: &&NodeView| match view.place {
             Place::Rehearsed
             | Place::Saved { .. }
-            | Place::Parting { .. }
+            | Place::Forking { .. }
             | Place::Within
             | Place::WithAgent
             | Place::Resting
@@ -162,7 +162,7 @@ pub fn view_of(graph: &Graph, run: &Run) -> View {
             NodeState::Pending => Place::Nowhere,
             NodeState::Branching => {
                 let is_join = graph.node(id).is_some_and(|node| matches!(node.kind, NodeKind::Join(_)));
-                Place::Parting { merges: is_join }
+                Place::Forking { merges: is_join }
             }
             NodeState::Nested { .. } => Place::Within,
             NodeState::Ready => Place::InLine,
