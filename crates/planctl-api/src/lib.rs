@@ -1,4 +1,4 @@
-//! What the server and its clients say to each other: request and answer types, JSON Schemas, problem codes.
+//! The messages between the server and its clients: request and answer types, JSON Schemas, problem codes.
 
 mod next;
 mod problem;

@@ -1,4 +1,4 @@
-//! What a person may do next, as a value: each client says it in words of its own.
+//! The next step that a person may take, as a value: each client says it in words of its own.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -1,4 +1,4 @@
-//! What goes wrong at a door, as RFC 9457 problem documents with stable codes.
+//! Errors of the API, as RFC 9457 problem documents with stable codes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -286,7 +286,7 @@ pub enum Fact {
         node: NodeId,
         /// Why.
         reason: Reason,
-        /// What is told beside it, such as the reason that an escalate node gives (G-27).
+        /// A remark beside it, such as the reason that an escalate node gives (G-27).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },

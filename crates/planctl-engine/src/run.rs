@@ -664,9 +664,9 @@ pub enum Failing {
     },
     /// A person looked at the work, and says that it is not done.
     Unconfirmed {
-        /// Who.
+        /// The person who refused the work.
         by: Actor,
-        /// What they say of it.
+        /// The note of that person.
         note: Option<String>,
     },
     /// The contract was not red before the work.
