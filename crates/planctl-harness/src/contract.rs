@@ -179,18 +179,26 @@ impl ContractRunner {
         if !evidence.tampered.is_empty() {
             return gate(Found::Evidence(Box::new(evidence)));
         }
-        let folder = match GateFolder::make(&self.spawner, &self.setting, &self.workspace) {
-            Ok(folder) => folder,
-            Err(error) => return nothing(unstarted("its private folder", &error).await),
-        };
+        let folder =
+            match GateFolder::make(&self.spawner, &self.setting, &self.workspace, self.isolation.tier) {
+                Ok(folder) => folder,
+                Err(error) => return nothing(unstarted("its private folder", &error).await),
+            };
         let Some(command) = self.command(contract, &folder, baseline) else {
             return nothing(Inconclusive::ToolMissing { what: "bash".into() });
         };
         let steady = self.begin_steady().await;
         let finished = self.spawner.run(&command, watch, cancel).await;
         drop(command);
+        let is_nothing_alive = finished
+            .as_ref()
+            .is_ok_and(|finished| finished.survivors == 0 && finished.end != End::HelperLost);
+        let setting = self.setting.clone();
         // Nobody waits until what the contract left there is removed.
-        tokio::task::spawn_blocking(move || drop(folder));
+        tokio::task::spawn_blocking(move || match is_nothing_alive {
+            true => folder.give_back(&setting),
+            false => drop(folder),
+        });
         let mut finished = match finished {
             Ok(finished) => finished,
             Err(error) => return nothing(unstarted("a process", &error).await),

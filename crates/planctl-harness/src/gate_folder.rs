@@ -1,5 +1,5 @@
 //! The private folder of one contract: its home, its folder for temporary files, its interpreters' caches and its git
-//! configuration, all made anew and removed when it has ended (sec holes 8 and 13, cheats 41 and 44–47).
+//! configuration. Nothing in it comes from a worker or from another contract (sec holes 8 and 13, cheats 41 and 44–47).
 //!
 //! A worker could prepare the real ones: a start-up file in the home (`.npmrc`, `.cargo/config.toml`, `.gitconfig`), a
 //! compiled test in a cache. So contracts get none of them. What was downloaded or installed once (packages, toolchains)
@@ -8,11 +8,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::git::clean::{GitFolders, write_user_settings};
+use planctl_engine::Tier;
+
+use crate::folder_content::{FolderContent, OldFiles};
+use crate::git::clean::{GitFolders, add_user_settings};
 use crate::git::front::Repositories;
 use crate::process::find_program;
 use crate::scratch::{GATE_PREFIX, ScratchFolder, create_folder};
@@ -70,6 +73,8 @@ pub(crate) const GO_CACHE: &str = "go-build";
 #[derive(Clone, Debug)]
 pub(crate) struct GateSetting {
     links: Vec<(PathBuf, PathBuf)>,
+    /// Folders that no contract uses at the moment.
+    idle: Arc<Mutex<Vec<ScratchFolder>>>,
     repositories: Repositories,
     bash: Option<PathBuf>,
     git: Option<PathBuf>,
@@ -81,11 +86,17 @@ impl GateSetting {
     pub(crate) fn new(workspace: &Path, path: &OsStr, bash: Option<PathBuf>) -> GateSetting {
         GateSetting {
             links: links(std::env::var_os("HOME").map(PathBuf::from).as_deref()),
+            idle: Arc::default(),
             repositories: Repositories::note(workspace),
             bash,
             git: find_program(OsStr::new("git"), path),
             has_go: find_program(OsStr::new("go"), path).is_some(),
         }
+    }
+
+    /// Returns the folders that no contract uses. No panic leaves the list half changed.
+    fn idle(&self) -> MutexGuard<'_, Vec<ScratchFolder>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,36 +128,62 @@ fn links(home: Option<&Path>) -> Vec<(PathBuf, PathBuf)> {
 #[derive(Debug)]
 pub(crate) struct GateFolder {
     folder: ScratchFolder,
+    content: FolderContent,
     variables: Vec<(OsString, OsString)>,
     bin: Option<PathBuf>,
 }
 
 impl GateFolder {
-    /// Makes the folder with everything in it.
-    pub(crate) fn make(spawner: &Spawner, setting: &GateSetting, workspace: &Path) -> io::Result<GateFolder> {
-        let folder = spawner.private_folder(GATE_PREFIX)?;
+    /// Makes the folder with everything in it. One that a contract of the same workspace has used is used again, once nothing
+    /// of that contract is in it. At a tier at which workers can't reach the folder, what could still be open for writing is
+    /// made anew; at tier 0 they can, while a contract runs, in a new folder as well.
+    pub(crate) fn make(
+        spawner: &Spawner,
+        setting: &GateSetting,
+        workspace: &Path,
+        tier: Tier,
+    ) -> io::Result<GateFolder> {
+        let old = match tier {
+            Tier::SameUser => OldFiles::Keep,
+            Tier::Landlock | Tier::Namespaces | Tier::OwnUser => OldFiles::Replace,
+        };
+        while let Some(idle) = { setting.idle().pop() } {
+            let folder = GateFolder::describe(idle, spawner, setting, workspace)?;
+            if folder.restore(old).is_ok() {
+                return Ok(folder);
+            }
+        }
+        let folder = GateFolder::describe(spawner.private_folder(GATE_PREFIX)?, spawner, setting, workspace)?;
+        folder.restore(old)?;
+        Ok(folder)
+    }
+
+    /// Says what the folder holds, and with which variables a contract finds it.
+    fn describe(
+        folder: ScratchFolder,
+        spawner: &Spawner,
+        setting: &GateSetting,
+        workspace: &Path,
+    ) -> io::Result<GateFolder> {
+        let mut content = FolderContent::default();
         let at = |name: &str| folder.path().join(name);
         let (home, caches) = (at("home"), at("home/.cache"));
         for name in ["tmp", "home/.cache"] {
-            create_folder(&at(name))?;
+            content.folder(name);
         }
         for (name, target) in &setting.links {
-            let link = home.join(name);
-            if let Some(parent) = link.parent() {
-                create_folder(parent)?;
-            }
-            symlink(target, link)?;
+            content.link(Path::new("home").join(name), target);
         }
         // A build of Go's own library takes long; its cache is a contract's and no worker's.
         if let Some(scratch) = spawner.scratch().filter(|scratch| setting.has_go && is_private(scratch)) {
             let kept = scratch.join(GO_CACHE);
             create_folder(&kept)?;
-            symlink(kept, caches.join("go-build"))?;
+            content.link("home/.cache/go-build", kept);
         }
         let found = GitFolders::find(workspace);
         let trusted: Vec<&Path> = found.iter().map(|(_, top)| top.as_path()).collect();
         let mut variables: Vec<(OsString, OsString)> =
-            write_user_settings(folder.path(), spawner.user_settings(), &trusted)?.into();
+            add_user_settings(&mut content, folder.path(), spawner.user_settings(), &trusted).into();
         let mut put = |name: &str, value: OsString| variables.push((name.into(), value));
         put("TMPDIR", at("tmp").into());
         put("XDG_CACHE_HOME", caches.into());
@@ -165,10 +202,24 @@ impl GateFolder {
         put("MAVEN_SKIP_RC", "1".into());
         put("HOME", home.into());
         let bin = match (&setting.bash, &setting.git) {
-            (Some(bash), Some(git)) => setting.repositories.make_front(folder.path(), bash, git)?,
+            (Some(bash), Some(git)) => {
+                setting.repositories.add_front(&mut content, folder.path(), bash, git)?
+            }
             _ => None,
         };
-        Ok(GateFolder { folder, variables, bin })
+        Ok(GateFolder { folder, content, variables, bin })
+    }
+
+    fn restore(&self, old: OldFiles) -> io::Result<()> {
+        self.folder.restore(&self.content, old)
+    }
+
+    /// Removes what a contract left in the folder, and keeps the folder for the next one; nothing of the contract may be alive.
+    pub(crate) fn give_back(self, setting: &GateSetting) {
+        // One that can't be restored goes here, with everything in it.
+        if self.restore(OldFiles::Keep).is_ok() {
+            setting.idle().push(self.folder);
+        }
     }
 
     /// Returns where it is.

@@ -20,6 +20,7 @@ mod digest;
 mod editor;
 mod environment;
 mod excerpt;
+mod folder_content;
 mod gate_folder;
 mod git;
 mod isolation;

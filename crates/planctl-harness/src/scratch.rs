@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, fstat};
 
 use crate::beneath::open_anywhere;
+use crate::folder_content::{FolderContent, OldFiles};
 
 /// How the folders of attempts begin.
 pub(crate) const WORK_PREFIX: &str = "planctl-work-";
@@ -98,6 +99,19 @@ impl ScratchFolder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes the folder hold exactly this and its lock.
+    ///
+    /// # Errors
+    ///
+    /// Those of the disk, and where the folder or its lock is not as planctl made it.
+    pub(crate) fn restore(&self, content: &FolderContent, old: OldFiles) -> io::Result<()> {
+        let (held, named) = (fstat(&*self.lock)?, std::fs::symlink_metadata(self.path.join(LOCK))?);
+        if (held.st_dev, held.st_ino) != (named.dev(), named.ino()) {
+            return Err(io::Error::other("its lock was replaced"));
+        }
+        content.restore(&self.path, LOCK.as_ref(), old)
     }
 
     /// Returns the lock that everything which uses the folder has to hold.

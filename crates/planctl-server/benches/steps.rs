@@ -1,8 +1,9 @@
 //! What a gated step costs, beside the floor of the same run: three one-row commits and one bash with pipes.
 //!
-//! `just bench`. On a fresh private database with the product's settings, in one process: workers that claim, do
-//! nothing (or spawn `true`) and report, and the gates that follow; and workers that speak HTTP with a daemon.
-//! Compare with the floor, not with other machines. `just bench daemon` measures the daemon alone.
+//! `just bench`, or some of its parts: `just bench lone many`. On a fresh private database with the product's settings, in
+//! one process: workers that claim, do nothing (or spawn `true`) and report, and the gates that follow; and workers that
+//! speak HTTP with a daemon. Compare a step with the floor and a rate with the limit of the same minutes, not with other
+//! machines. The limit is the floor by as many tasks at once as give the most per second.
 
 #![allow(
     clippy::print_stdout,
@@ -41,12 +42,50 @@ fn main() {
     if arguments.get(1).is_some_and(|argument| argument == "__daemon") {
         return daemon::be_one(Path::new(&arguments[2]), &arguments[3].to_string_lossy());
     }
-    let is_daemon_only = arguments.iter().any(|argument| argument == "daemon");
+    let named: Vec<Part> = Part::ALL
+        .into_iter()
+        .filter(|part| arguments.iter().any(|argument| argument == part.name()))
+        .collect();
+    let parts = if named.is_empty() { Part::ALL.to_vec() } else { named };
     let place = std::env::temp_dir().join(format!("planctl-bench-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(measure(&place, is_daemon_only));
+    runtime.block_on(measure(&place, &parts));
     std::fs::remove_dir_all(&place).unwrap();
+}
+
+/// A part of the measurement, by the name that selects it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A daemon and its workers over HTTP.
+    Daemon,
+    /// One step at a time.
+    Lone,
+    /// Many runs at once.
+    Many,
+    /// Many steps by many runs.
+    Sustained,
+    /// Steps beside an old and large history.
+    Aged,
+    Tiers,
+    Flood,
+}
+
+impl Part {
+    const ALL: [Part; 7] =
+        [Part::Daemon, Part::Lone, Part::Many, Part::Sustained, Part::Tiers, Part::Flood, Part::Aged];
+
+    fn name(self) -> &'static str {
+        match self {
+            Part::Daemon => "daemon",
+            Part::Lone => "lone",
+            Part::Many => "many",
+            Part::Sustained => "sustained",
+            Part::Aged => "aged",
+            Part::Tiers => "tiers",
+            Part::Flood => "flood",
+        }
+    }
 }
 
 /// What a worker of the measurement does between its claim and its report.
@@ -56,7 +95,7 @@ enum Work {
     SpawnTrue,
 }
 
-async fn measure(place: &Path, is_daemon_only: bool) {
+async fn measure(place: &Path, parts: &[Part]) {
     let workspace = place.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
     let options = ServerNodeOptions {
@@ -73,24 +112,32 @@ async fn measure(place: &Path, is_daemon_only: bool) {
     println!("{:<52} {:>8} {:>8} {:>8} {:>8} {:>10}", "", "p50 ms", "p95 ms", "per s", "floor", "over floor");
     let bench = Bench { server_node, place: place.to_owned(), tier: Tier::SameUser };
     bench.measure_floor().await;
-    daemon::measure(&bench).await;
-    if is_daemon_only {
-        return;
+    for part in parts {
+        match part {
+            Part::Daemon => daemon::measure(&bench).await,
+            Part::Lone => {
+                for (steps, runs) in [(10, 60), (1000, 1), (5000, 1)] {
+                    bench.one_at_a_time("", steps, runs, Work::Nothing).await;
+                }
+                bench.one_at_a_time("", 10, 30, Work::SpawnTrue).await;
+            }
+            Part::Many => {
+                // The first use of a statement on each connection is planned; a process that has run for a while is past that.
+                let unused = "(all connections are used for the first time)";
+                bench.at_once(unused, 50, 4, Work::Nothing).await;
+                bench.at_once("50 runs x 20 steps at once", 50, 20, Work::Nothing).await;
+                bench
+                    .at_once("50 runs x 20 steps at once, worker spawns true", 50, 20, Work::SpawnTrue)
+                    .await;
+            }
+            Part::Sustained => {
+                bench.at_once("50 runs x 400 steps, sustained", 50, 400, Work::Nothing).await;
+            }
+            Part::Aged => bench.measure_aged().await,
+            Part::Tiers => bench.measure_tiers().await,
+            Part::Flood => bench.flood().await,
+        }
     }
-    if std::env::args().any(|argument| argument == "tiers") {
-        return bench.measure_tiers().await;
-    }
-    for (steps, runs) in [(10, 60), (1000, 1), (5000, 1)] {
-        bench.one_at_a_time(steps, runs, Work::Nothing).await;
-    }
-    bench.one_at_a_time(10, 30, Work::SpawnTrue).await;
-    // The first use of a statement on each connection is planned; a process that has run for a while is past that.
-    bench.at_once("(all connections are used for the first time)", 50, 4, Work::Nothing).await;
-    bench.at_once("50 runs x 20 steps at once", 50, 20, Work::Nothing).await;
-    bench.at_once("50 runs x 20 steps at once, worker spawns true", 50, 20, Work::SpawnTrue).await;
-    bench.at_once("50 runs x 400 steps, sustained", 50, 400, Work::Nothing).await;
-    bench.measure_tiers().await;
-    bench.flood().await;
     println!("memory of this process at its largest: {} MB", memory_high_water_kib() / 1024);
 }
 
@@ -118,13 +165,52 @@ impl Bench {
         let spawner = self.server_node.spawner().unwrap();
         let offered = planctl_harness::probe_isolation(spawner).await.unwrap().tier;
         for tier in Tier::ALL.into_iter().filter(|tier| *tier <= offered) {
-            self.at(tier).one_at_a_time(10, 60, Work::Nothing).await;
+            self.at(tier).one_at_a_time("", 10, 60, Work::Nothing).await;
         }
         for tier in Tier::ALL.into_iter().filter(|tier| *tier <= offered) {
             self.at(tier)
                 .at_once(&format!("50 runs x 20 steps at once, tier {tier}"), 50, 20, Work::Nothing)
                 .await;
         }
+    }
+
+    /// Measures one run and many in a database with 100,000 ended runs and a million lines of history.
+    async fn measure_aged(&self) {
+        let begun = Instant::now();
+        planctl_store::testing::fill_with_past(self.server_node.store()).await;
+        println!(
+            "(100,000 runs and a million lines of history were written in {:.0} s)",
+            begun.elapsed().as_secs_f64()
+        );
+        self.one_at_a_time(" of 100,001 runs", 1000, 1, Work::Nothing).await;
+        self.at_once("50 runs x 20 steps at once, of 100,000 runs", 50, 20, Work::Nothing).await;
+    }
+
+    /// Returns how many floors there are per second, by as many tasks at once as give the most.
+    async fn limit(&self) -> f64 {
+        let mut best = 0.0_f64;
+        for tasks in [2, 4, 8] {
+            const SPAN: Duration = Duration::from_millis(700);
+            let begun = Instant::now();
+            let mut loops = Vec::new();
+            for _ in 0..tasks {
+                let mut floor = Floor::connect(self.server_node.store()).await;
+                loops.push(tokio::spawn(async move {
+                    let mut count = 0_u32;
+                    while begun.elapsed() < SPAN {
+                        floor_once(&mut floor).await;
+                        count += 1;
+                    }
+                    count
+                }));
+            }
+            let mut count = 0;
+            for each in loops {
+                count += each.await.unwrap();
+            }
+            best = best.max(f64::from(count) / begun.elapsed().as_secs_f64());
+        }
+        best
     }
 
     async fn measure_floor(&self) {
@@ -139,19 +225,19 @@ impl Bench {
             shells.push(begun.elapsed());
             whole.push(floor_once(&mut floor).await);
         }
-        print("one one-row commit", &mut commits, None, None);
-        print("bash --noprofile --norc -p -c true, with pipes", &mut shells, None, None);
-        print("floor: three one-row commits and one bash", &mut whole, None, None);
+        print("one one-row commit", &mut commits, None);
+        print("bash --noprofile --norc -p -c true, with pipes", &mut shells, None);
+        print("floor: three one-row commits and one bash", &mut whole, None);
     }
 
     /// Times the steps of some runs, one after the other, each beside a floor of the same moment.
-    async fn one_at_a_time(&self, steps: u32, runs: u32, work: Work) {
+    async fn one_at_a_time(&self, name: &str, steps: u32, runs: u32, work: Work) {
         let mut floor = Floor::connect(self.server_node.store()).await;
         let mut all = Spans::default();
         let what = if work == Work::SpawnTrue { "-true" } else { "" };
         let tier = self.tier;
         for number in 0..runs {
-            let run = self.begun(&format!("single-{steps}{what}-{tier}-{number}"), steps).await;
+            let run = self.begun(&format!("single-{steps}{what}{}-{tier}-{number}", name.len()), steps).await;
             let executor = self.server_node.executor(run).await.unwrap();
             let spans = self.walk(run, &executor, work, Some(&mut floor)).await;
             all.steps.extend(spans.steps);
@@ -159,8 +245,8 @@ impl Bench {
         }
         let what = if work == Work::SpawnTrue { ", worker spawns true" } else { "" };
         let tier = if tier == Tier::SameUser { String::new() } else { format!(", tier {tier}") };
-        let name = format!("gated no-op step, plan of {steps}{what}{tier}");
-        print(&name, &mut all.steps, Some(&mut all.floors), None);
+        let name = format!("gated no-op step, plan of {steps}{what}{tier}{name}");
+        print(&name, &mut all.steps, Some(&mut all.floors));
     }
 
     async fn at_once(&self, name: &str, runs: u32, steps: u32, work: Work) {
@@ -169,6 +255,7 @@ impl Bench {
             let run = self.begun(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await;
             all.push((run, self.server_node.executor(run).await.unwrap()));
         }
+        let limit_before = self.limit().await;
         let begun = Instant::now();
         let walking: Vec<_> = all
             .into_iter()
@@ -181,10 +268,12 @@ impl Bench {
         for walk in walking {
             spans.extend(walk.await.unwrap().steps);
         }
-        print(name, &mut spans, None, Some(begun.elapsed()));
+        let whole = begun.elapsed();
+        let limit = f64::midpoint(limit_before, self.limit().await);
+        print_rate(name, &mut spans, whole, limit);
     }
 
-    /// Works a run to its end and returns how long each step took, from its claim to its verdict.
+    /// Works a run to its end and returns how long each step took, from the claim of its work to that of the next step's.
     async fn walk(
         &self,
         run: RunId,
@@ -195,9 +284,9 @@ impl Bench {
         let roles = [Role::new("coder")];
         let (_stop, stopped) = watch::channel(false);
         let mut spans = Spans::default();
-        loop {
+        let mut next = executor.claim_work(&roles).await.unwrap();
+        while let Some(claimed) = next {
             let begun = Instant::now();
-            let Some(claimed) = executor.claim_work(&roles).await.unwrap() else { break };
             if work == Work::SpawnTrue {
                 tokio::process::Command::new("true").status().await.unwrap();
             }
@@ -209,7 +298,7 @@ impl Bench {
                 usage: None,
                 hints: None,
             };
-            executor.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
+            next = executor.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
             spans.steps.push(begun.elapsed());
             if let Some(floor) = floor.as_deref_mut().filter(|_| spans.steps.len() % FLOOR_EVERY == 0) {
                 spans.floors.push(floor_once(floor).await);
@@ -231,8 +320,9 @@ impl Bench {
         println!("{:<52} {:>8.1} s", "a worker that prints 5 GB", begun.elapsed().as_secs_f64());
     }
 
+    /// Makes a run that serves its role itself; who measures does the work in place of its program.
     async fn begun(&self, name: &str, steps: u32) -> RunId {
-        self.begun_with(name, steps, None).await
+        self.begun_with(name, steps, Some("true".to_owned())).await
     }
 
     /// Makes a run of no-op steps in a workspace of its own and lets it begin.
@@ -312,16 +402,22 @@ async fn floor_once(floor: &mut Floor) -> Duration {
     begun.elapsed()
 }
 
-fn print(name: &str, spans: &mut [Duration], floors: Option<&mut Vec<Duration>>, whole: Option<Duration>) {
+fn print(name: &str, spans: &mut [Duration], floors: Option<&mut Vec<Duration>>) {
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
     let (p50, p95) = (ms(percentile(spans, 50)), ms(percentile(spans, 95)));
-    let rate =
-        whole.map_or(String::new(), |whole| format!("{:.0}", spans.len() as f64 / whole.as_secs_f64()));
     let compared = floors.map_or(String::new(), |floors| {
         let floor = ms(percentile(floors, 50));
         format!("{floor:>8.2} {:>+7.2} ms", p50 - floor)
     });
-    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8} {compared}");
+    println!("{name:<52} {p50:>8.2} {p95:>8.2} {:>8} {compared}", "");
+}
+
+/// Prints how many steps there were per second, and which part that is of the limit.
+fn print_rate(name: &str, spans: &mut [Duration], whole: Duration, limit: f64) {
+    let ms = |span: Duration| span.as_secs_f64() * 1e3;
+    let (p50, p95) = (ms(percentile(spans, 50)), ms(percentile(spans, 95)));
+    let rate = spans.len() as f64 / whole.as_secs_f64();
+    println!("{name:<52} {p50:>8.2} {p95:>8.2} {rate:>8.0}    {:.0} % of {limit:.0}", 100.0 * rate / limit);
 }
 
 fn percentile(spans: &mut [Duration], part: usize) -> Duration {

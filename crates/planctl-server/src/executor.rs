@@ -24,7 +24,7 @@ use planctl_harness::{
     Written,
 };
 use planctl_store::{
-    Claim, ClaimLane, Claimed, GateClaim, Holder, News, Renewal, RunConfig, Store, StoreError, WorktreeRow,
+    Claim, ClaimLane, Claimed, Holder, News, NextClaim, Renewal, RunConfig, Store, StoreError, WorktreeRow,
 };
 use tokio::sync::watch;
 
@@ -96,14 +96,35 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// Sees a claimed item through; a gate that follows the work is run at once.
-    pub(crate) async fn see_through(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
+    /// Sees a claimed item through, and what follows from it and is the harness's: the gate, a rehearsal, a call, a decision.
+    /// Returns the work that was claimed with the last of these.
+    pub(crate) async fn see_through(
+        &self,
+        claimed: &Claimed,
+        slot: &Slot,
+    ) -> Result<Option<Claimed>, ServiceError> {
         let done = match &claimed.item.work {
             Work::Agent { .. } => self.work(claimed, slot).await,
-            Work::Harness { .. } | Work::Human { .. } => self.gate(claimed, slot).await,
+            Work::Harness { .. } | Work::Human { .. } => self.evaluate(claimed, slot).await,
+        };
+        let next = match done {
+            Ok(next) => self.pass_gates(next, slot).await,
+            Err(error) => Err(error),
         };
         self.activity.end();
-        done
+        next
+    }
+
+    /// Evaluates a gate and those that follow from its verdict; returns the work that was claimed with the last verdict.
+    async fn pass_gates(
+        &self,
+        mut next: Option<Claimed>,
+        slot: &Slot,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        while let Some(gate) = next.as_ref().filter(|next| !matches!(next.item.work, Work::Agent { .. })) {
+            next = self.evaluate(gate, slot).await?;
+        }
+        Ok(next)
     }
 
     /// Claims work for an agent of one of these roles, if there is some.
@@ -129,7 +150,8 @@ impl Executor {
         Ok(self.store.claim(&claim).await?)
     }
 
-    /// Says what came of the work on an item, and runs the gate that follows from it.
+    /// Says what came of the work on an item, and runs the gate that follows from it. Returns the work that was claimed with
+    /// the verdict, where the run serves its role itself.
     ///
     /// # Errors
     ///
@@ -139,49 +161,54 @@ impl Executor {
         claimed: &Claimed,
         said: AgentSaid,
         stop: &watch::Receiver<bool>,
-    ) -> Result<(), ServiceError> {
-        self.reported(claimed, said, &Slot::alone(stop)).await
+    ) -> Result<Option<Claimed>, ServiceError> {
+        let slot = Slot::alone(stop);
+        let next = self.reported(claimed, said, &slot).await?;
+        self.pass_gates(next, &slot).await
     }
 
-    async fn reported(&self, claimed: &Claimed, said: AgentSaid, slot: &Slot) -> Result<(), ServiceError> {
+    /// Says what came of the work on an item; returns what was claimed with it.
+    async fn reported(
+        &self,
+        claimed: &Claimed,
+        said: AgentSaid,
+        slot: &Slot,
+    ) -> Result<Option<Claimed>, ServiceError> {
         let said = self.settings.priced(said);
         let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
-        match self.say(claimed, &event, self.gate_claim(slot).as_ref()).await? {
-            Some(gate) => self.gate(&gate, slot).await,
-            None => Ok(()),
-        }
+        self.say(claimed, &event, self.next_claim(slot).as_ref()).await
     }
 
-    /// Claims the gate that follows a report, unless it could only wait for the workspace behind another gate of the run.
-    fn gate_claim(&self, slot: &Slot) -> Option<GateClaim> {
-        let claim = || GateClaim { holder: self.holder.clone(), lease: self.store.own_lease() };
+    /// Claims what follows a report or a verdict: a gate, or work that this share may do as well. Nothing is claimed where a
+    /// gate could only wait for the workspace behind another gate of the run.
+    fn next_claim(&self, slot: &Slot) -> Option<NextClaim> {
+        let claim = || NextClaim {
+            served: if slot.takes_work() { self.settings.served() } else { Vec::new() },
+            holder: self.holder.clone(),
+            lease: self.store.own_lease(),
+        };
         (!slot.is_waited_in(self.run)).then(claim)
     }
 
     /// Says of an item that planctl itself failed at it.
-    pub(crate) async fn record_defect(
-        &self,
-        claimed: &Claimed,
-        words: &str,
-        slot: &Slot,
-    ) -> Result<(), ServiceError> {
+    pub(crate) async fn record_defect(&self, claimed: &Claimed, words: &str) -> Result<(), ServiceError> {
         let what = format!("planctl itself (a defect: {words})");
-        match &claimed.item.work {
+        let event = match &claimed.item.work {
             Work::Agent { .. } => {
                 let message = format!("the work could not be done by {what}");
                 let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
-                self.reported(claimed, said, slot).await
+                Event::Agent(AgentEvent::new(claimed.item.at.clone(), said))
             }
             Work::Harness { .. } | Work::Human { .. } => {
                 let found = Found::Nothing(Inconclusive::ToolMissing { what });
-                let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-                self.say(claimed, &event, None).await.map(|_| ())
+                Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found })
             }
-        }
+        };
+        self.say(claimed, &event, None).await.map(drop)
     }
 
-    /// Lets an agent work and reports what came of it.
-    async fn work(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
+    /// Lets an agent work and reports what came of it; returns what was claimed with the report.
+    async fn work(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
         let claimed = &self.placed(claimed).await?;
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
@@ -226,22 +253,13 @@ impl Executor {
         let (activity, masks) = (self.activity.clone(), self.masks().clone());
         let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
-        let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(()) };
+        let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(None) };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.keep(&worked.outputs).await?;
         self.reported(claimed, worked.said, slot).await
     }
 
-    /// Runs a gate, and what follows from its verdict and is the harness's too: a rehearsal, a call, a decision.
-    async fn gate(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
-        let mut next = self.evaluate(claimed, slot).await?;
-        while let Some(claimed) = next {
-            next = self.evaluate(&claimed, slot).await?;
-        }
-        Ok(())
-    }
-
-    /// Evaluates a contract and says what was found; returns what was taken along with a verdict.
+    /// Evaluates a contract and says what was found; returns what was claimed with the verdict.
     async fn evaluate(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_flight.hold(&claimed.item.id);
         let claimed = &self.placed(claimed).await?;
@@ -312,12 +330,12 @@ impl Executor {
         };
         // A gate that is repeated may have to wait; what a verdict leads to is due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
-        let gate_claim = self.gate_claim(slot).filter(|_| is_verdict);
+        let next_claim = self.next_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, gate_claim.as_ref()).await
+        self.say(claimed, &event, next_claim.as_ref()).await
     }
 
-    /// Records the workspace, or makes it again what a checkpoint recorded; returns a gate that was taken along.
+    /// Records the workspace, or makes it again what a checkpoint recorded; returns what was claimed with that.
     async fn checkpoint(
         &self,
         claimed: &Claimed,
@@ -364,12 +382,12 @@ impl Executor {
         let found = found?;
         // An inconclusive gate is repeated after a wait; the successor of a record is due at once.
         let is_done = !matches!(found, Found::Nothing(_));
-        let gate_claim = self.gate_claim(slot).filter(|_| is_done);
+        let next_claim = self.next_claim(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, gate_claim.as_ref()).await
+        self.say(claimed, &event, next_claim.as_ref()).await
     }
 
-    /// Begins the run of a sub-plan, or says how it ended; returns a gate that was taken along.
+    /// Begins the run of a sub-plan, or says how it ended; returns what was claimed with that.
     async fn sub_plan(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
         let plan = claimed.graph.sub_plan(&claimed.item.at.node);
         let plan =
@@ -381,11 +399,11 @@ impl Executor {
         let found = found?;
         let goes_on = matches!(found, Found::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let gate_claim = self.gate_claim(slot).filter(|_| goes_on);
-        self.say(claimed, &event, gate_claim.as_ref()).await
+        let next_claim = self.next_claim(slot).filter(|_| goes_on);
+        self.say(claimed, &event, next_claim.as_ref()).await
     }
 
-    /// Makes worktrees for branches, or merges them; returns a gate that was taken along.
+    /// Makes worktrees for branches, or merges them; returns what was claimed with that.
     async fn branch(
         &self,
         claimed: &Claimed,
@@ -417,7 +435,7 @@ impl Executor {
             None
         };
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let next = self.say(claimed, &event, self.gate_claim(slot).as_ref()).await?;
+        let next = self.say(claimed, &event, self.next_claim(slot).as_ref()).await?;
         if let Some(attempt) = merged {
             branches(&self.spawner).clear_merged(claimed, attempt).await?;
         }
@@ -494,16 +512,16 @@ impl Executor {
         &self,
         claimed: &Claimed,
         event: &Event,
-        gate_claim: Option<&GateClaim>,
+        next_claim: Option<&NextClaim>,
     ) -> Result<Option<Claimed>, ServiceError> {
         let applied = loop {
-            match self.store.apply(self.run, event, &claimed.proof(), gate_claim).await {
+            match self.store.apply(self.run, event, &claimed.proof(), next_claim).await {
                 Err(error) if self.waits_out(&error) => {}
                 applied => break applied,
             }
         };
         match applied {
-            Ok(applied) => Ok(applied.claimed_gate),
+            Ok(applied) => Ok(applied.claimed_next),
             Err(StoreError::StaleLease | StoreError::Refused(_)) => {
                 tracing::debug!(item.id = %claimed.item.id, "what was said came too late");
                 Ok(None)

@@ -24,7 +24,7 @@ use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, Settings, Store};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use world::{evaluated, gate_claim, human, linear, person, reported};
+use world::{evaluated, human, linear, next_claim, person, reported};
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -221,9 +221,9 @@ async fn step(store: &Store, run: RunId) -> [Duration; 3] {
     let claimed = began.elapsed();
     let began = Instant::now();
     let applied =
-        store.apply(run, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
+        store.apply(run, &reported(&work.item.at), &work.proof(), Some(&next_claim())).await.unwrap();
     let reported = began.elapsed();
-    let gate = applied.claimed_gate.unwrap();
+    let gate = applied.claimed_next.unwrap();
     let event = evaluated(&gate.item.at, 0);
     let began = Instant::now();
     store.apply(run, &event, &gate.proof(), None).await.unwrap();

@@ -37,7 +37,7 @@ use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, raised, violates};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
-use crate::queue::{Claimed, GateClaim, RunConfig};
+use crate::queue::{Claimed, NextClaim, RunConfig};
 use crate::rows::time_at;
 use crate::store::Store;
 use crate::token::Token;
@@ -46,7 +46,7 @@ use group_commit::CommitError;
 
 pub(crate) use group_commit::CommitQueue;
 pub(crate) use lineage::Committed;
-pub(crate) use read::{READ, READ_CLAIMED_GATE, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
+pub(crate) use read::{READ, READ_CLAIMED_NEXT, READ_COMMAND, READ_DUPLICATE, READ_OWN_COMMAND};
 pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{COMMIT, REFUSE};
 
@@ -61,8 +61,8 @@ pub struct Applied {
     pub facts: Vec<Fact>,
     /// What was written to the queue and the timers; of a duplicate, nothing.
     pub effects: Vec<Effect>,
-    /// The gate that the caller claimed with its report.
-    pub claimed_gate: Option<Claimed>,
+    /// The item that the caller claimed with its report.
+    pub claimed_next: Option<Claimed>,
     /// Says that the event had been applied before and that this call changed nothing.
     pub duplicate: bool,
 }
@@ -77,7 +77,7 @@ struct Call<'a> {
     run: RunId,
     event: &'a Event,
     proof: &'a Proof,
-    gate_claim: Option<&'a GateClaim>,
+    next_claim: Option<&'a NextClaim>,
     command: Uuid,
     token: Token,
     scope: Scope,
@@ -134,8 +134,8 @@ impl From<sqlx::Error> for ApplyError {
 impl Store {
     /// Feeds one event to one run. No other function writes a run.
     ///
-    /// With `gate_claim`, the caller leases a gate or a rehearsal that the event dispatches in the same transaction, if its
-    /// host has the workspace. A repeated call answers as the first did, with [`Applied::duplicate`] set.
+    /// With `next_claim`, the caller leases an item that the event dispatches in the same transaction, if its host has the
+    /// workspace and the item is due and needs no locks. A repeated call answers as the first did, with [`Applied::duplicate`] set.
     ///
     /// # Errors
     ///
@@ -147,14 +147,14 @@ impl Store {
         run: RunId,
         event: &Event,
         proof: &Proof,
-        gate_claim: Option<&GateClaim>,
+        next_claim: Option<&NextClaim>,
     ) -> Result<Applied, StoreError> {
         proof.check(event)?;
         let mut call = Call {
             run,
             event,
             proof,
-            gate_claim,
+            next_claim,
             command: crate::random::uuid(),
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
@@ -199,8 +199,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let claimed_gate = self.read_claimed_gate(call, decided).await?;
-            return Ok(finished(self, call, decided, claimed_gate, true));
+            let claimed_next = self.read_claimed_next(call, decided).await?;
+            return Ok(finished(self, call, decided, claimed_next, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -213,8 +213,8 @@ impl Store {
             Ok(row) => {
                 let lease =
                     row.try_get::<Option<i64>, _>("generation")?.map(|_| Lease::read(&row)).transpose()?;
-                let claimed_gate = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
-                Ok(finished(self, call, &decided, claimed_gate, row.try_get("served")?))
+                let claimed_next = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
+                Ok(finished(self, call, &decided, claimed_next, row.try_get("served")?))
             }
             Err(CommitError::Failed(error)) => Err(self.failed(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
@@ -239,8 +239,8 @@ impl Store {
         if let Some(decided) = unknown
             && self.read_own_command(call, decided).await?
         {
-            let claimed_gate = self.read_claimed_gate(call, decided).await?;
-            return Ok(finished(self, call, decided, claimed_gate, true));
+            let claimed_next = self.read_claimed_next(call, decided).await?;
+            return Ok(finished(self, call, decided, claimed_next, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
@@ -393,24 +393,27 @@ impl Decided {
         self.lines.last().map_or(self.before.chain, |line| line.hash)
     }
 
-    /// Returns the gate that the transition dispatches, if the caller claims it.
-    fn gate<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
-        let claim = call.gate_claim?;
+    /// Returns the item that the transition dispatches and the caller claims: a gate before other work.
+    fn next_item<'d>(&'d self, call: &Call<'_>) -> Option<&'d planctl_engine::Item> {
+        let claim = call.next_claim?;
         if claim.holder.host != self.meta.host {
             return None;
         }
-        self.after.effects.iter().find_map(|effect| match effect {
+        let due = self.after.effects.iter().filter_map(|effect| match effect {
             // One that waits before it is tried again (DOT R2) is nobody's yet.
-            Effect::Dispatch(item) => {
-                let is_due = item.available_at <= self.before.now;
-                (is_due && matches!(item.work, Work::Harness { .. })).then_some(&**item)
-            }
+            Effect::Dispatch(item) => (item.available_at <= self.before.now).then_some(&**item),
             Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
+        });
+        due.filter(|item| match &item.work {
+            Work::Harness { .. } => true,
+            Work::Agent { role, .. } => claim.served.iter().any(|served| served.is(role)),
+            Work::Human { .. } => false,
         })
+        .min_by_key(|item| matches!(item.work, Work::Agent { .. }))
     }
 }
 
-/// The lease of a claimed gate, as the database set it.
+/// The lease of a claimed item, as the database set it.
 struct Lease {
     generation: i64,
     lease_until: Timestamp,
@@ -430,8 +433,9 @@ impl Lease {
 }
 
 fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, StoreError> {
-    let item =
-        decided.gate(call).ok_or_else(|| StoreError::corrupt("a gate was leased that was not dispatched"))?;
+    let item = decided
+        .next_item(call)
+        .ok_or_else(|| StoreError::corrupt("an item was leased that was not dispatched"))?;
     Ok(Claimed {
         item: item.clone(),
         generation: lease.generation,
@@ -459,7 +463,7 @@ fn finished(
     store: &Store,
     call: &mut Call<'_>,
     decided: &Decided,
-    claimed_gate: Option<Claimed>,
+    claimed_next: Option<Claimed>,
     served: bool,
 ) -> Applied {
     store.cache_snapshot(call, decided);
@@ -472,13 +476,13 @@ fn finished(
     }
     store
         .notifier()
-        .notify(decided.after.run.id, decided.wake_for(call.event, claimed_gate.as_ref(), served));
+        .notify(decided.after.run.id, decided.wake_for(call.event, claimed_next.as_ref(), served));
     Applied {
         seq: decided.seq(),
         head: decided.after.run.head.clone(),
         facts: decided.after.facts.clone(),
         effects: decided.after.effects.clone(),
-        claimed_gate,
+        claimed_next,
         duplicate: false,
     }
 }

@@ -59,7 +59,7 @@ pub use plans::{
 };
 pub use proof::Proof;
 pub use queue::{
-    Claim, ClaimLane, Claimed, Expired, GateClaim, Holder, ItemCounts, RoleRow, RunConfig, WorkOf,
+    Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, NextClaim, RoleRow, RunConfig, WorkOf,
 };
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};

@@ -18,6 +18,7 @@ use crate::page::Page;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
 use crate::rows::{bytes, from_json, run_id, stored_run, stored_runs, time_at, to_json};
+use crate::runs::ServedRole;
 use crate::store::Store;
 use crate::token::Token;
 
@@ -147,9 +148,12 @@ impl<'a> Claimant<'a> {
     }
 }
 
-/// Claims the gate that a transition dispatches, in the same transaction.
+/// Claims an item that a transition dispatches, in the same transaction: a gate or whatever else is the harness's, or work of
+/// a role that the claimant serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GateClaim {
+pub struct NextClaim {
+    /// The roles that the claimant serves; without one it claims no work.
+    pub served: Vec<ServedRole>,
     /// The claimant. Its host must have the workspace.
     pub holder: Holder,
     /// How long the lease lasts without a renewal.

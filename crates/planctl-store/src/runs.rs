@@ -178,6 +178,13 @@ pub enum ServedRole {
 }
 
 impl ServedRole {
+    pub(crate) fn is(&self, role: &Role) -> bool {
+        match self {
+            ServedRole::Any => true,
+            ServedRole::One(served) => served == role,
+        }
+    }
+
     pub(crate) fn word(&self) -> &str {
         match self {
             ServedRole::Any => "*",

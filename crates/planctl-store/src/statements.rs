@@ -23,7 +23,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("apply: read duplicate", apply::READ_DUPLICATE),
     ("apply: read own command", apply::READ_OWN_COMMAND),
     ("apply: read command", apply::READ_COMMAND),
-    ("apply: read claimed gate", apply::READ_CLAIMED_GATE),
+    ("apply: read claimed next", apply::READ_CLAIMED_NEXT),
     ("apply: commit", apply::COMMIT),
     ("apply: refuse", apply::REFUSE),
     ("queue: claim", queue::CLAIM),

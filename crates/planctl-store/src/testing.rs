@@ -225,6 +225,37 @@ impl Floor {
     }
 }
 
+/// Fills a database with a hundred thousand runs that have ended, with what runs leave behind, and with work that waits on
+/// another host; needs [`RUN_ID`].
+pub const PAST: &str = include_str!("testing/past.sql");
+
+/// Makes ids of runs from numbers.
+pub const RUN_ID: &str = "create function run_id(n bigint) returns uuid language sql immutable as
+  $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$";
+
+/// Fills a store's database with [`PAST`], and with a million lines of history.
+///
+/// # Panics
+///
+/// When the database doesn't do it: a measurement can't go on then.
+pub async fn fill_with_past(store: &crate::Store) {
+    const LINES: &str = "insert into history
+        (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
+      select run_id(n), s, now(), 'fact', 'x', 'x', '1', 1, 1, null, null, null, '{}', sha256('x')
+      from generate_series(1, 100000) n, generate_series(10, 19) s where n <> 50000";
+    let options = store.connections().options().clone().username(crate::cluster::OWNER);
+    let filled = async {
+        let mut connection = PgConnection::connect_with(&options).await?;
+        for statement in [RUN_ID, PAST, LINES] {
+            sqlx::raw_sql(statement).execute(&mut connection).await?;
+        }
+        Ok::<(), sqlx::Error>(())
+    };
+    if let Err(error) = filled.await {
+        panic!("could not fill the database: {error}");
+    }
+}
+
 /// Sets the store's estimate of the database's clock, as an answer of the database does.
 pub fn observe_server_time(store: &crate::Store, time: planctl_engine::Timestamp) {
     store.server_clock().observe(time);

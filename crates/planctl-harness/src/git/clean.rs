@@ -1,18 +1,16 @@
 //! A repository under a configuration of planctl's own: what git reads in place of the repository's `config`, `hooks`,
 //! `info`, `rr-cache` and grafts, while objects, references and worktrees are the repository's (A10, sec hole 11).
 //!
-//! Git takes those files from the folder that `GIT_COMMON_DIR` names. [`CleanRepository::make`] makes such a folder: a
+//! Git takes those files from the folder that `GIT_COMMON_DIR` names. [`add_clean_repository`] describes such a folder: a
 //! new `config` with the settings that [`is_harmless`](super::config::is_harmless) lists, and links to what holds data.
 //! It is a copy, so a process that changes the repository's own configuration meanwhile changes nothing.
 
 use std::ffi::OsString;
-use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::config::{Setting, UserSettings, bytes_of, draw, harmless_settings};
 use super::{git_common, git_folder, git_top_level};
-use crate::scratch::{create_folder, write_private};
+use crate::folder_content::FolderContent;
 
 /// Names the entries of a repository's common folder that are data.
 const LINKED: [&str; 9] =
@@ -73,47 +71,35 @@ impl RepositorySettings {
     }
 }
 
-/// A folder that stands for a repository's common one.
-#[derive(Clone, Debug)]
-pub(crate) struct CleanRepository {
-    path: PathBuf,
-}
-
-impl CleanRepository {
-    /// Makes the folder at a path where nothing is; nothing of the repository changes.
-    pub(crate) fn make(
-        path: PathBuf,
-        common: &Path,
-        settings: &RepositorySettings,
-    ) -> io::Result<CleanRepository> {
-        create_folder(&path.join("info"))?;
-        write_private(&path.join("config"), draw(&settings.settings).as_bytes())?;
-        write_private(&path.join("info/exclude"), &settings.ignored)?;
-        for name in LINKED {
-            let target = common.join(name);
-            // A link to nothing would let git write where nothing of the repository is.
-            if target.symlink_metadata().is_ok() {
-                symlink(target, path.join(name))?;
-            }
+/// Adds a folder that stands for a repository's common one; nothing of the repository changes.
+pub(crate) fn add_clean_repository(folder: &mut FolderContent, common: &Path, settings: &RepositorySettings) {
+    folder.file("config", draw(&settings.settings));
+    folder.file("info/exclude", settings.ignored.clone());
+    for name in LINKED {
+        let target = common.join(name);
+        // A link to nothing would let git write where nothing of the repository is.
+        if target.symlink_metadata().is_ok() {
+            folder.link(name, target);
         }
-        Ok(CleanRepository { path })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 }
 
-/// Writes a user's configuration of planctl's own beside the list of files that the user ignores; returns the variables
-/// with which git reads these, and neither the user's nor the system's. `trusted` are folders of other users, perhaps.
-pub(crate) fn write_user_settings(
-    folder: &Path,
+/// Adds a user's configuration of planctl's own, beside the list of files that the user ignores, to a folder at `path`;
+/// returns the variables with which git reads these, and neither the user's nor the system's. `trusted` are folders of other
+/// users, perhaps.
+pub(crate) fn add_user_settings(
+    folder: &mut FolderContent,
+    path: &Path,
     user: &UserSettings,
     trusted: &[&Path],
-) -> io::Result<[(OsString, OsString); 2]> {
-    let file = folder.join("gitconfig");
-    let ignored = folder.join("gitignore");
-    write_private(&ignored, &user.ignored)?;
+) -> [(OsString, OsString); 2] {
+    let ignored = match user.ignored.is_empty() {
+        true => PathBuf::from("/dev/null"),
+        false => path.join("gitignore"),
+    };
+    if !user.ignored.is_empty() {
+        folder.file("gitignore", user.ignored.clone());
+    }
     let own = |section: &str, name: &str, path: &Path| Setting {
         section: section.to_owned(),
         subsection: None,
@@ -123,6 +109,6 @@ pub(crate) fn write_user_settings(
     // Git refuses to look at what belongs to somebody else, for that could start programs; here nothing is started.
     let trusted = trusted.iter().map(|path| own("safe", "directory", path));
     let added: Vec<Setting> = trusted.chain([own("core", "excludesFile", &ignored)]).collect();
-    write_private(&file, draw(user.settings.iter().chain(&added)).as_bytes())?;
-    Ok([("GIT_CONFIG_GLOBAL".into(), file.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())])
+    folder.file("gitconfig", draw(user.settings.iter().chain(&added)));
+    [("GIT_CONFIG_GLOBAL".into(), path.join("gitconfig").into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]
 }

@@ -9,11 +9,10 @@
 //! It is a script and no mode of planctl's own program, since a sandbox hides that program from contracts.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::clean::{CleanRepository, GitFolders, RepositorySettings};
-use crate::scratch::{create_folder, write_private};
+use super::clean::{GitFolders, RepositorySettings, add_clean_repository};
+use crate::folder_content::FolderContent;
 
 /// How many submodules have a clean configuration of their own.
 const SUBMODULES_MAX: usize = 64;
@@ -39,35 +38,34 @@ impl Repositories {
         Repositories { workspace: workspace.to_owned(), before }
     }
 
-    /// Makes the program in a private folder; returns the folder that belongs on the `PATH`, or `None` where the workspace
-    /// lies in no checkout.
-    pub(crate) fn make_front(&self, folder: &Path, bash: &Path, git: &Path) -> io::Result<Option<PathBuf>> {
+    /// Adds the program to a private folder at `path`; returns the folder that belongs on the `PATH`, or `None` where the
+    /// workspace lies in no checkout.
+    pub(crate) fn add_front(
+        &self,
+        folder: &mut FolderContent,
+        path: &Path,
+        bash: &Path,
+        git: &Path,
+    ) -> io::Result<Option<PathBuf>> {
         let mut table = String::new();
         for (number, folders) in repositories(&self.workspace).into_iter().enumerate() {
             let mut settings = RepositorySettings::read(&folders.common);
             if let Some((_, before)) = self.before.iter().find(|(known, _)| known.common == folders.common) {
                 settings = settings.with_those_before(before);
             }
-            let clean = CleanRepository::make(
-                folder.join("git").join(number.to_string()),
-                &folders.common,
-                &settings,
-            )?;
-            table.push_str(&format!("{}) clean={} ;;\n", quoted(&folders.own)?, quoted(clean.path())?));
+            let clean = Path::new("git").join(number.to_string());
+            add_clean_repository(folder.folder(&clean), &folders.common, &settings);
+            table.push_str(&format!("{}) clean={} ;;\n", quoted(&folders.own)?, quoted(&path.join(clean))?));
         }
         if table.is_empty() {
             return Ok(None);
         }
-        let bin = folder.join("bin");
-        create_folder(&bin)?;
         let script = SCRIPT
             .replace("@BASH@", &bash.to_string_lossy())
             .replace("@GIT@", &quoted(git)?)
             .replace("@REPOSITORIES@", &table);
-        let path = bin.join("git");
-        write_private(&path, script.as_bytes())?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700))?;
-        Ok(Some(bin))
+        folder.program("bin/git", script);
+        Ok(Some(path.join("bin")))
     }
 }
 

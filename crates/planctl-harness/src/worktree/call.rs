@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::WorktreeError;
 use crate::environment::{Inherited, PATH_DEFAULT, agent_environment, safe_path, set};
-use crate::git::clean::{CleanRepository, GitFolders, RepositorySettings, write_user_settings};
+use crate::folder_content::{FolderContent, OldFiles};
+use crate::git::clean::{GitFolders, RepositorySettings, add_clean_repository, add_user_settings};
 use crate::process::{Command, End, Stream};
 use crate::scratch::{GIT_PREFIX, ScratchFolder, write_private};
 use crate::spawn::Spawner;
@@ -132,15 +133,18 @@ impl<'a> Git<'a> {
             let private = spawner.private_folder(GIT_PREFIX)?;
             let mut environment = environment(folder);
             let mut put = |name: OsString, value: OsString| set(&mut environment, name, value);
-            for (name, value) in write_user_settings(private.path(), spawner.user_settings(), trusted)? {
+            let mut content = FolderContent::default();
+            let user = spawner.user_settings();
+            for (name, value) in add_user_settings(&mut content, private.path(), user, trusted) {
                 put(name, value);
             }
             if let Some(folders) = folders {
                 let settings = RepositorySettings::read(&folders.common);
-                let clean = CleanRepository::make(private.path().join("git"), &folders.common, &settings)?;
-                put("GIT_COMMON_DIR".into(), clean.path().into());
+                add_clean_repository(content.folder("git"), &folders.common, &settings);
+                put("GIT_COMMON_DIR".into(), private.path().join("git").into());
                 put("GIT_NO_REPLACE_OBJECTS".into(), "1".into());
             }
+            private.restore(&content, OldFiles::Keep)?;
             Ok((private, environment))
         };
         let io = |source| WorktreeError::Io { what: "prepare git".to_owned(), source };

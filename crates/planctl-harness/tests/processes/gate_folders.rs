@@ -15,7 +15,8 @@ use crate::trials;
 
 pub fn tests() -> Vec<Trial> {
     trials![
-        hole_13_home_and_temporary_folder_are_new_for_each_contract_and_gone_after_it,
+        hole_13_home_and_temporary_folder_hold_nothing_of_another_contract_and_go_with_the_runner,
+        hole_13_whatever_a_contract_leaves_in_its_folder_the_next_one_finds_it_as_the_first_did,
         hole_13_the_operator_may_name_another_home,
         cheat_41_a_start_up_file_in_the_home_is_not_read,
         hole_8_a_compiled_test_that_a_worker_left_is_not_run_and_none_is_left_behind,
@@ -107,25 +108,80 @@ fn is_there(program: &str) -> bool {
     find_program(program.as_ref(), PATH_DEFAULT.as_ref()).is_some()
 }
 
-fn hole_13_home_and_temporary_folder_are_new_for_each_contract_and_gone_after_it() {
+fn hole_13_home_and_temporary_folder_hold_nothing_of_another_contract_and_go_with_the_runner() {
     let place = Place::new();
     let runner = place.runner();
     let real = std::env::var("HOME").unwrap();
     let look = "echo $HOME; [ -z \"$(find $HOME -type f)\" ] && [ -z \"$(ls -A $TMPDIR)\" ] && touch $HOME/x $TMPDIR/x \
                 && mkdir $TMPDIR/closed && chmod 0 $TMPDIR/closed && [ \"$(stat -c %a $HOME/..)\" = 700 ]";
     let mut homes = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..3 {
         let evidence = evidence(&runner, look);
         assert_eq!(evidence.ending, Ending::Exited { code: 0 }, "{}", evidence.stderr.tail);
         homes.push(evidence.stdout.tail.trim().to_owned());
     }
-    assert_ne!(homes[0], homes[1]);
+    assert_eq!(exit_code(&runner, "kill -0 $$; mkdir -p $HOME/a/b; exit 7"), 7);
+    drop(runner);
     for home in homes {
         assert!(Path::new(&home).starts_with(place.at("scratch")) && home != real, "{home}");
         assert!(!Path::new(&home).exists(), "{home}");
     }
-    assert_eq!(exit_code(&runner, "kill -0 $$; mkdir -p $HOME/a/b; exit 7"), 7);
     assert_eq!(sweep_scratch(&place.at("scratch")).unwrap(), 0, "nothing is left to be swept");
+}
+
+fn hole_13_whatever_a_contract_leaves_in_its_folder_the_next_one_finds_it_as_the_first_did() {
+    let place = Place::repository();
+    place.write("precious/kept.txt", "kept");
+    // Everything about the folder: kinds, modes, link targets, other names of a file, sizes, and what files hold.
+    let look = "echo \"$HOME\"; cd \"$HOME/..\" && find . -name lock -o -printf '%P %y %m %l %s\\n' | sed 's/ d \\([0-9]*\\) .*/ d \\1/' | sort && \
+                find . -type f -not -name lock -print0 | sort -z | xargs -0 cat && find . -type f -links +1";
+    let seen = |runner: &ContractRunner| {
+        let evidence = evidence(runner, look);
+        assert_eq!(evidence.ending, Ending::Exited { code: 0 }, "{}", evidence.stderr.tail);
+        // A folder that was given up has another name.
+        let (home, rest) = evidence.stdout.tail.split_once('\n').unwrap();
+        rest.replace(home.trim_end_matches("/home"), "FOLDER")
+    };
+    let first = seen(&place.runner());
+    assert!(first.contains("gitconfig") && first.contains("bin/git f 700"), "{first}");
+    let left = [
+        "touch ../more; mkdir -p a/b ../c; ln -s / d; mkfifo e",
+        "printf '[user]\\nname = me\\n' >> ../gitconfig",
+        "rm ../gitconfig",
+        "ln ../gitconfig $W/precious/gitconfig",
+        "rm ../gitconfig; mkfifo ../gitconfig",
+        "rm ../gitconfig; ln -s /dev/null ../gitconfig",
+        "rm ../gitconfig; mkdir ../gitconfig",
+        "chmod 644 ../gitconfig",
+        "printf '#!/bin/bash\\nexit 0\\n' > ../bin/git",
+        "printf '[core]\\nfsmonitor = /bin/true\\n' >> ../git/0/config",
+        "rm -r ../git; ln -s $W/.git ../git",
+        "chmod 777 .; chmod 755 ../tmp",
+        "chmod 777 ..",
+        "rm -r .cache; ln -s /tmp .cache",
+        "rm -r ../tmp; echo x > ../tmp",
+        "rm -r ../tmp; ln -s $W/precious ../tmp",
+        "for link in $(find . -type l); do ln -sfn /elsewhere $link; done",
+        "find . -type l -delete",
+        "rm ../lock; touch ../lock",
+        "rm ../lock",
+        "rm -rf ../* ../.[a-z]*",
+        "setfacl -d -m u:nobody:rwx . 2> /dev/null; true",
+        "mkdir x; touch x/y; chmod 0 x",
+    ];
+    for left in left {
+        let runner = place.runner();
+        assert_eq!(exit_code(&runner, &format!("W=$PWD; cd $HOME && {left}")), 0, "{left}");
+        assert_eq!(seen(&runner), first, "after: {left}");
+        assert_eq!(seen(&runner), first, "and again after: {left}");
+        assert_eq!(
+            std::fs::read_to_string(place.work().join("precious/kept.txt")).unwrap(),
+            "kept",
+            "{left}"
+        );
+        assert_eq!(sweep_scratch(&place.at("scratch")).unwrap(), 0, "it is still in use after: {left}");
+        std::fs::remove_file(place.work().join("precious/gitconfig")).ok();
+    }
 }
 
 fn hole_13_the_operator_may_name_another_home() {

@@ -19,7 +19,7 @@ use planctl_store::testing::Floor;
 use planctl_store::{Claim, ClaimLane, Holder};
 use serde_json::Value;
 
-use super::{Bench, floor_once, percentile, print};
+use super::{Bench, floor_once, print};
 
 /// How often something is read without a notification.
 const LOOK: Duration = Duration::from_millis(1);
@@ -278,20 +278,16 @@ async fn idle_queue(bench: &Bench, daemon: &Daemon) {
             floors.push(floor_once(&mut floor).await);
         }
     }
-    print("item ready -> worker started, idle queue, over HTTP", &mut waits, Some(&mut floors), None);
+    print("item ready -> worker started, idle queue, over HTTP", &mut waits, Some(&mut floors));
 }
 
 /// Lets many runs go on at once.
 async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, steps: u32) {
-    let mut floor = Floor::connect(bench.server_node.store()).await;
-    let mut floors = Vec::new();
-    for _ in 0..20 {
-        floors.push(floor_once(&mut floor).await);
-    }
     let mut active = Vec::new();
     for number in 0..runs {
         active.push(bench.active(&format!("{}-{number}", name.replace([' ', ','], "-")), steps).await);
     }
+    let limit_before = bench.limit().await;
     let (sender, receiver) = mpsc::channel();
     let workers = Workers::start(WORKERS, &daemon.socket(), &sender);
     let begun = Instant::now();
@@ -304,15 +300,9 @@ async fn many_runs(bench: &Bench, daemon: &Daemon, name: &str, runs: usize, step
     let whole = begun.elapsed();
     let reports = workers.reports.load(Ordering::Relaxed);
     drop((workers, receiver));
-    let per_step = whole.as_secs_f64() * 1e3 / reports as f64;
-    let floor_ms = percentile(&mut floors, 50).as_secs_f64() * 1e3;
-    println!(
-        "{name:<52} {:>8} {:>8} {:>8.0} {floor_ms:>8.2} {:>8.2} x",
-        "",
-        "",
-        reports as f64 / whole.as_secs_f64(),
-        per_step / floor_ms
-    );
+    let limit = f64::midpoint(limit_before, bench.limit().await);
+    let rate = reports as f64 / whole.as_secs_f64();
+    println!("{name:<52} {:>8} {:>8} {rate:>8.0}    {:.0} % of {limit:.0}", "", "", 100.0 * rate / limit);
 }
 
 /// Kills the daemon in the middle of a run, which is started again, and looks when the next step passes.
@@ -333,7 +323,7 @@ async fn deaths(bench: &Bench, daemon: &mut Daemon) {
         await_end(bench, run).await;
     }
     drop((workers, receiver));
-    print("kill -9 of the daemon -> its run goes on", &mut spans, None, None);
+    print("kill -9 of the daemon -> its run goes on", &mut spans, None);
 }
 
 async fn await_seq(bench: &Bench, run: RunId, seq: i64) {

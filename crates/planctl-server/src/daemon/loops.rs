@@ -192,50 +192,65 @@ impl Shared {
 
     /// Executes one claimed item in a task of its own. Errors and panics are contained: its lease
     /// runs out, and it is taken up again.
+    ///
+    /// Where the process works on one run, the work that follows from a worker's item is claimed with the verdict and done under
+    /// the same permit. Where it works on many, work is claimed in the order in which it is due, so that no run waits for
+    /// another's steps.
     pub(crate) fn see_through(
         self: &Arc<Self>,
         claimed: Claimed,
         what: &'static str,
         permit: OwnedSemaphorePermit,
     ) {
-        let mut slot = Slot::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone());
+        let is_followed =
+            matches!(self.scope, Scope::Run(_)) && matches!(claimed.item.work, Work::Agent { .. });
+        let work = is_followed.then(|| self.stop.clone());
+        let mut slot = Slot::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone(), work);
         if matches!(claimed.item.work, Work::Harness { .. }) {
             slot = slot.goes_first_in(claimed.item.run);
         }
         let shared = self.clone();
         tokio::spawn(async move {
             let at_work = shared.health.at_work(what);
-            let (run, item) = (claimed.run_name.clone(), claimed.item.id.clone());
-            let done = AssertUnwindSafe(shared.worked(&claimed, &slot)).catch_unwind().await;
-            match done {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => match &shared.scope {
-                    Scope::Host => {
-                        tracing::error!(%error, run.name = %run, item.id = %item, "an item was not seen through");
-                        shared.health.note(format!("run {run}: could not {error}"));
-                    }
-                    Scope::Run(family) => family.ends(Err(error)),
-                },
-                Err(panic) => {
-                    let words = words_of(&*panic);
-                    tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
-                    shared.health.note(format!("run {run}: a defect of planctl: {words}"));
-                    shared.record_defect(&claimed, &words, &slot).await;
+            let mut next = Some(claimed);
+            while let Some(claimed) = next.take() {
+                next = shared.contained(&claimed, &slot).await;
+                if slot.has_come(claimed.item.run) {
+                    shared.server_node.store().wake(News::Gates);
                 }
-            }
-            if slot.has_come(claimed.item.run) {
-                shared.server_node.store().wake(News::Gates);
             }
             drop((at_work, slot));
         });
     }
 
+    /// Executes one claimed item; returns the work that was claimed with its verdict.
+    async fn contained(&self, claimed: &Claimed, slot: &Slot) -> Option<Claimed> {
+        let (run, item) = (&claimed.run_name, &claimed.item.id);
+        match AssertUnwindSafe(self.worked(claimed, slot)).catch_unwind().await {
+            Ok(Ok(next)) => return next,
+            Ok(Err(error)) => match &self.scope {
+                Scope::Host => {
+                    tracing::error!(%error, run.name = %run, item.id = %item, "an item was not seen through");
+                    self.health.note(format!("run {run}: could not {error}"));
+                }
+                Scope::Run(family) => family.ends(Err(error)),
+            },
+            Err(panic) => {
+                let words = words_of(&*panic);
+                tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
+                self.health.note(format!("run {run}: a defect of planctl: {words}"));
+                self.record_defect(claimed, &words).await;
+            }
+        }
+        None
+    }
+
     /// Records in the run's history that planctl itself failed at an item. The item is tried again after a pause,
     /// and after some tries a person is asked. Where even that fails, the lease runs out.
-    async fn record_defect(&self, claimed: &Claimed, words: &str, slot: &Slot) {
+    async fn record_defect(&self, claimed: &Claimed, words: &str) {
         let reporting = async {
             let executor = self.executors.for_item(&self.server_node, claimed).await?;
-            executor.record_defect(claimed, words, slot).await
+            executor.record_defect(claimed, words).await
         };
         match AssertUnwindSafe(reporting).catch_unwind().await {
             Ok(Ok(())) => {}
@@ -244,7 +259,7 @@ impl Shared {
         }
     }
 
-    async fn worked(&self, claimed: &Claimed, slot: &Slot) -> Result<(), ServiceError> {
+    async fn worked(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
         let executor = self.executors.for_item(&self.server_node, claimed).await?;

@@ -91,6 +91,8 @@ pub(crate) struct Slot {
     pub(crate) stop: watch::Receiver<bool>,
     /// True once gates must end, too.
     pub(crate) cut: watch::Receiver<bool>,
+    /// For a worker's share: true once no work is claimed any more.
+    work: Option<watch::Receiver<bool>>,
     slots: Option<GateSlots>,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
     is_waiting: AtomicBool,
@@ -104,10 +106,11 @@ impl Slot {
         permit: OwnedSemaphorePermit,
         stop: watch::Receiver<bool>,
         cut: watch::Receiver<bool>,
+        work: Option<watch::Receiver<bool>>,
     ) -> Slot {
         let permit = Mutex::new(Some(permit));
         let (is_waiting, is_on_its_way) = (AtomicBool::new(false), AtomicBool::new(false));
-        Slot { stop, cut, slots: Some(slots), permit, is_waiting, is_on_its_way }
+        Slot { stop, cut, work, slots: Some(slots), permit, is_waiting, is_on_its_way }
     }
 
     /// Returns the share of an item in a process that works on one run only.
@@ -115,6 +118,7 @@ impl Slot {
         Slot {
             stop: stop.clone(),
             cut: stop.clone(),
+            work: Some(stop.clone()),
             slots: None,
             permit: Mutex::new(None),
             is_waiting: AtomicBool::new(false),
@@ -137,6 +141,11 @@ impl Slot {
         let Some(slots) = self.slots.as_ref().filter(|_| was_on_its_way) else { return false };
         let mut on_their_way = slots.on_their_way();
         on_their_way.runs.remove(&run) && std::mem::take(&mut on_their_way.was_passed_over)
+    }
+
+    /// Says whether the work that follows from an item may be claimed for the same share.
+    pub(crate) fn takes_work(&self) -> bool {
+        self.work.as_ref().is_some_and(|stop| !*stop.borrow())
     }
 
     /// Says that the item's workspace is in use, so that nothing of it runs.

@@ -10,7 +10,9 @@ use planctl_engine::{
     Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
-use planctl_store::{Claim, ClaimLane, Claimed, GateClaim, Holder, NewRevision, Proof, Store, StoreError};
+use planctl_store::{
+    Claim, ClaimLane, Claimed, Holder, NewRevision, NextClaim, Proof, ServedRole, Store, StoreError,
+};
 
 use super::ground::{self, HOST, human};
 use super::stage::Scene;
@@ -32,12 +34,24 @@ pub struct Hand {
     is_short: bool,
     /// A call made earlier, which comes again.
     again: Option<(Event, Proof)>,
+    /// Work that was claimed with a report or a verdict.
+    next: Option<Claimed>,
 }
 
 impl Hand {
     pub fn new(scene: Arc<Scene>, store: Store, place: usize) -> Hand {
         let dice = Dice::new(scene.seed * 101 + place as u64);
-        Hand { scene, store, dice, place, is_wild: true, answers: 0, is_short: false, again: None }
+        Hand {
+            scene,
+            store,
+            dice,
+            place,
+            is_wild: true,
+            answers: 0,
+            is_short: false,
+            again: None,
+            next: None,
+        }
     }
 
     pub async fn play(mut self) {
@@ -95,6 +109,10 @@ impl Hand {
         // Those that drawn plans name, the responders of PACE levels among them.
         let roles = ["coder", "reviewer", "senior", "strong", "chief", "last"].map(Role::from).to_vec();
         let asked_at = Instant::now();
+        if let Some(claimed) = self.next.take() {
+            self.is_short = false;
+            return self.work_on(&claimed).await;
+        }
         let Some(claimed) = self.claim(ClaimLane::Agent(roles)).await else { return false };
         let locks = claimed.graph.task(&claimed.item.at.node).map_or(&[][..], |task| &task.locks);
         let until = asked_at + self.span();
@@ -119,22 +137,24 @@ impl Hand {
         }
         let said = self.last_words(&claimed.item.at);
         let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
-        let gate_claim = GateClaim { holder: self.holder(), lease: Duration::from_secs(5) };
-        let gate_claim = self.dice.happens(500).then_some(gate_claim);
+        let next_claim = self.next_claim();
         if self.goes_wrong(100) {
             self.again = Some((event, claimed.proof()));
             return true;
         }
-        let applied = self.store.apply(self.scene.run, &event, &claimed.proof(), gate_claim.as_ref()).await;
+        let applied = self.store.apply(self.scene.run, &event, &claimed.proof(), next_claim.as_ref()).await;
         if self.goes_wrong(150) {
             self.again = Some((event, claimed.proof()));
         }
         match applied {
             Ok(applied) => {
                 let is_news = self.is_news(Ok(applied.duplicate));
-                match applied.claimed_gate {
-                    Some(gate) => self.gate(Some(gate)).await,
-                    None => is_news,
+                match applied.claimed_next {
+                    Some(gate) if !is_agents(&gate) => self.gate(Some(gate)).await,
+                    work => {
+                        self.next = work;
+                        is_news
+                    }
                 }
             }
             Err(error) => self.is_news(Err(error)),
@@ -225,7 +245,33 @@ impl Hand {
         if self.goes_wrong(150) {
             self.again = Some((event.clone(), claimed.proof()));
         }
-        self.say(event, claimed.proof()).await
+        let next_claim = self.next_claim();
+        let applied = self.store.apply(self.scene.run, &event, &claimed.proof(), next_claim.as_ref()).await;
+        match applied {
+            Ok(applied) => {
+                let is_news = self.is_news(Ok(applied.duplicate));
+                match applied.claimed_next {
+                    Some(gate) if !is_agents(&gate) => Box::pin(self.gate(Some(gate))).await,
+                    work => {
+                        self.next = work.or(self.next.take());
+                        is_news
+                    }
+                }
+            }
+            Err(error) => self.is_news(Err(error)),
+        }
+    }
+
+    /// Claims what follows, now and then: gates, and the work of one role or of all.
+    fn next_claim(&mut self) -> Option<NextClaim> {
+        let served = match self.dice.below(4) {
+            0 | 1 => return None,
+            // Whoever has work in hand claims no more of it.
+            _ if self.next.is_some() => Vec::new(),
+            2 => vec![ServedRole::One(Role::from("coder"))],
+            _ => vec![ServedRole::Any],
+        };
+        Some(NextClaim { served, holder: self.holder(), lease: Duration::from_secs(5) })
     }
 
     fn evidence(&self, claimed: &Claimed) -> Evidence {
@@ -378,6 +424,10 @@ impl Hand {
         }
         is_news
     }
+}
+
+fn is_agents(claimed: &Claimed) -> bool {
+    matches!(claimed.item.work, Work::Agent { .. })
 }
 
 fn released(at: &At) -> Event {

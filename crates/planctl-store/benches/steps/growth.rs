@@ -13,7 +13,7 @@ use planctl_store::{Claim, ClaimLane, Claimed};
 
 use super::shapes::Shape;
 use super::{Bench, is_ended};
-use crate::world::{self, evaluated, gate_claim, human, reported};
+use crate::world::{self, evaluated, human, next_claim, reported};
 
 /// The sizes that are compared.
 const SIZES: [usize; 2] = [10, 5_000];
@@ -72,10 +72,10 @@ impl Bench {
                 Some(work) => {
                     let said = reported(&work.item.at);
                     self.store
-                        .apply(run, &said, &work.proof(), Some(&gate_claim()))
+                        .apply(run, &said, &work.proof(), Some(&next_claim()))
                         .await
                         .unwrap()
-                        .claimed_gate
+                        .claimed_next
                         .unwrap()
                 }
                 None => self.claimed(run, ClaimLane::Gate).await?,

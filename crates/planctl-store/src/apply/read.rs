@@ -29,7 +29,7 @@ pub(crate) const READ_OWN_COMMAND: &str =
     "select exists (select from history where run = $1 and seq = $2 and command = $3) as found";
 pub(crate) const READ_COMMAND: &str = "select c.body_hash, c.run, c.seq, r.head::text as head from commands c \
      join runs r on r.id = c.run where c.key = $1";
-pub(crate) const READ_CLAIMED_GATE: &str = "select i.generation, i.lease_until, i.hard_deadline, r.revision, r.approval, \
+pub(crate) const READ_CLAIMED_NEXT: &str = "select i.generation, i.lease_until, i.hard_deadline, r.revision, r.approval, \
      r.settings::text as settings from items i join runs r on r.id = i.run \
      where i.id = $1 and i.state = 'leased' and i.token_hash = $2";
 
@@ -257,7 +257,7 @@ impl Store {
             }
             last = line.seq;
         }
-        Ok(Applied { seq: last, head, facts, effects: Vec::new(), claimed_gate: None, duplicate: true })
+        Ok(Applied { seq: last, head, facts, effects: Vec::new(), claimed_next: None, duplicate: true })
     }
 
     /// Says whether a transition of this call, whose outcome was unknown, was written.
@@ -275,15 +275,15 @@ impl Store {
         Ok(connection.recycle(result)?.try_get("found")?)
     }
 
-    /// Reads the lease of the gate that this call claimed.
-    pub(super) async fn read_claimed_gate(
+    /// Reads the lease of the item that this call claimed.
+    pub(super) async fn read_claimed_next(
         &self,
         call: &Call<'_>,
         decided: &Decided,
     ) -> Result<Option<Claimed>, ApplyError> {
-        let Some(gate) = decided.gate(call) else { return Ok(None) };
+        let Some(item) = decided.next_item(call) else { return Ok(None) };
         let mut connection = self.connections().acquire().await?;
-        let query = sqlx::query(READ_CLAIMED_GATE).bind(gate.id.as_str()).bind(call.token.hash());
+        let query = sqlx::query(READ_CLAIMED_NEXT).bind(item.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *connection).await;
         let Some(row) = connection.recycle(result)? else { return Ok(None) };
         Ok(Some(claimed(call, decided, Lease::read(&row)?)?))

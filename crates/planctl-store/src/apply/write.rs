@@ -159,9 +159,9 @@ impl Decided {
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
         };
-        let claimed = self.gate(call).zip(call.gate_claim).map(|(gate, claim)| {
+        let claimed = self.next_item(call).zip(call.next_claim).map(|(item, claim)| {
             let holder = &claim.holder;
-            (&gate.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, claim.lease))
+            (&item.id, Claimant::new(&call.token, &holder.boot, &holder.instance, holder.own, claim.lease))
         });
         let (effects, now) = (&self.after.effects, self.before.now);
         let proven = self.item.as_ref().map(|(item, _)| item);
@@ -188,23 +188,25 @@ impl Decided {
         self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
     }
 
-    /// Returns the waiters to wake: for claimable work other than the claimed gate, and for leases that may be over. `served`
-    /// says that a run serves some of this work itself.
-    pub(super) fn wake_for(&self, event: &Event, claimed_gate: Option<&Claimed>, served: bool) -> WakeFor {
+    /// Returns the waiters to wake: for claimable work other than the item that the caller claimed, and for leases that may be
+    /// over. `served` says that a run serves some of the new work itself.
+    pub(super) fn wake_for(&self, event: &Event, claimed_next: Option<&Claimed>, served: bool) -> WakeFor {
         let frees = self.freed().next().is_some();
         let mut wake_for = WakeFor {
             agents: frees,
-            served: frees || served,
+            served: frees,
             gates: false,
             revocations: matches!(event, Event::Human(_) | Event::Clock(_)),
         };
         for effect in &self.after.effects {
             match effect {
+                Effect::Dispatch(item) if claimed_next.is_some_and(|claimed| claimed.item.id == item.id) => {}
                 Effect::Dispatch(item) => match item.work {
-                    Work::Agent { .. } => wake_for.agents = true,
-                    Work::Harness { .. } => {
-                        wake_for.gates |= claimed_gate.is_none_or(|claimed| claimed.item.id != item.id);
+                    Work::Agent { .. } => {
+                        wake_for.agents = true;
+                        wake_for.served |= served;
                     }
+                    Work::Harness { .. } => wake_for.gates = true,
                     Work::Human { .. } => {}
                 },
                 Effect::Withdraw(_) => wake_for.revocations = true,

@@ -4,7 +4,7 @@ use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunId, RunStatus, T
 use planctl_store::testing::observe_server_time;
 use planctl_store::{PlanStatus, Proof, Said, Settings, Store, StoreError, Token};
 
-use crate::world::{HOST, World, evaluated, gate_claim, human, person, reported, world};
+use crate::world::{HOST, World, evaluated, human, next_claim, person, reported, world};
 
 #[tokio::test]
 async fn a_plan_of_three_steps_runs_to_its_end_with_three_commits_per_step() {
@@ -70,7 +70,7 @@ async fn a_repeated_report_changes_nothing_and_a_late_one_is_kept_as_a_note() {
     let again = world.store.apply(run.id, &event, &work.proof(), None).await.unwrap();
     assert!(!first.duplicate && again.duplicate);
     assert_eq!((first.seq, &first.facts), (again.seq, &again.facts));
-    assert!(again.effects.is_empty() && again.claimed_gate.is_none());
+    assert!(again.effects.is_empty() && again.claimed_next.is_none());
     // Something else under the same lease is not a repetition.
     let late = world.store.apply(run.id, &crate::world::released(&work.item.at), &work.proof(), None).await;
     assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
@@ -171,7 +171,7 @@ async fn p16_after_a_cancellation_no_verdict_is_recorded() {
     let late = world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await;
     assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
     assert_eq!(
-        world.store.renew(&gate, gate_claim().lease).await.unwrap(),
+        world.store.renew(&gate, next_claim().lease).await.unwrap(),
         planctl_store::Renewal::Cancelled
     );
     let lines = world.store.history(run.id, 0, 1000).await.unwrap();
@@ -373,8 +373,8 @@ async fn p8_what_a_process_remembers_of_a_run_gives_way_to_what_another_wrote() 
         let work = world.claim(run.id, "me").await.unwrap();
         let door = doors.next().unwrap();
         let applied =
-            door.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
-        let gate = applied.claimed_gate.expect("the gate was claimed with the report");
+            door.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim())).await.unwrap();
+        let gate = applied.claimed_next.expect("the gate was claimed with the report");
         let door = doors.next().unwrap();
         let verdict = evaluated(&gate.item.at, i32::from(step == 4));
         let applied = door.apply(run.id, &verdict, &gate.proof(), None).await.unwrap();
@@ -400,12 +400,12 @@ async fn p13_a_time_of_the_database_that_was_misremembered_is_noticed() {
         observe_server_time(&world.store, Timestamp::from_micros(now.as_micros() + wrong_by));
         let applied = world
             .store
-            .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+            .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim()))
             .await
             .unwrap();
         let line = world.store.history(run.id, applied.seq - 1, 1).await.unwrap().remove(0);
         assert!((line.at.as_micros() - now.as_micros()).abs() < 60_000_000, "{now:?} {line:?}");
-        let gate = applied.claimed_gate.unwrap();
+        let gate = applied.claimed_next.unwrap();
         world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     }
     world.assert_sound(run.id).await;

@@ -3,13 +3,11 @@
 
 use std::process::Command;
 
+use planctl_store::testing::RUN_ID;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use crate::world::{REMOVED_CHECK, await_lock, connect, database};
-
-pub const RUN_ID: &str = "create function run_id(n bigint) returns uuid language sql immutable as
-  $$ select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$";
 
 /// A run that is under way in a workspace of its own, with work that somebody has claimed, work that waits, and an ask.
 pub const UNDER_WAY: &str = r"

@@ -15,7 +15,7 @@ use sqlx::types::Uuid;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::world::{
-    World, evaluated, gate_claim, holder, human, linear, linear_with, person, reported, world, world_of,
+    World, evaluated, holder, human, linear, linear_with, next_claim, person, reported, world, world_of,
 };
 
 /// Every scene by the name of its file.
@@ -209,10 +209,10 @@ async fn budget_scene(world: &World, run: RunId) {
     }
     let gate = world
         .store
-        .apply(run, &event, &work.proof(), Some(&gate_claim()))
+        .apply(run, &event, &work.proof(), Some(&next_claim()))
         .await
         .unwrap()
-        .claimed_gate
+        .claimed_next
         .unwrap();
     world.store.apply(run, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     let by = Budget { tokens: Some(200), ..Budget::default() };
@@ -227,7 +227,7 @@ async fn red_first_scene(world: &World, run: RunId) {
             run: Some(run),
             except: Vec::new(),
             holder: holder("me"),
-            lease: gate_claim().lease,
+            lease: next_claim().lease,
         };
         let rehearsal = world.store.claim(&claim).await.unwrap().unwrap();
         let mut event = evaluated(&rehearsal.item.at, code);

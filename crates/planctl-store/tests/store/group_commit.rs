@@ -8,7 +8,7 @@ use planctl_store::{Applied, ClaimRequest, Claimed, Renewal, StoreError, Token};
 use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
-use crate::world::{HOST, World, await_lock, await_that, gate_claim, linear, reported, world};
+use crate::world::{HOST, World, await_lock, await_that, linear, next_claim, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -27,7 +27,7 @@ async fn at_work(world: &World, count: usize) -> Vec<Claimed> {
 fn report(world: &World, work: &Claimed) -> Reporting {
     let (store, work) = (world.store.clone(), work.clone());
     tokio::spawn(async move {
-        store.apply(work.item.run, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await
+        store.apply(work.item.run, &reported(&work.item.at), &work.proof(), Some(&next_claim())).await
     })
 }
 
@@ -82,10 +82,10 @@ async fn steps_that_are_decided_while_one_is_written_are_written_in_one_transact
     let works = at_work(&world, 5).await;
     let others: Vec<&Claimed> = works[1..].iter().collect();
     let (first, reporting) = held_up(&world, &works[0], &others, async |_| {}).await;
-    assert!(first.await.unwrap().unwrap().claimed_gate.is_some());
+    assert!(first.await.unwrap().unwrap().claimed_next.is_some());
     for (reported, work) in reporting.into_iter().zip(&others) {
         let applied = reported.await.unwrap().unwrap();
-        let gate = applied.claimed_gate.expect("each takes its own gate along");
+        let gate = applied.claimed_next.expect("each takes its own gate along");
         assert_eq!((gate.item.run, gate.generation), (work.item.run, 1));
         let renewed = world.store.renew(&gate, SOON).await.unwrap();
         assert!(matches!(renewed, Renewal::Held { is_over: false, .. }), "its secret proves the lease");
@@ -114,7 +114,7 @@ async fn p4_one_stale_report_among_others_is_refused_alone() {
         if work.item.id.as_str() == stale {
             assert!(matches!(outcome, Err(StoreError::StaleLease)), "{outcome:?}");
         } else {
-            assert!(outcome.unwrap().claimed_gate.is_some());
+            assert!(outcome.unwrap().claimed_next.is_some());
         }
         world.assert_sound(work.item.run).await;
     }
@@ -147,7 +147,7 @@ async fn a_step_whose_assumed_time_is_off_is_written_apart_and_so_are_those_besi
     let mut gates = Vec::new();
     for work in &works {
         let applied = report(&world, work).await.unwrap().unwrap();
-        gates.push(applied.claimed_gate.unwrap());
+        gates.push(applied.claimed_next.unwrap());
     }
     observe_server_time(&world.store, planctl_engine::Timestamp::from_micros(0));
     let mut verdicts = Vec::new();
@@ -182,7 +182,7 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     let in_line = report(&world, &works[1]);
     await_that(async || commits_queued(&world.store) == 1).await;
     doomed.shutdown_background();
-    assert!(in_line.await.unwrap().unwrap().claimed_gate.is_some());
+    assert!(in_line.await.unwrap().unwrap().claimed_next.is_some());
     held.rollback().await.unwrap();
     report(&world, &works[0]).await.unwrap().unwrap();
     for work in &works {

@@ -9,7 +9,7 @@ use planctl_store::{Settings, Store, StoreError};
 use sqlx::Executor as _;
 use sqlx::postgres::PgConnectOptions;
 
-use crate::world::{World, await_that, evaluated, gate_claim, reported, world};
+use crate::world::{World, await_that, evaluated, next_claim, reported, world};
 
 const KILL_ALL: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
      where datname = current_database() and pid <> pg_backend_pid() and application_name = 'planctl'";
@@ -24,10 +24,10 @@ async fn p12_terminated_backends_are_replaced_and_the_run_goes_on() {
     aside.execute(KILL_ALL).await.unwrap();
     let applied = world
         .store
-        .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+        .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim()))
         .await
         .unwrap();
-    let gate = applied.claimed_gate.unwrap();
+    let gate = applied.claimed_next.unwrap();
     aside.execute(KILL_ALL).await.unwrap();
     world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     world.assert_sound(run.id).await;
@@ -51,10 +51,10 @@ async fn p2_a_connection_lost_before_the_commit_is_applied_once_by_the_retry() {
         .unwrap();
     let applied = world
         .store
-        .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+        .apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim()))
         .await
         .unwrap();
-    assert!(!applied.duplicate && applied.claimed_gate.is_some());
+    assert!(!applied.duplicate && applied.claimed_next.is_some());
     let hits: i64 = sqlx::query_scalar("select last_value from hits").fetch_one(&mut aside).await.unwrap();
     assert!(hits > 1, "the first try was cut");
     world.assert_sound(run.id).await;
@@ -136,8 +136,8 @@ async fn p2_a_commit_whose_answer_was_lost_is_found_and_not_repeated() {
     let before = world.store.run(run.id).await.unwrap().seq;
     // Lose the answer of the first round trip, then of later ones: whichever it is, the report counts once.
     proxy.swallow(1);
-    let applied = world.store.apply(run.id, &report, &work.proof(), Some(&gate_claim())).await.unwrap();
-    let gate = applied.claimed_gate.expect("the gate that the lost answer told of");
+    let applied = world.store.apply(run.id, &report, &work.proof(), Some(&next_claim())).await.unwrap();
+    let gate = applied.claimed_next.expect("the gate that the lost answer told of");
     assert!(applied.seq > before && !applied.duplicate);
     world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     world.assert_sound(run.id).await;

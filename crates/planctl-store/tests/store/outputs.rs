@@ -6,7 +6,7 @@ use planctl_engine::{AgentEvent, AgentSaid, Digest, Event, Excerpt, Hints, Repor
 use planctl_store::{Claimed, StoreError, Token};
 use sqlx::Executor as _;
 
-use crate::world::{World, gate_claim, reported, world};
+use crate::world::{World, next_claim, reported, world};
 
 async fn put(world: &World, work: &Claimed, text: &str) -> Digest {
     let digest = Digest::new(format!("sha256:{text}"));
@@ -57,10 +57,10 @@ async fn p20_b1_outputs_of_which_no_history_tells_are_swept_after_a_day() {
     world.store.put_output(&own, b"copy of a protected file").await.unwrap();
     let gate = world
         .store
-        .apply(run.id, &reported_with(&work, &named), &work.proof(), Some(&gate_claim()))
+        .apply(run.id, &reported_with(&work, &named), &work.proof(), Some(&next_claim()))
         .await
         .unwrap()
-        .claimed_gate
+        .claimed_next
         .unwrap();
     assert_eq!(world.store.sweep_outputs().await.unwrap(), 0, "their reports may be under way");
     let mut aside = world.aside().await;

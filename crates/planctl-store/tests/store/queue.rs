@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use planctl_engine::{ClockEvent, Event, Fact, Role};
+use planctl_engine::{ClockEvent, Event, Fact, NodeId, Role, Work};
 use planctl_store::{
-    Claim, ClaimLane, GateClaim, Holder, Leased, NewRun, News, Proof, Renewal, ServedRole, StoreError, Token,
+    Claim, ClaimLane, Holder, Leased, NewRun, News, NextClaim, Proof, Renewal, ServedRole, StoreError, Token,
 };
 
-use crate::world::{evaluated, gate_claim, holder, person, released, reported, world};
+use crate::world::{evaluated, holder, next_claim, person, released, reported, world};
 
 const SOON: Duration = Duration::from_secs(15);
 
@@ -67,10 +67,14 @@ async fn a_claim_takes_only_its_roles_its_lane_and_its_host() {
     let work = world.store.claim(&coder).await.unwrap().unwrap();
     assert_eq!((work.run_name.as_str(), work.workspace.as_str()), ("fix-auth-1", "/somewhere"));
     // Somebody else's host has no workspace for the gate, so it stays in its lane.
-    let elsewhere = GateClaim { holder: Holder { host: "host-b".to_owned(), ..holder("a") }, lease: SOON };
+    let elsewhere = NextClaim {
+        served: Vec::new(),
+        holder: Holder { host: "host-b".to_owned(), ..holder("a") },
+        lease: SOON,
+    };
     let applied =
         world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&elsewhere)).await.unwrap();
-    assert!(applied.claimed_gate.is_none());
+    assert!(applied.claimed_next.is_none());
     let foreign = claim(ClaimLane::Gate, elsewhere.holder);
     assert!(world.store.claim(&foreign).await.unwrap().is_none());
     let gate = world.store.claim(&gate).await.unwrap().unwrap();
@@ -148,7 +152,7 @@ async fn a_renewed_lease_is_not_swept() {
     assert!(matches!(world.store.renew(&work, SOON).await.unwrap(), Renewal::Held { .. }));
     let swept = world.store.apply(run.id, &expired.event(), &expired.proof(), None).await;
     assert!(matches!(swept, Err(StoreError::StaleLease)), "{swept:?}");
-    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim())).await.unwrap();
     world.assert_sound(run.id).await;
 }
 
@@ -330,13 +334,13 @@ async fn who_waits_for_work_hears_of_such_work_only() {
     assert_eq!((was_notified(&agents).await, was_notified(&gates).await), (true, false), "a step begins");
     let claimed = world.claim(run.id, "w").await.unwrap();
     let said = reported(&claimed.item.at);
-    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&gate_claim())).await.unwrap();
+    let applied = world.store.apply(run.id, &said, &claimed.proof(), Some(&next_claim())).await.unwrap();
     assert_eq!(
         (was_notified(&agents).await, was_notified(&gates).await),
         (false, false),
         "the gate is claimed with the report"
     );
-    let gate = applied.claimed_gate.unwrap();
+    let gate = applied.claimed_next.unwrap();
     world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     assert_eq!(
         (was_notified(&agents).await, was_notified(&gates).await),
@@ -350,6 +354,32 @@ async fn who_waits_for_work_hears_of_such_work_only() {
         (false, true),
         "the gate is for anybody"
     );
+    world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn a_claimant_gets_the_next_work_of_its_roles_with_the_verdict() {
+    let world = world(3).await;
+    let run = world.begun().await;
+    let with = |role: &str| NextClaim { served: vec![ServedRole::One(Role::new(role))], ..next_claim() };
+    let gate = world.gate(run.id).await;
+    let agents = world.store.listen(News::Agents);
+    was_notified(&agents).await;
+    let passed = evaluated(&gate.item.at, 0);
+    let applied = world.store.apply(run.id, &passed, &gate.proof(), Some(&with("reviewer"))).await.unwrap();
+    assert!(applied.claimed_next.is_none(), "the work of a role that it doesn't serve is for others");
+    assert!(was_notified(&agents).await);
+    let gate = world.gate(run.id).await;
+    was_notified(&agents).await;
+    let passed = evaluated(&gate.item.at, 0);
+    let applied = world.store.apply(run.id, &passed, &gate.proof(), Some(&with("coder"))).await.unwrap();
+    let work = applied.claimed_next.unwrap();
+    assert!(matches!(work.item.work, Work::Agent { .. }));
+    assert_eq!(work.item.at.node, NodeId::new("3"));
+    assert!(!was_notified(&agents).await, "nothing is left for anybody else");
+    assert!(world.claim(run.id, "another").await.is_none());
+    assert!(matches!(world.store.renew(&work, SOON).await.unwrap(), Renewal::Held { .. }));
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), None).await.unwrap();
     world.assert_sound(run.id).await;
 }
 
@@ -536,10 +566,10 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
     assert_eq!(any.item.run, free.id);
     let gate = world
         .store
-        .apply(one.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+        .apply(one.id, &reported(&work.item.at), &work.proof(), Some(&next_claim()))
         .await
         .unwrap();
-    let gate = gate.claimed_gate.unwrap();
+    let gate = gate.claimed_next.unwrap();
     assert!(world.claim(two.id, "b").await.is_none(), "the gate needs it, too");
     // The verdict fails the attempt: between two attempts it is free.
     world.store.apply(one.id, &evaluated(&gate.item.at, 1), &gate.proof(), None).await.unwrap();

@@ -11,7 +11,7 @@ use planctl_store::{
 };
 
 use crate::world::{
-    World, evaluated, gate_claim, holder, human, linear, linear_with, person, released, reported, world,
+    World, evaluated, holder, human, linear, linear_with, next_claim, person, released, reported, world,
     world_of,
 };
 
@@ -68,7 +68,7 @@ async fn what_a_lease_used_that_came_to_nothing_is_charged_and_not_that_of_the_n
     assert_eq!(second.item.id, first.item.id);
     world
         .store
-        .apply(run.id, &reported(&second.item.at), &second.proof(), Some(&gate_claim()))
+        .apply(run.id, &reported(&second.item.at), &second.proof(), Some(&next_claim()))
         .await
         .unwrap();
     assert_eq!(spent(&world, &second).await.tokens, 10);
@@ -83,7 +83,7 @@ async fn what_another_process_heard_is_charged_by_one_that_remembers_the_run() {
     let work = work(&world, run.id).await;
     let other = Store::connect(world.database.connect_options(), Settings::default()).await.unwrap();
     assert!(other.note_usage(&work.item.id, work.generation, &work.token, &tokens(70)).await.unwrap());
-    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await.unwrap();
+    world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim())).await.unwrap();
     assert_eq!(spent(&world, &work).await.tokens, 70);
     other.close().await;
     assert!(world.store.audit(run.id).await.unwrap().is_empty());
@@ -166,8 +166,8 @@ async fn p15_b5_a_run_within_another_has_what_is_left_of_its_budget() {
     let work = work(&world, run.id).await;
     assert!(note(&world, &work, &tokens(300)).await);
     let applied =
-        world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&gate_claim())).await;
-    let gate = applied.unwrap().claimed_gate.unwrap();
+        world.store.apply(run.id, &reported(&work.item.at), &work.proof(), Some(&next_claim())).await;
+    let gate = applied.unwrap().claimed_next.unwrap();
     world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     let claim = Claim {
         lane: ClaimLane::Gate,

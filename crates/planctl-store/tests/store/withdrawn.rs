@@ -266,13 +266,13 @@ async fn a_report_claims_no_gate_beside_a_revoked_holder_of_an_earlier_transitio
         held.push(work);
     }
     let of = |node: &str| held.iter().find(|work| work.item.at.node.as_str() == node).unwrap();
-    let claim = crate::world::gate_claim();
+    let claim = crate::world::next_claim();
     let applied =
         world.store.apply(run.id, &reported(&of("a").item.at), &of("a").proof(), Some(&claim)).await.unwrap();
-    let gate = applied.claimed_gate.unwrap();
+    let gate = applied.claimed_next.unwrap();
     world.store.apply(run.id, &crate::world::evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     assert!(world.store.is_held_back(run.id).await.unwrap(), "the holder of b may still be at work");
     let applied =
         world.store.apply(run.id, &reported(&of("x").item.at), &of("x").proof(), Some(&claim)).await.unwrap();
-    assert!(applied.claimed_gate.is_none(), "{:?}", applied.claimed_gate.map(|claimed| claimed.item.id));
+    assert!(applied.claimed_next.is_none(), "{:?}", applied.claimed_next.map(|claimed| claimed.item.id));
 }

@@ -11,7 +11,7 @@ use planctl_engine::{
 };
 use planctl_store::testing::{TestCluster, TestDatabase};
 use planctl_store::{
-    Applied, Claim, ClaimLane, Claimed, GateClaim, Holder, NewRevision, NewRun, Plan, PlanStatus, Proof,
+    Applied, Claim, ClaimLane, Claimed, Holder, NewRevision, NewRun, NextClaim, Plan, PlanStatus, Proof,
     RequestId, RunRow, Settings, Store, StoreError, WorkspaceId,
 };
 
@@ -173,8 +173,8 @@ pub fn holder(instance: &str) -> Holder {
     Holder { host: HOST.to_owned(), boot: "boot".to_owned(), instance: instance.to_owned(), own: true }
 }
 
-pub fn gate_claim() -> GateClaim {
-    GateClaim { holder: holder("me"), lease: Duration::from_secs(15) }
+pub fn next_claim() -> NextClaim {
+    NextClaim { served: Vec::new(), holder: holder("me"), lease: Duration::from_secs(15) }
 }
 
 pub fn human(decision: Decision) -> Event {
@@ -316,10 +316,10 @@ impl World {
         let work = self.claim(run, "me").await.expect("work is ready");
         let applied = self
             .store
-            .apply(run, &reported(&work.item.at), &work.proof(), Some(&gate_claim()))
+            .apply(run, &reported(&work.item.at), &work.proof(), Some(&next_claim()))
             .await
             .unwrap();
-        applied.claimed_gate.expect("the gate was claimed with the report")
+        applied.claimed_next.expect("the gate was claimed with the report")
     }
 
     /// Does one step with a gate that exits with `code`.

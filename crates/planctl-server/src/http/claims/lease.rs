@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use planctl_engine::{AgentEvent, AgentSaid, At, Event, Excerpt, ItemId, RunId};
 use planctl_harness::{Masks, excerpt_of};
-use planctl_store::{Claimed, GateClaim, Leased, Proof, Renewal, StoreError, Token};
+use planctl_store::{Claimed, Leased, NextClaim, Proof, Renewal, StoreError, Token};
 
 use crate::clock;
 use crate::executor::masked;
@@ -61,20 +61,22 @@ impl Lease {
             Some(slots) => slots.slot_soon(self.run).await,
             None => None,
         };
-        let gate_claim = match &slot {
-            Some(_) => {
-                Some(GateClaim { holder: server_node.holder()?, lease: server_node.store.own_lease() })
-            }
+        let next_claim = match &slot {
+            Some(_) => Some(NextClaim {
+                served: Vec::new(),
+                holder: server_node.holder()?,
+                lease: server_node.store.own_lease(),
+            }),
             None => None,
         };
         let said = masked(&self.masks(call).await?, self.priced(call, said).await?, &mut [])?;
         let event = Event::Agent(AgentEvent::new(self.at.clone(), said));
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
-        match server_node.store.apply(self.run, &event, &proof, gate_claim.as_ref()).await {
+        match server_node.store.apply(self.run, &event, &proof, next_claim.as_ref()).await {
             Ok(applied) => {
                 call.api.claims().printed().forget(&self.item);
-                if let (Some(slots), Some(slot), Some(claimed)) = (slots, slot, applied.claimed_gate) {
+                if let (Some(slots), Some(slot), Some(claimed)) = (slots, slot, applied.claimed_next) {
                     slots.run(TakenGate { claimed, slot });
                 }
                 Ok(applied.duplicate)
