@@ -203,7 +203,8 @@ impl GateFolder {
         put("HOME", home.into());
         let bin = match (&setting.bash, &setting.git) {
             (Some(bash), Some(git)) => {
-                setting.repositories.add_front(&mut content, folder.path(), bash, git)?
+                let found = found.map(|(folders, _)| folders);
+                setting.repositories.add_front(&mut content, folder.path(), found, bash, git)?
             }
             _ => None,
         };

@@ -23,7 +23,6 @@ const SCRIPT: &str = include_str!("front.sh");
 /// The repositories of a workspace, as they were when this was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Repositories {
-    workspace: PathBuf,
     before: Vec<(GitFolders, RepositorySettings)>,
 }
 
@@ -34,21 +33,22 @@ impl Repositories {
             let settings = RepositorySettings::read(&folders.common);
             (folders, settings)
         };
-        let before = repositories(workspace).into_iter().map(noted).collect();
-        Repositories { workspace: workspace.to_owned(), before }
+        let found = GitFolders::find(workspace).map(|(folders, _)| folders);
+        Repositories { before: repositories(found).into_iter().map(noted).collect() }
     }
 
-    /// Adds the program to a private folder at `path`; returns the folder that belongs on the `PATH`, or `None` where the
-    /// workspace lies in no checkout.
+    /// Adds the program to a private folder at `path`, for a workspace in this repository; returns the folder that belongs on
+    /// the `PATH`, or `None` where the workspace lies in no checkout.
     pub(crate) fn add_front(
         &self,
         folder: &mut FolderContent,
         path: &Path,
+        found: Option<GitFolders>,
         bash: &Path,
         git: &Path,
     ) -> io::Result<Option<PathBuf>> {
         let mut table = String::new();
-        for (number, folders) in repositories(&self.workspace).into_iter().enumerate() {
+        for (number, folders) in repositories(found).into_iter().enumerate() {
             let mut settings = RepositorySettings::read(&folders.common);
             if let Some((_, before)) = self.before.iter().find(|(known, _)| known.common == folders.common) {
                 settings = settings.with_those_before(before);
@@ -70,8 +70,8 @@ impl Repositories {
 }
 
 /// Lists the repository of a workspace and those of its submodules.
-fn repositories(workspace: &Path) -> Vec<GitFolders> {
-    let Some((folders, _)) = GitFolders::find(workspace) else { return Vec::new() };
+fn repositories(found: Option<GitFolders>) -> Vec<GitFolders> {
+    let Some(folders) = found else { return Vec::new() };
     let mut waiting = vec![folders.common.join("modules"), folders.own.join("modules")];
     let mut found = vec![folders];
     // A submodule's name may hold slashes, so its folder may lie deeper.
