@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use planctl_engine::Role;
 use sqlx::Row;
-use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::queue::{CLAIM, Claimant, Claimed};
-use crate::rows::to_json;
+use crate::queue::{Claimant, Claimed, Sought};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -42,17 +40,9 @@ impl Store {
             .iter()
             .map(|request| Claimant::new(&request.token, "", &request.instance, false, request.lease))
             .collect();
-        let query = sqlx::query(CLAIM)
-            .bind("roles")
-            .bind("agent")
-            .bind(None::<Uuid>)
-            .bind(roles.iter().map(Role::as_str).collect::<Vec<_>>())
-            .bind(Vec::<Uuid>::new())
-            .bind(host)
-            .bind(to_json(&claimants));
-        let mut connection = self.connections().acquire().await?;
-        let result = query.fetch_all(&mut *connection).await;
-        let rows = connection.recycle(result)?;
+        let targets = roles.iter().map(Role::as_str).collect();
+        let sought = Sought { reach: "roles", lane: "agent", run: None, targets, runs: Vec::new(), host };
+        let rows = self.claim_rows(sought, &claimants).await?;
         let mut all: Vec<Option<Claimed>> = requests.iter().map(|_| None).collect();
         for row in &rows {
             let place = usize::try_from(row.try_get::<i32, _>("place")?).unwrap_or_default();

@@ -9,6 +9,7 @@ use planctl_engine::{
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
+use uuid::Uuid;
 
 use crate::connections::{RetryPolicy, repeated};
 use crate::effects::micros;
@@ -29,21 +30,14 @@ macro_rules! leased_columns {
     };
 }
 
-// The same in SQL as `planctl_claim_1`. Runs with a holder of a revoked lease are few, and read once for all candidates.
-macro_rules! claimable {
-    () => {
-        "i.state = 'ready' and i.available_at <= clock_timestamp() and (i.locks is null or not exists (select from locks l \
+// What can be claimed, as `planctl_claim_1` says. Runs with a holder of a revoked lease are few, and read once for all candidates.
+pub(crate) const WORK_READY: &str = "select distinct i.target, i.run, p.path \
+     from items i join runs r on r.id = i.run join plans p on p.id = r.plan join workspaces w on w.id = r.workspace \
+     where i.state = 'ready' and i.available_at <= clock_timestamp() \
+       and (i.locks is null or not exists (select from locks l \
          where l.name = any(i.locks) and (l.run <> i.run or l.node <> i.node))) \
-         and i.run <> all(array(select w.run from items w where w.state = 'withdrawn'))"
-    };
-}
-
-pub(crate) const WORK_READY: &str = concat!(
-    "select distinct i.target, i.run, p.path from items i join runs r on r.id = i.run join plans p on p.id = r.plan ",
-    "join workspaces w on w.id = r.workspace where ",
-    claimable!(),
-    " and i.lane = 'agent' and i.target = any($1) and i.served_on is null and w.host = $2"
-);
+       and i.run <> all(array(select w.run from items w where w.state = 'withdrawn')) \
+       and i.lane = 'agent' and i.target = any($1) and i.served_on is null and w.host = $2";
 macro_rules! claimed_where {
     ($which:literal) => {
         concat!(
@@ -134,6 +128,16 @@ pub(crate) struct Claimant<'a> {
     instance: &'a str,
     own: bool,
     lease_micros: i64,
+}
+
+/// The items that a claim looks for, as `planctl_claim_1` reads it.
+pub(crate) struct Sought<'a> {
+    pub(crate) reach: &'static str,
+    pub(crate) lane: &'static str,
+    pub(crate) run: Option<Uuid>,
+    pub(crate) targets: Vec<&'a str>,
+    pub(crate) runs: Vec<Uuid>,
+    pub(crate) host: &'a str,
 }
 
 impl<'a> Claimant<'a> {
@@ -447,14 +451,11 @@ impl Store {
 
     async fn try_claim(&self, claim: &Claim, token: &Token) -> Result<Option<PgRow>, sqlx::Error> {
         let holder = &claim.holder;
-        let roles = |roles: &[Role]| roles.iter().map(|role| role.as_str().to_owned()).collect();
-        let (lane, targets): (&str, Vec<String>) = match &claim.lane {
-            ClaimLane::Agent(of) => ("agent", roles(of)),
-            ClaimLane::Among(work) => {
-                ("agent", work.iter().map(|work| work.role.as_str().to_owned()).collect())
-            }
+        let (lane, targets): (_, Vec<&str>) = match &claim.lane {
+            ClaimLane::Agent(roles) => ("agent", roles.iter().map(Role::as_str).collect()),
+            ClaimLane::Among(work) => ("agent", work.iter().map(|work| work.role.as_str()).collect()),
             ClaimLane::Served => ("agent", Vec::new()),
-            ClaimLane::Gate => ("harness", vec![holder.host.clone()]),
+            ClaimLane::Gate => ("harness", vec![&holder.host]),
         };
         let (reach, runs) = match (&claim.lane, claim.run) {
             (ClaimLane::Served, _) => ("served", stored_runs(&claim.except)),
@@ -462,17 +463,28 @@ impl Store {
             (ClaimLane::Agent(_) | ClaimLane::Gate, Some(_)) => ("run", Vec::new()),
             (ClaimLane::Agent(_) | ClaimLane::Gate, None) => ("roles", stored_runs(&claim.except)),
         };
+        let sought =
+            Sought { reach, lane, run: claim.run.map(stored_run), targets, runs, host: &holder.host };
         let claimant = Claimant::new(token, &holder.boot, &holder.instance, holder.own, claim.lease);
+        Ok(self.claim_rows(sought, &[claimant]).await?.pop())
+    }
+
+    /// Claims an item for each of these claimants, as far as there are some.
+    pub(crate) async fn claim_rows(
+        &self,
+        sought: Sought<'_>,
+        claimants: &[Claimant<'_>],
+    ) -> Result<Vec<PgRow>, sqlx::Error> {
         let query = sqlx::query(CLAIM)
-            .bind(reach)
-            .bind(lane)
-            .bind(claim.run.map(stored_run))
-            .bind(targets)
-            .bind(runs)
-            .bind(&holder.host)
-            .bind(to_json(&[claimant]));
+            .bind(sought.reach)
+            .bind(sought.lane)
+            .bind(sought.run)
+            .bind(sought.targets)
+            .bind(sought.runs)
+            .bind(sought.host)
+            .bind(to_json(&claimants));
         let mut connection = self.connections().acquire().await?;
-        let result = query.fetch_optional(&mut *connection).await;
+        let result = query.fetch_all(&mut *connection).await;
         connection.recycle(result)
     }
 
