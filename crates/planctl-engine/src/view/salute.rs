@@ -22,15 +22,15 @@ const PATH: usize = 50;
 pub struct Salute {
     /// How much there is of it.
     pub size: Size,
-    /// What it does, and what happened last.
+    /// The run's activity, and its last event.
     pub activity: Activity,
     /// Where it is.
     pub location: Location,
-    /// Who has to act for each step that is live, or for the run as a whole.
+    /// The actor for each step that is live, or for the run as a whole.
     pub unit: Vec<Duty>,
     /// Since when.
     pub time: Times,
-    /// What it has to go on with.
+    /// The resources that it has left.
     pub equipment: Equipment,
 }
 
@@ -45,7 +45,7 @@ pub struct Size {
     pub live: u32,
 }
 
-/// What a run does.
+/// A run's activity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Activity {
     /// In one sentence for each step that is live; where none is, what the run does.
@@ -59,7 +59,7 @@ pub struct Activity {
 pub struct Past {
     /// When.
     pub at: Timestamp,
-    /// What, in one sentence.
+    /// The activity, in one sentence.
     pub text: String,
 }
 
@@ -87,18 +87,18 @@ pub struct LiveStep {
     pub attempt: u16,
 }
 
-/// Who has to act for a step.
+/// The actor that a step waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Duty {
     /// The step's number; `None` where it is the run as a whole.
     pub step: Option<u32>,
-    /// Who.
+    /// The actor.
     pub who: Who,
     /// The PACE level that handles the step.
     pub level: Level,
 }
 
-/// Who has to act.
+/// The actor that has to act.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Who {
     /// A worker of this role.
@@ -120,12 +120,12 @@ pub struct Times {
     pub active: Duration,
 }
 
-/// What a run has to go on with.
+/// The resources of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Equipment {
-    /// What it may use.
+    /// The budget of the run.
     pub budget: Budget,
-    /// What it has used.
+    /// The amounts that it has used.
     pub spent: Spent,
     /// Attempts of all steps so far.
     pub attempts: u32,

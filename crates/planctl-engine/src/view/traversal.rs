@@ -27,11 +27,11 @@ pub struct Traversal {
     pub total: usize,
     /// The nodes that are over and count as met, those that were last at the end.
     pub completed: Vec<NodeId>,
-    /// What conditions can look at where the run is.
+    /// The values that conditions can look at where the run is.
     pub context: BTreeMap<String, String>,
 }
 
-/// What is known of a node that was entered.
+/// The record of a node that was entered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Visited {
     /// How it ended, where it did, in the words of conditions.

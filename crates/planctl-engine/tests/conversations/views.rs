@@ -1,4 +1,4 @@
-//! What people and agents see of a run: where branches stand, why a way was taken, what an agent is told.
+//! Views of a run for people and agents: the state of branches, the reason for an edge, the context of an agent.
 
 use std::collections::BTreeMap;
 
@@ -226,7 +226,7 @@ fn h41_the_compact_form_has_a_line_for_each_step() {
         manual.verify = Some(Verify { kind: "manual".to_owned(), value: String::new() });
         manual.tool = None;
     }
-    // What a person looks at is not shown (H-41), and what is not said has no line (H-42).
+    // A person's check is not shown to the agent (H-41), and an absent text has no line (H-42).
     told_with(
         &manual,
         SECOND,
