@@ -1,7 +1,7 @@
 //! The executor of a run in this process: claims one item, does it, and applies the result.
 //!
-//! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
-//! is decided by the lease, so an executor that was too slow or cut off changes nothing.
+//! Each item goes the same way: claim, do, apply. Outside effects happen at least once. The lease decides whether their
+//! result counts, so an executor that was too slow or cut off changes nothing.
 
 mod context;
 mod prepare;
@@ -54,7 +54,7 @@ const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 /// Resolves when what is under way shall end.
 type Cancel = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What works the items of one run in this process.
+/// Works the items of one run in this process.
 pub struct Executor {
     pub(crate) store: Store,
     pub(crate) spawner: Spawner,
@@ -89,7 +89,7 @@ pub struct Executor {
     pub(crate) outlasts_outages: bool,
     /// Where the values of configured variables are kept.
     pub(crate) secrets: Secrets,
-    /// What is masked in what workers say; made at the first work.
+    /// The values masked in workers' output; read at the first work.
     pub(crate) masks: OnceLock<Masks>,
     /// Where contracts run; made at the first gate.
     pub(crate) runner: OnceLock<ContractRunner>,
@@ -310,7 +310,7 @@ impl Executor {
             | Found::Ended(_)
             | Found::Nothing(_)) => other,
         };
-        // A gate that is repeated may have to wait; what a verdict leads to is due at once.
+        // A gate that is repeated may have to wait; the items that follow a verdict are due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
         let gate_claim = self.gate_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
@@ -467,7 +467,7 @@ impl Executor {
         None
     }
 
-    /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
+    /// Renews a lease again and again; ends when it is gone. An item that only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
         let notifications = self.store.listen_to_revocations(self.run);
         loop {
@@ -483,7 +483,7 @@ impl Executor {
             match renewed {
                 Ok(Renewal::Held { .. }) => {}
                 Ok(Renewal::Cancelled | Renewal::Lost) => return,
-                // The lease may outlive an outage; what is said at the end is fenced in any case.
+                // The lease may outlive an outage; the event at the end is fenced in any case.
                 Err(error) => tracing::warn!(%error, item.id = %claimed.item.id, "a lease was not renewed"),
             }
         }
@@ -669,7 +669,7 @@ impl Executor {
             None => Ok(Baseline::default()),
         });
         let mut baseline = taken.await??;
-        // What a person allowed was found by an attempt before.
+        // The rights that a person allowed are those that an earlier attempt asked for.
         if claimed.item.at.attempt.number() > 1 {
             let mut view = self.store.run_view(self.run).await?;
             let allowed = view.records.remove(&claimed.item.at.node).map(|record| record.allowed);
@@ -701,8 +701,8 @@ impl Executor {
         }
     }
 
-    /// Returns the files that must stay as they are while the contract of a step runs (A5). A call is judged by nothing: it
-    /// may change whatever it likes.
+    /// Returns the files that must stay as they are while the contract of a step runs (A5). A call has no judge: it may
+    /// change any file.
     fn stability(&self, claimed: &Claimed) -> Stability {
         let node = &claimed.item.at.node;
         let Some(task) = claimed.graph.task(node) else { return Stability::default() };
@@ -714,7 +714,7 @@ impl Executor {
         let folder = Path::new(&self.settings.folder);
         let below = plans.filter_map(|plan| Path::new(plan).strip_prefix(folder).ok());
         let mut except: BTreeSet<String> = below.map(|plan| plan.to_string_lossy().into_owned()).collect();
-        // Where steps work side by side in one place, most of what changes is rightful work of the others.
+        // Where steps work side by side in one place, most changes are rightful work of the others.
         let is_shared = self.at_once > 1 && Path::new(&claimed.workspace) == self.workspace;
         if is_shared {
             let others = claimed.graph.nodes().iter().filter(|other| other.id != *node);

@@ -24,7 +24,7 @@ const MARGIN: f64 = 24.0;
 const BOLD: f64 = 1.15;
 /// The height of the title.
 const HEAD: f64 = 44.0;
-/// The most lines of a text; what is longer still is whole in its element's title.
+/// The most lines of a text; the title of its element has a longer one whole.
 const LINES: usize = 8;
 /// The height of a line of the title.
 const TITLE: f64 = 17.0;

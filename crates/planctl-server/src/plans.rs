@@ -41,7 +41,7 @@ pub struct Standing {
     pub newest_run: Option<RunRow>,
 }
 
-/// What is approved of a plan.
+/// The parts of a plan that an approval covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Approved<'a> {
     /// Its text.
@@ -50,11 +50,11 @@ pub(crate) struct Approved<'a> {
     pub(crate) config: &'a Value,
     /// The protected files there.
     pub(crate) baseline: &'a Baseline,
-    /// What serves every role, where the approval is of nothing else.
+    /// The agent that serves every role, where the approval is of nothing else.
     pub(crate) worker: Option<&'a Agent>,
 }
 
-/// What came of starting.
+/// The result of a start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Started {
     /// A run is ready to be worked on.
@@ -153,7 +153,7 @@ impl Services {
     ///
     /// A run that waits for this approval goes on; one that was paused for a revision goes on with this one. Protected files
     /// that differ from what was approved last are refused unless they are named; those of a paused run stay what was
-    /// approved, so that its next gate tells (sec hole 2).
+    /// approved, so that its next gate tells.
     ///
     /// # Errors
     ///
@@ -469,7 +469,7 @@ impl Services {
                 self.refuse_unless_startable(checked, start).await?;
                 let folder = RunSettings::of(run)?.folder;
                 let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
-                // What a person is shown to approve is what will run: what is handed in otherwise is asked anew (P18).
+                // A person is shown the plan that will run; a plan handed in otherwise is asked anew (P18).
                 if !is_approved && !self.is_handed_in_alike(run, checked, start, &sub_plans).await? {
                     let note = "its configuration, its worker, a protected file or a plan within it changed before it \
                         was approved";
@@ -801,7 +801,7 @@ impl Services {
             });
         }
         let baseline = match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
-            // What its workers may not change is what its contracts see.
+            // Its contracts run in its worktree, so the protected files are taken from there.
             Some(run) => self.baseline_in_place(run, checked).await?,
             None => {
                 let mut baseline = checked.baseline.clone();
@@ -904,7 +904,7 @@ impl Services {
     }
 
     /// Lets a run go by an approval that was given under the configuration of the caller, which may be newer than the run:
-    /// what was approved is what runs.
+    /// the run uses the approved one.
     async fn bind(
         &self,
         run: RunId,

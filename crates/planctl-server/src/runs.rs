@@ -1,4 +1,4 @@
-//! Runs: what each was started with, where it stands, what it did and why, as people and programs read it.
+//! Runs for people and programs: their settings, status, logs and history.
 
 mod branches;
 pub(crate) mod plan_file;
@@ -51,7 +51,7 @@ struct Shown {
     is_held_back: bool,
     /// The locks that its items wait for.
     locks: Vec<AwaitedLock>,
-    /// What kept workers from the work of nodes that rest.
+    /// The trouble that kept workers from the work of nodes that rest.
     troubles: BTreeMap<NodeId, String>,
     /// The newest runs of the plans that its nodes carry out.
     within: BTreeMap<NodeId, Inner>,
@@ -123,7 +123,7 @@ impl Services {
             };
             match summary {
                 Ok(summary) => runs.push(summary),
-                // What is wrong with one keeps nobody from seeing the others.
+                // An error in one run keeps nobody from seeing the others.
                 Err(ServiceError::Store(error @ StoreError::Corrupt { .. })) => {
                     let (run, what) = (self.store.name_of(run).await?, format!("could not {error}"));
                     unread.push(UnreadRun { run, what });
@@ -231,7 +231,7 @@ impl Services {
         Lines { store: &self.store, run, read: VecDeque::new(), after: 0 }
     }
 
-    /// Shows the attempts of a run's steps: what the workers said and what the gates found.
+    /// Shows the attempts of a run's steps: the workers' reports and the gates' results.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ pub enum RunLoopEnd {
     Ended(RunState),
     /// The run waits for a person, the workspace or a revision.
     Waiting(RunState),
-    /// The caller asked to stop; what was under way went back to its lane.
+    /// The caller asked to stop; items under way went back to their lanes.
     Stopped,
 }
 

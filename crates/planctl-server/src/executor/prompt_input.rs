@@ -25,9 +25,9 @@ pub(crate) struct PromptInput<'a> {
     pub(crate) store: &'a Store,
     /// The plan's path.
     pub(crate) plan: &'a str,
-    /// What the run was started with.
+    /// The settings of the run.
     pub(crate) settings: &'a RunSettings,
-    /// The values that no prompt shows, whatever file or note has them.
+    /// The values that no prompt shows, in no file and no note.
     pub(crate) masks: &'a Masks,
 }
 

@@ -11,13 +11,13 @@ use planctl_api::{Code, Problem};
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it may be.
+    /// Its type.
     pub kind: Kind,
-    /// What it says, in one line.
+    /// Its meaning, in one line.
     pub summary: &'static str,
 }
 
-/// What a parameter may be.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A text.

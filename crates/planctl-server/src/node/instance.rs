@@ -91,7 +91,7 @@ pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
         Ok(home) if id.split('-').next() == Some(home.as_str()) => {}
         Ok(_) | Err(_) => return false,
     }
-    // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
+    // A lock of an earlier boot proves nothing: its process is gone.
     if !is_of_this_boot {
         return true;
     }

@@ -17,12 +17,12 @@ use planctl_config::{Agent, Config, Price};
 /// How long a program may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
 
-/// What is tested, and where.
+/// The agent to test, and the place of the test.
 #[derive(Clone, Copy, Debug)]
 pub struct Tryout<'a> {
     /// The worker.
     pub worker: &'a Agent,
-    /// What the tokens of models cost is taken from it.
+    /// The configuration, for the price of models' tokens.
     pub config: &'a Config,
     /// An empty folder; the worker works in it.
     pub workspace: &'a Path,
@@ -32,7 +32,7 @@ pub struct Tryout<'a> {
     pub within: Duration,
 }
 
-/// Tests a worker; what it can't do is in the answer.
+/// Tests a worker; its failures are part of the answer.
 ///
 /// # Errors
 ///

@@ -29,7 +29,7 @@ pub struct Probe {
     runner: OnceCell<TrialRunner>,
 }
 
-/// What a probe does now, for people.
+/// The progress of a probe, for people.
 #[derive(Clone, Copy, Debug)]
 pub enum ProbeProgress<'a> {
     /// It copies the workspace.
@@ -75,9 +75,9 @@ pub enum ProbeError {
     /// More isolation is demanded than this host offers (row 114).
     #[error("try contracts: isolation = \"{wanted}\" is demanded, and this host offers tier {offered}")]
     Isolation {
-        /// What is demanded.
+        /// The tier that is demanded.
         wanted: Isolation,
-        /// What there is.
+        /// The tier that the host offers.
         offered: Tier,
     },
     /// The caller asked to stop.
@@ -86,9 +86,9 @@ pub enum ProbeError {
     /// The file system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action.
         what: String,
-        /// What it said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -209,7 +209,7 @@ impl Probe {
         Ok(planctl_harness::Isolation { tier, hidden: vec![self.state_dir.clone()], writable: Vec::new() })
     }
 
-    /// Returns a private folder outside the workspace; what probes that were killed left in it is cleared away.
+    /// Returns a private folder outside the workspace, and removes those of killed probes.
     fn scratch(&self, workspace: &Path) -> Result<PathBuf, ProbeError> {
         let checkout = git_top_level(workspace).unwrap_or(workspace);
         let own = self.state_dir.join(SCRATCH);

@@ -80,7 +80,7 @@ impl Served {
         self.turned = self.turned.wrapping_add(1);
         let first = self.turned % active.len().max(1);
         for row in active[first..].iter().chain(&active[..first]) {
-            // What is wrong with one run keeps nobody else from working.
+            // An error of one run keeps no other run from working.
             if let Err(error) = claim_in(shared, row, permit).await {
                 shared.erred(Served::NAME, error);
             }

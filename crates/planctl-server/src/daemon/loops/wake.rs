@@ -1,8 +1,8 @@
 //! Wakes the loops on notifications of the store, and periodically without one.
 //!
-//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was something to
-//! do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. What rests,
-//! as after a back-off, ends the wait when it is due.
+//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was something
+//! to do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. An item
+//! that rests, as after a back-off, ends the wait when it is due.
 
 use std::fmt::Display;
 use std::future::Future;
