@@ -21,7 +21,7 @@ const LISTED_MAX: usize = 10_000;
 const KIND_BITS: u32 = 0o170_000;
 const KIND_FOLDER: u32 = 0o040_000;
 
-/// What differed between a copy and its first state.
+/// The differences between a copy and its first state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Differences {
     /// Files, relative to the workspace where they lie in it; git's own are left out, but for a HEAD that moved.
@@ -32,7 +32,7 @@ pub struct Differences {
     pub has_original_changed: bool,
 }
 
-/// What is in the tree of the copy now.
+/// The entries in the tree of the copy.
 #[derive(Default)]
 struct Present {
     entries: BTreeMap<PathBuf, Stamp>,
