@@ -176,7 +176,7 @@ impl<'p> Lowering<'p> {
         Backoff::named(&said?.value)?.0
     }
 
-    // A13, A14, F1, F3: what the node says, else what its graph does; a plan in markdown says nothing of it.
+    // A13, A14, F1, F3: the node's profile, else its graph's; a plan in markdown has none.
     fn profile(&self, node: &NodeTree) -> Option<Profile> {
         if self.plan.is_markdown {
             return None;
@@ -248,7 +248,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    // S8, N3, A6: what it runs and where is its own, or the graph's.
+    // S8, N3, A6: the node's own plan, folder and approval, or the graph's.
     fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
         let path = sub_plans::file(self.plan.workflow, node);
         let is_inherited =
@@ -258,7 +258,7 @@ impl<'p> Lowering<'p> {
             folder: folders::folder(self.plan.workflow, node),
             approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
             on_exhausted: step.map_or(Outcome::Failed, on_exhausted),
-            // N1: what can't be read was told when the graph was judged.
+            // N1: an unreadable condition was reported when the graph was judged.
             until: node
                 .said
                 .text("manager.stop_condition")
@@ -295,7 +295,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    // H-30: what is confirmed is what the agent was asked to do, as the plan says that it is to be checked.
+    // H-30: the person confirms the task, as the plan says that it is to be checked.
     fn confirmation(&self, at: usize, node: &NodeTree) -> Option<Confirmation> {
         if !is_confirmed(node) {
             return None;
@@ -314,7 +314,7 @@ impl<'p> Lowering<'p> {
         task.map_or(node.prompt().to_owned(), |task| task.value.clone())
     }
 
-    // H1: what its edges are called is what may be chosen.
+    // H1: the labels of its edges are the options.
     fn question(&self, at: usize, node: &NodeTree) -> Question {
         let is_free = self.ways.takes_any_text(at);
         let options = self.ways.options(at);
@@ -375,7 +375,7 @@ impl<'p> Lowering<'p> {
     }
 }
 
-// G1, G2: where a run goes while a gate is unmet: what the gate says, else what the graph says.
+// G1, G2: the node where a run goes while a gate is unmet: the gate's own, else the graph's.
 fn goals(workflow: &Workflow) -> Vec<Goal> {
     let is_gate = |node: &&NodeTree| node.said.flag("goal_gate").is_some_and(|gate| gate.value);
     let gates = workflow.nodes.iter().filter(is_gate);

@@ -1,8 +1,8 @@
-//! Puts a step that a worker proposes into a plan, after a step of it; what follows is numbered anew.
+//! Puts a step that a worker proposes into a plan, after a step of it; the steps after it are numbered anew.
 //!
-//! A proposal is written as a step of markdown is, whatever the plan's own form: `graph` makes a node of it where the plan is
-//! one of DOT or JSON, and leads the ways on from the new one; `dot` and `json` edit the text. The proposal is untrusted:
-//! `alone` parses it by itself first, and the plan without the new step must mean what it meant before (sec hole 1).
+//! A proposal is written as a step of markdown in every form of plan: `graph` makes a node of it where the plan is one of
+//! DOT or JSON, and leads the ways on from the new one; `dot` and `json` edit the text. The proposal is untrusted: `alone`
+//! parses it by itself first, and the plan without the new step must mean what it meant before.
 
 mod alone;
 mod dot;
@@ -35,7 +35,7 @@ use crate::verify::read;
 /// # Errors
 ///
 /// Returns findings where the proposal is not exactly one step or leaves text open, where the plan has no such step, where
-/// the plan without the new step would mean something else than before (sec hole 1), or where what follows the step
+/// the plan without the new step would mean something else than before, or where what follows the step
 /// depends on more than its success, so that nobody but a person can say where another step belongs.
 pub fn insert_step(source: &Source, after: u32, proposal: &str) -> Result<String, Vec<Diagnostic>> {
     match Language::of(source.path()) {
@@ -44,10 +44,10 @@ pub fn insert_step(source: &Source, after: u32, proposal: &str) -> Result<String
     }
 }
 
-/// What a step that is put in makes of a plan.
+/// The plan with the step put in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Insertion {
-    /// What it changes of the plan's meaning.
+    /// The changes to the plan's meaning.
     pub changes: Vec<Change>,
     /// Names and patterns of the files that its worker may change: protected ones among them move when it passes.
     pub may_change: BTreeSet<String>,
@@ -110,7 +110,7 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     }
 }
 
-/// Names what of a plan a step at this place changed besides the numbers of what follows it.
+/// Names a part of a plan that a step at this place changed, besides the numbers of the steps after it.
 fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
     if new.steps.len() != old.steps.len() + 1 {
         return Some(format!("it has {} steps where {} were meant", new.steps.len(), old.steps.len() + 1));

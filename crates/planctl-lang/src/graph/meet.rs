@@ -17,7 +17,7 @@ use crate::tree::workflow::Workflow;
 /// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
 const FORKS_MAX: usize = 500;
 const JOINS_MAX: usize = 8;
-/// The most nodes that are walked over while joins are looked for; what has none by then awaits each node by itself.
+/// The most nodes that are walked over while joins are looked for; a fork without one by then awaits each node by itself.
 const WALKED_MAX: usize = 1_000_000;
 /// The most nodes awaited by joins of which it is asked whether a run may go past them; each costs a walk.
 const AWAITED_MAX: usize = 1_000;
@@ -73,7 +73,7 @@ impl Net {
         for edge in &parts.edges {
             if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to))
                 && edge.on != On::Retry
-                // What begins anew awaits nothing of what was before.
+                // A new beginning awaits nothing of the epoch before.
                 && edge.restart.is_none()
             {
                 net.ways[*from].push(*to);

@@ -10,7 +10,7 @@ use crate::text::limits::MAX_VISITS;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
 use crate::tree::{StepTree, Then};
 
-/// Returns what an edge says of what the agent at its end is told (A18).
+/// Returns the edge's setting of what the agent at its end is told (A18).
 fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
     let text = |key: &str| edge.said.text(key).map(|said| said.value.clone());
     let carry =
@@ -23,7 +23,7 @@ fn leads_on(edge: &EdgeTree) -> bool {
     matches!(edge.on.value, On::Success | On::Always)
 }
 
-/// What a person says who is asked whether something is done.
+/// The answer of a person who confirms that something is done.
 const DONE: &str = "done";
 const NOT_DONE: &str = "not done";
 
@@ -57,7 +57,7 @@ impl<'w> Ways<'w> {
         if words.is_empty() { vec![DONE.to_owned()] } else { words }
     }
 
-    /// Returns with which word a person says that the work of a node is not done: what its way for failures is called.
+    /// Returns the answer by which a person says that the work of a node is not done: the label of its way for failures.
     pub(super) fn refusal(&self, at: usize, confirmations: &[String]) -> String {
         let labels = self.of[at].iter().filter(|(_, edge)| !leads_on(edge));
         let labels = labels.filter_map(|(_, edge)| Some(edge.label.as_ref()?.value.clone()));
@@ -89,7 +89,7 @@ impl<'w> Ways<'w> {
         Some(self.option(at, edge.1))
     }
 
-    // What an edge is called: its label, the answer that its condition names, or where it leads. One who confirms says
+    // Returns the name of an edge: its label, the answer that its condition names, or where it leads. One who confirms says
     // whether it is done.
     fn option(&self, at: usize, edge: &EdgeTree) -> String {
         if let Some(label) = &edge.label {
@@ -156,7 +156,7 @@ impl<'w> Ways<'w> {
         }
     }
 
-    // H5: who leaves a question unanswered takes its way for failures.
+    // H5: an unanswered question takes its way for failures.
     fn unanswered(&mut self, at: usize, from: &str) {
         let fails = |edge: &EdgeTree| matches!(edge.on.value, On::Fail | On::Exhaust) && edge.is_plain();
         let said = self.of[at].iter().find(|(_, edge)| fails(edge));
@@ -165,13 +165,13 @@ impl<'w> Ways<'w> {
         }
     }
 
-    // E12: what the next epoch knows of the one before it.
+    // E12: the part of an epoch that the next one knows.
     fn restart(&self) -> Restart {
         let keeps = self.workflow.said.list("loop_restart_persist_keys");
         Restart { keeps: keeps.into_iter().map(|name| name.value).collect() }
     }
 
-    // E9: what follows the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
+    // E9: the edge after the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
     fn after_last(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) -> Option<String> {
         let explicit = step.and_then(|step| step.on_fail.as_ref()?.value.then);
         let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };

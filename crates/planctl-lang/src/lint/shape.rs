@@ -1,4 +1,4 @@
-//! P0xx: what a plan and its steps must have, numbering, marks, defaults, and fields that come later.
+//! P0xx: the parts that a plan and its steps must have, numbering, marks, defaults, and fields that come later.
 
 use planctl_engine::RedFirst;
 
@@ -20,7 +20,7 @@ const TITLE_CHARACTERS_MAX: usize = 200;
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     place(lint, found);
     if Language::of(lint.source.path()).is_some() {
-        // What nodes of a graph must have is judged with the graph.
+        // The required parts of a graph's nodes are judged with the graph.
         for step in &lint.tree.steps {
             let mut of_step = Vec::new();
             locks(step, &mut of_step);
@@ -216,7 +216,7 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// Fields that a step of its kind has no use for: what they say would be dropped without a word.
+// Fields that a step of its kind has no use for: their values would be dropped without a word.
 fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
@@ -283,7 +283,7 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// What is green before the work on purpose is not asked to be red.
+// A contract that is green before the work on purpose is not asked to be red.
 fn guarded(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let (Some(guard), Some(policy)) = (&step.guard, &step.red_first) else { return };
     if !guard.value || policy.value == RedFirst::Off {

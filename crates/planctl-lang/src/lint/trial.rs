@@ -1,4 +1,4 @@
-//! P103, P105–P107, P116, P117: what contracts showed when they were tried before any work was done.
+//! P103, P105–P107, P116, P117: the results of contracts that were tried before any work was done.
 
 use std::time::Duration;
 

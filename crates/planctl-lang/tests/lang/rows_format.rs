@@ -1,4 +1,4 @@
-//! The bad-input catalogue, rows 1 to 43 and 57 to 66: what a plan's text may be and what is said of it.
+//! The bad-input catalogue, rows 1 to 43 and 57 to 66: the form of a plan's text, and the findings about it.
 
 use std::time::Instant;
 
@@ -538,7 +538,7 @@ fn characters_that_look_like_others_are_errors_where_they_decide() {
     for value in ["**target:** codеr", "**protects:** tеsts/**\n**target:** coder"] {
         assert!(found(&with("**target:** coder", value)).iter().any(|found| found.code == P004), "{value}");
     }
-    // What is quoted is data, and words of other scripts are words.
+    // Quoted text is data, and words of other scripts are words.
     for script in ["grep -q '“x” – y' f", "grep -q привет f", "test -f größe.txt"] {
         assert!(!found(&with("test -f one.txt", script)).iter().any(|found| found.code == P004), "{script}");
     }

@@ -1,4 +1,4 @@
-//! Red first: what trying contracts before any work becomes for the reader, and which contracts are not tried.
+//! Red first: the report of contracts tried before any work, and the contracts that are not tried.
 
 use std::time::Duration;
 

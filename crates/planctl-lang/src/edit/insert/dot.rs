@@ -144,7 +144,7 @@ fn indent(source: &Source, span: Span) -> &str {
     if head.trim().is_empty() { head } else { INDENT }
 }
 
-/// Writes statements after one; what else stands on its line stays there where it is a comment.
+/// Writes statements after one; a comment on its line stays there.
 fn after(source: &Source, span: Span, statements: &[String]) -> Edit {
     let line = source.line_span(source.line_of(span.end));
     let rest = source.slice(Span::new(span.end, line.end.max(span.end)));

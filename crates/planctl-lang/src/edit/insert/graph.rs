@@ -17,13 +17,13 @@ use crate::tree::StepTree;
 use crate::tree::parse::parse;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, nodes_of_plan, read, steps};
 
-/// What is put into a graph, and where.
+/// The nodes to put into a graph, and their place.
 pub(super) struct Insertion<'w> {
     pub source: &'w Source,
     pub workflow: &'w Workflow,
     /// The node that they come after.
     pub after: &'w NodeTree,
-    /// What is put in, in order; never empty.
+    /// The new nodes, in order; never empty.
     pub nodes: Vec<NodeTree>,
     pub place: InsertPoint,
 }
@@ -168,7 +168,7 @@ fn edges_said(edges: &[EdgeTree]) -> Vec<String> {
     said
 }
 
-/// Finds where new nodes come after one; what a failure leads to stays where it is.
+/// Finds where new nodes come after one; edges for a failure stay where they are.
 fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagnostic>> {
     let name = &node.id.value;
     let unclear = |edge: &EdgeTree| {
@@ -204,7 +204,7 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
     if ways.len() == 1 && !begins_anew {
         return Ok(InsertPoint::Into(first));
     }
-    // What the worker of the step says of the way on would be asked of another.
+    // A hint of this step's worker would be asked of another.
     let by_worker = |edge: &EdgeTree| clauses(edge).any(|clause| clause.key == Key::PreferredLabel);
     let labelled = ways.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
     match ways.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
@@ -258,7 +258,7 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
         node.id.value = free_name(&plain(node.title()).to_lowercase(), &mut taken);
         node.said = node.said.without(&["max_retries", "on_fail"]);
         if node.kind.value != Kind::Checkpoint {
-            // What markdown leaves unsaid, graphs have to say.
+            // Graphs have to state the policies that markdown leaves unsaid.
             let policy = policy(step);
             let said = match policy.retries {
                 0 => policy.then.verb().to_owned(),

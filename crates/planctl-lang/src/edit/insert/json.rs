@@ -17,7 +17,7 @@ pub(super) fn is_list(source: &Source, node: &NodeTree) -> bool {
     source.slice(node.id.span) == "{"
 }
 
-/// Puts steps into a list of `steps`, where each leads to the next; what names a later one follows.
+/// Puts steps into a list of `steps`, where each leads to the next; names of later ones are adapted.
 pub(super) fn into_list(
     source: &Source,
     workflow: &Workflow,

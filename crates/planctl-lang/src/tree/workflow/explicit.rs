@@ -1,4 +1,4 @@
-//! What a plan in markdown leaves unsaid becomes nodes: where branches begin and meet, and whether a step applies.
+//! Makes nodes of the parts that a plan in markdown implies: where branches begin and meet, and whether a step applies.
 //!
 //! Authors write that step 4 needs steps 2 and 3; a graph has a fork after step 1 for that, and a join before step 4. A
 //! `**when:**` becomes a decision before its step. Graphs of DOT and JSON say all of it themselves.
@@ -61,7 +61,7 @@ impl Made {
             self.add(ask.clone(), format!("does step {id} apply?"), Kind::Decision, &node);
             self.add(past.clone(), format!("after step {id}"), Kind::Decision, &node);
             let place = node.said.text("when").map_or(node.id.span, |when| when.span);
-            // Whatever led to the step, its condition decides: after a failure, too, which led here by a way that names it.
+            // The condition decides on every edge that leads here, also on one for a failure.
             let condition = Some(Spanned::new(condition, place));
             self.connect(&ask, id, On::Success, &node).condition.clone_from(&condition);
             self.connect(&ask, id, On::Fail, &node).condition = condition;
@@ -79,7 +79,7 @@ impl Made {
         ways
     }
 
-    // What several branches lead to waits for all of them, and so does what needs several steps.
+    // A node that several branches lead to waits for all of them, and so does one that needs several steps.
     fn joins(&mut self, concurrent: &Concurrent) {
         let places: BTreeMap<String, usize> =
             self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
@@ -107,7 +107,7 @@ impl Made {
         }
     }
 
-    // What leads to several nodes leads to all of them.
+    // A node with edges to several nodes leads to all of them.
     fn forks(&mut self) {
         let places: BTreeMap<String, usize> =
             self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
@@ -150,7 +150,7 @@ fn when(node: &NodeTree) -> Option<Condition> {
     Some(condition::read(&said.value).ok()?.condition).filter(|condition| !condition.is_always())
 }
 
-/// Says whether an edge leads on from whatever succeeds, for sure.
+/// Says whether an edge leads on from every success.
 pub(super) fn is_way_on(edge: &EdgeTree) -> bool {
     matches!(edge.on.value, On::Success | On::Always) && edge.is_plain()
 }

@@ -53,7 +53,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
                 On::Success => outcome == "success",
                 On::Fail | On::Exhaust | On::Retry => outcome == "fail",
             });
-            // What each asks beside the outcome.
+            // The clauses of each beside the outcome.
             let asked: Vec<Vec<&Clause>> =
                 open.filter_map(|(_, edge)| beside_outcome(edge, outcome)).collect();
             !asked.iter().any(|rest| match rest.as_slice() {
@@ -94,8 +94,8 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// Of what failed the exit code is another than that of a success; only such edges are asked here, and only of what leads
-// here.
+// Says whether a clause asks for a failure: the exit code of a failed node is another than that of a success. Only such
+// edges are asked here, and only about the nodes that lead here.
 fn asks_for_failure(shape: &Shape<'_>, at: usize, clause: &Clause) -> bool {
     let is_of_all = |name: &str| {
         let mut before = shape.back[at].iter().map(|from| shape.node(*from).id.value.as_str());

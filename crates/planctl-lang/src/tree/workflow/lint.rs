@@ -1,4 +1,4 @@
-//! What is wrong with a graph, whatever language it is written in: rows L1–L6 and G-12.
+//! Findings about graphs, in every language: rows L1–L6 and G-12.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,7 +144,7 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     asked::lint(&shape, found);
 }
 
-/// Returns the findings about nodes and edges alone, whatever the nodes say.
+/// Returns the findings about nodes and edges alone, without their attributes.
 pub(super) fn structure(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     names(shape, found);
     reachable(shape, found);
@@ -444,7 +444,7 @@ fn is_told_apart(edges: &[&EdgeTree]) -> bool {
     labels.len() == edges.len() || weights.len() == edges.len()
 }
 
-// What a node of its kind must have.
+// Finds the attributes that a node of its kind lacks.
 fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
     let name = escape(&node.id.value);
     let missing = |what: &str, help: &str| {

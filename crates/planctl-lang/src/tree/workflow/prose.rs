@@ -15,15 +15,15 @@ use crate::tree::parse::parse;
 pub struct Markdown {
     /// The plan's text.
     pub text: String,
-    /// What the graph says and the plan does not, in sentences for people.
+    /// The parts of the graph that the plan does not say, in sentences for people.
     pub lost: Vec<String>,
 }
 
-/// What is said of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
+/// The attributes of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
 const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
 const FIELDS_AFTER: [&str; 4] = ["on_fail", "max_retries", "max_visits", "contract_timeout"];
 const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
-/// What is written elsewhere, or means nothing outside of DOT.
+/// Attributes that are written elsewhere, or mean nothing outside of DOT.
 const ELSEWHERE: [&str; 14] = [
     "label",
     "shape",
@@ -346,7 +346,7 @@ fn one_way_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
     one
 }
 
-// What the plan does not say of the ways, though it should: its text is read again and compared.
+// Finds the ways that the plan's text lost: it is read again and compared.
 fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTreeSet<String>) {
     let source = Source::new("plan.md", text);
     let (tree, _) = parse(&source);
@@ -377,7 +377,7 @@ fn as_outcome(edge: &EdgeTree) -> EdgeTree {
     edge
 }
 
-// The edges with forks taken out: what leads to a fork leads to each of its branches.
+// Returns the edges with forks taken out: an edge to a fork leads to each of its branches.
 fn through_forks(workflow: &Workflow) -> Vec<(String, String, EdgeTree)> {
     let forks: BTreeSet<&str> = workflow
         .nodes

@@ -90,7 +90,7 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
         match key {
             "shape" | "type" | "class" | "contract" | "checkpoint" => {}
             _ if is_target => say(key, &names.name(&value.value)),
-            // A diamond with a prompt is work (B7); what is decided, people read as its description.
+            // A diamond with a prompt is work (B7), so people read a decision's prompt as its description.
             "prompt" if kind == Kind::Decision => say("description", &value.value),
             "description" if kind == Kind::Decision && node.said.text("prompt").is_some() => {}
             _ => say(key, &value.value),
