@@ -32,7 +32,7 @@ const FORMATS: [Format; 6] =
 pub struct Looked {
     /// The file as it was named.
     pub file: PathBuf,
-    /// What was found, or why it can't be read.
+    /// The findings, or the reason that it can't be read.
     pub found: Result<Checked, Failure>,
 }
 
@@ -60,7 +60,7 @@ async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failu
             None => checking::check(context, file, None, &args.levels.0).await,
         };
         match found {
-            // What is wrong with this machine or its configuration is no finding of a file.
+            // A fault of this machine or its configuration is no finding of a file.
             Err(failure) if !matches!(failure.exit, Exit::No | Exit::NotFound) => return Err(failure),
             found => looked.push(Looked { file: file.clone(), found }),
         }

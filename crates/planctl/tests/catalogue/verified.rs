@@ -1,4 +1,4 @@
-//! What was found in a plan, whoever told it: the language, or the binary as JSON.
+//! The findings in a plan, from the language or from the binary's JSON.
 
 use std::ops::Range;
 

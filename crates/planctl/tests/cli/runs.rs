@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::room::{Room, plan};
 
-/// Does what each step of these plans wants, whatever its number is.
+/// Does the work of each step of these plans, by its number.
 const GOOD_WORKER: &str = "touch done-$PLANCTL_STEP";
 
 fn good_plan() -> String {

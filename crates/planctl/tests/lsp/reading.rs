@@ -1,4 +1,4 @@
-//! What the editor is told about a plan's places.
+//! The editor's answers about a plan's places.
 
 use serde_json::{Value, json};
 

@@ -40,7 +40,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
     }
 }
 
-// The first of the gravest findings: what a person mends first.
+// Returns the first of the gravest findings, which a person mends first.
 fn gravest(checked: &Checked) -> Option<(Severity, Code)> {
     let found = checked.verification.diagnostics.iter().filter(|found| found.level != Severity::Note);
     found.map(|found| (found.level, found.code)).min_by_key(|grave| grave.0)
@@ -169,7 +169,7 @@ fn refused(checked: &Checked) -> String {
     text
 }
 
-// How many steps there are, and how many of their contracts were tried; nothing of what is no plan.
+// Returns the number of steps, and of their contracts that were tried; nothing for a file that is no plan.
 fn tried(checked: &Checked) -> String {
     let steps = match checked.verification.tree.steps.len() {
         0 => return String::new(),
