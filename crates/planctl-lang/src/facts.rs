@@ -166,6 +166,9 @@ pub enum Trial {
 pub struct Tried {
     /// The runs, in order; the second one met what the first one left.
     pub runs: Vec<TrialRun>,
+    /// The last line that the first run printed, its standard error before its standard output; may be empty.
+    #[serde(default)]
+    pub printed: String,
     /// How long one run may take.
     pub timeout: Duration,
     /// Files of the workspace that differed afterwards, those first that people would name; ignored files don't count.

@@ -155,6 +155,16 @@ fn row_12_a_section_that_is_nearly_steps_is_named() {
 }
 
 #[test]
+fn row_12_headings_with_a_line_below_them_are_named_and_mended() {
+    let text = with("# Make two files", "Make two files\n=====").replace("## Steps\n", "Steps\n-----\n");
+    let all: Vec<_> = found(&text).into_iter().filter(|found| found.code == P007).collect();
+    let written: Vec<&str> =
+        all.iter().map(|found| found.fix.as_ref().unwrap().edits[0].replacement.as_str()).collect();
+    assert_eq!(written, ["# Make two files", "## Steps"], "{all:?}");
+    assert!(all.iter().all(|found| found.spans[0].text == "a heading with a line below it is not read"));
+}
+
+#[test]
 fn row_13_a_steps_section_without_a_step_is_an_error() {
     let text = &PLAN[..PLAN.find("### 1.").unwrap()];
     expect(text, &expected(P007, Error, "no step", 13));

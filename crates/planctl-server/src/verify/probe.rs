@@ -18,6 +18,8 @@ use planctl_config::{Config, Isolation};
 
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";
+/// The most characters of a printed line that a finding shows.
+const LINE_CHARACTERS_MAX: usize = 200;
 
 /// Tries contracts; one copy of the workspace serves all plans that are verified with it.
 pub struct Probe {
@@ -251,6 +253,7 @@ impl Probe {
                 };
                 Ok(Trial::Tried(Tried {
                     runs: runs.iter().filter_map(run).collect(),
+                    printed: runs.first().map(last_line).unwrap_or_default(),
                     timeout: contract.timeout,
                     changed_count: changed.len(),
                     changed,
@@ -258,6 +261,14 @@ impl Probe {
             }
         }
     }
+}
+
+/// Returns the last line that a contract printed, its standard error before its standard output.
+fn last_line(evidence: &Evidence) -> String {
+    let texts = [&evidence.stderr.tail, &evidence.stdout.tail];
+    let lines = texts.iter().filter_map(|text| text.lines().rfind(|line| !line.trim().is_empty()));
+    let line = lines.map(str::trim).next().unwrap_or_default();
+    line.chars().take(LINE_CHARACTERS_MAX).collect()
 }
 
 /// Lists the contracts of a plan, each with why it can't be run in a copy of the workspace; `found` is what is found in
