@@ -765,7 +765,7 @@ pub struct Fixing {
 /// The files to verify, and the way to do it.
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
-    /// The plans
+    /// The plans; `-` is standard input
     #[arg(required_unless_present = "explain", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Say what a code means, with a plan that is wrong and one that is right; without CODE, list all codes

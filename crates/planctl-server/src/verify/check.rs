@@ -147,8 +147,22 @@ pub fn plan_path(file: &Path, workspace: &Path) -> String {
 ///
 /// [`CheckError`] where the file or the workspace can't be read.
 pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Result<Checked, CheckError> {
+    check_bytes(file, read_bytes(file).await?, checking, spawner).await
+}
+
+/// Verifies the bytes of a plan as if they stood in a file; nothing needs to be there.
+///
+/// # Errors
+///
+/// [`CheckError`] where the workspace can't be read.
+pub async fn check_bytes(
+    file: &Path,
+    bytes: Vec<u8>,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Checked, CheckError> {
     let path = plan_path(file, checking.workspace);
-    let source = match read_source(file).await? {
+    let source = match Source::from_bytes(file.to_string_lossy().into_owned(), bytes) {
         Ok(source) => source,
         Err(unreadable) => {
             return Ok(Checked {
@@ -165,14 +179,12 @@ pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Re
     check_text(file, path, source, checking, spawner).await
 }
 
-async fn read_source(file: &Path) -> Result<Result<Source, Box<planctl_lang::Unreadable>>, CheckError> {
-    let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
+async fn read_bytes(file: &Path) -> Result<Vec<u8>, CheckError> {
     let named = file.to_owned();
-    let bytes = tokio::task::spawn_blocking(move || read_plan(&named))
+    let read = tokio::task::spawn_blocking(move || read_plan(&named))
         .await
-        .map_err(|error| broken(error.to_string()))?;
-    let bytes = bytes.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })?;
-    Ok(Source::from_bytes(file.to_string_lossy().into_owned(), bytes))
+        .map_err(|error| CheckError::Broken { file: file.to_owned(), what: error.to_string() })?;
+    read.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })
 }
 
 /// Verifies a plan's text as if it stood in a file; nothing needs to be there.
@@ -192,8 +204,8 @@ pub async fn check_text(
     let baseline = match &verification.graph {
         Some(graph) => {
             let (graph, place) = (graph.clone(), checking.place()?);
-            let is_later = !checking.folder.is_empty() && !place.exists();
-            let taken = move || match is_later {
+            let may_be_later = !checking.folder.is_empty();
+            let taken = move || match may_be_later && !place.exists() {
                 true => Ok(protection::baseline_of_nothing(&graph)),
                 false => protection::baseline_of_plan(&graph, &place),
             };

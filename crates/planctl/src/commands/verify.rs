@@ -38,6 +38,10 @@ pub struct Looked {
 
 /// Verifies plans and reports every finding.
 pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
+    let reads_input = args.files.iter().any(|file| is_input(file));
+    if reads_input && (args.watch || args.fixing.fix || args.files.len() > 1) {
+        return Err(Failure::usage("`-` is standard input: alone, and without --watch and --fix"));
+    }
     if args.watch {
         return watch::watch(context, args).await;
     }
@@ -56,6 +60,7 @@ async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failu
     let prober = probing::prober(context, &args.probing)?;
     for file in &args.files {
         let found = match &prober {
+            prober if is_input(file) => checking::check_input(context, prober.as_ref(), &args.levels.0).await,
             Some(prober) => prober.check(context, file, &args.levels.0).await,
             None => checking::check(context, file, None, &args.levels.0).await,
         };
@@ -66,6 +71,11 @@ async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failu
         }
     }
     Ok(looked)
+}
+
+/// Says whether a name stands for standard input.
+fn is_input(file: &Path) -> bool {
+    file == Path::new("-")
 }
 
 fn worst(looked: &[Looked]) -> Exit {

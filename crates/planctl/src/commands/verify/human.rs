@@ -9,7 +9,7 @@ use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
 use super::picture::is_linear;
-use super::{Looked, typed};
+use super::{Looked, is_input, typed};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
@@ -111,7 +111,10 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
         text.push_str(&styled(FAINT, &format!("  default: {said}")));
         text.push('\n');
     }
-    text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
+    // Only a file can be run or mended.
+    if !is_input(file) {
+        text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
+    }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
     }
@@ -144,6 +147,9 @@ fn ordered(graph: &Graph) -> String {
 
 // Says what to type where findings can be mended.
 fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
+    if is_input(file) {
+        return None;
+    }
     let shown: Vec<_> =
         verification.diagnostics.iter().filter(|found| found.level != Severity::Note).collect();
     let fixes = |safe: bool| {
