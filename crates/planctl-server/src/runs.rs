@@ -434,7 +434,7 @@ impl Services {
     /// Those of the store.
     pub async fn salute(&self, run: RunId) -> Result<SaluteView, ServiceError> {
         let shown = self.shown(run).await?;
-        let facts = self.facts(run).await?;
+        let (facts, _) = self.newest_facts(run).await?;
         let row = &shown.view.run;
         let salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
         Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
@@ -468,15 +468,21 @@ impl Services {
         Ok(traversal::checkpoint(&shown.view.run, &shown.graph, &shown.loaded(), &newest))
     }
 
-    async fn facts(&self, run: RunId) -> Result<Vec<(Timestamp, Fact)>, ServiceError> {
-        let (mut facts, mut lines) = (Vec::new(), self.history_of(run));
-        while let Some(line) = lines.next().await? {
-            match line.said {
-                Said::Fact(fact) => facts.push((line.at, *fact)),
-                Said::Input(_) => {}
-            }
+    /// Returns a run's beginning and its newest facts, in their order, and says whether some between are left out.
+    async fn newest_facts(&self, run: RunId) -> Result<(Vec<(Timestamp, Fact)>, bool), ServiceError> {
+        let mut lines = self.store.newest_lines(run, LINES_AT_ONCE).await?;
+        let is_cut = lines.first().is_some_and(|line| line.seq > 1);
+        if is_cut {
+            let mut first = self.store.history(run, 0, BEGINNING).await?;
+            let begins = |said: &Said| matches!(said, Said::Fact(fact) if matches!(**fact, Fact::PlanActivated { .. }));
+            first.retain(|line| begins(&line.said) && line.seq < lines[0].seq);
+            lines.splice(0..0, first);
         }
-        Ok(facts)
+        let facts = lines.into_iter().filter_map(|line| match line.said {
+            Said::Fact(fact) => Some((line.at, *fact)),
+            Said::Input(_) => None,
+        });
+        Ok((facts.collect(), is_cut))
     }
 
     /// Writes the brief of a run for an agent that claims no items (rows H-40, H-41, G-33).
@@ -486,7 +492,8 @@ impl Services {
     /// Those of the store.
     pub async fn context(&self, run: RunId, form: Form) -> Result<ContextView, ServiceError> {
         let shown = self.shown(run).await?;
-        let facts: Vec<Fact> = self.facts(run).await?.into_iter().map(|(_, fact)| fact).collect();
+        let (facts, is_cut) = self.newest_facts(run).await?;
+        let facts: Vec<Fact> = facts.into_iter().map(|(_, fact)| fact).collect();
         let row = &shown.view.run;
         let source = self.store.revision(row.plan, &row.revision).await?.source;
         let workflow = workflow_of(&row.plan_path, &source, &shown.graph);
@@ -497,6 +504,7 @@ impl Services {
             graph: &shown.graph,
             run: &loaded,
             history: &facts,
+            is_cut,
             manual: &manual,
         };
         let text = view::context(&scene, form);

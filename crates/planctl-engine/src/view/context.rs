@@ -18,8 +18,10 @@ pub struct Scene<'a> {
     pub graph: &'a Graph,
     /// Where the run stands; wholly loaded.
     pub run: &'a Run,
-    /// The facts so far, in order.
+    /// The newest facts, in order.
     pub history: &'a [Fact],
+    /// Says that older facts are left out of them.
+    pub is_cut: bool,
     /// The texts that the source gives for steps beside those that the engine runs.
     pub manual: &'a BTreeMap<NodeId, Manual>,
 }
@@ -158,7 +160,7 @@ fn workflow(scene: &Scene<'_>) -> String {
     // Old steps are left out; steps under way are not.
     let skipped = path.len().saturating_sub(PATH_MAX);
     path.drain(..skipped);
-    if skipped > 0 {
+    if skipped > 0 || scene.is_cut {
         path.insert(0, "…".to_owned());
     }
     match live.as_slice() {

@@ -162,7 +162,14 @@ fn told(conversation: &str, form: Form, expected: &str) {
 #[track_caller]
 fn told_with(manual: &BTreeMap<NodeId, Manual>, conversation: &str, form: Form, expected: &str) {
     let (graph, run, history) = scene_after(conversation);
-    let scene = Scene { plan: "git_feature_branch", graph: &graph, run: &run, history: &history, manual };
+    let scene = Scene {
+        plan: "git_feature_branch",
+        graph: &graph,
+        run: &run,
+        history: &history,
+        is_cut: false,
+        manual,
+    };
     let expected: Vec<&str> = expected.lines().map(|line| line.trim_start_matches('|')).collect();
     assert_eq!(view::context(&scene, form).trim_end_matches('\n'), expected.join("\n"));
 }
