@@ -82,10 +82,10 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
     for (place, at) in order.iter().enumerate() {
         position[*at] = place;
     }
-    let ways = workflow.ways();
+    let out_edges = workflow.out_edges();
     let ties: Vec<Tie<'_>> = order
         .iter()
-        .flat_map(|at| ways[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
+        .flat_map(|at| out_edges[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
         .collect();
     let placed = place::lay_out(&cards, &ties)?;
     Ok(drawn(workflow, &cards, &ties, &placed))

@@ -218,8 +218,8 @@ impl Paths {
     fn of(tree: &PlanTree, workflow: &Workflow) -> Paths {
         let places = workflow.places();
         let mut back = vec![Vec::new(); workflow.nodes.len()];
-        for (from, ways) in workflow.ways().iter().enumerate() {
-            for (to, _) in ways {
+        for (from, out_edges) in workflow.out_edges().iter().enumerate() {
+            for (to, _) in out_edges {
                 back[*to].push(from);
             }
         }

@@ -76,15 +76,15 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     let Some(step) = own.and_then(|at| tree.steps.get(at)) else {
         return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
     };
-    let ways = flow_edges(source, &tree).into_iter().filter(|edge| edge.from.value == step.number_text());
+    let edges = flow_edges(source, &tree).into_iter().filter(|edge| edge.from.value == step.number_text());
     let forks =
         matches!(step.kind.as_ref().map(|kind| kind.value), Some(StepKind::Decision | StepKind::Human));
     let unclear = |edge: &EdgeTree| {
         forks || edge.on.value == On::Always || edge.on.value == On::Success && !edge.is_plain()
     };
-    if let Some(way) = ways.into_iter().find(unclear) {
+    if let Some(edge) = edges.into_iter().find(unclear) {
         let message = format!("where the run goes from step {after} depends on more than its success");
-        return refused(way.span, message, "put the step in by hand");
+        return refused(edge.span, message, "put the step in by hand");
     }
     let titled = alone::one_step(proposal)?;
     let (end, text) = (line_end(source), source.text());
@@ -97,7 +97,7 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     );
     let expanded = expand(&Source::new(source.path(), together), None)?;
     let last = after as usize + expanded.steps - tree.steps.len();
-    let moved = moved_ways(&Source::new(source.path(), expanded.text), after, last);
+    let moved = moved_edges(&Source::new(source.path(), expanded.text), after, last);
     let text = format!("{}{end}", moved.trim_end());
     let (new, _) = parse(&Source::new(source.path(), text.as_str()));
     let place = own.map_or(0, |own| own + 1);
@@ -126,7 +126,7 @@ fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
 
 /// Has what led on from a step lead on from the last of those that were put in after it: lines of `## Flow`, and what later
 /// steps need.
-fn moved_ways(source: &Source, after: u32, last: usize) -> String {
+fn moved_edges(source: &Source, after: u32, last: usize) -> String {
     let (tree, _) = parse(source);
     let edges = flow_edges(source, &tree);
     let from =

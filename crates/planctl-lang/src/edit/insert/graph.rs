@@ -91,10 +91,10 @@ pub(super) fn edited(source: &Source, mut edits: Vec<Edit>) -> String {
 
 impl Insertion<'_> {
     /// Returns the ways that change, as places among the edges.
-    pub fn ways(&self) -> &[usize] {
+    pub fn changed_edges(&self) -> &[usize] {
         match &self.place {
-            InsertPoint::Into(way) => std::slice::from_ref(way),
-            InsertPoint::Before(ways) => ways,
+            InsertPoint::Into(edge) => std::slice::from_ref(edge),
+            InsertPoint::Before(edges) => edges,
         }
     }
 
@@ -107,15 +107,15 @@ impl Insertion<'_> {
     }
 
     /// Returns the ways that are new, with the outcome for which each is taken.
-    pub fn new_ways(&self) -> Vec<(&str, &str, On)> {
+    pub fn new_edges(&self) -> Vec<(&str, &str, On)> {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.id.value.as_str()).collect();
         let between = names.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?, On::Success)));
-        let edges = self.ways().iter().filter_map(|at| self.workflow.edges.get(*at));
+        let edges = self.changed_edges().iter().filter_map(|at| self.workflow.edges.get(*at));
         let is_always = edges.clone().all(|edge| !is_of_pass(edge));
         let on = if is_always { On::Always } else { On::Success };
         match (&self.place, edges.clone().next()) {
-            (InsertPoint::Into(_), Some(way)) => {
-                between.chain([(self.last(), way.to.value.as_str(), on)]).collect()
+            (InsertPoint::Into(_), Some(edge)) => {
+                between.chain([(self.last(), edge.to.value.as_str(), on)]).collect()
             }
             (InsertPoint::Into(_) | InsertPoint::Before(_), _) => {
                 [(self.after.id.value.as_str(), self.first(), on)].into_iter().chain(between).collect()
@@ -126,7 +126,7 @@ impl Insertion<'_> {
     // Nothing but what is put in may have changed: defaults and groups of the text may say more than was looked at.
     fn is_meant(&self, again: &Workflow) -> bool {
         let mut edges = self.workflow.edges.clone();
-        for at in self.ways() {
+        for at in self.changed_edges() {
             let Some(edge) = edges.get_mut(*at) else { return false };
             match self.place {
                 InsertPoint::Into(_) => self.first().clone_into(&mut edge.to.value),
@@ -134,7 +134,7 @@ impl Insertion<'_> {
             }
         }
         let name = |name: &str| Spanned::new(name.to_owned(), Span::at(0));
-        let new = self.new_ways();
+        let new = self.new_edges();
         edges.extend(new.into_iter().map(|(from, to, on)| {
             EdgeTree::new(name(from), name(to), Span::at(0), Spanned::new(on, Span::at(0)))
         }));
@@ -178,7 +178,7 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
     let own: Vec<(usize, &EdgeTree)> =
         workflow.edges.iter().enumerate().filter(|(_, edge)| edge.from.value == *name).collect();
     let plain_always = own.iter().filter(|(_, edge)| edge.on.value == On::Always && edge.is_plain());
-    let mut ways: Vec<(usize, &EdgeTree)> =
+    let mut leaving: Vec<(usize, &EdgeTree)> =
         own.iter().filter(|(_, edge)| is_of_pass(edge)).copied().collect();
     // Taken for some passes and for some failures.
     let is_both = |edge: &EdgeTree| {
@@ -189,27 +189,27 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
     if let Some((_, edge)) = own.iter().find(|(_, edge)| is_both(edge)) {
         return unclear(edge);
     }
-    if ways.is_empty() {
-        ways = plain_always.copied().collect();
+    if leaving.is_empty() {
+        leaving = plain_always.copied().collect();
     } else if let Some((_, edge)) = plain_always.clone().next()
-        && ways.iter().all(|(_, way)| clauses(way).any(|clause| clause.key != Key::Outcome))
+        && leaving.iter().all(|(_, edge)| clauses(edge).any(|clause| clause.key != Key::Outcome))
     {
         return unclear(edge);
     }
-    let Some((first, way)) = ways.first().copied() else {
+    let Some((first, edge)) = leaving.first().copied() else {
         let message = format!("no way leads on from `{name}` when it passes");
         return refused(node.id.span, message, "put the step in by hand");
     };
-    let begins_anew = way.loop_restart || way.said.iter().next().is_some();
-    if ways.len() == 1 && !begins_anew {
+    let begins_anew = edge.loop_restart || edge.said.iter().next().is_some();
+    if leaving.len() == 1 && !begins_anew {
         return Ok(InsertPoint::Into(first));
     }
     // A hint of this step's worker would be asked of another.
     let by_worker = |edge: &EdgeTree| clauses(edge).any(|clause| clause.key == Key::PreferredLabel);
-    let labelled = ways.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
-    match ways.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
+    let labelled = leaving.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
+    match leaving.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
         Some((_, edge)) => unclear(edge),
-        None => Ok(InsertPoint::Before(ways.into_iter().map(|(at, _)| at).collect())),
+        None => Ok(InsertPoint::Before(leaving.into_iter().map(|(at, _)| at).collect())),
     }
 }
 

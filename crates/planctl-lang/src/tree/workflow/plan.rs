@@ -190,8 +190,8 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
     let leads_on: BTreeSet<String> = said
         .iter()
         .filter(|edge| {
-            let is_way_on = matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
-            is_way_on || decisions.contains(&edge.from.value)
+            let leads_onward = matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
+            leads_onward || decisions.contains(&edge.from.value)
         })
         .map(|edge| edge.from.value.clone())
         .collect();

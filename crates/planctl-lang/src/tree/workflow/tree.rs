@@ -340,16 +340,18 @@ impl Workflow {
         let routes =
             |node: &NodeTree| node.kind.value == Kind::Decision && node.said.text("command").is_none();
         let places = self.places();
-        let ways = self.ways();
+        let out_edges = self.out_edges();
         let mut takes: Vec<bool> = (0..self.nodes.len())
-            .map(|at| routes(&self.nodes[at]) && ways[at].iter().any(|(_, edge)| self.names_failure(edge)))
+            .map(|at| {
+                routes(&self.nodes[at]) && out_edges[at].iter().any(|(_, edge)| self.names_failure(edge))
+            })
             .collect();
         // A decision may leave it to the next one.
         let mut open: Vec<usize> = (0..takes.len()).filter(|at| takes[*at]).collect();
         while let Some(at) = open.pop() {
-            for (from, ways) in ways.iter().enumerate() {
+            for (from, out_edges) in out_edges.iter().enumerate() {
                 let hands_on = |(to, edge): &(usize, &EdgeTree)| *to == at && edge.is_bare();
-                if !takes[from] && routes(&self.nodes[from]) && ways.iter().any(hands_on) {
+                if !takes[from] && routes(&self.nodes[from]) && out_edges.iter().any(hands_on) {
                     takes[from] = true;
                     open.push(from);
                 }
@@ -411,21 +413,21 @@ impl Workflow {
     }
 
     /// Returns the edges that leave each node, by the nodes' places; edges that lead nowhere are left out.
-    pub fn ways(&self) -> Vec<Vec<(usize, &EdgeTree)>> {
+    pub fn out_edges(&self) -> Vec<Vec<(usize, &EdgeTree)>> {
         let places = self.places();
-        let mut ways = vec![Vec::new(); self.nodes.len()];
+        let mut out_edges = vec![Vec::new(); self.nodes.len()];
         for edge in &self.edges {
             let ends = (places.get(edge.from.value.as_str()), places.get(edge.to.value.as_str()));
             if let (Some(from), Some(to)) = ends {
-                ways[*from].push((*to, edge));
+                out_edges[*from].push((*to, edge));
             }
         }
-        ways
+        out_edges
     }
 
     /// Returns the places of all nodes in the order of a walk from the start on; those that nothing leads to come last.
     pub fn walk(&self) -> Vec<usize> {
-        let ways = self.ways();
+        let out_edges = self.out_edges();
         let mut seen = vec![false; self.nodes.len()];
         let mut order = Vec::with_capacity(self.nodes.len());
         for root in self.entry().into_iter().chain(0..self.nodes.len()) {
@@ -433,7 +435,7 @@ impl Workflow {
             while let Some(at) = open.pop() {
                 if !std::mem::replace(&mut seen[at], true) {
                     order.push(at);
-                    open.extend(ways[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
+                    open.extend(out_edges[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
                 }
             }
         }

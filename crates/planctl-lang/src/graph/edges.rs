@@ -28,7 +28,7 @@ const DONE: &str = "done";
 const NOT_DONE: &str = "not done";
 
 /// The edges, as they are made node by node.
-pub(super) struct Ways<'w> {
+pub(super) struct LoweredEdges<'w> {
     workflow: &'w Workflow,
     is_markdown: bool,
     of: Vec<Vec<(usize, &'w EdgeTree)>>,
@@ -36,9 +36,15 @@ pub(super) struct Ways<'w> {
     helpers: BTreeMap<String, Node>,
 }
 
-impl<'w> Ways<'w> {
-    pub(super) fn of(workflow: &'w Workflow, is_markdown: bool) -> Ways<'w> {
-        Ways { workflow, is_markdown, of: workflow.ways(), edges: Vec::new(), helpers: BTreeMap::new() }
+impl<'w> LoweredEdges<'w> {
+    pub(super) fn of(workflow: &'w Workflow, is_markdown: bool) -> LoweredEdges<'w> {
+        LoweredEdges {
+            workflow,
+            is_markdown,
+            of: workflow.out_edges(),
+            edges: Vec::new(),
+            helpers: BTreeMap::new(),
+        }
     }
 
     /// Returns what a person may choose at a node.
@@ -51,9 +57,9 @@ impl<'w> Ways<'w> {
     /// Returns with which words a person may confirm the work of a node.
     pub(super) fn confirmations(&self, at: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let ways = self.of[at].iter().filter(|(_, edge)| leads_on(edge));
+        let onward = self.of[at].iter().filter(|(_, edge)| leads_on(edge));
         let words: Vec<String> =
-            ways.map(|(_, edge)| self.option(at, edge)).filter(|word| seen.insert(word.clone())).collect();
+            onward.map(|(_, edge)| self.option(at, edge)).filter(|word| seen.insert(word.clone())).collect();
         if words.is_empty() { vec![DONE.to_owned()] } else { words }
     }
 
@@ -76,11 +82,11 @@ impl<'w> Ways<'w> {
         let is_freeform =
             node.said.text("mode").is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
         let is_question = node.kind.value == Kind::Human && !self.is_markdown;
-        let is_only_way = || match self.of[at].as_slice() {
+        let is_only_edge = || match self.of[at].as_slice() {
             [(_, only)] => only.label.is_none() && only.condition.is_none() && only.on.value == On::Success,
             _ => false,
         };
-        is_freeform || (is_question && is_only_way())
+        is_freeform || (is_question && is_only_edge())
     }
 
     /// Returns what a person chooses who wants to go on to a node.
@@ -104,8 +110,8 @@ impl<'w> Ways<'w> {
         if !leads_on(edge) {
             return NOT_DONE.to_owned();
         }
-        let is_only_way = || self.of[at].iter().filter(|(_, edge)| leads_on(edge)).count() == 1;
-        if is_confirmed(&self.workflow.nodes[at]) || (self.is_markdown && is_only_way()) {
+        let is_only_edge = || self.of[at].iter().filter(|(_, edge)| leads_on(edge)).count() == 1;
+        if is_confirmed(&self.workflow.nodes[at]) || (self.is_markdown && is_only_edge()) {
             return DONE.to_owned();
         }
         edge.to.value.clone()
@@ -183,14 +189,14 @@ impl<'w> Ways<'w> {
                 NodeKind::Escalate { reason: None, pace_level: None },
             )),
             Some(Then::Abort) => Some(self.helper("failed", "failed", NodeKind::Exit { success: false })),
-            Some(Then::Skip | Then::Warn) => self.way_on(at),
+            Some(Then::Skip | Then::Warn) => self.onward(at),
             None => said("retry_target").or_else(|| said("fallback_retry_target")),
         }
     }
 
     // A16: a step that is let pass goes where nothing but its success is asked. Edges with conditions are looked at as they
     // are written, and an author who says what follows a failure wants no other way for it.
-    fn way_on(&self, at: usize) -> Option<String> {
+    fn onward(&self, at: usize) -> Option<String> {
         let is_for_fail = |edge: &EdgeTree| {
             let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
             matches!(clauses, [Clause { key: Key::Outcome, test: Test::Is(word) }] if word == On::Fail.word())
