@@ -264,7 +264,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/daemon",
         Scope::Read,
-        "What the daemon is and does",
+        "The daemon, and its activity",
         &[],
         Answers::json::<wire::work::ServiceView>(),
         handler!(system::daemon),
@@ -438,7 +438,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/checkpoint",
         Scope::Read,
-        "What a run is resumed from: nodes, outcomes, visits, context",
+        "The checkpoint that a run is resumed from: nodes, outcomes, visits, context",
         &[WORKSPACE],
         Answers::json::<wire::CheckpointView>(),
         handler!(runs::checkpoint),
@@ -454,7 +454,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/context",
         Scope::Read,
-        "What an agent that drives itself is told of a run: `form` is long, compact or workflow",
+        "The context of an agent that drives itself: `form` is long, compact or workflow",
         &[WORKSPACE, FORM],
         Answers::json::<wire::ContextView>(),
         handler!(runs::context),
@@ -507,7 +507,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/approvals",
         Scope::Read,
-        "What waits for a person",
+        "The asks that wait for a person",
         &[RUN, WORKSPACE, LIMIT, CURSOR],
         Answers::json::<wire::AskList>(),
         handler!(approvals::list),
