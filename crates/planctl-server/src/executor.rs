@@ -36,7 +36,7 @@ use crate::node::in_flight::InFlight;
 use crate::node::runtime::blocking;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
-use crate::plans::sub_plans::{Within, around_folder, lost_folder};
+use crate::plans::sub_plans::{Within, around_folder, folder_problem};
 use crate::runs::settings::RunSettings;
 use crate::verify::protection;
 use crate::workspaces::branch_worktrees::{self, Branches};
@@ -551,7 +551,7 @@ impl Executor {
         let lost = lost.or_else(|| own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home)));
         let lost = lost
             .or_else(|| branch_worktrees::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace));
-        lost.or_else(|| lost_folder(&self.settings.folder, &claimed.workspace))
+        lost.or_else(|| folder_problem(&self.settings.folder, &claimed.workspace))
     }
 
     /// Says that another folder stands in place of the workspace, which nobody approved anything in.

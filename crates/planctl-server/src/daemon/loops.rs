@@ -33,7 +33,7 @@ mod wake;
 
 pub(crate) use background_jobs::BackgroundJobs;
 pub(crate) use executor_cache::ExecutorCache;
-pub(crate) use wake::{Found, Wake};
+pub(crate) use wake::{TurnResult, Wake};
 
 /// How long a loop waits after an error.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
@@ -273,7 +273,7 @@ pub(crate) trait Turns {
     }
 
     /// Looks, does, applies, once.
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError>;
 }
 
 /// Takes turns until nothing is taken on any more.

@@ -10,7 +10,7 @@ use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::executor::context::context_of;
 use crate::node::services::ServiceError;
-use crate::plans::sub_plans::lost_folder;
+use crate::plans::sub_plans::folder_problem;
 use crate::runs::settings::RunSettings;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::baselines::copy_of;
@@ -47,7 +47,7 @@ impl PromptInput<'_> {
     ) -> Result<Assignment, ServiceError> {
         let workspace = PathBuf::from(&claimed.workspace);
         // Workers of their own machines begin before anybody here has looked at the folder.
-        let lost = lost_folder(&self.settings.folder, &claimed.workspace);
+        let lost = folder_problem(&self.settings.folder, &claimed.workspace);
         let mut context = context_of(self.store, &workspace, lost, task).await?;
         for entry in &mut context {
             entry.text = self.masks.text(&entry.text).into_owned();

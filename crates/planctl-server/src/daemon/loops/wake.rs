@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(50);
 
 /// The result of one turn of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum TurnResult {
     /// Something that may be one of several: look again at once.
     More,
     /// Something is under way.
@@ -49,7 +49,7 @@ impl Wake {
     pub(crate) async fn rest(
         &self,
         shared: &Shared,
-        found: Found,
+        found: TurnResult,
         pace: Duration,
         due: impl Future<Output = Result<Option<Duration>, ServiceError>>,
     ) {
@@ -57,9 +57,9 @@ impl Wake {
             shared.pause(pace).await;
         }
         let span = match found {
-            Found::More => return,
-            Found::Something => BUSY,
-            Found::Nothing => IDLE,
+            TurnResult::More => return,
+            TurnResult::Something => BUSY,
+            TurnResult::Nothing => IDLE,
         };
         let mut stop = shared.stop.clone();
         tokio::select! {
