@@ -137,8 +137,8 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         return gate(turn, node, turn.now);
     }
     turn.set(node, NodeState::Working { attempt })?;
-    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.given() != *asked) {
-        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.given() });
+    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.supported() != *asked) {
+        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.supported() });
     }
     agent_item(turn, node, turn.now)
 }
@@ -297,7 +297,7 @@ fn so_far(turn: &Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
     let before = record.entered_from.as_ref().map(|entered_from| entered_from.from.as_str());
     let thread = own.or(of_edge).or(common).or(before).unwrap_or(node.as_str()).to_owned();
     let context = record.context.clone();
-    Ok(Some(SoFar { fidelity: asked.given(), thread, context }))
+    Ok(Some(SoFar { fidelity: asked.supported(), thread, context }))
 }
 
 /// Returns the wait before a delivery is repeated: 1 s doubled each time up to 5 min, the second half of it jitter.

@@ -95,8 +95,8 @@ impl Fidelity {
         Fidelity::ALL.into_iter().find(|fidelity| fidelity.word() == word)
     }
 
-    /// Returns what a prompt tells that asks for this much.
-    pub fn given(self) -> Fidelity {
+    /// Returns the fidelity that a prompt can have where this one is asked for.
+    pub fn supported(self) -> Fidelity {
         match self {
             Fidelity::Full => Fidelity::SummaryHigh,
             Fidelity::Truncate

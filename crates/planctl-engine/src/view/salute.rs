@@ -145,7 +145,7 @@ pub fn salute(graph: &Graph, run: &Run, history: &[(Timestamp, Fact)], now: Time
             live: u32::try_from(live.len()).unwrap_or(u32::MAX),
         },
         activity: Activity { now: doing(graph, run, &live), events: last_events(graph, history) },
-        location: Location { at: live.iter().map(Live::place).collect(), path: path(graph, history) },
+        location: Location { at: live.iter().map(Live::live_step).collect(), path: path(graph, history) },
         unit: unit(run, &live),
         time: Times { began: began(history), moved: run.head.moved_at, active: spent.time },
         equipment: Equipment {
@@ -177,7 +177,7 @@ fn live<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
 }
 
 impl Live<'_> {
-    fn place(&self) -> LiveStep {
+    fn live_step(&self) -> LiveStep {
         LiveStep {
             node: self.node.clone(),
             step: self.step,

@@ -271,7 +271,7 @@ fn bare(kind: EntryKind) -> FileState {
 /// Returns what a path names, without following a link that stands there.
 fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) -> Seen {
     let only = |kind| Seen { state: bare(kind), stamp: Stamp::default() };
-    let (found, at) = match root.find_straight(path) {
+    let (found, at) = match root.find_without_links(path) {
         Ok(found) => (found, None),
         Err(Errno::NOENT | Errno::NOTDIR) => return only(EntryKind::Absent),
         // A link stands on the way.
@@ -378,8 +378,8 @@ pub(crate) fn bytes_of_name(name: &str) -> OsString {
 }
 
 impl Root {
-    /// Returns what a path names where no link stands on the way to it.
-    fn find_straight(&self, path: &Path) -> Result<File, Errno> {
+    /// Opens the entry of a path that leads through no link.
+    fn find_without_links(&self, path: &Path) -> Result<File, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, resolve)
     }

@@ -122,12 +122,12 @@ impl Replica {
         });
         let paths: BTreeSet<&PathBuf> = extra.chain(changed).filter(|path| is_told(path)).collect();
         differences.is_cut |= paths.len() > LISTED_MAX;
-        differences.paths.extend(paths.into_iter().take(LISTED_MAX).map(|path| self.told(path)));
+        differences.paths.extend(paths.into_iter().take(LISTED_MAX).map(|path| self.shown_path(path)));
         differences
     }
 
     /// Returns how a person names a path of the copy.
-    fn told(&self, path: &Path) -> String {
+    fn shown_path(&self, path: &Path) -> String {
         let place = self.tree().join(path);
         let told = place.strip_prefix(&self.workspace).or_else(|_| path.strip_prefix(WORK)).unwrap_or(path);
         told.to_string_lossy().into_owned()

@@ -50,7 +50,7 @@ const SQL_EXCEPTIONS: [Exception; 2] = [
 const WORDLESS: [&str; 2] = ["crates/planctl-api/src/", "crates/planctl-server/src/"];
 
 /// Names that this code base once had to itself, where the trade has a word of its own; docs/GLOSSARY.md has the words to use.
-const OWN_WORDS: [&str; 35] = [
+const OWN_WORDS: [&str; 40] = [
     "Bell",
     "Brings",
     "Crew",
@@ -86,6 +86,11 @@ const OWN_WORDS: [&str; 35] = [
     "told_time",
     "Lapse",
     "Parting",
+    "Ways",
+    "find_straight",
+    "is_way_on",
+    "lost_folder",
+    "moved_ways",
 ];
 
 /// Words that are no subject of a sentence in a comment: docs/STYLE.md asks for the actor's name.
