@@ -12,7 +12,7 @@ build:
 test *ARGS:
     cargo test {{ARGS}}
 
-# The suite without notifications: what others do is found by looking alone, only later
+# The suite without notifications: events of other processes are found by looking alone, only later
 quiet:
     PLANCTL_NOTIFY=off cargo test -p planctl-store --test store -- --skip bell_rings
     PLANCTL_NOTIFY=off cargo test -p planctl-server -p planctl
@@ -21,7 +21,7 @@ quiet:
 golden:
     PLANCTL_GOLDEN=write cargo test -p planctl-store --test store golden
 
-# What must be green before a commit
+# The checks before a commit
 check: lint
     cargo doc --no-deps --quiet
     cargo nextest run
@@ -96,20 +96,20 @@ run *ARGS:
 demo:
     cargo run -- demo
 
-# The floor of this machine, and what planctl costs on top of it; `just bench tiers`: what isolation costs
+# The floor of this machine, and planctl's cost on top of it; `just bench tiers`: the cost of isolation
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
 
-# What each isolation tier adds to starting one command, by how much is hidden from it
+# The time that each isolation tier adds to starting one command, by how much is hidden from it
 bench-isolation:
     cargo bench -p planctl-harness --bench tiers
 
-# What verifying costs as a plan grows: time per byte stays flat. First the language alone, then with the workspace
+# The cost of verifying as a plan grows: time per byte stays flat. First the language alone, then with the workspace
 bench-verify *ARGS:
     cargo bench -p planctl-lang --bench verify {{ARGS}}
     cargo bench -p planctl-server --bench verify
 
-# What a step costs in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database; the ratio is told
+# The cost of a step in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database; the ratio is told
 bench-graphs:
     cargo bench -p planctl-store --bench steps -- graphs
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 /// One deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mutant {
-    /// A gate passes whatever its evidence says.
+    /// A gate passes with any evidence.
     GateAlwaysPasses,
     /// A report settles the step without a gate.
     ReportPassesStep,
@@ -34,7 +34,7 @@ pub enum Mutant {
     BudgetIgnored,
     /// The budget counts what attempts use when they end, and not when they are sent out (P15).
     BudgetCountedAtEnd,
-    /// An attempt whose worker was lost goes out again, whatever that worker used (P15).
+    /// An attempt whose worker was lost goes out again without regard to the usage (P15).
     DeliveriesUnbudgeted,
     /// The usage of a worker whose item is taken back is not charged.
     WithdrawnUncharged,
@@ -56,7 +56,7 @@ pub enum Mutant {
     UsageChargedTwice,
     /// A green rehearsal settles the step as passed.
     RehearsalPassesStep,
-    /// What a rehearsal showed is taken for the evidence of an attempt.
+    /// The result of a rehearsal is taken for the evidence of an attempt.
     RehearsalJudged,
     /// A step is worked on though its contract was not red and had to be.
     DenialIgnored,
@@ -84,13 +84,13 @@ pub enum Mutant {
     OthersKept,
     /// A fork begins all of its branches at once, however many may be.
     BranchesUnlimited,
-    /// What a branch noted is known after its join.
+    /// A branch's context is known after its join.
     ContextLeaks,
     /// A condition that does not hold is taken for one that does.
     ConditionIgnored,
     /// A resumed run has forgotten how often its nodes were entered.
     VisitsLostOnResume,
-    /// What is under way is left out where the run begins anew.
+    /// Work under way is not withdrawn where the run begins anew.
     EpochKeepsWork,
     /// The next epoch knows all that the one before knew.
     EpochKeepsContext,
@@ -102,9 +102,9 @@ pub enum Mutant {
     SubPlanFailureIgnored,
     /// A run goes on from a sub-plan as soon as its run has begun.
     SubPlanNotAwaited,
-    /// What a sub-plan's run used is not counted.
+    /// The usage of a sub-plan's run is not counted.
     SubPlanUncharged,
-    /// A sub-plan is done with its first run, whatever that was to bring about.
+    /// A sub-plan is done with its first run, although its condition does not hold.
     UntilIgnored,
     /// It is not counted how many runs of a sub-plan followed each other.
     CyclesUncounted,
@@ -122,9 +122,9 @@ pub enum Mutant {
     FailureUnnamed,
     /// A node over its visits is left along an edge of its own loop (DOT A5).
     LoopOutlivesCap,
-    /// A decision counts as passed whatever passes through it (DOT A4).
+    /// A decision counts as passed although a failure passes through it (DOT A4).
     PassageAlwaysPasses,
-    /// A worker sets names of the context that planctl itself writes (sec hole 9).
+    /// A worker sets names of the context that planctl itself writes.
     NamesForgeable,
     /// A step that is let pass takes an edge whose condition does not hold (DOT A2).
     PartialUnguarded,
@@ -132,7 +132,7 @@ pub enum Mutant {
     ExitDropsBranches,
     /// A decision at which nobody works goes on from a failure as from a pass (DOT B1).
     DecisionForgetsFailure,
-    /// A decision that a person has tried again goes on as from a pass, whatever it was entered with.
+    /// A decision that a person has tried again goes on as from a pass, although it was entered with a failure.
     RetryPassesDecision,
 }
 

@@ -155,7 +155,7 @@ pub enum Next {
     ReadApi,
     /// Do what these words say: outside planctl, or with the same request put right.
     ByHand {
-        /// What.
+        /// The words.
         what: String,
     },
 }

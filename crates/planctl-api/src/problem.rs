@@ -9,7 +9,7 @@ use crate::wire::calls::OutOfBounds;
 /// The media type of problem documents.
 pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
 
-/// Why a call was not done: what happened, and what to do about it (RFC 9457).
+/// A refused or failed call: the reason, and the next step (RFC 9457).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Problem {
@@ -20,7 +20,7 @@ pub struct Problem {
     pub status: u16,
     /// The code in words.
     pub title: Box<str>,
-    /// What happened, and where.
+    /// The event and its place.
     pub detail: Box<str>,
     /// Where in the request's body it is: a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Problem {
     /// How to mend it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<Box<str>>,
-    /// What to do next.
+    /// The next step.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
     pub next: Option<Box<Next>>,
 }

@@ -1,4 +1,4 @@
-//! What programs read: the request and answer types of every door, as JSON says them (DESIGN 11).
+//! The request and answer types of the API, as JSON says them (DESIGN 11).
 
 pub mod calls;
 pub mod work;
@@ -203,11 +203,11 @@ pub struct RunView {
     /// How it ended: `done`, `failed`, `aborted` (by a person's answer), `cancelled`.
     #[schemars(extend("enum" = ["done", "failed", "aborted", "cancelled", null]))]
     pub end: Option<String>,
-    /// What ended it, where it failed or was cancelled; or what a person should know.
+    /// The cause of its end, where it failed or was cancelled; or a remark for people.
     pub reason: Option<String>,
     /// The steps, in the author's order.
     pub steps: Vec<StepView>,
-    /// What else the run has come to: nodes that are no steps of the plan.
+    /// The run's other nodes: those that are no steps of the plan.
     #[serde(default)]
     pub passages: Vec<PassageView>,
     /// Where branches meet that are still under way.
@@ -217,11 +217,11 @@ pub struct RunView {
     #[serde(default = "pace::primary")]
     #[schemars(extend("enum" = ["primary", "alternate", "contingent", "emergency"]))]
     pub pace_level: String,
-    /// What it waits for.
+    /// The thing that it waits for.
     pub waiting_on: Option<WaitingOn>,
-    /// What it has used.
+    /// The amounts that it has used.
     pub spent: SpentView,
-    /// What it may use; `null` parts have no limit.
+    /// The limits of the run; `null` parts have no limit.
     pub budget: BudgetView,
     /// The command that serves every role, where `--exec` named one.
     pub exec: Option<String>,
@@ -251,11 +251,11 @@ pub struct StepView {
     pub title: String,
     /// Its node in the graph.
     pub node: String,
-    /// What it is: `task`, `call`, `decision`, `human`, `checkpoint` …
+    /// The kind of node: `task`, `call`, `decision`, `human`, `checkpoint` …
     #[serde(default = "task_word")]
     #[schemars(extend("enum" = ["start", "task", "call", "decision", "human", "checkpoint", "fork", "join", "escalate", "sub-plan", "exit"]))]
     pub kind: String,
-    /// Who does it: a role, `harness` or `human`.
+    /// The performer: a role, `harness` or `human`.
     pub role: String,
     /// Where it stands.
     pub state: StepState,
@@ -275,7 +275,7 @@ pub struct StepView {
     /// Says that the contract passed before the work too, so that its pass proves nothing.
     #[serde(default)]
     pub vacuous: bool,
-    /// What the contract showed before the work; `null` where that was not asked for, or is still to come.
+    /// The result of the contract before the work; `null` where that was not asked for, or is still to come.
     #[serde(default)]
     pub before: Option<BeforeView>,
     /// The PACE level that handles it; `null` where its own role has it.
@@ -291,10 +291,10 @@ pub struct StepView {
     /// The lock that its work waits for; `null` where it waits for none.
     #[serde(default)]
     pub lock: Option<LockView>,
-    /// What kept its worker from the work, of a resting step.
+    /// The trouble that kept its worker from the work, of a resting step.
     #[serde(default)]
     pub trouble: Option<String>,
-    /// What its attempts have used.
+    /// The amounts that its attempts have used.
     pub spent: SpentView,
     /// When a resting step goes out again, or a working one began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -322,7 +322,7 @@ fn task_word() -> String {
     "task".to_owned()
 }
 
-/// What a contract showed before the work (`red_first`); never a verdict.
+/// The result of a contract before the work (`red_first`); never a verdict.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BeforeView {
@@ -335,7 +335,7 @@ pub struct BeforeView {
     pub exit_code: Option<i32>,
 }
 
-/// What a run waits for.
+/// The thing that a run waits for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
@@ -361,7 +361,7 @@ impl WaitingOn {
     }
 }
 
-/// What was used.
+/// Amounts used.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SpentView {
@@ -386,7 +386,7 @@ impl From<Spent> for SpentView {
     }
 }
 
-/// What may be used.
+/// Limits.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BudgetView {
@@ -428,7 +428,7 @@ pub struct RunList {
 pub struct UnreadRun {
     /// Its name.
     pub run: String,
-    /// What does not read.
+    /// The part that does not read.
     pub what: String,
 }
 
@@ -459,11 +459,11 @@ pub struct RunSummary {
     /// All steps that are under way.
     #[serde(default)]
     pub under_way: Vec<StepName>,
-    /// What it waits for.
+    /// The thing that it waits for.
     pub waiting_on: Option<WaitingOn>,
-    /// What it has used.
+    /// The amounts that it has used.
     pub spent: SpentView,
-    /// What it may use.
+    /// The limits of the run; `null` parts have no limit.
     pub budget: BudgetView,
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -534,13 +534,13 @@ pub struct AskView {
     pub plan: String,
     /// The step it is about.
     pub step: Option<StepName>,
-    /// What is asked, in one line.
+    /// The question, in one line.
     pub asks: String,
     /// Why it came up: `exhausted`, `budget`, …
     pub reason: String,
     /// The answers it takes, in the words of the command line.
     pub answers: Vec<String>,
-    /// What a choice offers; empty where any text answers.
+    /// The options of a choice; empty where any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// The answer that the plan declares as the usual one.
@@ -559,7 +559,7 @@ pub struct AskView {
 pub struct AnswerView {
     /// The word of the command line.
     pub answer: String,
-    /// Who answered.
+    /// The person who answered.
     pub by: String,
     /// Why, or words for the worker.
     pub note: Option<String>,
@@ -578,7 +578,7 @@ pub struct AskPage {
     /// The role of the step, whose worker wrote the question or the proposed step.
     #[serde(default)]
     pub role: Option<String>,
-    /// What the plan or the worker says about it.
+    /// The message of the plan or the worker about it.
     pub message: Option<String>,
     /// Why a proposed step can't be put into the plan as it is.
     #[serde(default)]
@@ -593,15 +593,15 @@ pub struct AskPage {
     /// The PACE level at which a person is asked; `null` where the step's own role had it.
     #[serde(default)]
     pub pace: Option<LevelView>,
-    /// What is short, of a budget ask.
+    /// The amount that is short, of a budget ask.
     pub shortfall: Option<ShortfallView>,
     /// Where and by whom it will be run, of a plan ask.
     pub will_run: Option<WillRun>,
-    /// What will run, of a plan ask.
+    /// The plan that will run, of a plan ask.
     pub plan_text: Option<String>,
-    /// What changed since the revision approved before, of a plan ask; what would change in the text, of a proposed step.
+    /// The changes since the revision approved before, of a plan ask; the changes to the text, of a proposed step.
     pub diff: Option<String>,
-    /// What a proposed step changes of the plan's meaning.
+    /// The changes to the plan's meaning, of a proposed step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<planctl_lang::Change>,
     /// Protected files that a proposed step would be allowed to change.
@@ -628,12 +628,12 @@ pub struct WillRun {
     /// `shared`: it works in the workspace itself; `worktree`: in a git worktree of it, on a branch of its own.
     #[schemars(extend("enum" = ["shared", "worktree"]))]
     pub mode: String,
-    /// Whether what it leaves in its worktree is committed when it is done: `none`, `commit`.
+    /// Whether its changes in the worktree are committed when it is done: `none`, `commit`.
     #[schemars(extend("enum" = ["none", "commit"]))]
     pub git: String,
-    /// What the run may use.
+    /// The limits of the run.
     pub budget: BudgetView,
-    /// What serves each role of the plan, by role; `null` where nothing does.
+    /// The agent that serves each role of the plan, by role; `null` where nothing does.
     pub workers: BTreeMap<String, Option<String>>,
     /// Files that no worker may change, relative to the workspace.
     pub protected: Vec<String>,
@@ -681,7 +681,7 @@ pub struct PlanWithin {
     pub title: String,
     /// How many steps it has.
     pub steps: u32,
-    /// Says that whoever approves the plan around it approves it too; else a person is asked when its turn comes.
+    /// Says that the approval of the plan around it covers it too; else a person is asked when its turn comes.
     pub is_approved_too: bool,
     /// The text that is approved too; `null` where a person is asked later.
     pub text: Option<String>,
@@ -705,7 +705,7 @@ pub struct ContractView {
 pub struct FailureView {
     /// Which try; 0 before the work.
     pub attempt: u16,
-    /// What failed, in one line: `contract exit 1`.
+    /// The failure, in one line: `contract exit 1`.
     pub what: String,
     /// Protected files that had changed, each with what happened.
     pub tampered: Vec<TamperView>,
@@ -724,8 +724,8 @@ pub struct TamperView {
     /// `changed`, `deleted`, `created`, `replaced`.
     #[schemars(extend("enum" = ["changed", "deleted", "created", "replaced"]))]
     pub change: String,
-    /// What differs from the approved copy, line by line, of an open ask; left out where one of them is no text, or no copy
-    /// is kept.
+    /// The difference from the approved copy, line by line, of an open ask; left out where one of them is no text, or no
+    /// copy is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
@@ -745,7 +745,7 @@ pub struct DriftView {
     pub now: Option<String>,
 }
 
-/// What a budget lacks, in one part.
+/// The part of a budget that is short.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ShortfallView {
@@ -754,9 +754,9 @@ pub struct ShortfallView {
     pub part: String,
     /// The limit.
     pub limit: f64,
-    /// What was used.
+    /// The amount used.
     pub spent: f64,
-    /// What is needed beyond the limit for the next step.
+    /// The amount needed beyond the limit for the next step.
     pub needed: f64,
     /// Steps that have not settled.
     pub steps_remaining: u32,
@@ -770,18 +770,18 @@ pub struct Decided {
     pub run: Option<String>,
     /// The ask it answered, where there was one.
     pub ask: Option<u64>,
-    /// What was decided, in the word of the command line.
+    /// The decision, in the word of the command line.
     pub decision: String,
-    /// Who decided.
+    /// The person who decided.
     pub by: String,
-    /// What to do next.
+    /// The next step.
     #[serde(default, deserialize_with = "known")]
     pub next: Option<Next>,
     /// Says that the very same decision was recorded before and nothing changed.
     pub repeated: bool,
 }
 
-/// What a plan would run: the answer of `plan show --json`.
+/// A plan as it would run: the answer of `plan show --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PlanView {
@@ -792,7 +792,7 @@ pub struct PlanView {
     /// The digest of its canonical text.
     #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
-    /// What the file says of its status; the record is the database (`plan status`).
+    /// The status in the file; the database has the record (`plan status`).
     pub status: Option<String>,
     /// Its owner.
     pub owner: Option<String>,
@@ -808,10 +808,10 @@ pub struct PlanView {
     /// `shared`: it works in the workspace itself; `worktree`: in a git worktree of it, on a branch of its own.
     #[schemars(extend("enum" = ["shared", "worktree"]))]
     pub mode: String,
-    /// Whether what it leaves in its worktree is committed when it is done: `none`, `commit`.
+    /// Whether its changes in the worktree are committed when it is done: `none`, `commit`.
     #[schemars(extend("enum" = ["none", "commit"]))]
     pub git: String,
-    /// What a run may use.
+    /// The limits of a run.
     pub budget: BudgetView,
     /// The steps that agents work on.
     pub steps: Vec<PlanStepView>,
@@ -823,7 +823,7 @@ pub struct PlanView {
     pub flow: Vec<String>,
     /// Files that no worker may change, relative to the workspace, sorted.
     pub protected: Vec<String>,
-    /// What applies to the whole plan though the plan does not say it.
+    /// The defaults that apply to the whole plan.
     pub defaults: Vec<DefaultView>,
     /// The isolation that contracts run in.
     pub isolation: String,
@@ -841,25 +841,25 @@ pub struct PlanStepView {
     pub number: u32,
     /// Its title.
     pub title: String,
-    /// Who does it.
+    /// The performer: a role, `harness` or `human`.
     pub role: String,
-    /// What serves the role, as configured.
+    /// The agent that serves the role, as configured.
     pub agent: Option<String>,
-    /// What it may do without a person, in words; `null` is the agent's usual.
+    /// The permissions that it has without a person, in words; `null` is the agent's usual.
     pub permissions: Option<String>,
-    /// Who takes over when the role can't go on, level by level (PACE); a person where it is empty.
+    /// The responders that take over when the role can't go on, level by level (PACE); a person where it is empty.
     #[serde(default)]
     pub pace: Vec<RungView>,
-    /// What the worker is told.
+    /// The worker's task.
     pub task: String,
-    /// What the worker is given to read.
+    /// The files and topics that the worker is given to read.
     pub subscriptions: Vec<String>,
-    /// What no two steps use at once, whatever run they are of.
+    /// The locks that no two steps hold at once, across runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// What decides the step; its command is empty where a person alone does.
+    /// The contract that decides the step; its command is empty where a person alone decides.
     pub contract: ContractView,
-    /// What a person is asked about its work, where one confirms it.
+    /// The question to the person who confirms its work, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<String>,
     /// Protected files that decide its contract, and globs of such files.
@@ -868,12 +868,12 @@ pub struct PlanStepView {
     pub may_change: Vec<String>,
     /// The policy in the words of the plan.
     pub on_fail: String,
-    /// What is asked of the contract before the work: `off`, `warn`, `deny`.
+    /// The check of the contract before the work: `off`, `warn`, `deny`.
     #[schemars(extend("enum" = ["off", "warn", "deny"]))]
     pub red_first: String,
     /// How long one attempt's work may take, in seconds.
     pub timeout_seconds: f64,
-    /// What applies to the step though the plan does not say it.
+    /// The defaults that apply to the step.
     pub defaults: Vec<DefaultView>,
 }
 
@@ -885,7 +885,7 @@ pub struct PlanNodeView {
     pub number: u32,
     /// Its title.
     pub title: String,
-    /// What it is: `call`, `decision`, `human`, `checkpoint`, `sub_plan`, `escalate`.
+    /// The kind of node: `call`, `decision`, `human`, `checkpoint`, `sub_plan`, `escalate`.
     pub kind: String,
     /// The description of a decision, where its author wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -893,10 +893,10 @@ pub struct PlanNodeView {
     /// The command that the harness runs, where it runs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractView>,
-    /// What a person is asked or told, where there is one; the plan that runs, and who approves it.
+    /// The question or message to a person, where there is one; the plan that runs, and its approver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
-    /// What the person may choose.
+    /// The options that the person may choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
@@ -923,7 +923,7 @@ pub enum DefaultFrom {
     Configuration,
 }
 
-/// What changed between two revisions of a plan: the answer of `plan diff --json`.
+/// The changes between two revisions of a plan: the answer of `plan diff --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PlanDiffView {
@@ -935,7 +935,7 @@ pub struct PlanDiffView {
     pub until: RevisionView,
     /// Says that the texts differ.
     pub changed: bool,
-    /// What differs in meaning; empty where only the wording of what changes nothing differs.
+    /// The differences in meaning; empty where only wording without effect differs.
     pub changes: Vec<planctl_lang::Change>,
     /// The lines that differ, as a unified diff.
     pub diff: String,
@@ -950,7 +950,7 @@ pub struct RevisionView {
     pub digest: String,
     /// When it was first kept; absent for the file as it is now.
     pub at: Option<String>,
-    /// What makes it worth comparing with: an approval, a run, the file.
+    /// The reason to compare with it: an approval, a run, the file.
     pub what: String,
 }
 
@@ -977,19 +977,19 @@ pub struct AttemptView {
     pub visit: u16,
     /// Which try.
     pub attempt: u16,
-    /// What the contract showed before this try, each time it was evaluated; no verdicts.
+    /// The results of the contract before this try, each time it was evaluated; no verdicts.
     #[serde(default)]
     pub before: Vec<GateView>,
-    /// What the worker said, where it reported.
+    /// The worker's report, where there is one.
     pub work: Option<WorkView>,
-    /// What the harness found, where a gate ran.
+    /// The gate's result, where a gate ran.
     pub gate: Option<GateView>,
-    /// What workers said when their lease was over: kept to be read, it changed nothing.
+    /// Reports that arrived after their lease had expired: kept to be read, they changed nothing.
     #[serde(default)]
     pub late: Vec<WorkView>,
 }
 
-/// What a worker reported.
+/// A worker's report.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WorkView {
@@ -1000,7 +1000,7 @@ pub struct WorkView {
     pub ending: Option<String>,
     /// How long it worked, in seconds.
     pub seconds: f64,
-    /// What it used; `null` is unmetered.
+    /// The usage; `null` is unmetered.
     pub spent: Option<SpentView>,
     /// Says that its money was worked out from tokens and a configured price, not reported.
     #[serde(default)]
@@ -1011,7 +1011,7 @@ pub struct WorkView {
     pub bytes: u64,
 }
 
-/// What one gate found.
+/// The result of one gate.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GateView {
@@ -1058,12 +1058,12 @@ pub struct WhyView {
     pub run: String,
     /// The step; of a node that is none, its number is 0.
     pub step: StepView,
-    /// What happened, one sentence each, oldest first.
+    /// The events, one sentence each, oldest first.
     pub because: Vec<BecauseView>,
     /// Every way that was taken from it, and those that were not, oldest first.
     #[serde(default)]
     pub choices: Vec<ChoiceView>,
-    /// What to do next.
+    /// The next step.
     #[serde(default, deserialize_with = "known")]
     pub next: Option<Next>,
 }
@@ -1077,11 +1077,11 @@ pub struct BecauseView {
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
-    /// What happened.
+    /// The event.
     pub text: String,
 }
 
-/// What an agent that drives itself is told of a run: the answer of `plan context --json`.
+/// The context of an agent that drives itself: the answer of `plan context --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ContextView {
@@ -1094,7 +1094,7 @@ pub struct ContextView {
     pub text: String,
 }
 
-/// What an audit found: the answer of `audit --json`.
+/// The result of an audit: the answer of `audit --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditView {
@@ -1109,7 +1109,7 @@ impl AuditView {
     }
 }
 
-/// What an audit found in one run.
+/// The result of an audit of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditedRun {
@@ -1119,7 +1119,7 @@ pub struct AuditedRun {
     pub events: u64,
     /// The hash of the newest row of its chain.
     pub head: Option<String>,
-    /// What is wrong, one line each.
+    /// The problems, one line each.
     pub problems: Vec<String>,
 }
 
@@ -1147,7 +1147,7 @@ pub struct DatabaseView {
     /// The role as which planctl works; `null` while the private cluster rests.
     #[serde(default)]
     pub role: Option<String>,
-    /// What that role may do and planctl does not need.
+    /// The privileges of that role that planctl does not need.
     #[serde(default)]
     pub role_may: Vec<String>,
 }
@@ -1184,7 +1184,7 @@ pub struct VersionView {
     pub version: String,
 }
 
-/// What this machine offers and lacks: the answer of `doctor --json`.
+/// The features that this machine has and lacks: the answer of `doctor --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DoctorView {
@@ -1200,17 +1200,17 @@ pub struct DoctorView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct HealthView {
-    /// What was looked at.
+    /// The name of the check.
     pub check: String,
-    /// What came of it.
+    /// The result.
     pub health: Health,
-    /// What was found, in one line.
+    /// The observation, in one line.
     pub found: String,
     /// How to mend it.
     pub help: Option<String>,
 }
 
-/// What came of one check of this machine.
+/// The result of one check of this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
@@ -1234,9 +1234,9 @@ pub struct SchemaList {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SchemaName {
-    /// What `planctl schema` is given.
+    /// The name to give `planctl schema`.
     pub name: String,
-    /// What it describes.
+    /// The subject of the schema.
     pub describes: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is configured: planctl.toml, the user's file, `PLANCTL_*` and flags, made one effective value (DESIGN 9).
+//! Configuration: planctl.toml, the user's file, `PLANCTL_*` and flags, made one effective value (DESIGN 9).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,11 +21,11 @@ use crate::{Agent, Finding, Price, RoleConfig, Workspaces};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What the project is called, for people.
+    /// The name of the project, for people.
     pub project: Option<String>,
     /// How contracts run.
     pub contracts: Contracts,
-    /// Who serves which role.
+    /// The agent that serves each role.
     pub roles: BTreeMap<Role, RoleConfig>,
     /// Which database to use; without one, the private cluster.
     #[serde(skip)]
@@ -36,7 +36,7 @@ pub struct Config {
     pub isolation: Isolation,
     /// How much each finding weighs.
     pub verify: Levels,
-    /// What the tokens of models cost, where an agent does not tell.
+    /// The price of models' tokens, where an agent does not report its cost.
     pub prices: BTreeMap<String, Price>,
     /// Where runs work.
     pub workspace: Workspaces,
@@ -54,7 +54,7 @@ pub struct Contracts {
     pub path: Vec<PathBuf>,
     /// Whether they have to be red before the work, where the plan does not say.
     pub red_first: RedFirst,
-    /// What one evaluation may use.
+    /// The resource limits of one evaluation.
     pub limits: ResourceLimits,
 }
 
@@ -260,18 +260,18 @@ impl Config {
         in_folder(self.approved(), folder)
     }
 
-    /// Returns the digest of what an approval covers.
+    /// Returns the digest of the settings that an approval covers.
     pub fn digest(&self) -> Digest {
         self.digest_in("")
     }
 
-    /// Returns the digest of what an approval covers of a plan that works in a folder of the workspace.
+    /// Returns the digest of the settings that an approval covers, of a plan that works in a folder of the workspace.
     pub fn digest_in(&self, folder: &str) -> Digest {
         digest_of_approved(&self.approved_in(folder))
     }
 }
 
-/// Says of what an approval covers that the plan works in a folder of the workspace.
+/// Adds to the settings that an approval covers that the plan works in a folder of the workspace.
 pub fn in_folder(mut approved: Value, folder: &str) -> Value {
     if let Value::Object(keys) = &mut approved {
         keys.remove(FOLDER);
@@ -313,7 +313,7 @@ pub fn keys_that_differ(one: &Value, other: &Value) -> Vec<String> {
     found
 }
 
-/// Returns the digest of what an approval covers.
+/// Returns the digest of the settings that an approval covers.
 pub fn digest_of_approved(approved: &Value) -> Digest {
     // Keys of a JSON value are sorted, so equal configurations have equal texts.
     sha256(approved.to_string().as_bytes())
@@ -332,7 +332,7 @@ pub enum ConfigError {
     Unreadable {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A file is not what a configuration can be.
@@ -340,7 +340,7 @@ pub enum ConfigError {
     NotAFile {
         /// Which.
         path: PathBuf,
-        /// What it is instead.
+        /// The kind of file that it is instead.
         what: String,
     },
     /// A file was named and is not there.
@@ -368,7 +368,7 @@ pub enum ConfigError {
     Value {
         /// The variable or flag.
         name: &'static str,
-        /// What is wrong with its value.
+        /// The problem with its value.
         what: String,
     },
     /// The record of trusted directories is broken.
@@ -376,7 +376,7 @@ pub enum ConfigError {
     TrustDamaged {
         /// The record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         what: String,
     },
 }

@@ -21,7 +21,7 @@ pub struct Sources<'a> {
     pub workspace: &'a Path,
     /// The state directory, which holds the record of trusted directories.
     pub state_dir: &'a Path,
-    /// The file of `--config`, read in place of the project's; who names it trusts it.
+    /// The file of `--config`, read in place of the project's; naming it is trusting it.
     pub file: Option<&'a Path>,
     /// The address of `--database-url`.
     pub database_url: Option<&'a str>,
@@ -38,7 +38,7 @@ pub struct Sources<'a> {
 pub struct Loaded {
     /// The effective values.
     pub config: Config,
-    /// What a person should know, one line each.
+    /// Warnings for a person, one line each.
     pub warnings: Vec<String>,
     /// The files that were read, the strongest first.
     pub files: Vec<PathBuf>,
@@ -80,13 +80,13 @@ impl Distrusted {
 pub struct Place {
     /// The file.
     pub path: PathBuf,
-    /// Whose it is.
+    /// The owner of the file.
     pub of: PlaceOf,
     /// Says that it is there.
     pub is_there: bool,
 }
 
-/// Whose configuration a file is.
+/// The owner of a configuration file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlaceOf {
     /// The person's, for all their projects.
@@ -97,7 +97,7 @@ pub enum PlaceOf {
     Named,
 }
 
-/// Names the files that are read, the strongest first, whatever stands in them; and the person's own where there is none.
+/// Names the files that are read, the strongest first, without reading them; and the person's own where there is none.
 ///
 /// # Errors
 ///

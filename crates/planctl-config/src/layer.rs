@@ -14,7 +14,7 @@ use super::{
     Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
 };
 
-/// What one source says.
+/// The settings of one source.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Layer {
     pub(crate) project: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Layer {
     pub(crate) origins: Origins,
 }
 
-/// What one source says of one role.
+/// The settings of one role in one source.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RoleLayer {
     pub(crate) agent: Option<Agent>,
@@ -80,18 +80,18 @@ impl Layer {
         if !std::mem::take(&mut self.prices).is_empty() {
             ignore(&["prices"]);
         }
-        // Whoever names the database answers the asks in it.
+        // A source that names the database decides which asks are answered there.
         if self.database.take().is_some() {
             ignore(&["database", "url"]);
         }
         if self.bin_dir.take().is_some() {
             ignore(&["postgres", "bin_dir"]);
         }
-        // One tier and no other can be less than there would be; what is required can only be more.
+        // A setting of one exact tier can lower the isolation; a required tier can only raise it.
         if self.isolation.take_if(|isolation| matches!(isolation, Isolation::Exactly(_))).is_some() {
             ignore(&["isolation"]);
         }
-        // Whoever hides a finding hides it from the person who approves.
+        // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
             ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
         }
@@ -186,7 +186,7 @@ impl RoleLayer {
     }
 
     fn over(self, weaker: RoleLayer) -> RoleLayer {
-        // What one source allows is no answer to another's mode.
+        // An allow list of one source does not apply to a mode that another source sets.
         let says_permissions = self.permissions.is_some() || self.allow.is_some();
         let (permissions, allow) = if says_permissions {
             (self.permissions, self.allow)

@@ -65,8 +65,8 @@ pub struct Ignored {
     pub line: Option<usize>,
 }
 
-/// Where each value of a layer comes from. What is merged name by name (variables, levels, effects) has an origin for
-/// each name; everything else has one for the key.
+/// Where each value of a layer comes from. Tables that are merged name by name (variables, levels, effects) have an origin
+/// for each name; every other key has one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Origins(BTreeMap<Key, Origin>);
 

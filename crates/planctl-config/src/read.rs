@@ -24,7 +24,7 @@ pub struct Finding {
     pub line: usize,
     /// The character within the line, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// How to mend it.
     pub help: Option<String>,

@@ -1,4 +1,4 @@
-//! Who serves a role, what it may do, which plans it may take, and who answers for it when it can't go on.
+//! Roles: the agent that serves one, its permissions, the plans that it may take, and its responders when it can't go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::config::millis;
 
-/// Who serves one role, and how.
+/// The settings of one role.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoleConfig {
-    /// What does the work; without one the role waits for a worker.
+    /// The agent that does the work; without one the role waits for a worker.
     pub agent: Option<Agent>,
     /// How long one attempt may take, where the plan does not say.
     pub timeout: Option<Duration>,
@@ -25,18 +25,18 @@ pub struct RoleConfig {
     pub idle_timeout: Option<Duration>,
     /// Variables the worker gets beside those of the protocol.
     pub env: RoleEnv,
-    /// What an agent that is known by name may do without a person.
+    /// The permissions that an agent known by name has without a person.
     pub permissions: Permissions,
-    /// What the role's tools may bring about.
+    /// The effects that the role's tools may have.
     pub effects: Effects,
     /// The plans that the role may take; `None` is all (G-39).
     pub plans: Option<Vec<Glob>>,
     /// The types of nodes in graphs that it serves where they name no role of their own (DOT S12).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
-    /// Who answers when the role can't go on.
+    /// The responders when the role can't go on.
     pub pace: Pace,
-    /// What its agent reaches of the network.
+    /// The hosts that its agent can reach on the network.
     #[serde(skip_serializing_if = "Reach::is_host")]
     pub network: Reach,
 }
@@ -51,7 +51,7 @@ pub struct RoleEnv {
     pub inherit: Vec<String>,
 }
 
-/// What does the work of a role.
+/// The agent that does the work of a role.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agent {
@@ -70,9 +70,9 @@ pub enum Agent {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what}; {help}")]
 pub struct NoSuchAgent {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to write.
+    /// The text to write instead.
     pub help: String,
 }
 
@@ -178,11 +178,11 @@ impl fmt::Display for Agent {
     }
 }
 
-/// What tools may bring about: what is denied goes before what is allowed (M-34).
+/// The effects that tools may have: denials go before permissions (M-34).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Effects {
-    /// Without a person, whatever is usual.
+    /// Allowed without a person, even where the default asks one.
     pub allow: BTreeSet<String>,
     /// Never without a person.
     pub deny: BTreeSet<String>,
@@ -203,7 +203,7 @@ impl Effects {
     }
 }
 
-/// Who answers when a role can't go on, level by level; the primary is the role itself.
+/// The responders when a role can't go on, level by level; the primary is the role itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pace {
@@ -223,7 +223,7 @@ impl Pace {
     }
 }
 
-/// What a model's tokens cost, in millionths of a US dollar per million tokens.
+/// The price of a model's tokens, in millionths of a US dollar per million tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {

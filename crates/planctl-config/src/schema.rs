@@ -27,8 +27,8 @@ pub fn schema() -> Value {
                 "enum": ["auto", "0", "1a", "1b", "2", "require:0", "require:1", "require:1a", "require:1b", "require:2"],
                 "default": "auto",
             },
-            "project": table("What the project is.", json!({
-                "name": { "type": "string", "description": "What the project is called, for people." },
+            "project": table("The project.", json!({
+                "name": { "type": "string", "description": "The name of the project, for people." },
             })),
             "workspace": table("Where runs work.", json!({
                 "mode": {
@@ -50,7 +50,7 @@ pub fn schema() -> Value {
                     "type": "array",
                     "items": directory(),
                 },
-                "limits": table("What one evaluation and all that it starts may use.", json!({
+                "limits": table("The limits of one evaluation and all its processes.", json!({
                     "cpu": time("CPU time of all its processes together."),
                     "memory": size("Memory of all its processes together, without mapped files."),
                     "processes": count("Processes at a time; 4096 unless it is said."),
@@ -64,13 +64,13 @@ pub fn schema() -> Value {
                 },
             })),
             "roles": {
-                "description": "Who serves which role.",
+                "description": "The agent that serves each role.",
                 "type": "object",
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": role(),
             },
             "prices": {
-                "description": "What the tokens of a model cost, by its name; needed where an agent reports no money.",
+                "description": "The price of a model's tokens, by its name; needed where an agent reports no money.",
                 "type": "object",
                 "additionalProperties": price(),
             },
@@ -105,16 +105,16 @@ fn table(description: &str, properties: Value) -> Value {
 
 fn role() -> Value {
     table(
-        "Who serves this role, and how.",
+        "The settings of this role.",
         json!({
             "agent": {
-                "description": "What does the work: an agent by its name, with arguments of your own after a colon, or exec: and a command that reads the prompt on its input.",
+                "description": "The worker: an agent by its name, with arguments of your own after a colon, or exec: and a command that reads the prompt on its input.",
                 "type": "string",
                 "pattern": agent_pattern(),
                 "examples": ["claude", "codex:-m gpt-x", "exec:./work.sh"],
             },
             "permissions": {
-                "description": "What an agent that is known by name may do without a person: deny (it only reads), list (what `allow` says), ask (as list; what was denied becomes a question to you).",
+                "description": "The permissions that an agent known by name has without a person: deny (it only reads), list (those of `allow`), ask (as list; a denied action becomes a question to you).",
                 "enum": PermissionMode::ALL.map(PermissionMode::word),
                 "default": PermissionMode::default().word(),
             },
@@ -124,7 +124,7 @@ fn role() -> Value {
                 "items": { "type": "string", "examples": ["Edit", "Write", "Bash(git *)", "*"] },
             },
             "effects": table(
-                "What the role's tools may bring about; what is denied goes before what is allowed.",
+                "The effects that the role's tools may have; denials go before permissions.",
                 json!({
                     "allow": effects("Without a person."),
                     "deny": effects("Never without a person."),
@@ -141,7 +141,7 @@ fn role() -> Value {
                 "items": { "type": "string", "examples": ["deploy"] },
             },
             "pace": table(
-                "Who answers when the role can't go on, the first to be asked first.",
+                "The responders when the role can't go on, the first to be asked first.",
                 json!({
                     "alternate": responder(),
                     "contingent": responder(),
@@ -149,7 +149,7 @@ fn role() -> Value {
                 }),
             ),
             "network": {
-                "description": "What its agent reaches: all that the host does, nothing, or these hosts at the ports 443 and 80, or at the one that is named. Less than the host needs isolation tier 1b.",
+                "description": "The hosts that its agent reaches: all that the host does, none, or these at the ports 443 and 80, or at the one that is named. Less than the host needs isolation tier 1b.",
                 "default": "host",
                 "anyOf": [
                     { "enum": ["host", "none"] },

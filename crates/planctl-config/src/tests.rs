@@ -734,7 +734,7 @@ fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
 
 #[test]
 fn a14_any_change_of_what_runs_changes_what_is_approved() {
-    // Without these nothing runs otherwise: what the project is called, and where planctl keeps its own things.
+    // These settings change nothing about a run: the project's name, and the places where planctl keeps its own files.
     let elsewhere = ["project.name", "database.url", "postgres.bin_dir", "postgres.download"];
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";

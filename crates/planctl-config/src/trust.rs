@@ -29,7 +29,7 @@ pub struct TrustEntry {
     pub digest: Digest,
 }
 
-/// What the record says of one file.
+/// The record's entry for one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// A person trusts it as it stands.
@@ -91,7 +91,7 @@ pub fn trust(state_dir: &Path, dir: &Path) -> Result<PathBuf, ConfigError> {
     Ok(path)
 }
 
-// Only the owner reads and writes it: who can write it decides what planctl starts.
+// Only the owner reads and writes it: a user who can write it decides which processes planctl starts.
 fn write_whole(state_dir: &Path, draft: &Path, text: &str) -> std::io::Result<()> {
     // The private Postgres runs as another user where we are root, and has to pass through.
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Workspaces {
     /// In which kind of place.
     pub mode: WorkspaceMode,
-    /// What happens with the result of a run in a worktree.
+    /// The handling of the result of a run in a worktree.
     pub git: Commits,
 }
 
@@ -55,7 +55,7 @@ pub enum Commits {
     /// Never.
     #[default]
     None,
-    /// What a run in a worktree leaves is committed on its branch when it is done.
+    /// A run's changes in its worktree are committed on its branch when it is done.
     Commit,
 }
 

@@ -1,4 +1,4 @@
-//! The one door: what one event does to one run.
+//! Applies one event to one run: the engine's only entry point.
 
 mod agent;
 mod choose;
@@ -33,14 +33,14 @@ pub use choose::{Choosing, Decider, Tried};
 pub use option::{key_of, option_meant, plain_label};
 pub use revise::changed_nodes;
 
-/// What one event did.
+/// The result of one event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advance {
     /// The run after it.
     pub run: Run,
     /// Rows to write. The item that the event answers is closed beside them, unless one of them dispatches it again.
     pub effects: Vec<Effect>,
-    /// What followed, for people to read.
+    /// The facts that followed, for people to read.
     pub facts: Vec<Fact>,
     /// Usage that was charged because its item was taken back, as its holder last reported it: a part of the input, without
     /// which the same event does not give the same answer again.
@@ -229,7 +229,8 @@ impl<'a> Turn<'a> {
         Ok(subject.clone())
     }
 
-    /// Says whether a join waits for branches. What was done before its fork was entered again is behind it, and out of reach.
+    /// Says whether a join waits for branches. Work done before its fork was entered again belongs to an earlier pass and is
+    /// not awaited.
     fn waits_anew(&self, id: &NodeId) -> Result<bool, Refusal> {
         let is_join = matches!(self.graph.node(id).map(|node| &node.kind), Some(NodeKind::Join(_)));
         Ok(is_join && self.state(id)?.outcome().is_none())

@@ -1,10 +1,10 @@
-//! What a run may cost and has cost: tokens, money, time.
+//! Budgets: the tokens, money and time that a run may use and has used.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a run may use; a part that is absent has no limit.
+/// The limits of a run; a part that is absent has no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Budget {
     /// Tokens, input and output together.
@@ -41,7 +41,7 @@ impl Budget {
     }
 }
 
-/// What a run, or the attempts at one node, have used.
+/// The amounts that a run, or the attempts at one node, have used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Tokens, input and output together.
@@ -66,7 +66,7 @@ pub struct Reserved {
     pub micro_usd: u64,
 }
 
-/// What a worker says it used; input includes what was read from a cache.
+/// The usage that a worker reports; input includes tokens read from a cache.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Input tokens, cached ones included.
@@ -99,9 +99,9 @@ pub struct Shortfall {
     pub part: BudgetPart,
     /// The limit, in the part's unit.
     pub limit: u64,
-    /// What was used, in the part's unit.
+    /// The amount used, in the part's unit.
     pub spent: u64,
-    /// What the next dispatch is expected to use, in the part's unit.
+    /// The amount that the next dispatch is expected to use, in the part's unit.
     pub estimate: u64,
     /// Steps that have not settled.
     pub steps_remaining: u32,

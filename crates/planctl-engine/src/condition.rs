@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What must hold for an edge to be taken: every clause of it. Without clauses it always holds (C1).
+/// The condition of an edge: every clause must hold for the edge to be taken. Without clauses it always holds (C1).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Condition {
@@ -19,14 +19,14 @@ pub struct Condition {
 /// One part of a condition.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Clause {
-    /// What is looked at.
+    /// The value that is looked at.
     pub key: Key,
-    /// What it must be.
+    /// The test that it must pass.
     #[serde(flatten)]
     pub test: Test,
 }
 
-/// What a clause looks at (C2).
+/// The value that a clause looks at (C2).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
@@ -38,16 +38,16 @@ pub enum Key {
     Context(String),
     /// `NAME`: a value of the run's context.
     Variable(String),
-    /// `steps.NODE.FIELD`: what is known of another node.
+    /// `steps.NODE.FIELD`: a field of another node.
     Step {
         /// The node's name.
         node: String,
-        /// What of it.
+        /// The field of that node.
         field: StepField,
     },
 }
 
-/// What can be asked of a node by name.
+/// The fields of a node that a condition can name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepField {
@@ -55,7 +55,7 @@ pub enum StepField {
     Outcome,
     /// The exit code of its last gate or command.
     ExitCode,
-    /// What its last attempt printed or answered.
+    /// The end of its last attempt's output, or the person's answer.
     Output,
     /// The label it named.
     Label,
@@ -63,7 +63,7 @@ pub enum StepField {
     Attempts,
 }
 
-/// What a value must be.
+/// The test that a value must pass.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(tag = "test", content = "value", rename_all = "snake_case")]
 pub enum Test {
@@ -81,7 +81,7 @@ pub const STATUS_WORDS: [&str; 5] = ["success", "fail", "partial_success", "retr
 /// The word of an attempt that passed.
 const SUCCESS: &str = STATUS_WORDS[0];
 
-/// What a run knows when a condition is weighed.
+/// The values of a run that a condition is weighed against.
 pub trait ConditionInput {
     /// Returns how the node that is left ended, one of [`STATUS_WORDS`].
     fn outcome(&self) -> &str;
@@ -126,7 +126,7 @@ impl Condition {
         Condition::default()
     }
 
-    /// Says whether it holds whatever is known.
+    /// Says whether it holds for every input.
     pub fn is_always(&self) -> bool {
         self.clauses.is_empty()
     }

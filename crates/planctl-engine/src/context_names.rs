@@ -17,14 +17,14 @@ const NAMES: [&str; 13] = [
     "steps",
 ];
 
-/// The first parts of names that the engine answers for, whatever follows the dot (DOT X5).
+/// The first parts of names that the engine sets itself; every name below one of them is reserved (DOT X5).
 const FAMILIES: [&str; 10] =
     ["internal", "graph", "parallel", "human", "tool", "stack", "retry", "steps", "manager", "loop"];
 
 /// The beginning of names that say how something failed.
 const FAILURE: &str = "failure_";
 
-/// Says whether conditions find under a name what planctl writes, so that no worker may set it (DOT X5, sec hole 9).
+/// Says whether conditions find under a name what planctl writes, so that no worker may set it (DOT X5).
 ///
 /// Conditions look at `context.NAME` before `NAME`, so a name with that beginning is judged without it.
 pub fn is_own(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What decides a step: the contract, the evidence of one evaluation, and the verdict that follows from it.
+//! Contracts: the command that decides a step, the evidence of one evaluation, and the verdict that follows from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl RehearsalResult {
     }
 }
 
-/// What the harness says of one attempt, once and for ever.
+/// The harness's verdict on one attempt, given once and final.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -227,7 +227,7 @@ pub fn bytes_words(number: u64) -> String {
     fits.map_or_else(|| format!("{number} bytes"), |(unit, name)| format!("{} {name}", number / unit))
 }
 
-/// What one evaluation of a contract showed; bound to one attempt and never reused for another.
+/// The evidence of one evaluation of a contract; bound to one attempt and never reused for another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evidence {
     /// The sha256 of the command that ran.
@@ -236,7 +236,7 @@ pub struct Evidence {
     pub ending: Ending,
     /// How long it ran.
     pub duration: Duration,
-    /// What it used.
+    /// The resources that it used.
     pub resources: Resources,
     /// Standard output.
     pub stdout: Excerpt,
@@ -287,9 +287,9 @@ impl Excerpt {
 pub struct Tampering {
     /// The file, relative to the workspace.
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: FileChange,
-    /// The digest of what was found in its place, where that is a regular file.
+    /// The digest of the file found in its place, where that is a regular file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
 }
@@ -328,12 +328,12 @@ pub enum Inconclusive {
     Interrupted,
     /// Something the harness itself needs (bash, the workspace) was not there.
     ToolMissing {
-        /// What was missing.
+        /// The thing that was missing.
         what: String,
     },
     /// The workspace changed while the contract ran.
     Unstable {
-        /// What changed.
+        /// The thing that changed.
         what: String,
     },
 }

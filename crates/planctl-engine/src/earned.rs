@@ -20,7 +20,7 @@ pub struct Earned {
     read: u64,
     /// When the branches of a join came together last.
     joined: BTreeMap<NodeId, u64>,
-    /// With what a decision at which nobody works was entered.
+    /// The edge and signal by which each routing node was entered.
     carried: BTreeMap<NodeId, Carried>,
     /// Joins, forks and checkpoints into which a way came from a node that was let pass.
     let_pass: BTreeSet<NodeId>,

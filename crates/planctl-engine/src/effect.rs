@@ -1,4 +1,4 @@
-//! What the engine may ask of the world: each is a row to write, never a thing to do.
+//! Effects: rows that the engine asks the store to write. None of them is an action.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 pub enum Effect {
     /// Put work in a lane. An item that is out already goes back to its lane under a new generation.
     Dispatch(Box<Item>),
-    /// Take work back; whoever holds it learns so and can report no more.
+    /// Withdraw an item; its holder learns so and can report no more.
     Withdraw(ItemId),
     /// Wake the run at a time.
     Arm {
@@ -71,46 +71,46 @@ pub struct Item {
     pub at: At,
     /// Before when it may not be claimed.
     pub available_at: Timestamp,
-    /// What is to be done, and by whom.
+    /// The work to do, and its lane.
     pub work: Work,
 }
 
-/// What an item asks for; each kind has its lane.
+/// The work of an item; each kind has its lane.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "lane", rename_all = "snake_case")]
 pub enum Work {
     /// A step's task, for a worker of a role.
     Agent {
-        /// Who may claim it.
+        /// The role that may claim it.
         role: Role,
         /// CODE or REVIEW.
         work: WorkKind,
         /// How long a worker may take from its claim.
         timeout: Duration,
-        /// What the prompt says beside the task.
+        /// The context that the prompt gives beside the task.
         brief: Box<Brief>,
     },
     /// One evaluation of the node's contract.
     Harness {
-        /// What it is for.
+        /// The purpose of the evaluation.
         #[serde(default, skip_serializing_if = "Purpose::is_verdict")]
         purpose: Purpose,
     },
     /// A question for a person.
     Human {
-        /// What is asked.
+        /// The question to the person.
         ask: Box<Ask>,
     },
 }
 
-/// What an evaluation of a contract is for.
+/// The purpose of an evaluation of a contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The verdict on an attempt.
     #[default]
     Verdict,
-    /// What the contract shows before the work; it decides no step (`red_first`).
+    /// A look at the contract before the work; it decides no step (`red_first`).
     Rehearsal,
     /// A record of the workspace's state, of a checkpoint.
     Record,
@@ -132,13 +132,13 @@ impl Purpose {
     }
 }
 
-/// What a worker is told beside the task.
+/// The context that a worker is given beside the task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Brief {
     /// The attempt before, where it failed (P-49).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
-    /// What the worker before asked, which the note answers.
+    /// The question of the previous worker, which the note answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// Words of a person.
@@ -147,7 +147,7 @@ pub struct Brief {
     /// How the step came to the worker, where another had it before (PACE).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Box<Handover>>,
-    /// What it is told of the run so far, where its graph says how much.
+    /// A summary of the run so far, where its graph says how much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub so_far: Option<Box<SoFar>>,
 }
@@ -159,7 +159,7 @@ pub struct SoFar {
     pub fidelity: Fidelity,
     /// The thread: work of one thread may share a session, where the worker keeps one.
     pub thread: String,
-    /// What conditions can look at, as it is at the node.
+    /// The values that conditions can look at, as they are at the node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
 }
@@ -171,16 +171,16 @@ pub struct Ask {
     pub kind: AskKind,
     /// Why it came up.
     pub reason: Reason,
-    /// What the plan or the worker says about it.
+    /// The message of the plan or the worker about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The newest failure of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
-    /// What is short, of a budget ask.
+    /// The amount that is short, of a budget ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<Shortfall>,
-    /// What may be chosen, of a choice; none means that any text answers.
+    /// The options of a choice; none means that any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
@@ -282,7 +282,7 @@ pub enum Reason {
     SameFailure,
     /// The worker proposes a further step.
     Proposed,
-    /// What branches did does not fit together.
+    /// The changes of two branches conflict.
     Conflict,
 }
 

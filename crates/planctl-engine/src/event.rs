@@ -25,14 +25,14 @@ pub enum Event {
     Clock(ClockEvent),
 }
 
-/// What a worker said of its try.
+/// An event of a worker about one try.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AgentEvent {
     /// The try.
     pub at: At,
-    /// What was said.
+    /// The content of the event.
     pub said: AgentSaid,
-    /// What the worker had said before, under the same lease, that it used so far; what it says now counts in its place.
+    /// The usage that the worker reported before, under the same lease; the usage of this event replaces it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Usage>,
 }
@@ -49,17 +49,17 @@ impl AgentEvent {
     }
 }
 
-/// What a worker, or the process that minds it, can say.
+/// The events that a worker, or the process that minds it, can send.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub enum AgentSaid {
-    /// The work ended; the gate follows whatever the report says.
+    /// The work ended; the gate follows regardless of the report's contents.
     Reported(Report),
     /// The worker needs an answer before it can go on.
     Asked {
         /// The question.
         question: String,
-        /// What it used so far.
+        /// The usage so far.
         usage: Option<Usage>,
     },
     /// The worker ran past a limit of its time and was ended; there is no gate.
@@ -69,7 +69,7 @@ pub enum AgentSaid {
         past: Overrun,
         /// How long it ran.
         duration: Duration,
-        /// What it used so far.
+        /// The usage so far.
         usage: Option<Usage>,
     },
     /// Infrastructure trouble: nothing is known about the work.
@@ -118,7 +118,7 @@ impl AgentSaid {
     }
 }
 
-/// What an agent says it did; decides nothing (P-36).
+/// An agent's report of its work; decides nothing (P-36).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Its last words.
@@ -129,14 +129,15 @@ pub struct Report {
     pub ending: Option<Ending>,
     /// How long it worked.
     pub duration: Duration,
-    /// What it used; `None` is unmetered.
+    /// The usage; `None` is unmetered.
     pub usage: Option<Usage>,
-    /// What it says of the way on; believed among the edges of a pass, and never for the pass itself (DOT X4).
+    /// The agent's hints about the next edge; used to choose among the edges of a pass, and never for the pass itself (DOT
+    /// X4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<Hints>>,
 }
 
-/// What a worker says of the way on.
+/// A worker's hints about the next edge.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Hints {
     /// The label of the edge it prefers.
@@ -145,7 +146,7 @@ pub struct Hints {
     /// The nodes it suggests to go on with, the best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggested: Vec<NodeId>,
-    /// What conditions may look at, by name.
+    /// Values that conditions may look at, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
     /// The text of a step that it proposes to come after its own; a person decides (H-51).
@@ -156,11 +157,11 @@ pub struct Hints {
 /// Infrastructure trouble; spends a delivery, never an attempt.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fault {
-    /// What kind of trouble.
+    /// The kind of trouble.
     pub kind: FaultKind,
-    /// What was said about it.
+    /// The message about it.
     pub message: String,
-    /// What was used until then, where it is told.
+    /// The usage until then, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -172,7 +173,7 @@ impl Fault {
     }
 }
 
-/// What kind of infrastructure trouble.
+/// The kind of infrastructure trouble.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -182,22 +183,22 @@ pub enum FaultKind {
     Permission,
 }
 
-/// What the harness says of one try.
+/// An event of the harness about one try.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HarnessEvent {
     /// The try.
     pub at: At,
-    /// What was found.
+    /// The result.
     pub found: Found,
 }
 
-/// What a gate found.
+/// The result of an item in the harness's lane.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "found", rename_all = "snake_case")]
 pub enum Found {
     /// The contract was evaluated; the verdict follows from the evidence.
     Evidence(Box<Evidence>),
-    /// The contract was evaluated before the work; no verdict follows from it, whatever it shows.
+    /// The contract was evaluated before the work; no verdict follows from it.
     Rehearsed(Box<Evidence>),
     /// The workspace's state was recorded under this name.
     Recorded {
@@ -212,7 +213,7 @@ pub enum Found {
         /// The commit that all of them begin with.
         base: String,
     },
-    /// What the branches did is in the workspace.
+    /// The changes of the branches are merged into the workspace.
     Merged {
         /// Files of the workspace that changed.
         files: u32,
@@ -220,7 +221,7 @@ pub enum Found {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         protected: BTreeMap<String, Option<Digest>>,
     },
-    /// What the branches did does not fit together; nothing of the workspace changed.
+    /// The changes of the branches conflict; nothing of the workspace changed.
     Conflicted(Box<Conflict>),
     /// The run of a sub-plan has begun, or goes on.
     Begun {
@@ -229,11 +230,11 @@ pub enum Found {
     },
     /// The run of a sub-plan is over.
     Ended(Box<ChildEnd>),
-    /// What was to be evaluated, recorded or restored told nothing, or was not.
+    /// The evaluation, checkpoint or restore was inconclusive, or did not take place.
     Nothing(Inconclusive),
 }
 
-/// What does not fit together where branches are merged.
+/// A conflict between branches that are merged.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Conflict {
     /// The branch that does not fit to what was merged before it, counted from 0; none where the workspace itself was
@@ -259,22 +260,22 @@ pub struct ChildEnd {
     pub end: End,
     /// How its steps settled.
     pub settled: Outcomes,
-    /// What it used.
+    /// The amounts that it used.
     pub spent: Spent,
 }
 
-/// What a person decided.
+/// An event of a person: one decision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HumanEvent {
-    /// Who.
+    /// The person.
     pub by: Actor,
     /// Why, or words for the worker.
     pub note: Option<String>,
-    /// What.
+    /// The decision.
     pub decision: Decision,
 }
 
-/// What a person can decide.
+/// The decisions that a person can take.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -367,7 +368,7 @@ impl Answer {
     }
 }
 
-/// What time brought.
+/// The events of the clock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "tick", rename_all = "snake_case")]
 pub enum ClockEvent {
@@ -384,7 +385,7 @@ pub enum ClockEvent {
         at: At,
         /// Says that the holder was one of our own processes, which stopped or died: no delivery is spent.
         interrupted: bool,
-        /// What the worker had said that it used so far.
+        /// The usage that the worker had reported so far.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         noted: Option<Usage>,
     },
@@ -392,7 +393,7 @@ pub enum ClockEvent {
     Overran {
         /// The try.
         at: At,
-        /// What the worker had said that it used so far.
+        /// The usage that the worker had reported so far.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         noted: Option<Usage>,
     },
@@ -470,9 +471,9 @@ pub enum Refusal {
     /// The choice is none of the options.
     #[error("`{option}` is no option; it is one of: {}", .options.join(", "))]
     NoSuchOption {
-        /// What was chosen.
+        /// The chosen option.
         option: String,
-        /// What may be.
+        /// The options on offer.
         options: Vec<String>,
     },
     /// The answer needs a reason for the record.

@@ -1,4 +1,4 @@
-//! What followed from an event, for people to read and programs to follow.
+//! Facts: the consequences of an event, for people to read and programs to follow.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub enum Fact {
     NodeRehearsed {
         /// The node.
         node: NodeId,
-        /// What it showed.
+        /// The result of the rehearsal.
         showed: RehearsalResult,
         /// How the command ended.
         ending: Ending,
@@ -72,7 +72,7 @@ pub enum Fact {
         from: NodeId,
         /// Where it led.
         to: NodeId,
-        /// What the node came to.
+        /// The signal with which the node was left.
         signal: Signal,
         /// The condition of the edge.
         on: On,
@@ -100,12 +100,12 @@ pub enum Fact {
     FidelityReduced {
         /// The node.
         node: NodeId,
-        /// What was wished.
+        /// The fidelity that the graph asks for.
         asked: Fidelity,
-        /// What it is told.
+        /// The fidelity that was possible.
         given: Fidelity,
     },
-    /// A worker noted values under names of the context that planctl itself writes; they were left out (sec hole 9).
+    /// A worker noted values under names of the context that planctl itself writes; they were left out.
     ContextRefused {
         /// The node.
         node: NodeId,
@@ -148,14 +148,14 @@ pub enum Fact {
         /// The commit that all of them begin with.
         base: String,
     },
-    /// What branches did in their worktrees is in the workspace.
+    /// The changes of the branches, made in their worktrees, are merged into the workspace.
     BranchesMerged {
         /// The join.
         node: NodeId,
         /// Files of the workspace that changed.
         files: u32,
     },
-    /// What branches did does not fit together.
+    /// The changes of the branches conflict.
     MergeConflicted {
         /// The join.
         node: NodeId,
@@ -177,7 +177,7 @@ pub enum Fact {
         name: String,
         /// How it ended.
         end: End,
-        /// What it used.
+        /// The amounts that it used.
         spent: Spent,
     },
     /// Enough branches came into a join.
@@ -203,7 +203,7 @@ pub enum Fact {
         node: NodeId,
         /// How.
         outcome: Outcome,
-        /// Who let it count as met or left out, where a person did.
+        /// The person who waived or skipped it, where one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Actor>,
         /// Why they did.
@@ -220,7 +220,7 @@ pub enum Fact {
         deliveries: u16,
         /// When it may be claimed again.
         until: Timestamp,
-        /// What was said.
+        /// The message.
         message: String,
     },
     /// Our own stop interrupted the work; it goes out again at once.
@@ -238,7 +238,7 @@ pub enum Fact {
         node: NodeId,
         /// Which try; of a rehearsal, the one before.
         attempt: Attempt,
-        /// What it was for.
+        /// The purpose of the evaluation.
         #[serde(default, skip_serializing_if = "Purpose::is_verdict")]
         purpose: Purpose,
         /// Why it told nothing.
@@ -254,7 +254,7 @@ pub enum Fact {
         kind: AskKind,
         /// Why it came up.
         reason: Reason,
-        /// What is short, of a budget ask.
+        /// The amount that is short, of a budget ask.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shortfall: Option<Shortfall>,
     },
@@ -268,7 +268,7 @@ pub enum Fact {
         kind: AskKind,
         /// The answer, in the words of the command line.
         answer: String,
-        /// Who answered.
+        /// The person who answered.
         by: Actor,
         /// Why, or words for the worker.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,7 +276,7 @@ pub enum Fact {
         /// The role of a reassignment.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         role: Option<Role>,
-        /// What was chosen.
+        /// The chosen option.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         option: Option<String>,
     },
@@ -298,7 +298,7 @@ pub enum Fact {
         from: Level,
         /// The level now.
         to: Level,
-        /// Who answers there.
+        /// The responder of that level.
         responder: Responder,
         /// Why.
         reason: Reason,
@@ -335,7 +335,7 @@ pub enum Fact {
     },
     /// The run was cancelled, or its plan rejected.
     PlanCancelled {
-        /// Who did.
+        /// The person who did it.
         by: Actor,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]

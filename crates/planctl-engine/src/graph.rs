@@ -1,4 +1,4 @@
-//! What every plan compiles to: nodes, edges, one start.
+//! Graphs, which every plan compiles to: nodes, edges, one start.
 
 mod branches;
 mod edge;
@@ -50,16 +50,16 @@ pub struct GraphParts {
     pub nodes: Vec<Node>,
     /// All edges, in the author's order.
     pub edges: Vec<Edge>,
-    /// What a run may use.
+    /// The budget of a run.
     pub budget: Budget,
-    /// What bounds a run.
+    /// The limits of a run.
     pub limits: Limits,
     /// How soon its items are served.
     pub priority: Priority,
-    /// What must have passed before a successful exit counts (DOT G1); in the order in which they are looked at.
+    /// The nodes that must have passed before a successful exit counts (DOT G1), in the order in which they are looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<Goal>,
-    /// What conditions can look at from the start, by name (DOT A1).
+    /// The values that conditions can look at from the start, by name (DOT A1).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
 }
@@ -74,7 +74,7 @@ pub struct Goal {
     pub retry: Option<NodeId>,
 }
 
-/// What bounds every run of a graph, so that each ends or is held.
+/// The limits of every run of a graph, so that each ends or is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limits {
     /// Attempts of all nodes together (A49).

@@ -215,8 +215,8 @@ impl ItemId {
         RunId::parse(self.0.get(..32).filter(|_| self.0.as_bytes().get(32) == Some(&b'.'))?)
     }
 
-    /// Returns what the id of an agent's work was derived from: what a worker says is of this try, even where the item
-    /// is gone.
+    /// Returns the attempt that the id of an agent's work was derived from, so that a late event finds its try even where
+    /// the item is gone.
     pub fn agent_try(&self) -> Option<(RunId, At)> {
         let run = self.run()?;
         let mut parts = self.0.get(33..)?.strip_suffix(".agent")?.rsplitn(3, '.');

@@ -1,4 +1,4 @@
-//! Who handles a step that cannot go on: its own role first, then the responders of the PACE levels above it.
+//! PACE: a step that cannot go on passes from its own role to the responders of the levels above it.
 
 use std::fmt;
 use std::time::Duration;
@@ -52,13 +52,13 @@ impl fmt::Display for Level {
     }
 }
 
-/// Who answers at a level.
+/// The responder of a level.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Responder {
     /// A person, by an ask.
     Human,
-    /// Whatever serves this role: it gets the step, and the contract decides.
+    /// Any worker that serves this role: it gets the step, and the contract decides.
     Role(Role),
 }
 
@@ -100,11 +100,11 @@ pub struct PaceLevel {
 pub struct Handover {
     /// The level that has it.
     pub level: Level,
-    /// Who had it before.
+    /// The role that had it before.
     pub from: Role,
     /// Why it could not go on there.
     pub reason: Reason,
-    /// What the plan or the worker says about it.
+    /// The message of the plan or the worker about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The newest try at that time: so many were made before.

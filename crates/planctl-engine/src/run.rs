@@ -25,7 +25,7 @@ pub struct Run {
     pub id: RunId,
     /// The counters that every transition may change.
     pub head: Head,
-    /// What was loaded; asking for more is refused with [`Refusal::NotLoaded`].
+    /// The records that were loaded; a request for another is refused with [`Refusal::NotLoaded`].
     pub scope: Scope,
     pub(crate) nodes: BTreeMap<NodeId, Record>,
     /// Usage that the holders of items have reported so far, beside the state: it is charged where an item is taken back.
@@ -37,9 +37,9 @@ pub struct Run {
 pub struct Head {
     /// Whether the run goes on.
     pub status: RunStatus,
-    /// What the run may use: the plan's budget and what people added.
+    /// The budget of the run: the plan's and the amounts that people added.
     pub budget: Budget,
-    /// What it has used; `time` is exact at the last transition.
+    /// The amounts that it has used; `time` is exact at the last transition.
     pub spent: Spent,
     /// Since when time counts; `None` while the run is held or not active.
     pub clock_since: Option<Timestamp>,
@@ -220,17 +220,17 @@ impl Outcome {
     }
 }
 
-/// What is remembered of one node.
+/// The state and history of one node.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Where it stands.
     pub state: NodeState,
-    /// What has been counted.
+    /// Its counters.
     pub tally: Tally,
     /// The newest failure, for the next prompt and the ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Box<Failure>>,
-    /// What a worker asked, until it is answered in a way that goes into the prompt.
+    /// A worker's question, until it is answered in a way that goes into the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// The newest words of a person for the worker.
@@ -242,24 +242,25 @@ pub struct Record {
     /// How it came to the PACE level it is at; `None` is the primary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Box<Handover>>,
-    /// What is known of the contract before the work, where that was asked for (`red_first`).
+    /// The rehearsal of the contract before the work, where the plan asks for one (`red_first`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsal>,
     /// From where a routing node was entered; stored only for nodes that ask or decide nothing themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "came")]
     pub entered_from: Option<EnteredFrom>,
-    /// What else is known of its newest attempt.
+    /// Further details of its newest attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "known")]
     pub attempt_details: Option<Box<AttemptDetails>>,
-    /// The run's context as it left the node: what workers and people said, by name (DOT X1).
+    /// The run's context as it left the node: the values that workers and people set, by name (DOT X1).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<String, String>,
-    /// What has come into a join.
+    /// The arrivals at a join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Box<Arrivals>>,
-    /// What a checkpoint recorded, or with what a fork's branches began: the name under which the harness finds it.
+    /// The files that a checkpoint recorded, or with which a fork's branches began: the name under which the harness finds
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
     /// The run of a sub-plan, once it has begun.
@@ -274,12 +275,12 @@ pub struct Record {
     /// Protected files that a person accepted for this node, as its gate had found them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<Tampering>,
-    /// What the edge that led here says of what its agent is told (DOT A18).
+    /// The edge's setting of how much its agent is told (DOT A18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carry: Option<Box<Carry>>,
 }
 
-/// What was reported of an attempt that no gate has judged.
+/// The reported work of an attempt that no gate has judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Unchecked {
     /// Says that the worker gave up.
@@ -298,13 +299,13 @@ pub struct EnteredFrom {
     pub signal: Signal,
 }
 
-/// What is known of a node's newest attempt beside its outcome; conditions and the choice of edges look at it.
+/// The details of a node's newest attempt beside its outcome; conditions and the choice of edges look at them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AttemptDetails {
     /// The exit code of its gate; kept where a condition asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The end of what its gate printed, or what a person answered; kept where a condition asks for it.
+    /// The end of its gate's output, or a person's answer; kept where a condition asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// The label that its worker prefers, or a person chose.
@@ -327,20 +328,20 @@ pub struct Arrivals {
     /// Branches begun, where the fork begins them one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<u16>,
-    /// What the join settles as, once the worktrees of its branches are merged.
+    /// The outcome with which the join settles once the worktrees of its branches are merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Outcome>,
-    /// What came of the branches, where a condition asks for it (DOT P6).
+    /// The results of the branches, where a condition asks for them (DOT P6).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<u16, BranchResult>,
 }
 
-/// What came of one branch.
+/// The result of one branch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BranchResult {
     /// The node by which it came into the join.
     pub node: NodeId,
-    /// The end of what that node's last gate printed.
+    /// The end of the output of that node's last gate.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
@@ -393,16 +394,16 @@ impl Arrivals {
     }
 }
 
-/// What a node has failed with for good, over and over (DOT E14).
+/// A final failure of a node that keeps coming back (DOT E14).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recurrence {
-    /// What the failure looked like, digits left out.
+    /// The signature of the failure: a hash of its text without digits.
     pub signature: u64,
     /// How often in a row.
     pub count: u16,
 }
 
-/// What is known of a contract before the work of a visit.
+/// The rehearsal of a contract before the work of a visit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "rehearsal", rename_all = "snake_case")]
 pub enum Rehearsal {
@@ -412,7 +413,7 @@ pub enum Rehearsal {
     Done {
         /// The sha256 of the command that ran.
         contract: Digest,
-        /// What it showed.
+        /// The result of the rehearsal.
         showed: RehearsalResult,
         /// How the command ended.
         ending: Ending,
@@ -566,7 +567,7 @@ impl NodeState {
     }
 }
 
-/// What is counted at one node. Failed gates, lost workers and our own interruptions are three things.
+/// The counters of one node. Failed gates, lost workers and our own interruptions are three things.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Enterings.
@@ -586,7 +587,7 @@ pub struct Tally {
     /// Rehearsals of the contract; of a checkpoint, how often the workspace was to be recorded or restored.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub rehearsals: u16,
-    /// What the node's attempts have used.
+    /// The amounts that the node's attempts have used.
     pub spent: Spent,
 }
 
@@ -600,7 +601,7 @@ fn is_none_yet(count: &u16) -> bool {
 pub struct Failure {
     /// Which try failed.
     pub attempt: Attempt,
-    /// What failed.
+    /// The reason of the failure.
     pub what: Failing,
     /// How long the gate ran.
     pub duration: Duration,
@@ -610,7 +611,7 @@ pub struct Failure {
     pub stderr: Excerpt,
 }
 
-/// What made an attempt, or a delivery of it, fail.
+/// The reasons for which an attempt, or a delivery of it, fails.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "failing", rename_all = "snake_case")]
 pub enum Failing {
@@ -631,20 +632,20 @@ pub enum Failing {
     },
     /// The worker could not run, time after time.
     Undelivered {
-        /// What was said the last time.
+        /// The last message.
         message: String,
     },
     /// The worker lacks a permission (exit 77).
     Permission {
-        /// What it said.
+        /// The worker's message.
         message: String,
     },
     /// The gate told nothing, time after time.
     Inconclusive {
-        /// What was missing or unstable.
+        /// The missing or unstable thing.
         message: String,
     },
-    /// What branches did does not fit together.
+    /// The changes of the branches conflict.
     Conflict {
         /// The branch that does not fit to what was merged before it, counted from 0; none where the workspace itself
         /// was changed meanwhile.
@@ -671,7 +672,7 @@ pub enum Failing {
     },
     /// The contract was not red before the work.
     NotRed {
-        /// What it showed.
+        /// The result of the rehearsal.
         showed: RehearsalResult,
         /// How the command ended.
         ending: Ending,
@@ -718,9 +719,9 @@ impl Failing {
 /// Words of a person for the worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// Who wrote it.
+    /// The author.
     pub by: Actor,
-    /// What it says.
+    /// The text of the note.
     pub text: String,
 }
 
@@ -752,7 +753,7 @@ impl Scope {
         }
     }
 
-    /// Says whether whoever has the records of this scope has those of another.
+    /// Says whether this scope includes every record of another.
     pub fn includes(&self, other: &Scope) -> bool {
         match (self, other) {
             (Scope::All, _) => true,

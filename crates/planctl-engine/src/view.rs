@@ -235,7 +235,7 @@ pub fn contract_words(contract: &Contract) -> String {
     format!("`{first}{more}` exits with {}", contract.expect)
 }
 
-/// What a pass is worth whose contract passed before the work, too; fits after "passed, but".
+/// The remark on a pass whose contract passed before the work, too; fits after "passed, but".
 pub const VACUOUS: &str = "its contract passed before the work too, so this proves nothing";
 
 /// Says in one line what failed: `contract exit 1`.

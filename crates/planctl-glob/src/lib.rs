@@ -1,7 +1,7 @@
 //! Globs of plans, configuration and claims: parsed once, within limits, into a type that can't fail afterwards.
 //!
 //! Globs come from workers, from plans and from configuration that nobody trusts. A glob becomes a regular expression, and
-//! both its reading and its compiling recurse into braces: unlimited, one request ended the daemon (sec hole 4). So length
+//! both its reading and its compiling recurse into braces: unlimited, one request ended the daemon. So length
 //! and depth are checked before anything else reads the text, and no other crate uses the library beneath.
 
 use std::fmt;

@@ -40,7 +40,7 @@ const MESSAGE_CHARACTERS_MAX: usize = 2000;
 /// How an agent is started, by role.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// What runs.
+    /// The program.
     pub program: Program,
     /// Which variables are passed on from planctl's environment.
     pub inherited: Inherited,
@@ -60,7 +60,7 @@ pub struct Agent {
     pub masks: Masks,
 }
 
-/// What runs.
+/// The program to run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Program {
     /// A command for `bash -c`, as `--exec` takes it.
@@ -114,7 +114,7 @@ pub struct Assignment {
     pub node: String,
     /// The role it works as.
     pub role: String,
-    /// What its plan asks of the agent; hints, which decide nothing.
+    /// The plan's requests to the agent: hints, which decide nothing.
     pub profile: Option<Profile>,
     /// The thread that it belongs to, for workers that keep sessions.
     pub thread: Option<String>,
@@ -124,7 +124,7 @@ pub struct Assignment {
     pub attempts_max: u16,
     /// Where it works.
     pub workspace: PathBuf,
-    /// What it is told; see [`assemble`](crate::assemble).
+    /// The prompt; see [`assemble`](crate::assemble).
     pub prompt: String,
     /// The same context as files.
     pub context: Vec<ContextEntry>,
@@ -132,9 +132,9 @@ pub struct Assignment {
     pub deadline: Duration,
     /// The deadline as RFC 3339, for its eyes.
     pub deadline_at: Option<String>,
-    /// What is left of the run's tokens.
+    /// The rest of the run's tokens.
     pub budget_tokens: Option<u64>,
-    /// What is left of the run's money, in millionths of a US dollar.
+    /// The rest of the run's money, in millionths of a US dollar.
     pub budget_micro_usd: Option<u64>,
     /// A trace to continue.
     pub traceparent: Option<String>,
@@ -142,10 +142,10 @@ pub struct Assignment {
     pub locks: Vec<Arc<OwnedFd>>,
 }
 
-/// What came of one piece of work.
+/// The result of one piece of work.
 #[derive(Clone, Debug)]
 pub struct Worked {
-    /// What the engine hears.
+    /// The event for the engine.
     pub said: AgentSaid,
     /// Texts to store before it is said.
     pub outputs: Vec<Output>,
@@ -153,14 +153,14 @@ pub struct Worked {
     pub session: Option<String>,
     /// Files that the agent says it made.
     pub artifacts: Vec<String>,
-    /// Says that it said nothing: what its report shows stood on its standard error.
+    /// Says that standard output was empty: the report shows its standard error.
     pub is_mute: bool,
 }
 
 impl Agent {
     /// Runs the agent on one item until it ends, its deadline, or `cancel`.
     ///
-    /// Nothing of what it prints decides anything: the gate follows unless its infrastructure failed (INTERFACE 3.3).
+    /// Nothing in its output decides anything: the gate follows unless its infrastructure failed (INTERFACE 3.3).
     pub async fn work(
         &self,
         spawner: &Spawner,
@@ -282,7 +282,7 @@ fn missing(command: &Command, stage: Stage) -> String {
     }
 }
 
-/// Makes a question of what an agent was denied, where a person is to be asked.
+/// Makes a question of an agent's denied requests, where a person is to be asked.
 fn denied(answer: &Answer, known: Option<&NamedAgent>) -> Option<String> {
     let asks = known.is_some_and(|known| known.permissions.mode == PermissionMode::Ask);
     (asks && !answer.denials.is_empty()).then(|| {

@@ -1,5 +1,5 @@
-//! Tells whether a process, or who is at the other end of a connection, was started by a worker or a contract, whatever it
-//! says of itself.
+//! Tells whether a process, or the other end of a connection, was started by a worker or a contract. It reads the kernel's
+//! records, not the process's own.
 //!
 //! Everything that planctl starts hangs below its helper, which is a sub-reaper: a process can leave its parent, and is
 //! then the helper's child. So the chain of parents tells, where a variable of the environment could be unset (A34).
@@ -32,7 +32,7 @@ pub fn is_inside_worker(process: i32) -> bool {
     true
 }
 
-/// Says whether a process is planctl's own Postgres. What it starts was asked for in SQL, which is nobody's shell (sec hole 5).
+/// Says whether a process is planctl's own Postgres. The processes that it starts were asked for in SQL, not in a shell.
 fn is_private_postgres(process: i32) -> bool {
     let arguments =
         fs::read(Path::new("/proc").join(process.to_string()).join("cmdline")).unwrap_or_default();
@@ -42,7 +42,7 @@ fn is_private_postgres(process: i32) -> bool {
 /// A connection over TCP, as the side sees it that was called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connection {
-    /// Who called.
+    /// The caller's address.
     pub from: SocketAddr,
     /// Where.
     pub to: SocketAddr,

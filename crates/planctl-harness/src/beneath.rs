@@ -17,11 +17,11 @@ const TRIES: u32 = 8;
 /// A folder that everything opened through it stays beneath.
 pub(crate) struct Root {
     folder: OwnedFd,
-    /// Whose workspace it is.
+    /// The owner of the workspace.
     owner: u32,
 }
 
-/// What stands in place of a readable regular file.
+/// The reason that a path is no readable regular file.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// There is nothing.
@@ -67,9 +67,9 @@ impl Root {
         Ok(Root { folder, owner })
     }
 
-    /// Opens a regular file for reading; never blocks, whatever the path names.
+    /// Opens a regular file for reading; never blocks, even on a pipe or a device.
     ///
-    /// What it is is found out before it is opened: to open a device or a pipe is to do something with it already.
+    /// Its type is looked up before it is opened, since opening a device or a pipe has effects already.
     pub(crate) fn open_file(&self, path: &Path, last: LastLink) -> Result<File, Unreadable> {
         let found = self.find(path, last)?;
         self.open_found(&found)
@@ -78,7 +78,7 @@ impl Root {
     /// Opens a regular file that was found.
     pub(crate) fn open_found(&self, found: &File) -> Result<File, Unreadable> {
         self.check_regular(found)?;
-        // The very file that was looked at, whatever has its name by now.
+        // Opens the very file that was looked at, even where its name leads elsewhere by now.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let itself = format!("/proc/self/fd/{}", found.as_raw_fd());
         let file = rustix::fs::open(itself, flags, Mode::empty());
@@ -112,8 +112,7 @@ impl Root {
         }
     }
 
-    /// Returns the stamp of what a path names, without following a link that stands there; that of nothing where it
-    /// names nothing.
+    /// Returns the stamp of a path without following a link at its end; the stamp of an absent file where there is none.
     pub(crate) fn stamp(&self, path: &Path) -> Stamp {
         let found = rustix::fs::statat(&self.folder, path, AtFlags::SYMLINK_NOFOLLOW);
         found.map_or(Stamp::default(), |found| Stamp::of_stat(&found))

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// How much of each end is kept unless asked otherwise.
 pub const KEPT_BYTES: usize = 64 * 1024;
 
-/// What a process printed on one stream: both ends, and how much there was.
+/// The output of a process on one stream: both ends, and its length.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Captured {
     /// The first bytes.

@@ -1,8 +1,8 @@
-//! What a checkpoint keeps of a workspace, and how it comes back (G-08).
+//! Checkpoints: the files of a workspace, kept and restored (G-08).
 //!
-//! The files are kept in a bare repository of planctl's own, one for each run, whose work tree is the workspace. The
-//! user's repository, where there is one, is only read: its index, its branches and its HEAD stay as they are, and so do
-//! files that `.gitignore` names. What it holds already is not kept twice.
+//! The files are kept in a bare repository of planctl's own, one for each run, whose work tree is the workspace. The user's
+//! repository, where there is one, is only read: its index, its branches and its HEAD stay as they are, and so do files that
+//! `.gitignore` names. Objects that it holds already are not kept twice.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,17 +56,17 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Returns the tree of what the workspace holds now.
+    /// Returns the tree of the workspace as it is.
     async fn tree_of(&self, workspace: &Path) -> Result<String, WorktreeError> {
         self.call(workspace, ["add", "--all", "--", "."]).await?;
         Ok(self.call(workspace, ["write-tree"]).await?.line())
     }
 
-    /// Makes the repository whole, whatever a call that was cut off has left of it: whoever works here holds the
-    /// workspace, so nobody else is at it.
+    /// Completes the repository where an interrupted call left it unfinished. The caller holds the workspace, so no other
+    /// process is at work here.
     async fn prepare(&self, workspace: &Path) -> Result<(), WorktreeError> {
         remove_locks(&[self.kept.clone(), self.kept.join(CHECKPOINTS)])?;
-        // What git makes last.
+        // Git makes this folder last.
         if !self.kept.join("objects/info").is_dir() {
             let io = |source| WorktreeError::Io { what: format!("make {}", self.kept.display()), source };
             std::fs::create_dir_all(&self.kept).map_err(io)?;

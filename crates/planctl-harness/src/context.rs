@@ -43,7 +43,7 @@ pub struct ContextEntry {
     pub source: String,
     /// The text for the prompt; without NUL.
     pub text: String,
-    /// What the reader should know: it was cut, it is not text, it is missing.
+    /// A remark for the reader: it was cut, it is not text, it is missing.
     pub remark: Option<String>,
     /// The bytes as they were read, for the context folder; `None` where there was nothing to read.
     pub bytes: Option<Vec<u8>>,
@@ -65,8 +65,8 @@ impl ContextEntry {
     }
 }
 
-/// Reads the subscribed files in order; whatever cannot be read becomes an entry that says why, and the step still
-/// runs (P-53). Each file comes once.
+/// Reads the subscribed files in order. A file that cannot be read becomes an entry that says why, and the step still runs
+/// (P-53). Each file comes once.
 ///
 /// # Errors
 ///
@@ -127,7 +127,7 @@ fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64, Option<&'
     }
     let file = root.open_file(Path::new(path), LastLink::Follow)?;
     let size = file.metadata().map_err(Unreadable::Refused)?.len();
-    // The kernel names what was opened, whatever links lead to it and whatever happens to them meanwhile.
+    // The kernel names the opened file, even where links lead to it or change meanwhile.
     let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let target = opened.map_err(Unreadable::Refused)?;
     let target = withheld(&target.to_string_lossy());
@@ -140,7 +140,7 @@ fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64, Option<&'
     Ok((bytes, size, target))
 }
 
-/// Says why a file of this name is not given to an agent, whoever subscribes to it (A28).
+/// Says why a file of this name is given to no agent (A28).
 pub fn withheld(path: &str) -> Option<&'static str> {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
@@ -405,7 +405,7 @@ mod tests {
             assert!(entry.remark.as_ref().is_some_and(|remark| remark.starts_with("not given")), "{entry:?}");
             assert_eq!((entry.text.as_str(), &entry.bytes), ("", &None), "{name}");
         }
-        // A link of another name leads to the same file (sec hole 15).
+        // A link of another name leads to the same file.
         std::os::unix::fs::symlink(".env", folder.path().join("innocent.md")).unwrap();
         std::os::unix::fs::symlink("innocent.md", folder.path().join("twice.md")).unwrap();
         for name in ["innocent.md", "twice.md"] {

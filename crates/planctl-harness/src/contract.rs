@@ -52,10 +52,10 @@ pub struct ContractRunner {
     stability: Stability,
 }
 
-/// What one gate brought.
+/// The result of one gate.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// What the harness says.
+    /// The event for the engine.
     pub found: Found,
     /// Texts to store before it is said.
     pub outputs: Vec<Output>,

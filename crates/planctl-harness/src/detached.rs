@@ -14,7 +14,7 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// Starts a program with these words and further variables; what it says goes to the end of `log`.
+    /// Starts a program with these arguments and further variables; its output goes to the end of `log`.
     ///
     /// The program itself has to leave the terminal's session, see [`leave_the_terminal`].
     ///

@@ -71,7 +71,7 @@ mod tests {
         let mut left = 5;
         assert_eq!((digest(&mut left), left), (Some(digest_of(b"abc")), 2));
         assert_eq!((digest(&mut left), left), (None, 2));
-        // It goes on without an end, whatever length it says.
+        // It never ends, although its metadata gives a length.
         let endless = File::open("/dev/zero").unwrap();
         assert_eq!(digest_within(&endless, &mut (1 << 20)).unwrap(), None);
     }

@@ -19,7 +19,7 @@ impl Editor {
         named.into_iter().find(|command| !command.to_string_lossy().trim().is_empty()).map(Editor)
     }
 
-    /// Opens a file and waits until the editor ends. What is named is a command of the shell, with words of its own.
+    /// Opens a file and waits until the editor ends. The value is a command of the shell, which may have arguments.
     ///
     /// Ctrl-C is the editor's while it is open, and this process's again afterwards.
     ///

@@ -1,4 +1,4 @@
-//! The environment that contracts and agents get: what is listed, and nothing else (A7–A10).
+//! The environment of contracts and agents: the listed variables, and nothing else (A7–A10).
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

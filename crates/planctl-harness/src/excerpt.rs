@@ -14,7 +14,7 @@ pub struct Output {
     pub bytes: Vec<u8>,
 }
 
-/// Shortens a stream; what says more than the excerpt's tail is added to `outputs`.
+/// Shortens a stream; one longer than the excerpt's tail is also added to `outputs`.
 pub(crate) fn excerpt(captured: &Captured, outputs: &mut Vec<Output>) -> Excerpt {
     let tail = text(&captured.last(Excerpt::TAIL_BYTES_MAX));
     if captured.bytes <= Excerpt::TAIL_BYTES_MAX as u64 {
@@ -43,7 +43,7 @@ pub fn excerpt_of(whole: &str) -> (Excerpt, Vec<Output>) {
 /// Reads bytes as text of at most the tail's size that Postgres can hold: lossy, and without NUL.
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}");
-    // Marks of what could not be read are longer than what they stand for.
+    // Replacement characters are longer than the bytes that they replace.
     let surplus = text.len().saturating_sub(Excerpt::TAIL_BYTES_MAX);
     let start = (surplus..text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
     text[start..].to_owned()

@@ -174,7 +174,7 @@ impl Isolation {
         let mut confinement = self.around(workspace, private, None)?;
         confinement.network = Network::Loopback;
         for file in judges {
-            // Code under test could replace an entry that it can move away (sec cheat 48).
+            // Code under test could replace an entry that it can move away.
             let folders = file.ancestors().skip(1).take_while(|folder| *folder != workspace);
             for folder in folders.filter(|folder| folder.starts_with(workspace)) {
                 if !confinement.pinned.iter().any(|pinned| pinned == folder) {

@@ -1,8 +1,8 @@
 //! Masks secret values in what processes print, in the forms in which they are usually printed (A50).
 //!
 //! Of each value these are found: as it is, each long line of it, within base64 (of both alphabets, wherever it stands in
-//! what was encoded), in hexadecimal, in URLs and forms, and within JSON strings. What a process does to a value besides
-//! can't be found: halved, reversed or encrypted it shows.
+//! what was encoded), in hexadecimal, in URLs and forms, and within JSON strings. Values that a process transforms in other
+//! ways (halved, reversed, encrypted) are not found.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ const SECRET_NAMES: [&str; 7] = ["password", "passwd", "secret", "token", "key",
 /// Shorter ones are never masked: they stand in every output.
 const SECRET_BYTES_MIN: usize = 4;
 
-/// A part of a value at the end of what was kept is masked from this length on.
+/// From this length on, a part of a value at the end of the kept output is masked.
 const PART_BYTES_MIN: usize = 4;
 
 /// Finds secret values in texts.

@@ -1,7 +1,7 @@
 //! How many files may be open at once: many in planctl, and in what it starts as many as planctl was given.
 //!
 //! A daemon has a connection for each client. A program that it starts may rely on few numbers of files (`select` takes
-//! 1024), or look at each number up to the limit, so it has the limit of whoever started planctl.
+//! 1024), or look at each number up to the limit, so it has the limit that planctl was started with.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The most that planctl takes, where the system grants any number.
 const FILES_MAX: u64 = 65_536;
 
-/// The limit of what planctl starts, where its own is another.
+/// The limit of planctl's child processes, where planctl's own is another.
 static OF_CHILDREN: OnceLock<u64> = OnceLock::new();
 
 /// Takes as many open files as the system grants, for this process alone; returns how many that are.

@@ -20,7 +20,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How different a name may be and still count as near.
 const NEAR_DISTANCE_MAX: usize = 3;
 
-/// What a path in the workspace is.
+/// The kind of entry that a path in the workspace names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PathKind {
     /// Nothing.
@@ -79,7 +79,7 @@ fn kind(workspace: &Path, root: &Root, path: &str) -> PathKind {
             PathKind::Unreadable { reason: error.to_string() }
         }
         Err(Unreadable::Refused(error)) => {
-            // Opening failed; what it is can be told all the same.
+            // Opening failed; its kind can be told all the same.
             match std::fs::symlink_metadata(workspace.join(path)) {
                 Ok(found) if !found.is_file() && !found.is_dir() && !found.is_symlink() => {
                     PathKind::Special(kind_word(found.file_type()))
@@ -145,7 +145,7 @@ pub fn probe_commands<'a>(
     commands.into_iter().map(|command| (command.to_owned(), exists(command))).collect()
 }
 
-/// What bash says of a script without running it.
+/// The answer of bash about a script that it does not run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Syntax {
     /// It reads it.

@@ -14,7 +14,7 @@ use crate::capture::{Captured, KEPT_BYTES};
 use crate::isolation::Confinement;
 use crate::spawn::{Limits, Request, Stage};
 
-/// What to run, and within which limits.
+/// A command to run, and its limits.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// The program and its arguments; a program without a slash is looked up in the command's own `PATH`.
@@ -23,7 +23,7 @@ pub struct Command {
     pub environment: Vec<(OsString, OsString)>,
     /// The working directory.
     pub directory: PathBuf,
-    /// What it reads.
+    /// Its input.
     pub input: Input,
     /// How long it may take.
     pub deadline: Option<Duration>,
@@ -109,7 +109,7 @@ impl ResourceLimits {
     }
 }
 
-/// What a command reads on standard input.
+/// The standard input of a command.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Input {
     /// Nothing: `/dev/null`.
@@ -235,14 +235,14 @@ pub enum End {
     HelperLost,
 }
 
-/// What is known of a command after its end; nothing of it is alive, unless `survivors` says so.
+/// The result of a command that ended; nothing of it is alive, unless `survivors` says so.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// How it ended.
     pub end: End,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: Captured,
-    /// What it printed as errors.
+    /// Its standard error.
     pub stderr: Captured,
     /// From start to end.
     pub duration: Duration,

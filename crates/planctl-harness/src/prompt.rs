@@ -7,16 +7,16 @@ use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Verdict
 
 use crate::context::ContextEntry;
 
-/// What a prompt is made of.
+/// The parts of a prompt.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptParts<'a> {
     /// The step's task, as approved.
     pub task: &'a str,
-    /// What the step's role may not bring about.
+    /// The effects that the step's role may not have.
     pub denied: &'a [String],
-    /// What is told of the run so far; empty where the plan asks for nothing of it.
+    /// The summary of the run so far; empty where the plan asks for none.
     pub so_far: &'a str,
-    /// What the step subscribes to.
+    /// The texts that the step subscribes to.
     pub context: &'a [ContextEntry],
     /// The failure before, and a person's note.
     pub brief: &'a Brief,
@@ -130,7 +130,7 @@ impl Prompt<'_> {
         self.text.push('\n');
         match (&entry.remark, entry.text.is_empty()) {
             (None, _) => self.data(&entry.source, &entry.text),
-            // A name is data too: who makes files chooses what they are called.
+            // A file's name is data too: its author chose it.
             (Some(remark), _) => self.data(&format!("{} ({remark})", entry.source), &entry.text),
         }
     }
@@ -210,7 +210,7 @@ impl Prompt<'_> {
                     self.message("Their words:", note);
                 }
             }
-            // What a contract showed before the work is no failure of a worker's.
+            // A contract that passed before the work is no failure of a worker's.
             Failing::NotRed { .. } => {}
             Failing::SubPlan { name, .. } => {
                 self.line(&format!("The plan before this step did not end well: {name}."));

@@ -1,4 +1,4 @@
-//! Keeps the files that a step is judged by: their state at approval, and what differs from it (A4, sec holes 2, 6, 8).
+//! Keeps the files that a step is judged by: their state at approval, and what differs from it (A4).
 //!
 //! A [`Baseline`] holds what was approved. `survey` looks at what is there, link for link and byte for byte; `watch` notices
 //! what is changed and put back while a contract runs, which no two surveys tell; `comparing` does both around a contract.
@@ -37,7 +37,7 @@ pub const PROTECTED_BYTES_MAX: u64 = 4 << 30;
 const COPY_BYTES_MAX: u64 = 1 << 20;
 const COPIES_BYTES_MAX: u64 = 64 << 20;
 
-/// What the protected files were when the plan was approved.
+/// The protected files as they were when the plan was approved.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Baseline {
     /// Each protected entry, relative to the workspace. A name that is not UTF-8 stands here with its bytes as `\xNN`.
@@ -45,11 +45,11 @@ pub struct Baseline {
     /// Patterns of protected files; a new entry that matches one is a change too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub globs: BTreeSet<String>,
-    /// Names and patterns of what decides contracts: an entry that matches and is not in `files` was not there at approval,
-    /// so it is a change. With the digests of the contracts that each decides.
+    /// Names and patterns of entries that decide contracts: an entry that matches and is not in `files` was not there at
+    /// approval, so it is a change. With the digests of the contracts that each decides.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deciding: BTreeMap<String, BTreeSet<Digest>>,
-    /// Names and patterns of what the step at hand may change itself: not compared.
+    /// Names and patterns of entries that the step at hand may change itself: not compared.
     #[serde(skip)]
     pub free: BTreeSet<String>,
     /// Entries below protected patterns that an earlier contract made. As long as they are just that, they are removed before
@@ -58,7 +58,7 @@ pub struct Baseline {
     pub by_products: BTreeMap<String, Digest>,
 }
 
-/// What was approved of one entry.
+/// The approved state of one entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileState {
     /// Of its content; of the text of a link that leads to no regular file of the workspace. Of a file that is too large to
@@ -73,12 +73,12 @@ pub struct FileState {
     /// Where it lies, where links on the way lead elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// What it is.
+    /// Its kind.
     #[serde(default, skip_serializing_if = "EntryKind::is_file")]
     pub kind: EntryKind,
 }
 
-/// What kind of entry a protected path names.
+/// The kind of entry that a protected path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -179,7 +179,7 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// Protects names and patterns of entries of which a new one is a change too. What is there is taken as it is.
+    /// Protects names and patterns of entries of which a new one is a change too. Existing entries are taken as they are.
     ///
     /// # Errors
     ///
@@ -325,7 +325,7 @@ impl Baseline {
         Ok(self.judge(&self.survey(workspace, None)?))
     }
 
-    /// Looks at everything that is protected; `before` spares the digests of what nobody touched since.
+    /// Looks at everything that is protected; `before` spares the digests of entries that nobody touched since.
     pub(crate) fn survey(&self, workspace: &Path, before: Option<&Survey>) -> Result<Survey, ProtectError> {
         let root = Root::open(workspace).map_err(ProtectError::Workspace)?;
         let (patterns, plain) = self.deciding.keys().partition::<Vec<_>, _>(|name| is_glob(name));
@@ -360,7 +360,7 @@ impl Baseline {
 pub struct Comparison {
     /// The digest of each protected file; `None` where there is no regular file.
     pub digests: BTreeMap<String, Option<Digest>>,
-    /// What differs.
+    /// The entries that differ.
     pub tampered: Vec<Tampering>,
 }
 

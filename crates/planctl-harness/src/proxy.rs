@@ -245,7 +245,7 @@ fn wanted(method: &Method, uri: &Uri) -> Result<Wanted, Refusal> {
     }
 }
 
-/// Makes of a request to the proxy one to the server. It names the server that it goes to, whatever it named before.
+/// Makes of a request to the proxy one to the server. Its `Host` header becomes that of the server.
 fn make_own(request: &mut Request<Incoming>) {
     let uri = request.uri();
     let host = match (uri.host(), uri.port_u16()) {
@@ -317,7 +317,7 @@ impl Hosts {
         Err(bad(StatusCode::BAD_GATEWAY, error))
     }
 
-    /// Says whether a listed name may lead to this place: whoever answers for the name does not choose a service of ours.
+    /// Says whether a listed name may lead to this address, so that a name server can't lead to a service of this host.
     fn may_lead_to(&self, place: SocketAddr) -> bool {
         let address = place.ip().to_canonical();
         !is_close(address)

@@ -12,7 +12,7 @@ const PORTS: [u16; 2] = [443, 80];
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// What a worker reaches of the network.
+/// The hosts that a worker can reach on the network.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub enum Reach {

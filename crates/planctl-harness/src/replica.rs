@@ -85,9 +85,9 @@ pub enum ReplicaError {
     /// The file system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action.
         what: String,
-        /// What it said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -120,7 +120,7 @@ pub(crate) struct Piece {
     mode: u32,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
-    /// What the entry was when it was made; whatever differs from this was touched since.
+    /// The stamp of the entry when it was made; an entry with another stamp was touched since.
     made: Stamp,
 }
 
@@ -178,7 +178,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Returns where contracts run: what the workspace is in the copy.
+    /// Returns the folder of the copy that stands for the workspace, where contracts run.
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }

@@ -33,7 +33,7 @@ const SHORTAGE_LOOK_MAX: Duration = Duration::from_secs(1);
 const SHORTAGE_WAIT: Duration = Duration::from_secs(60);
 /// Longer than anything runs.
 const NEVER: Duration = Duration::from_secs(86_400 * 365);
-/// How much of what a command prints is read in a second: more than anybody reads, and little work for this process. The pipe
+/// How much of a command's output is read in a second: more than anybody reads, and little work for this process. The pipe
 /// holds up a command that prints more.
 const READ_BYTES_PER_SECOND: f64 = (256 << 20) as f64;
 /// How much may be read at once after a while of less, and how much after each pause, which no timer keeps exactly.
@@ -412,7 +412,7 @@ impl Run<'_> {
         self.command.output_bytes_max.is_some_and(|most| self.printed() > most)
     }
 
-    /// Reads what is still in the pipes without waiting: whoever inherited them is dead or not ours (PROMISES 3.2, 4).
+    /// Reads the rest of the pipes without waiting: processes that inherited them are dead or not ours (PROMISES 3.2, 4).
     fn drain(&mut self, streams: &mut Streams<'_>, watch: &mut (dyn FnMut(Stream, &[u8]) + Send)) {
         let mut buffer = vec![0; CHUNK_BYTES];
         let most = self.printed() + DRAIN_BYTES_MAX;

@@ -6,10 +6,10 @@
 //!    └──── line (one each) ─────▶ guardian (sub-reaper) ── starts ──▶ command in a session of its own
 //! ```
 //!
-//! A *guardian* looks after one command at a time: it starts it, waits, then ends everything that is still alive
-//! under it, and reports only when `waitpid` says that no child is left. Whoever dies, the tree goes: planctl's death
-//! closes the lines, the helper's death signals the guardians, and a dead guardian's orphans fall to the helper.
-//! Helper and guardians keep the instance's lock open meanwhile, so a free lock proves that no tree is left (P11).
+//! A *guardian* looks after one command at a time: it starts it, waits, then ends everything that is still alive under it,
+//! and reports only when `waitpid` says that no child is left. Each death ends the tree: planctl's closes the lines, the
+//! helper's signals the guardians, and a dead guardian's orphans fall to the helper. Helper and guardians keep the
+//! instance's lock open meanwhile, so a free lock proves that no tree is left (P11).
 //!
 //! The command is started without copying page tables (`CLONE_VM | CLONE_VFORK`), and guardians are used again, so
 //! the way through the helper costs two context switches and no fork of planctl (HOTPATH, point 6).

@@ -1,11 +1,11 @@
-//! What the kernel says of an entry, so that a later look tells without reading whether somebody touched it.
+//! Stamps: the kernel's record of an entry, by which a later look tells without reading whether somebody touched it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
-/// What the kernel says of an inode. Its change time can't be set back without the right to set the clock.
+/// The kernel's record of an inode. Its change time can't be set back without the right to set the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stamp {
     device: u64,

@@ -18,7 +18,7 @@ use crate::spawn::Spawner;
 
 /// How often a contract is tried, so that one that passes by chance shows.
 const RUNS: usize = 2;
-/// What builds, interpreters and test runners keep beside the sources; no change of the work.
+/// Folders that builds, interpreters and test runners keep beside the sources; no change of the work.
 const CACHES: [&str; 10] = [
     "target",
     "node_modules",
@@ -59,12 +59,12 @@ pub struct TrialRunner {
     workspace: PathBuf,
 }
 
-/// What trying a contract brought.
+/// The result of trying a contract.
 #[derive(Clone, Debug)]
 pub enum Trial {
     /// It ran.
     Tried {
-        /// What each run showed; the second one met what the first one left.
+        /// The evidence of each run; the second one met the files that the first one left.
         runs: Vec<Evidence>,
         /// Files of the workspace that differed afterwards; ignored ones are left out.
         changed: Vec<String>,
@@ -99,7 +99,7 @@ impl TrialRunner {
             variables.retain(|(own, _)| own != name);
             variables.push((name.clone(), replica.translated(value)));
         }
-        // Beside the copy and not in it: what a contract leaves in its home is gone before the next one.
+        // Beside the copy and not in it: a contract's files in its home are gone before the next one.
         let spawner = spawner.with_scratch(&place.scratch);
         let runner = ContractRunner::new(spawner.clone(), replica.workspace(), Some(&path), variables)
             .map_err(|error| broken(&error))?
@@ -138,7 +138,7 @@ impl TrialRunner {
                 Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
                     let is_late = evidence.ending == Ending::TimedOut;
                     runs.push(*evidence);
-                    // What takes too long once is not made to do so again.
+                    // A contract that took too long once is not run again.
                     if is_late {
                         break;
                     }

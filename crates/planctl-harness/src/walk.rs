@@ -10,11 +10,11 @@ pub const ENTRIES_MAX: usize = 200_000;
 /// Folders that hold other programs' files, in any number.
 const SKIPPED: [&str; 4] = [".git", "target", "node_modules", ".venv"];
 
-/// What an agent leaves in every folder it works in: no work of anybody's (INTERFACE 3.3).
+/// Files that an agent leaves in every folder it works in: no work of anybody's (INTERFACE 3.3).
 const LEFTOVERS: [&str; 4] =
     [".aider.chat.history.md", ".aider.input.history", ".aider.llm.history", ".aider.tags.cache"];
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FoundFiles {
     /// Regular files, relative to the root, sorted.

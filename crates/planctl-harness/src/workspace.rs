@@ -75,7 +75,7 @@ pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Which folder stands under a path, whatever its name: so that another one in its place is noticed.
+/// The identity of a folder, by which another one in its place is noticed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FolderIdentity {
     host: String,
@@ -120,9 +120,9 @@ pub struct WorkspaceLock {
 impl WorkspaceLock {
     /// Takes the lock without waiting; `None` when somebody else has it.
     ///
-    /// `folder` is of one state directory, and holds one small file per workspace. What runs gates under another state
-    /// directory is kept out by a lock on the workspace's own git folder, else on the workspace, where the file system has
-    /// such locks.
+    /// `folder` is of one state directory, and holds one small file per workspace. A process that runs gates under another
+    /// state directory is kept out by a lock on the workspace's own git folder, else on the workspace, where the file system
+    /// has such locks.
     ///
     /// # Errors
     ///
@@ -170,10 +170,10 @@ pub fn read_plan(path: &Path) -> Result<Vec<u8>, Unreadable> {
     read_capped(open_anywhere(path)?, PLAN_BYTES_MAX)
 }
 
-/// Replaces a plan file whole: either the old text or the new one is there, whatever happens meanwhile.
+/// Replaces a plan file whole: at each moment, either the old text or the new one is there.
 ///
-/// Keeps mode and, where allowed, owner; a link is followed and stays a link. Returns `false`, and writes nothing, when
-/// the file no longer holds `old`: what somebody changed is never overwritten (DESIGN 4).
+/// Keeps mode and, where allowed, owner; a link is followed and stays a link. Returns `false`, and writes nothing, when the
+/// file no longer holds `old`: another writer's change is never overwritten (DESIGN 4).
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ use crate::spawn::Spawner;
 pub use branches::{BranchWorktrees, Joined};
 pub use merge::{Conflict, Merged, merge};
 
-/// What git keeps in its folder while something is not finished, and what that is.
+/// The files that git keeps in its folder during an unfinished operation, each with the operation.
 const UNFINISHED: [(&str, &str, &str); 5] = [
     ("MERGE_HEAD", "merge", "git merge --abort"),
     ("rebase-merge", "rebase", "git rebase --abort"),
@@ -58,19 +58,19 @@ pub enum WorktreeError {
     Unfinished {
         /// The checkout.
         folder: PathBuf,
-        /// What is not finished.
+        /// The unfinished operation.
         of: &'static str,
-        /// What gives it up.
+        /// The command that gives it up.
         abort: &'static str,
     },
-    /// What a worktree would not hold as the checkout does.
+    /// A part of the checkout that a worktree can't hold.
     #[error("make a worktree of {}: {what}", folder.display())]
     Unsupported {
         /// The checkout.
         folder: PathBuf,
-        /// What it is.
+        /// The part.
         what: String,
-        /// What can be done.
+        /// The remedy.
         help: String,
     },
     /// The branch has moved although nothing has worked on it.
@@ -95,15 +95,15 @@ pub enum WorktreeError {
     Git {
         /// The command's beginning.
         what: String,
-        /// What git said.
+        /// The output of git.
         said: String,
     },
     /// The system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -210,7 +210,7 @@ pub enum Intact {
     NoFolder,
     /// Its folder no longer belongs to the repository.
     Detached,
-    /// What it has checked out is gone: the branch was deleted.
+    /// The branch that it has checked out was deleted.
     NoBranch,
 }
 
@@ -379,7 +379,7 @@ impl Checkout {
         if tip.status == 0 && tip.line() != new.commit {
             return Err(WorktreeError::BranchTaken { branch: new.branch.to_owned() });
         }
-        // The name is this worktree's alone; what locks it was left by a call that was killed.
+        // The name is this worktree's alone; a lock on it was left by a killed call.
         remove_file(&self.shared()?.join(format!("{reference}.lock")))?;
         self.clear(new.path).await?;
         if let Some(parent) = new.path.parent() {
@@ -427,7 +427,7 @@ impl Checkout {
         std::fs::write(&pointer, line).map_err(io("write", &pointer))
     }
 
-    /// Takes a folder away in which nobody works, and git's records of it and of what was in it.
+    /// Removes a folder in which nobody works, and git's records of it and of its contents.
     async fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
         let real = real(path);
         // Before the record: of a folder that is not there git needs to know nothing, one that it made half it refuses.
@@ -500,7 +500,7 @@ pub fn worktree_intact(path: &Path) -> Intact {
 }
 
 /// Returns what is committed nowhere in a checkout or a worktree, relative to its top; ignored files don't count. Every file
-/// is read, whatever the index says of it.
+/// is read, and the index is not believed.
 ///
 /// # Errors
 ///
@@ -545,9 +545,8 @@ pub async fn differing_from_head<'a>(
     Ok(differing)
 }
 
-/// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was
-/// to be committed. No hook runs, and every file is read, whatever the index says of it: what is committed is what was
-/// judged (sec hole 10).
+/// Commits everything that a worktree holds, as the user that git knows; returns the commit, or `None` where nothing was to
+/// be committed. No hook runs, every file is read, and the index is not believed: the commit has the files that were judged.
 ///
 /// # Errors
 ///

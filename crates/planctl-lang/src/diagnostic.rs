@@ -167,16 +167,16 @@ pub enum Severity {
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What is there; may be empty.
+    /// The note on the place; may be empty.
     pub text: String,
 }
 
 /// One replacement of text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Edit {
-    /// What to replace; empty where text is inserted.
+    /// The text to replace; empty where text is inserted.
     pub span: Span,
-    /// What stands there afterwards.
+    /// The new text.
     pub replacement: String,
 }
 
@@ -201,19 +201,19 @@ pub struct StepName {
 /// One finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// What kind of finding.
+    /// The code of the finding.
     pub code: Code,
     /// How much it weighs.
     pub level: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
     /// Where, the primary place first.
     pub spans: Vec<Label>,
     /// The step it is about.
     pub step: Option<StepName>,
-    /// What else there is to know.
+    /// Further notes.
     pub notes: Vec<String>,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
     /// The one line that mends every finding of this kind in the file; people read it where there are several.
     pub mends_all: Option<String>,

@@ -1,4 +1,4 @@
-//! What is true where the plan will run, given to the lints as plain data; this crate touches no files itself.
+//! Facts about the place where the plan will run, given to the lints as plain data; this crate touches no files itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use planctl_engine::{Ending, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// What the lints ask about a plan's surroundings.
+/// The questions of the lints about a plan's surroundings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Wants {
-    /// Paths relative to the workspace: what is there?
+    /// Paths relative to the workspace, to look up.
     pub files: BTreeSet<String>,
-    /// Globs relative to the workspace: what do they match?
+    /// Globs relative to the workspace, to match.
     pub globs: BTreeSet<String>,
     /// Programs: are they on the contracts' PATH?
     pub commands: BTreeSet<String>,
     /// Contracts that our own reader refuses: does `bash -n` accept them?
     pub scripts: BTreeSet<String>,
-    /// Files of plans within the plan, relative to the workspace in whatever folder the plan works: are they plans?
+    /// Files of sub-plans to read, relative to the workspace even where the plan works in a folder of it.
     #[serde(default)]
     pub sub_plans: BTreeSet<String>,
 }
@@ -25,17 +25,17 @@ pub struct Wants {
 /// The answers. A question without an answer is never reported: silence is not a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
-    /// What is at a path.
+    /// The entry at each path.
     pub files: BTreeMap<String, FileFact>,
     /// Paths that exist, for near names of missing ones; capped by who gathers them.
     pub existing: Vec<String>,
-    /// What a glob matches.
+    /// The files that each glob matches.
     pub globs: BTreeMap<String, Vec<String>>,
     /// Whether a program is on the PATH.
     pub commands: BTreeMap<String, bool>,
     /// The PATH that was searched.
     pub path: String,
-    /// What `bash -n` printed about a contract; `None` where it accepts it.
+    /// The complaint of `bash -n` about each contract; `None` where it accepts it.
     pub syntax: BTreeMap<String, Option<String>>,
     /// The roles of the registry; `None` where there is no registry.
     pub roles: Option<Vec<String>>,
@@ -51,27 +51,27 @@ pub struct Facts {
     /// Says that the one worker that serves every role reports no cost and has no price.
     #[serde(default)]
     pub unpriced_worker: bool,
-    /// What each role may not bring about, where anything is denied to it (`effects.deny`).
+    /// The effects denied to each role, where any are (`effects.deny`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub denied: BTreeMap<String, BTreeSet<String>>,
     /// The topics that exist; `None` where nobody looked.
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.
     pub plan_is_inside: Option<bool>,
-    /// What planctl wrote into this file last; marks that differ are somebody else's.
+    /// The marks that planctl wrote into this file last; other marks are somebody else's.
     pub recorded: Option<Recorded>,
-    /// What trying contracts before any work showed, by step number; empty where nothing was tried (`--probe`).
+    /// The results of contracts tried before any work, by step number; empty where nothing was tried (`--probe`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trials: BTreeMap<u32, Trial>,
-    /// What the files of plans within the plan are.
+    /// The files of sub-plans.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sub_plans: BTreeMap<String, SubPlanFact>,
-    /// Paths of the workspace that exist, in whatever folder the plan works, for near names of missing plans.
+    /// Existing paths of the workspace, even where the plan works in a folder of it, for near names of missing plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub existing_around: Vec<String>,
 }
 
-/// What the file of a plan within another is.
+/// The file of a sub-plan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SubPlanFact {
@@ -86,7 +86,7 @@ pub enum SubPlanFact {
     },
 }
 
-/// What planctl wrote into a plan's file.
+/// The marks that planctl wrote into a plan's file.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Recorded {
     /// The status.
@@ -95,7 +95,7 @@ pub struct Recorded {
     pub marks: BTreeMap<u32, String>,
 }
 
-/// What is at a path of the workspace.
+/// The entry at a path of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FileFact {
@@ -115,12 +115,12 @@ pub enum FileFact {
     },
     /// Something that the system does not let us read.
     Unreadable {
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
     /// Something that is read without end or not at all.
     Special {
-        /// What it is.
+        /// Its kind.
         special: SpecialKind,
     },
 }
@@ -166,6 +166,9 @@ pub enum Trial {
 pub struct Tried {
     /// The runs, in order; the second one met what the first one left.
     pub runs: Vec<TrialRun>,
+    /// The last line that the first run printed, its standard error before its standard output; may be empty.
+    #[serde(default)]
+    pub printed: String,
     /// How long one run may take.
     pub timeout: Duration,
     /// Files of the workspace that differed afterwards, those first that people would name; ignored files don't count.

@@ -3,12 +3,12 @@
 //! The steps say what is done ([`PlanTree`]), the workflow how they follow each other. Edges that nobody wrote, such as those
 //! to a person after the last attempt, are added here (`ways`), and forks find their joins (`meet`).
 
+mod edges;
 mod meet;
 mod meetings;
 mod output_check;
 mod overlap;
 mod part;
-mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,9 +33,9 @@ use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::steps;
 use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub_plans};
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
+use edges::LoweredEdges;
 use meet::Net;
 use output_check::{check_words, with_output_check};
-use ways::Ways;
 
 /// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
 pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
@@ -140,14 +140,14 @@ struct Lowering<'p> {
     plan: &'p Plan<'p>,
     /// The places of the steps among those of the plan, by the names of their nodes.
     steps: BTreeMap<String, usize>,
-    ways: Ways<'p>,
+    edges: LoweredEdges<'p>,
 }
 
 impl<'p> Lowering<'p> {
     fn of(plan: &'p Plan<'p>) -> Lowering<'p> {
         let fixed = plan.tree.steps.iter().enumerate().filter(|(_, step)| step.fixed_number().is_some());
         let steps = fixed.map(|(at, step)| (step.number_text(), at)).collect();
-        Lowering { plan, steps, ways: Ways::of(plan.workflow, plan.is_markdown) }
+        Lowering { plan, steps, edges: LoweredEdges::of(plan.workflow, plan.is_markdown) }
     }
 
     fn step(&self, node: &NodeTree) -> Option<(usize, &'p StepTree)> {
@@ -176,7 +176,7 @@ impl<'p> Lowering<'p> {
         Backoff::named(&said?.value)?.0
     }
 
-    // A13, A14, F1, F3: what the node says, else what its graph does; a plan in markdown says nothing of it.
+    // A13, A14, F1, F3: the node's profile, else its graph's; a plan in markdown has none.
     fn profile(&self, node: &NodeTree) -> Option<Profile> {
         if self.plan.is_markdown {
             return None;
@@ -248,7 +248,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    // S8, N3, A6: what it runs and where is its own, or the graph's.
+    // S8, N3, A6: the node's own plan, folder and approval, or the graph's.
     fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
         let path = sub_plans::file(self.plan.workflow, node);
         let is_inherited =
@@ -258,7 +258,7 @@ impl<'p> Lowering<'p> {
             folder: folders::folder(self.plan.workflow, node),
             approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
             on_exhausted: step.map_or(Outcome::Failed, on_exhausted),
-            // N1: what can't be read was told when the graph was judged.
+            // N1: an unreadable condition was reported when the graph was judged.
             until: node
                 .said
                 .text("manager.stop_condition")
@@ -295,14 +295,14 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    // H-30: what is confirmed is what the agent was asked to do, as the plan says that it is to be checked.
+    // H-30: the person confirms the task, as the plan says that it is to be checked.
     fn confirmation(&self, at: usize, node: &NodeTree) -> Option<Confirmation> {
         if !is_confirmed(node) {
             return None;
         }
         let check = check_words(node).map(|check| format!("\n\nThe plan asks: {check}.")).unwrap_or_default();
-        let mut options = self.ways.confirmations(at);
-        let refusal = self.ways.refusal(at, &options);
+        let mut options = self.edges.confirmations(at);
+        let refusal = self.edges.refusal(at, &options);
         let usual = options.first().cloned();
         options.push(refusal.clone());
         let text = format!("Is this done? {}{check}", self.text_of(node));
@@ -314,12 +314,12 @@ impl<'p> Lowering<'p> {
         task.map_or(node.prompt().to_owned(), |task| task.value.clone())
     }
 
-    // H1: what its edges are called is what may be chosen.
+    // H1: the labels of its edges are the options.
     fn question(&self, at: usize, node: &NodeTree) -> Question {
-        let is_free = self.ways.takes_any_text(at);
-        let options = self.ways.options(at);
+        let is_free = self.edges.takes_any_text(at);
+        let options = self.edges.options(at);
         let meant = |choice: &str| {
-            let by_target = || Some(self.ways.option_to(at, choice)?.to_owned());
+            let by_target = || Some(self.edges.option_to(at, choice)?.to_owned());
             options.iter().find(|option| *option == choice).cloned().or_else(by_target)
         };
         let usual = node
@@ -344,10 +344,10 @@ impl<'p> Lowering<'p> {
         for (at, node) in workflow.nodes.iter().enumerate() {
             nodes.push(self.node(at, node));
             let step = self.step(node).map(|(_, step)| step);
-            self.ways.leave(at, node, step);
+            self.edges.leave(at, node, step);
         }
-        let start = self.ways.start(&mut nodes);
-        let (edges, helpers) = self.ways.done();
+        let start = self.edges.start(&mut nodes);
+        let (edges, helpers) = self.edges.done();
         nodes.extend(helpers);
         let has_forks = workflow.nodes.iter().any(|node| node.kind.value == Kind::Fork);
         let parallel = if has_forks && !self.plan.is_markdown { PARALLEL } else { 1 };
@@ -375,7 +375,7 @@ impl<'p> Lowering<'p> {
     }
 }
 
-// G1, G2: where a run goes while a gate is unmet: what the gate says, else what the graph says.
+// G1, G2: the node where a run goes while a gate is unmet: the gate's own, else the graph's.
 fn goals(workflow: &Workflow) -> Vec<Goal> {
     let is_gate = |node: &&NodeTree| node.said.flag("goal_gate").is_some_and(|gate| gate.value);
     let gates = workflow.nodes.iter().filter(is_gate);

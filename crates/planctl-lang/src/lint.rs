@@ -29,7 +29,7 @@ use crate::syntax::source::Source;
 use crate::tree::PlanTree;
 use crate::tree::parse::sort;
 
-/// What all lints look at.
+/// The inputs of all lints.
 pub(crate) struct Lint<'a> {
     pub source: &'a Source,
     pub tree: &'a PlanTree,

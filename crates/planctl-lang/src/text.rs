@@ -1,4 +1,4 @@
-//! Characters, places, near words, paths and limits: what every layer needs and nothing of plans.
+//! Characters, places, near words, paths and limits: helpers of every layer, which know nothing of plans.
 
 pub(crate) mod characters;
 mod duration;

@@ -15,7 +15,7 @@ use crate::syntax::source::Source;
 use crate::text::paths::clean;
 use crate::text::{Span, Spanned};
 
-/// A plan as read; what could not be read is absent here and named by a diagnostic.
+/// A plan as read; an unreadable part is absent here and named by a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PlanTree {
     /// The block between the `---` lines.
@@ -149,7 +149,7 @@ pub struct StepTree {
     pub unread: Vec<Field>,
 }
 
-/// What kind of node a step is.
+/// The kind of node that a step is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepKind {
     /// Work for an agent.
@@ -179,7 +179,7 @@ pub enum WorkspaceMode {
     Worktree,
 }
 
-/// What decides a step.
+/// The contract of a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractTree {
     /// The script, with line feeds as line ends.

@@ -21,7 +21,7 @@ use crate::tree::workflow::{Outlined, Workflow, folders, implied, outlined, serv
 /// The most findings that are listed.
 const FINDINGS_MAX: usize = 1_000;
 
-/// What verification found.
+/// The result of verification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verification {
     /// The plan as read.

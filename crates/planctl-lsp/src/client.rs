@@ -1,4 +1,4 @@
-//! What is said to the editor: answers, findings, messages, progress.
+//! Messages to the editor: answers, findings, messages, progress.
 
 use std::io::Write;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! What can be written at a place: fields, their values, roles, files.
+//! Completion at a place: fields, their values, roles, files.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ impl Place<'_> {
         if is_begin { self.fields(typed) } else { Vec::new() }
     }
 
-    // What stands in a fence is a script, even while its end is not written yet.
+    // Text in a fence is a script, even while its end is not written yet.
     fn is_in_fence(&self) -> bool {
         let from = self.reading.step_at(self.offset).map_or(0, |(_, step)| step.heading.end);
         // On the heading's own line nothing is above.

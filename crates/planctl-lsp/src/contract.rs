@@ -25,7 +25,7 @@ pub struct Trial {
     pub contract: Contract,
     /// Where.
     pub workspace: PathBuf,
-    /// With what.
+    /// The configuration to run it under.
     pub config: Config,
 }
 
@@ -35,7 +35,7 @@ pub struct Report {
     pub weight: Weight,
     /// One line for people.
     pub line: String,
-    /// What it printed, and how it ended, for the log.
+    /// Its output and end, for the log.
     pub log: String,
     /// The same for programs.
     pub value: Value,

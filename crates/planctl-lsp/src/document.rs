@@ -23,7 +23,7 @@ pub struct Document {
     pub version: i32,
     /// The text.
     pub text: Text,
-    /// What verification found in this very text.
+    /// The findings of this very text.
     pub findings: Option<Verification>,
     /// Says that the editor shows findings of this file.
     pub is_marked: bool,
@@ -40,7 +40,7 @@ pub struct Document {
 pub struct Waiting {
     /// Its id.
     pub id: Value,
-    /// What is asked.
+    /// The method of the request.
     pub method: String,
     /// About what.
     pub params: Value,
@@ -50,7 +50,7 @@ pub struct Waiting {
 pub struct Reading {
     /// The text.
     pub source: Source,
-    /// What it says.
+    /// The plan in the file.
     pub tree: PlanTree,
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 const HEADER_BYTES_MAX: u64 = 8 * 1024;
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What came in one frame.
+/// The content of one frame.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Frame {
     /// JSON.

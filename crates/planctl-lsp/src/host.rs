@@ -1,4 +1,4 @@
-//! What the program that starts the server knows of its surroundings.
+//! The facts that the program that starts the server knows about its surroundings.
 
 use std::path::{Path, PathBuf};
 

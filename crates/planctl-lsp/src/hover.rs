@@ -1,4 +1,4 @@
-//! What is said about the place under the pointer: findings, fields, steps, subscriptions.
+//! Hover texts for the place under the pointer: findings, fields, steps, subscriptions.
 
 use std::path::Path;
 

@@ -27,7 +27,7 @@ use super::host::Host;
 use super::text::{Encoding, Text};
 use super::{completion, findings, hover, outline, places};
 
-/// What happens to requests.
+/// The state of a session, which decides the answer to requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Nothing is known about the editor.
@@ -38,7 +38,7 @@ enum Stage {
     ShutDown,
 }
 
-/// What a person waits for.
+/// A verification or trial that a person waits for.
 struct Run {
     cancel: Option<oneshot::Sender<()>>,
     token: Option<Value>,
@@ -63,7 +63,7 @@ pub struct Session<'a> {
     /// Our own requests to show progress, and the runs they belong to.
     tokens: HashMap<String, String>,
     spawner: OnceCell<Spawner>,
-    /// What was said once and need not be said again.
+    /// Messages shown once that are not repeated.
     said: BTreeSet<String>,
     parent: Option<i32>,
     exit: Option<bool>,

@@ -6,7 +6,7 @@ use planctl_lang::Span;
 /// The distance of the marks at which columns are known without counting.
 const STRIDE: usize = 4096;
 
-/// What a column counts.
+/// The unit that a column counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     /// Bytes.
@@ -37,7 +37,7 @@ impl Text {
         &self.text
     }
 
-    /// Replaces a range; what lies outside the text is cut to it.
+    /// Replaces a range; a range that leads out of the text is cut to it.
     pub fn edit(&mut self, range: Range, replacement: &str) {
         let start = self.offset(range.start);
         let end = self.offset(range.end).max(start);

@@ -1,4 +1,4 @@
-//! What a gated step costs, beside the floor of the same run: three one-row commits and one bash with pipes.
+//! The cost of a gated step, beside the floor of the same run: three one-row commits and one bash with pipes.
 //!
 //! `just bench`, or some of its parts: `just bench lone many`. On a fresh private database with the product's settings, in
 //! one process: workers that claim, do nothing (or spawn `true`) and report, and the gates that follow; and workers that
@@ -88,7 +88,7 @@ impl Part {
     }
 }
 
-/// What a worker of the measurement does between its claim and its report.
+/// The work of the measurement's worker between its claim and its report.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
@@ -144,11 +144,11 @@ async fn measure(place: &Path, parts: &[Part]) {
 struct Bench {
     server_node: ServerNode,
     place: PathBuf,
-    /// What contracts are isolated by.
+    /// The isolation of the contracts.
     tier: Tier,
 }
 
-/// What the steps of some runs took, and what the floor took between them.
+/// The times of the steps of some runs, and of the floor between them.
 #[derive(Default)]
 struct Spans {
     steps: Vec<Duration>,
@@ -160,7 +160,7 @@ impl Bench {
         Bench { server_node: self.server_node.clone(), place: self.place.clone(), tier }
     }
 
-    /// What each tier that the host offers costs; they take turns, so that all see the same machine.
+    /// Measures each tier that the host offers; they take turns, so that all see the same machine.
     async fn measure_tiers(&self) {
         let spawner = self.server_node.spawner().unwrap();
         let offered = planctl_harness::probe_isolation(spawner).await.unwrap().tier;
@@ -309,7 +309,7 @@ impl Bench {
         spans
     }
 
-    /// A worker that prints 5 GB: what of it stays in memory.
+    /// A worker that prints 5 GB: measures how much of it stays in memory.
     async fn flood(&self) {
         let run = self
             .begun_with("flood", 1, Some("cat >/dev/null; head -c 5000000000 /dev/zero".to_owned()))

@@ -44,7 +44,7 @@ pub struct DaemonOptions {
     pub workers: usize,
     /// How many contracts run at once.
     pub gates: usize,
-    /// What serves roles that no run's settings serve.
+    /// The agent that serves roles that no run's settings serve.
     pub otherwise: Option<Agent>,
     /// The port to listen on in addition to the socket.
     pub listen: Option<SocketAddr>,

@@ -1,7 +1,7 @@
 //! The executor of a run in this process: claims one item, does it, and applies the result.
 //!
-//! Each item goes the same way: claim, do, apply. What is done outside is done at least once; whether its answer counts
-//! is decided by the lease, so an executor that was too slow or cut off changes nothing.
+//! Each item goes the same way: claim, do, apply. Outside effects happen at least once. The lease decides whether their
+//! result counts, so an executor that was too slow or cut off changes nothing.
 
 mod context;
 mod prepare;
@@ -36,7 +36,7 @@ use crate::node::in_flight::InFlight;
 use crate::node::runtime::blocking;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
-use crate::plans::sub_plans::{Within, around_folder, lost_folder};
+use crate::plans::sub_plans::{Within, around_folder, folder_problem};
 use crate::runs::settings::RunSettings;
 use crate::verify::protection;
 use crate::workspaces::branch_worktrees::{self, Branches};
@@ -54,7 +54,7 @@ const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 /// Resolves when what is under way shall end.
 type Cancel = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What works the items of one run in this process.
+/// Works the items of one run in this process.
 pub struct Executor {
     pub(crate) store: Store,
     pub(crate) spawner: Spawner,
@@ -89,7 +89,7 @@ pub struct Executor {
     pub(crate) outlasts_outages: bool,
     /// Where the values of configured variables are kept.
     pub(crate) secrets: Secrets,
-    /// What is masked in what workers say; made at the first work.
+    /// The values masked in workers' output; read at the first work.
     pub(crate) masks: OnceLock<Masks>,
     /// Where contracts run; made at the first gate.
     pub(crate) runner: OnceLock<ContractRunner>,
@@ -328,7 +328,7 @@ impl Executor {
             | Found::Ended(_)
             | Found::Nothing(_)) => other,
         };
-        // A gate that is repeated may have to wait; what a verdict leads to is due at once.
+        // A gate that is repeated may have to wait; the items that follow a verdict are due at once.
         let is_verdict = matches!(found, Found::Evidence(_));
         let next_claim = self.next_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
@@ -485,7 +485,7 @@ impl Executor {
         None
     }
 
-    /// Renews a lease again and again; ends when it is gone. What only waits may do so for as long as it has to.
+    /// Renews a lease again and again; ends when it is gone. An item that only waits may do so for as long as it has to.
     async fn renewed_until_lost(&self, claimed: &Claimed, slot: &Slot) {
         let notifications = self.store.listen_to_revocations(self.run);
         loop {
@@ -501,7 +501,7 @@ impl Executor {
             match renewed {
                 Ok(Renewal::Held { .. }) => {}
                 Ok(Renewal::Cancelled | Renewal::Lost) => return,
-                // The lease may outlive an outage; what is said at the end is fenced in any case.
+                // The lease may outlive an outage; the event at the end is fenced in any case.
                 Err(error) => tracing::warn!(%error, item.id = %claimed.item.id, "a lease was not renewed"),
             }
         }
@@ -569,7 +569,7 @@ impl Executor {
         let lost = lost.or_else(|| own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home)));
         let lost = lost
             .or_else(|| branch_worktrees::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace));
-        lost.or_else(|| lost_folder(&self.settings.folder, &claimed.workspace))
+        lost.or_else(|| folder_problem(&self.settings.folder, &claimed.workspace))
     }
 
     /// Says that another folder stands in place of the workspace, which nobody approved anything in.
@@ -687,7 +687,7 @@ impl Executor {
             None => Ok(Baseline::default()),
         });
         let mut baseline = taken.await??;
-        // What a person allowed was found by an attempt before.
+        // The rights that a person allowed are those that an earlier attempt asked for.
         if claimed.item.at.attempt.number() > 1 {
             let mut view = self.store.run_view(self.run).await?;
             let allowed = view.records.remove(&claimed.item.at.node).map(|record| record.allowed);
@@ -719,8 +719,8 @@ impl Executor {
         }
     }
 
-    /// Returns the files that must stay as they are while the contract of a step runs (A5). A call is judged by nothing: it
-    /// may change whatever it likes.
+    /// Returns the files that must stay as they are while the contract of a step runs (A5). A call has no judge: it may
+    /// change any file.
     fn stability(&self, claimed: &Claimed) -> Stability {
         let node = &claimed.item.at.node;
         let Some(task) = claimed.graph.task(node) else { return Stability::default() };
@@ -732,7 +732,7 @@ impl Executor {
         let folder = Path::new(&self.settings.folder);
         let below = plans.filter_map(|plan| Path::new(plan).strip_prefix(folder).ok());
         let mut except: BTreeSet<String> = below.map(|plan| plan.to_string_lossy().into_owned()).collect();
-        // Where steps work side by side in one place, most of what changes is rightful work of the others.
+        // Where steps work side by side in one place, most changes are rightful work of the others.
         let is_shared = self.at_once > 1 && Path::new(&claimed.workspace) == self.workspace;
         if is_shared {
             let others = claimed.graph.nodes().iter().filter(|other| other.id != *node);

@@ -56,7 +56,7 @@ pub use routes::{Answers, Body, ROUTES, Route, Verb};
 pub use serve::{HttpOptions, Listening, serve, socket_of};
 pub use slots::{Slots, TakenGate};
 
-/// What all routes share.
+/// The state that all routes share.
 #[derive(Clone)]
 pub struct ApiState {
     inner: Arc<Shared>,
@@ -68,7 +68,7 @@ struct Shared {
     claims: claims::ClaimsCache,
     metrics: system::Metrics,
     bodies: Bodies,
-    /// What is under way: connections, and what is done to its end without them.
+    /// The tasks under way: connections, and work that outlives its connection.
     tasks: TaskTracker,
 }
 
@@ -147,7 +147,7 @@ pub struct Call {
     request: Option<RequestId>,
 }
 
-/// What a handler gives back.
+/// The result of a handler.
 pub(crate) type Answer = Result<Response, Problem>;
 
 impl Call {
@@ -264,7 +264,7 @@ fn json<T: Serialize>(value: &T) -> Answer {
     Ok(json_with(StatusCode::OK, value))
 }
 
-/// Answers with JSON whose invisible and direction-changing characters are escapes (sec hole 17).
+/// Answers with JSON whose invisible and direction-changing characters are escapes.
 pub(crate) fn json_with<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_string(value) {
         Ok(text) => {

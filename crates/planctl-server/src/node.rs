@@ -1,6 +1,6 @@
 //! One planctl process: its place at the database, its identity, its health, and the services that it offers.
 //!
-//! A server node serves every workspace of its host; what is about one workspace, and speaks for somebody, is [`Services`].
+//! A server node serves every workspace of its host; [`Services`] is its handle on one workspace, for one actor.
 
 pub mod database;
 pub(crate) mod health;
@@ -210,7 +210,7 @@ impl ServerNode {
         Ok(&self.process()?.spawner)
     }
 
-    /// Refuses to start work by settings that are not those a person approved (sec hole 7).
+    /// Refuses to start work by settings that are not those a person approved.
     pub(crate) async fn refuse_changed_settings(
         &self,
         run: RunId,
@@ -322,8 +322,7 @@ impl Drop for Inner {
     }
 }
 
-/// Returns the folder of a state directory for the private folders of attempts; what crashed attempts left there is
-/// cleared away.
+/// Returns the folder of a state directory for the private folders of attempts; folders of crashed attempts are removed.
 ///
 /// # Errors
 ///

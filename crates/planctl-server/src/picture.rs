@@ -24,7 +24,7 @@ const MARGIN: f64 = 24.0;
 const BOLD: f64 = 1.15;
 /// The height of the title.
 const HEAD: f64 = 44.0;
-/// The most lines of a text; what is longer still is whole in its element's title.
+/// The most lines of a text; the title of its element has a longer one whole.
 const LINES: usize = 8;
 /// The height of a line of the title.
 const TITLE: f64 = 17.0;
@@ -82,10 +82,10 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
     for (place, at) in order.iter().enumerate() {
         position[*at] = place;
     }
-    let ways = workflow.ways();
+    let out_edges = workflow.out_edges();
     let ties: Vec<Tie<'_>> = order
         .iter()
-        .flat_map(|at| ways[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
+        .flat_map(|at| out_edges[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
         .collect();
     let placed = place::lay_out(&cards, &ties)?;
     Ok(drawn(workflow, &cards, &ties, &placed))

@@ -1,4 +1,4 @@
-//! What must hold after every event, whatever the reference model thinks (HOUSE 3.6, PROMISES 1.3).
+//! Checks that must hold after every event, independent of the reference model (HOUSE 3.6, PROMISES 1.3).
 
 mod graphs;
 mod ledger;
@@ -65,7 +65,7 @@ pub fn at_the_end(store: &Store, beginning: Timestamp) -> Result<(), String> {
     everything_reads_back(store)
 }
 
-/// What is stored as JSON reads back as it was.
+/// A value stored as JSON reads back as it was.
 fn everything_reads_back(store: &Store) -> Result<(), String> {
     for entry in &store.history {
         reads_back(&entry.event)?;
@@ -321,7 +321,7 @@ fn red_comes_first(store: &Store) -> Result<(), String> {
     for (id, record) in store.whole.records() {
         let Some(task) = store.plan().graph.task(id) else { continue };
         let must_be_red = task.contract.red_first == RedFirst::Deny && !task.contract.guard;
-        // What was reported before a revision demanded red is judged all the same.
+        // Work reported before a revision demanded red is judged all the same.
         let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
         let must_be_red = must_be_red && demanded_red_on_entry(store, id);
         ensure(
@@ -413,7 +413,7 @@ fn verdicts_are_single(store: &Store) -> Result<(), String> {
     Ok(())
 }
 
-/// What workers reported is charged once each, to the run and to the node.
+/// Usage that workers reported is charged once each, to the run and to the node.
 fn usage_is_charged_once(store: &Store) -> Result<(), String> {
     let add = |run: &mut (u64, u64), node: &mut (u64, u64), usage: &Usage| {
         for sum in [run, node] {

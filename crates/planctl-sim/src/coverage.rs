@@ -1,10 +1,10 @@
-//! What a batch must have met at least once: a simulator that never meets a case proves nothing about it.
+//! The cases that a batch must have met at least once: a simulator that never meets a case proves nothing about it.
 
 use std::collections::BTreeSet;
 
 use crate::faults::Trouble;
 
-/// What was met, in words.
+/// The cases met, in words.
 pub type Coverage = BTreeSet<String>;
 
 /// Lists all that a large batch must meet.

@@ -1,4 +1,4 @@
-//! A naive reference engine: it keeps a journal of what happened and answers every question by reading it through.
+//! A naive reference engine: it keeps a journal of events and answers every question by reading it through.
 //!
 //! Written from the prose of the design alone. It shares the engine's words (events, graphs) and none of its code, so
 //! that the two can disagree.
@@ -26,7 +26,7 @@ use journal::Journal;
 pub use view::{View, view_of};
 use ways::Way;
 
-/// What conditions can look at, by name.
+/// The values that conditions can look at, by name.
 type Context = BTreeMap<String, String>;
 
 /// The reference engine's idea of one run.
@@ -41,7 +41,7 @@ pub struct Model {
     stale_timer: Option<Timestamp>,
     /// Usage that workers have told so far, but for the one that the next event comes from.
     so_far: BTreeMap<NodeId, Usage>,
-    /// What followed from the event that is being heard.
+    /// The facts that followed from the current event.
     tellings: Vec<String>,
     /// Nodes found beyond their visits while one event is heard.
     beyond: Vec<NodeId>,
@@ -115,10 +115,10 @@ pub enum Place {
     Over(Outcome),
 }
 
-/// What goes with an agent's item of a node, as [`Model::brief`] says.
+/// The context of an agent's item of a node, as [`Model::brief`] says.
 pub type Told = (Role, Option<String>, Option<usize>, Option<(Level, Role)>);
 
-/// What is known of a node's newest attempt, in the model's words.
+/// The details of a node's newest attempt, in the model's words.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Knowledge {
     label: Option<String>,
@@ -127,7 +127,7 @@ pub struct Knowledge {
     output: Option<String>,
 }
 
-/// What is known of a contract before the work, in the model's words.
+/// The state of a contract before the work, in the model's words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Before {
     /// Nothing, and nobody asks.
@@ -181,8 +181,8 @@ impl Model {
         timers
     }
 
-    /// Returns who an agent's item of a node is for, and what it is told: role, note, attempt that failed before, and the
-    /// level at which it took over with whom it took over from.
+    /// Returns the role of an agent's item of a node, and its context: role, note, attempt that failed before, and the level
+    /// at which it took over with whom it took over from.
     pub fn brief(&self, id: &NodeId) -> Told {
         (self.worker(id), self.note(id), self.failure_of(id), self.taken_over(id))
     }

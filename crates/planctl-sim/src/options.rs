@@ -1,4 +1,4 @@
-//! What a seed expands to: which troubles strike, how often, and how large the world is.
+//! The options that a seed expands to: faults, their frequency, and the size of the world.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -17,7 +17,7 @@ use crate::dice::Dice;
 /// A plan as it was drawn.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the engine is given.
+    /// The graph for the engine.
     pub graph: Graph,
     /// Says that steps run one after another and only a failure leaves that way.
     pub is_linear: bool,
@@ -55,7 +55,7 @@ pub fn draw(dice: &mut Dice) -> Plan {
     plan
 }
 
-/// Has some steps name what no two steps use at once, whatever runs they are of.
+/// Has some steps name locks, which no two steps hold at once, across runs.
 pub(crate) fn with_locks(dice: &mut Dice, graph: &Graph) -> Graph {
     let mut parts = GraphParts::from(graph.clone());
     for node in &mut parts.nodes {

@@ -111,7 +111,7 @@ struct World {
     dice: Dice,
     now: Timestamp,
     store: Store,
-    /// Who is at work in which place, of all runs.
+    /// The workers in each place, of all runs.
     at_work: Rc<RefCell<AtWork>>,
     model: Model,
     ledger: check::Ledger,

@@ -32,7 +32,7 @@ const DRAWN: u64 = 12;
 /// Lives within which a run must have ended.
 const LIVES_MAX: usize = 3_000;
 
-/// What must be the same: the path, where each node stands, and the end.
+/// The part that must be the same: the path, the state of each node, and the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Story {
     path: Vec<String>,
@@ -97,7 +97,7 @@ async fn story(store: &Store, run: RunId, graph: &Graph) -> Story {
     let mut settled: BTreeMap<(NodeId, u16), usize> = BTreeMap::new();
     for (_, event, facts) in ground::history(store, run).await {
         for fact in &facts {
-            // What our own death adds to the history is no part of the path.
+            // Facts of our own death are no part of the path.
             if matches!(fact, Fact::NodeInterrupted { .. } | Fact::GateRepeated { .. }) {
                 continue;
             }

@@ -16,7 +16,7 @@ use stage::Stage;
 /// Runs played at once.
 const RUNS: u64 = 40;
 
-/// What the hands must have met: a test that never comes late proves nothing about latecomers.
+/// The cases that the hands must have met: a test that is never late proves nothing about late events.
 const MET: [&str; 20] = [
     "agent.asked",
     "agent.faulted",

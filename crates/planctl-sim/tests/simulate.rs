@@ -9,7 +9,7 @@ use planctl_sim::{Breach, Coverage, expected, play, shrink};
 /// one alone and shows it.
 const SEEDS: u64 = 1_000;
 
-/// What came of many seeds.
+/// The results of many seeds.
 #[derive(Default)]
 struct Played {
     met: Coverage,

@@ -1,4 +1,4 @@
-//! What a step costs in the database: claim, report and verdict beside three one-row commits of the same run.
+//! The cost of a step in the database: claim, report and verdict beside three one-row commits of the same run.
 //!
 //! `cargo bench -p planctl-store`, or with one of `-- plans`, `-- at-once`, `-- sustained`, `-- graphs`; `planctl-server` measures the same with a real worker and a real contract.
 

@@ -29,7 +29,7 @@ pub struct Finding {
     pub invariant: &'static str,
     /// The line of history where it shows, if it shows in one.
     pub seq: Option<i64>,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 
@@ -55,7 +55,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] and those of the connection. What does not read is a finding.
+    /// [`StoreError::NotFound`] and those of the connection. A row that does not read is a finding.
     pub async fn audit(&self, run: RunId) -> Result<Vec<Finding>, StoreError> {
         let view = match self.run_view(run).await {
             Err(StoreError::Corrupt { what, .. }) => {

@@ -9,7 +9,7 @@ use planctl_engine::{Digest, Graph, RunId};
 
 use crate::apply::{Committed, RunSnapshot};
 
-/// What never changes of a run.
+/// The immutable part of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RunMeta {
     pub(crate) name: String,

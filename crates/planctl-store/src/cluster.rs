@@ -1,9 +1,9 @@
 //! The private Postgres cluster: finds, starts, shares, supervises and stops a server of our own.
 //!
-//! Without a database URL planctl keeps its data in a Postgres that nobody has to set up (`DESIGN` 9). Every planctl
-//! process that uses it is *attached*; one of them, whoever holds the lock on `supervisor.lock`, *owns* it and runs the
-//! server as its child. When the owner goes, however it goes, the server stops with it, and another attached process
-//! takes the lock and starts it again within a tenth of a second; connection pools reconnect by themselves.
+//! Without a database URL planctl keeps its data in a Postgres that nobody has to set up (`DESIGN` 9). Every planctl process
+//! that uses it is *attached*; the one that holds the lock on `supervisor.lock` *owns* it and runs the server as its child.
+//! When the owner goes, however it goes, the server stops with it, and another attached process takes the lock and starts it
+//! again within a tenth of a second; connection pools reconnect by themselves.
 //!
 //! A thread of its own supervises, because the kernel binds a child's death signal to the thread that started it.
 
@@ -37,7 +37,7 @@ pub use layout::{ensure_state_dir, state_dir, state_dir_from};
 use layout::Layout;
 use supervisor::{Attached, Supervisor};
 
-/// What a private cluster is made from.
+/// The settings of a private cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
     /// planctl's state directory; the cluster lives in its folder `pg`.

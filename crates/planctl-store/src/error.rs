@@ -1,4 +1,4 @@
-//! What can go wrong, one variant per thing a caller can do about it.
+//! The errors of the store, one variant per thing a caller can do about it.
 
 use planctl_engine::{Refusal, RunId};
 use sqlx::error::DatabaseError;
@@ -10,7 +10,7 @@ pub enum StoreError {
     /// The database did not answer until the deadline of the settings; the same call may succeed later.
     #[error("reach the database in time")]
     Unavailable {
-        /// What was met last.
+        /// The last error of the database.
         #[source]
         source: sqlx::Error,
     },
@@ -23,7 +23,7 @@ pub enum StoreError {
     /// The database answers and says no: a wrong password, a missing database or right. Trying again is useless.
     #[error("use the database: {source}")]
     Denied {
-        /// What it said.
+        /// The error of the database.
         #[source]
         source: sqlx::Error,
     },
@@ -36,7 +36,7 @@ pub enum StoreError {
     /// There is no such thing.
     #[error("find {what}")]
     NotFound {
-        /// What was looked for.
+        /// The name or id that was looked for.
         what: String,
     },
     /// There is no such ask.
@@ -48,15 +48,15 @@ pub enum StoreError {
     /// Several things have a name that begins so.
     #[error("tell which run is meant by `{given}`: {}", .candidates.join(", "))]
     Ambiguous {
-        /// What was given.
+        /// The ambiguous name.
         given: String,
-        /// What it may stand for.
+        /// The names that it may stand for.
         candidates: Vec<String>,
     },
     /// The engine refused; nothing changed, and the refusal is on record.
     #[error("apply this: {0}")]
     Refused(Refusal),
-    /// The caller no longer holds the item; what it said is kept as a note and changes nothing (P-47).
+    /// The caller no longer holds the item; its report is kept as a note and changes nothing (P-47).
     #[error("accept this: the lease is over")]
     StaleLease,
     /// The key was used for something else (P14).
@@ -76,7 +76,7 @@ pub enum StoreError {
     /// A text is longer than may be kept.
     #[error("keep {what} of {bytes} bytes: {bytes_max} are the most")]
     TooLong {
-        /// What it is.
+        /// The operation.
         what: &'static str,
         /// Its length.
         bytes: usize,
@@ -123,12 +123,12 @@ pub enum StoreError {
         /// The server's version.
         found: String,
     },
-    /// What is stored is not what this planctl wrote.
+    /// A stored row is not one that this planctl wrote.
     #[error("read what is stored{}: {what}", of_run(.run.as_ref()))]
     Corrupt {
         /// The run of which it is, where it is known.
         run: Option<RunId>,
-        /// What does not fit.
+        /// The part that does not fit.
         what: String,
     },
 }
@@ -165,12 +165,12 @@ fn of_run(run: Option<&RunId>) -> String {
     run.map(|run| format!(" of run {run}")).unwrap_or_default()
 }
 
-/// A run of which a row does not read: what is wrong with it is kept from the others.
+/// A run with a row that does not read: the error concerns this run and no other.
 #[derive(Debug)]
 pub struct Unread {
     /// The run.
     pub run: RunId,
-    /// What does not fit.
+    /// The error.
     pub error: StoreError,
 }
 
@@ -180,7 +180,7 @@ impl Unread {
     }
 }
 
-/// What an error of the database means for the call that met it.
+/// The meaning of a database error for the call that met it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {
     /// The server or the way to it is away: the statement may or may not have been done.
@@ -189,14 +189,14 @@ pub(crate) enum Failure {
     Retryable,
     /// The server refuses this client or this statement.
     Denied,
-    /// What came back is not what was expected.
+    /// The answer is not of the expected form.
     Defect,
 }
 
 pub(crate) fn classify(error: &sqlx::Error) -> Failure {
     if let sqlx::Error::Database(database) = error {
         let failure = classify_code(database.code().as_deref().unwrap_or_default());
-        // A session that the server ended says nothing of the statement, whatever it was ended for.
+        // A session that the server ended, for any reason, says nothing of the statement.
         let is_over = failure == Failure::Defect && ends_the_session(database.as_ref());
         return if is_over { Failure::Outage } else { failure };
     }

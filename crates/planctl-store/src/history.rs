@@ -1,4 +1,4 @@
-//! The history of a run: what arrived and what followed, numbered without gaps, each line chained to the one before.
+//! The history of a run: its inputs and their facts, numbered without gaps, each line chained to the one before.
 
 use std::collections::BTreeMap;
 
@@ -55,11 +55,11 @@ pub struct HistoryLine {
     pub body: String,
     /// The hash over this line and the one before.
     pub hash: Vec<u8>,
-    /// What it says.
+    /// Its content.
     pub said: Said,
 }
 
-/// What a line of history says.
+/// The content of a line of history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
     /// Something arrived.
@@ -71,7 +71,7 @@ pub enum Said {
 /// An input as history keeps it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Input {
-    /// What arrived.
+    /// The event that arrived.
     pub event: Event,
     /// The graph that decides from here on, where the input brought one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ pub(crate) struct Draft {
     pub(crate) hash: [u8; 32],
 }
 
-/// What the lines of one transition share.
+/// The values that the lines of one transition share.
 pub(crate) struct Shared<'a> {
     pub(crate) at: Timestamp,
     pub(crate) cause: &'static str,

@@ -16,7 +16,7 @@ use crate::token::Token;
 pub(crate) const RENEW: &str = "update items set lease_until = least(hard_deadline, clock_timestamp() + $4::bigint * interval '1 microsecond') \
      where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
      returning lease_until, hard_deadline, hard_deadline <= clock_timestamp() as is_over";
-/// The time until the hard deadline begins anew: what only waits uses none of it up.
+/// Restarts the time until the hard deadline: an item that only waits uses none of it up.
 pub(crate) const RENEW_WAITING: &str = "update items set hard_deadline = clock_timestamp() + span_micros * interval '1 microsecond', \
      lease_until = clock_timestamp() + least($4::bigint, span_micros) * interval '1 microsecond' \
      where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
@@ -28,7 +28,7 @@ pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1
 pub(crate) const HELD_FOR: &str = "select (extract(epoch from clock_timestamp() - hard_deadline) * 1000000)::bigint + span_micros \
      as micros from items where id = $1 and generation = $2 and token_hash = $3 and state = 'leased'";
 pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
-/// What a renewal of a lease came to.
+/// The result of a renewal of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Renewal {
     /// The holder still holds the item, until this time.
@@ -44,7 +44,7 @@ pub enum Renewal {
     Lost,
 }
 
-/// What an item is to somebody who shows a generation and a secret.
+/// An item as seen by a caller that shows a generation and a secret.
 #[derive(Clone, Debug)]
 pub enum Leased {
     /// They hold it.
@@ -56,7 +56,7 @@ pub enum Leased {
 }
 
 impl Store {
-    /// Returns the item that somebody holds, with what its work needs, whoever claimed it and wherever.
+    /// Returns the leased item with the rows that its work needs, for any claimant on any host.
     ///
     /// A lease whose time is over counts as held until a sweep takes it back, as everywhere.
     ///
@@ -160,7 +160,7 @@ impl Store {
         })
     }
 
-    /// Keeps with a lease what its holder says it has used so far, for whatever is said last of the item; says whether it
+    /// Keeps the usage that the holder has reported so far with its lease, for the next event of the item; says whether it
     /// is held.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Store {
             .bind(&usage)
             .execute(&mut *connection))?;
         if let Some(run) = item.run() {
-            // What is said next is decided on what stands there, so that it need not be decided twice.
+            // The next event is decided on the stored usage, so that it need not be decided twice.
             self.cache().invalidate_snapshot(run);
         }
         Ok(noted.rows_affected() > 0)

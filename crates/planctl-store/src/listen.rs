@@ -32,7 +32,7 @@ const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 const RUNS_MAX: usize = 200;
 const ALL: &str = "*";
 
-/// What a listener waits for, whatever the run.
+/// The kinds of news that a listener waits for, in all runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
     /// Any transition.
@@ -109,7 +109,7 @@ impl WakeFor {
     }
 }
 
-/// What a listener waits for in one run.
+/// The news that a listener waits for in one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OfRun {
     Transitions,

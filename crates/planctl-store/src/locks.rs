@@ -1,4 +1,4 @@
-//! Locks: what no two steps use at once, whatever run they are of. Claims take them and verdicts give them back.
+//! Locks, which no two steps hold at once, across runs. Claims take them and verdicts give them back.
 
 use planctl_engine::{ItemId, NodeId, RunId};
 use sqlx::Row;

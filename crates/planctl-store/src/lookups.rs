@@ -38,7 +38,7 @@ pub(crate) const OUTSTANDING: &str = "select r.status = 'ended' or coalesce(bool
      array_remove(array_agg(distinct case when i.lane = 'agent' and i.state = 'ready' then i.target end), null) as wanted \
      from runs r left join items i on i.run = r.id where r.id = $1 group by r.status";
 
-/// What of a run is out.
+/// The items of a run that are out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outstanding {
     /// Says that it moves without a person: somebody has something in hand, or the harness has something to do, or it is over.

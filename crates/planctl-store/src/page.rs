@@ -1,6 +1,6 @@
 //! Parts of lists that may be long.
 
-/// Which part of a list is wanted: what comes after an entry, and how many at most.
+/// The part of a list that is wanted: the entries after a key, up to a limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page<K> {
     /// The entry that it comes after; the beginning where it is left out.

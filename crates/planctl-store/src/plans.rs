@@ -181,9 +181,9 @@ pub struct NewRevision<'a> {
     pub digest: &'a Digest,
     /// Its text.
     pub source: &'a str,
-    /// What it compiles to.
+    /// The graph that it compiles to.
     pub graph: &'a Graph,
-    /// Who wrote it, for the record.
+    /// The author, for the record.
     pub by: &'a str,
 }
 
@@ -217,7 +217,7 @@ pub struct Revision {
     pub source: String,
     /// The digest of its compiled graph.
     pub graph_digest: Digest,
-    /// What it compiles to.
+    /// The graph that it compiles to.
     pub graph: Arc<Graph>,
     /// When it was first kept.
     pub created_at: Timestamp,
@@ -230,7 +230,7 @@ pub struct PlanMoved {
     pub from: PlanStatus,
     /// Where it went.
     pub to: PlanStatus,
-    /// Who moved it.
+    /// The person who moved it.
     pub by: String,
     /// Why.
     pub why: String,
@@ -253,7 +253,7 @@ pub struct NewApproval<'a> {
     pub config: &'a str,
     /// The baseline of the protected files, as JSON.
     pub protected: &'a str,
-    /// Who approves.
+    /// The person who approves.
     pub by: &'a str,
     /// Why, where they say so.
     pub note: Option<&'a str>,
@@ -274,7 +274,7 @@ pub struct Approval {
     pub config: String,
     /// The baseline of the protected files, as JSON.
     pub protected: String,
-    /// Who approved.
+    /// The person who approved.
     pub by: String,
     /// Why, where they said so.
     pub note: Option<String>,
@@ -406,7 +406,7 @@ impl Store {
         row.as_ref().map(Plan::read).transpose()
     }
 
-    /// Returns the plans of a workspace, or of all; those that were met last first, whatever became of them since.
+    /// Returns the plans of a workspace, or of all, in every status; the newest comes first.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! By what right an event comes, and whether the two fit.
+//! Proofs: the right by which an event comes, and whether the two fit.
 
 use planctl_engine::{ClockEvent, Decision, Event, ItemId};
 
 use crate::error::StoreError;
 use crate::token::Token;
 
-/// By what right an event comes.
+/// The right by which an event comes.
 #[derive(Clone, Debug)]
 pub enum Proof {
     /// The speaker holds the item: agents and the harness.

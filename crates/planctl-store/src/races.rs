@@ -11,7 +11,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::cache::lock;
 
-/// Who has the turn of which run.
+/// The holder of each run's turn.
 #[derive(Default)]
 pub(crate) struct Races {
     turns: Mutex<HashMap<RunId, Weak<tokio::sync::Mutex<()>>>>,

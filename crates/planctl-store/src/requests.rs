@@ -109,7 +109,7 @@ pub struct RequestTurn {
     call: Uuid,
 }
 
-/// What to do about a request.
+/// The decision about a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Begun {
     /// Do what of it is not done yet, then answer it or leave it.
@@ -216,8 +216,8 @@ impl Store {
         Ok(row.try_get("found")?)
     }
 
-    /// Deletes requests that are older than a week, the keys of what they did, and outputs that no history names; returns how
-    /// many requests.
+    /// Deletes requests that are older than a week, the keys of their commands, and outputs that no history names; returns
+    /// how many requests.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub(crate) fn time(stored: OffsetDateTime) -> Timestamp {
 }
 
 pub(crate) fn stored_time(time: Timestamp) -> OffsetDateTime {
-    // What Postgres can hold ends far beyond any time a run can name; a later one means "never".
+    // Postgres's range of times ends far beyond any time a run can name; a later one means "never".
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(time.as_micros()) * 1000).unwrap_or(FAR_FUTURE)
 }
 

@@ -156,11 +156,11 @@ pub struct NewRun<'a> {
     pub plan: PlanId,
     /// The revision, which must be kept already.
     pub revision: &'a Digest,
-    /// What its name begins with: the plan file's stem. The name gets a number, as in `fix-auth-3`.
+    /// The beginning of its name: the plan file's stem. The name gets a number, as in `fix-auth-3`.
     pub stem: &'a str,
     /// The approval that serves, where there is one already.
     pub approval: Option<ApprovalId>,
-    /// Who works on it and how, as JSON; the store only keeps it.
+    /// The settings of its work (agents, isolation, limits) as JSON; the store only keeps it.
     pub settings: &'a str,
     /// The roles that these settings serve.
     pub served: &'a [ServedRole],
@@ -168,7 +168,7 @@ pub struct NewRun<'a> {
     pub request: Option<RequestId>,
 }
 
-/// What a run's own settings serve.
+/// The roles that a run's own settings serve.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ServedRole {
     /// Every role.
@@ -227,7 +227,7 @@ pub struct RunRow {
     pub graph: Digest,
     /// The approval under which it runs.
     pub approval: Option<ApprovalId>,
-    /// Who works on it and how, as JSON.
+    /// The settings of its work as JSON.
     pub settings: String,
     /// Its counters and status.
     pub head: Head,
@@ -274,7 +274,7 @@ pub struct OpenItem {
     pub id: ItemId,
     /// Its try.
     pub at: At,
-    /// What is to be done.
+    /// The work to do.
     pub work: Work,
     /// The role, the host, or the kind of ask.
     pub target: String,
@@ -286,7 +286,7 @@ pub struct OpenItem {
     pub generation: i64,
     /// The number people say, of an ask.
     pub number: Option<i64>,
-    /// Who has it.
+    /// The instance that holds it.
     pub instance: Option<String>,
     /// Until when.
     pub lease_until: Option<Timestamp>,
@@ -311,7 +311,7 @@ pub struct AskRow {
     pub workspace: WorkspaceId,
     /// Where it came up.
     pub at: At,
-    /// What is asked.
+    /// The question.
     pub ask: Ask,
     /// Says that nobody has answered yet.
     pub is_open: bool,
@@ -330,7 +330,7 @@ pub struct RefusalRow {
     pub name: String,
     /// Why it was refused.
     pub reason: String,
-    /// What was said.
+    /// The event that arrived.
     pub event: Event,
     /// When.
     pub at: Timestamp,

@@ -1,7 +1,7 @@
-//! Commands and settings of runs, sealed when a person approves them: what was changed beside planctl starts nothing.
+//! Commands and settings of runs, sealed when a person approves them: a value changed beside planctl starts nothing.
 //!
 //! The rows of `run_settings` are a chain of their own, each bound to the line of history at which it was made. The digest of
-//! the settings that start work must be the newest row's (sec hole 7, A2).
+//! the settings that start work must be the newest row's (A2).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ pub(crate) const SEALS: &str = "select s.number, s.seq, s.chain, s.approval, s.d
 /// The most runs whose settings are cached as sound.
 const SOUND_MAX: usize = 4096;
 
-/// The settings that were found sound, by run: what starts work asks at every item.
+/// The settings that were found sound, by run, since every start of an item checks them.
 #[derive(Default)]
 pub(crate) struct Sound(Mutex<HashMap<RunId, [u8; 32]>>);
 

@@ -24,13 +24,13 @@ pub struct ServerFacts {
     pub schema: i64,
     /// The newest migration this program knows.
     pub schema_known: i64,
-    /// What the database takes on disk, in bytes.
+    /// The size of the database on disk, in bytes.
     pub bytes: u64,
     /// Settings that let a power cut take back what was confirmed, by name.
     pub lossy: Vec<&'static str>,
     /// The role as which planctl works.
     pub role: String,
-    /// What that role may do and planctl does not need.
+    /// The privileges of that role that planctl does not need.
     pub role_may: Vec<&'static str>,
 }
 

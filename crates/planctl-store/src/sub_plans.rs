@@ -117,8 +117,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns runs that are not over and for whose end nobody waits any more: what was around them went on or ended. None
-    /// of these.
+    /// Returns the runs of sub-plans that are not over although the run around them went on or ended, without
+    /// those of `except`.
     ///
     /// # Errors
     ///

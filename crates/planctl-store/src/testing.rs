@@ -319,7 +319,7 @@ async fn run(admin: &mut PgConnection, statement: String) -> Result<(), sqlx::Er
     sqlx::query(AssertSqlSafe(statement)).execute(admin).await.map(drop)
 }
 
-/// Runs a future to its end on a thread of its own, whatever runtime the caller is in.
+/// Runs a future to its end on a thread of its own, so that the caller may be in any runtime.
 fn apart<F>(future: F) -> F::Output
 where
     F: Future + Send,

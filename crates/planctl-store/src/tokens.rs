@@ -1,4 +1,4 @@
-//! Tokens of the HTTP API: who may do what there. A secret is shown once and stored as its hash.
+//! Tokens of the HTTP API, and their scopes. A secret is shown once and stored as its hash.
 
 use std::time::Duration;
 
@@ -46,10 +46,10 @@ pub(crate) const TOKEN: &str = tokens_where!("id = $1");
 pub(crate) const REVOKE_TOKEN: &str =
     "update tokens set revoked_at = coalesce(revoked_at, clock_timestamp()) where id = $1";
 
-/// What every secret begins with, so that scanners know one where it does not belong.
+/// The prefix of every secret, so that scanners recognise one where it does not belong.
 const PREFIX: &str = "planctl_";
 
-/// What the bearer of a token may do.
+/// The rights of a token's bearer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TokenScope {
     /// Claim work of its roles and say what came of it.
@@ -86,9 +86,9 @@ impl TokenScope {
 /// A token to be made.
 #[derive(Clone, Debug)]
 pub struct NewToken<'a> {
-    /// Who it is for: what is done with it is on record under this name.
+    /// The holder: actions with the token are on record under this name.
     pub name: &'a str,
-    /// What it allows.
+    /// The scope that it grants.
     pub scope: TokenScope,
     /// Of a worker's: the roles whose work it may claim; empty means any.
     pub roles: &'a [Role],
@@ -98,7 +98,7 @@ pub struct NewToken<'a> {
     pub request: Option<RequestId>,
 }
 
-/// What came of making a token.
+/// The result of making a token.
 #[derive(Clone, Debug)]
 pub enum NewlyMade {
     /// It was made, with this secret, which is shown here and never again.
@@ -112,9 +112,9 @@ pub enum NewlyMade {
 pub struct TokenRow {
     /// The short id under which people revoke it.
     pub id: String,
-    /// Who it is for.
+    /// The holder.
     pub name: String,
-    /// What it allows.
+    /// The scope that it grants.
     pub scope: TokenScope,
     /// Of a worker's: the roles whose work it may claim; empty means any.
     pub roles: Vec<Role>,

@@ -73,7 +73,7 @@ pub struct TopicRow {
 pub struct TopicNote {
     /// Its number in the topic, from 1.
     pub number: i64,
-    /// Who posted it.
+    /// The author.
     pub by: Actor,
     /// Its text, which may say anything.
     pub text: String,

@@ -1,5 +1,5 @@
-//! Whose turn a workspace is: runs have it one after the other, first come first served within the class delay. Those
-//! that work in worktrees of their own wait for nobody.
+//! The turns of a workspace: runs have it one after the other, first come first served within the class delay. Those that
+//! work in worktrees of their own wait for nobody.
 
 use std::time::Duration;
 

@@ -54,8 +54,8 @@ pub(crate) const RELEASE_LOST: &str = released_where!(
 );
 pub(crate) const IS_HELD_BACK: &str =
     "select exists (select from items where run = $1 and state = 'withdrawn') as is_held_back";
-/// Takes the workspace of a run, or its own place, from a run that ended and whose holders have ended too. What was read
-/// of it must still be so: it may have been taken up and have ended anew meanwhile.
+/// Takes the workspace of a run, or its own place, from a run that ended and whose holders have ended too. Its status is
+/// read again, since it may have been resumed and have ended anew meanwhile.
 pub(crate) const LEAVE_WORKSPACE: &str = concat!(
     "with left_over as (select o.id, o.seq from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
        where r.id = $1 and not r.apart \

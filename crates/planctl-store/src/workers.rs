@@ -1,4 +1,4 @@
-//! Workers that were seen: who they are, what they hold, whether somebody paused them.
+//! Workers that were seen: their names, the items they hold, whether somebody paused them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,9 +41,9 @@ const WORKERS_MAX: i64 = 1000;
 pub struct SeenWorker<'a> {
     /// Its id, which its leases carry too ([`crate::Holder::instance`]).
     pub id: &'a str,
-    /// Whose work it does.
+    /// The roles that it serves.
     pub roles: &'a [Role],
-    /// What works there, in a line, as in `exec:./worker.sh`.
+    /// The agent that works there, in a line, as in `exec:./worker.sh`.
     pub agent: &'a str,
     /// Where it runs.
     pub host: &'a str,
@@ -58,9 +58,9 @@ pub struct SeenWorker<'a> {
 pub struct WorkerRow {
     /// Its id.
     pub id: String,
-    /// Whose work it does.
+    /// The roles that it serves.
     pub roles: Vec<Role>,
-    /// What works there, in a line.
+    /// The agent that works there, in a line.
     pub agent: String,
     /// Where it runs.
     pub host: String,
@@ -70,7 +70,7 @@ pub struct WorkerRow {
     pub capacity: i32,
     /// Says that it shall get no more work.
     pub is_paused: bool,
-    /// What it holds.
+    /// The items that it holds.
     pub holds: Vec<HeldItem>,
     /// When it was first seen.
     pub first_seen_at: Timestamp,
@@ -181,7 +181,7 @@ impl Store {
         Ok(held)
     }
 
-    /// Lets a worker get no more work, or work again; what it holds it keeps.
+    /// Pauses a worker, or lets it work again; a paused worker keeps the items that it holds and gets no more.
     ///
     /// # Errors
     ///

@@ -32,10 +32,10 @@ pub enum Silence {
     Late,
 }
 
-/// What a client shows to a daemon.
+/// A client's access to a daemon.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access<'a> {
-    /// What says that it may.
+    /// The token that grants it.
     pub token: Option<&'a str>,
     /// By which name it decides; a daemon believes it on its socket.
     pub actor: Option<&'a str>,
@@ -224,7 +224,7 @@ impl Api {
                     Err((failure, false)) => return Err(failure),
                     Err((failure, true)) => failure,
                 },
-                // What is wrong with a certificate is still wrong a moment later.
+                // A faulty certificate is still faulty a moment later.
                 Err(Unanswered::Unreachable(error)) if tls::fault(&error).is_some() => {
                     return Err(self.unreachable(&error));
                 }
@@ -305,7 +305,7 @@ pub fn uuid_of() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// Says a problem as the command line does: what happened, what to do, and with which exit code.
+/// Reports a problem as the command line does: the event, the next step, and the exit code.
 pub fn failure_of(problem: &Problem) -> Failure {
     let exit = match problem.code() {
         Some(Code::NotVerified | Code::Unreadable) => Exit::No,

@@ -1,4 +1,4 @@
-//! What may be typed: every command with its flags and its help, examples first.
+//! The arguments: every command with its flags and its help, examples first.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ pub struct Global {
     /// a run a git worktree of its own, `shared` none
     #[arg(long, global = true, value_name = "DIR|worktree")]
     pub workspace: Option<PathBuf>,
-    /// Who decides, for the record [default: your login] [env: PLANCTL_ACTOR]
+    /// The name of the person who decides, for the record [default: your login] [env: PLANCTL_ACTOR]
     #[arg(long = "as", global = true, value_name = "NAME")]
     pub actor: Option<String>,
 }
@@ -156,13 +156,13 @@ It writes where you work (the git checkout, else the current directory) and neve
     /// Plans and their runs
     #[command(subcommand)]
     Plan(PlanCommand),
-    /// What waits for a person: plans, escalations, budgets, questions
+    /// Asks that wait for a person: plans, escalations, budgets, questions
     #[command(args_conflicts_with_subcommands = true)]
     Approvals {
         /// Which asks to list, where no verb is given.
         #[command(flatten)]
         list: AskFilter,
-        /// What to do.
+        /// The subcommand.
         #[command(subcommand)]
         command: Option<ApprovalsCommand>,
     },
@@ -202,7 +202,7 @@ It writes where you work (the git checkout, else the current directory) and neve
     /// Topics: notes for the steps that subscribe to them (`topic:NAME`)
     #[command(subcommand)]
     Topic(TopicCommand),
-    /// What does the work
+    /// Workers: run one, test one, list them
     #[command(subcommand)]
     Worker(WorkerCommand),
     /// Items of work for scripts: claimed, minded, reported
@@ -217,7 +217,7 @@ It writes where you work (the git checkout, else the current directory) and neve
     /// The database
     #[command(subcommand)]
     Db(DbCommand),
-    /// The daemon: drives the runs of this machine's workspaces, whoever started them
+    /// The daemon: drives the runs of this machine's workspaces, no matter who started them
     #[command(subcommand)]
     Daemon(DaemonCommand),
     /// The daemon in the foreground with a worker for every role: for trying things out
@@ -228,7 +228,7 @@ It writes where you work (the git checkout, else the current directory) and neve
         /// How much is done at once.
         #[command(flatten)]
         work: AtOnce,
-        /// What serves roles that nothing else serves.
+        /// The agent that serves roles that nothing else serves.
         #[command(flatten)]
         worker: WorkerFlags,
     },
@@ -286,7 +286,7 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     /// Graphs written in DOT, JSON or markdown: checked, and drawn
     #[command(subcommand)]
     Graph(GraphCommand),
-    /// Prints the JSON Schema of what a command answers with --json, or of planctl.toml
+    /// Prints the JSON Schema of a command's --json answer, or of planctl.toml
     #[command(before_help = "Examples:
   planctl schema                                       the names
   planctl schema plan-verify
@@ -304,7 +304,7 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     Version,
 }
 
-/// What serves every role, in place of what is configured.
+/// The agent that serves every role, in place of the configured ones.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WorkerFlags {
     /// The command that serves every role; it reads the prompt on its input
@@ -318,7 +318,7 @@ pub struct WorkerFlags {
     pub simulate: bool,
 }
 
-/// What stands in for every worker of a run that is simulated (DOT S13).
+/// The command in place of every worker of a run that is simulated (DOT S13).
 const SIMULATED: &str = "printf '[Simulated] Response for stage: %s\\n' \"$PLANCTL_STEP_TITLE\"";
 
 impl WorkerFlags {
@@ -362,7 +362,7 @@ pub struct AtOnce {
     pub max_open_asks: u32,
 }
 
-/// What can be done with the daemon.
+/// The commands of the daemon.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
   planctl daemon start                 in the background, until `planctl daemon stop`
@@ -461,7 +461,7 @@ pub struct Reviewing {
     pub no_wait: bool,
 }
 
-/// What can be done with plans and runs.
+/// The commands of plans and runs.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanCommand {
     /// Writes a plan to begin with
@@ -473,7 +473,7 @@ pub enum PlanCommand {
     New {
         /// The plan to write [default: plans/TITLE.md]
         file: Option<PathBuf>,
-        /// From what, and what it says.
+        /// The template, and the values of its head.
         #[command(flatten)]
         beginning: Beginning,
     },
@@ -559,7 +559,7 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// A protected file that is meant as it is now, though it differs from what was approved last
         #[arg(long, value_name = "FILE[@DIGEST]")]
         accept_changed: Vec<String>,
-        /// What will serve every role, for the record.
+        /// The agent that will serve every role, for the record.
         #[command(flatten)]
         worker: WorkerFlags,
     },
@@ -590,7 +590,7 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Start a new run, also of a plan that is done
         #[arg(long)]
         again: bool,
-        /// What serves every role.
+        /// The agent that serves every role.
         #[command(flatten)]
         worker: WorkerFlags,
         /// Exit 3 when a person is needed, in place of waiting
@@ -643,7 +643,7 @@ Another text has another digest, so an approval of the earlier one no longer hol
         #[arg(long)]
         all: bool,
     },
-    /// What an agent that drives itself is told of a run: its steps, where it is, what to do now
+    /// Shows a run to an agent that drives itself: its steps, where it is, what to do now
     #[command(before_help = "Examples:
   planctl plan context @last                       steps as sentences
   planctl plan context @last --format compact      a line for each step
@@ -652,7 +652,7 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// The run
         run: String,
     },
-    /// What workers said and what contracts printed
+    /// Shows the reports of workers and the output of contracts
     Logs {
         /// The run
         #[arg(default_value = "@last")]
@@ -688,7 +688,7 @@ What planctl goes by is the database; nothing is ever read back from such a fold
         /// The run
         #[arg(default_value = "@last")]
         run: String,
-        /// What serves every role from here on.
+        /// The agent that serves every role from here on.
         #[command(flatten)]
         worker: WorkerFlags,
         /// Exit 3 when a person is needed, in place of waiting
@@ -708,16 +708,16 @@ What planctl goes by is the database; nothing is ever read back from such a fold
     },
 }
 
-/// From what a plan begins.
+/// The beginning of a new plan.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Beginning {
     /// A template's name, or the path of a plan
     #[arg(long, value_name = "TEMPLATE|FILE")]
     pub from: Option<String>,
-    /// What it is for [default: after the file's name]
+    /// The plan's purpose [default: after the file's name]
     #[arg(long)]
     pub title: Option<String>,
-    /// Who answers for it [default: you]
+    /// The person who answers for it [default: you]
     #[arg(long, value_name = "NAME")]
     pub owner: Option<String>,
     /// Write over a file that is there
@@ -762,10 +762,10 @@ pub struct Fixing {
     pub diff: bool,
 }
 
-/// What is verified, and how.
+/// The files to verify, and the way to do it.
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
-    /// The plans
+    /// The plans; `-` is standard input
     #[arg(required_unless_present = "explain", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Say what a code means, with a plan that is wrong and one that is right; without CODE, list all codes
@@ -786,7 +786,7 @@ pub struct VerifyArgs {
     /// How findings are mended.
     #[command(flatten)]
     pub fixing: Fixing,
-    /// Who reviews the plan.
+    /// The reviewers of the plan.
     #[command(flatten)]
     pub reviewing: Reviewing,
     /// Whether and how to try contracts.
@@ -820,7 +820,7 @@ pub struct AskFilter {
     pub kind: Option<String>,
 }
 
-/// What can be done with topics.
+/// The commands of topics.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
   planctl topic post login --note 'the vendor confirms: it is the proxy'
@@ -831,7 +831,7 @@ pub enum TopicCommand {
     Post {
         /// The topic's name: letters, digits, `-`, `_`, `.` and `/`
         name: String,
-        /// What it says, up to 64 KiB [default: standard input]
+        /// The text of the note, up to 64 KiB [default: standard input]
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
@@ -850,7 +850,7 @@ pub enum TopicCommand {
     },
 }
 
-/// What can be done with asks.
+/// The commands of asks.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
   planctl approvals                                    what waits for you
@@ -988,7 +988,7 @@ pub struct Noted {
     pub note: Option<String>,
 }
 
-/// What can be done with graphs.
+/// The commands of graphs.
 #[derive(Subcommand, Clone, Debug)]
 pub enum GraphCommand {
     /// Reads graphs and reports everything that is wrong with them
@@ -1028,7 +1028,7 @@ pub enum GraphCommand {
     },
 }
 
-/// What can be done with tokens.
+/// The commands of tokens.
 #[derive(Subcommand, Clone, Debug)]
 pub enum TokenCommand {
     /// Makes a token; its secret is printed this once
@@ -1036,9 +1036,9 @@ pub enum TokenCommand {
   planctl token create worker --name build-box --role coder > worker.token
   planctl token create read --name dashboard --expires 90d")]
     Create {
-        /// What it allows
+        /// The scope that it grants
         scope: TokenScope,
-        /// Who it is for: what is done with it is on record under this name
+        /// The holder: actions with the token are on record under this name
         #[arg(long)]
         name: String,
         /// Of a worker's: whose work it may claim; may be repeated [default: any role]
@@ -1057,7 +1057,7 @@ pub enum TokenCommand {
     },
 }
 
-/// What a token allows.
+/// The scope of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum TokenScope {
     /// Claim work and say what came of it
@@ -1070,7 +1070,7 @@ pub enum TokenScope {
     Admin,
 }
 
-/// What can be done with workers.
+/// The commands of workers.
 #[derive(Subcommand, Clone, Debug)]
 pub enum WorkerCommand {
     /// Claims work from the daemon, lets an agent do it, and reports; Ctrl-C finishes what it has, twice gives it back
@@ -1088,7 +1088,7 @@ pub enum WorkerCommand {
 
 An agent's service is really asked, once, and may charge for it.")]
     Test {
-        /// What to test.
+        /// The worker to test.
         #[command(flatten)]
         worker: NamedWorker,
         /// How long it may take: 90s, 2m
@@ -1097,7 +1097,7 @@ An agent's service is really asked, once, and may charge for it.")]
     },
     /// Lists the workers that asked the daemon for work
     Ls,
-    /// Lets a worker claim nothing more; what it has it finishes
+    /// Lets a worker claim nothing more; it finishes the items that it has
     Pause {
         /// Its name, as `worker ls` shows it
         id: String,
@@ -1124,10 +1124,10 @@ pub struct NamedWorker {
 /// How a worker works.
 #[derive(Args, Clone, Debug)]
 pub struct WorkerRun {
-    /// Whose work it does; may be repeated
+    /// The roles that it serves; may be repeated
     #[arg(long = "role", value_name = "ROLE", required = true)]
     pub roles: Vec<String>,
-    /// What works.
+    /// The agent that works.
     #[command(flatten)]
     pub worker: NamedWorker,
     /// How many items it works on at once
@@ -1168,7 +1168,7 @@ fn parse_variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// What a script can do with work.
+/// The commands with which a script works.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
   eval \"$(planctl work claim --role coder --shell)\"      exports PLANCTL_ITEM, PLANCTL_ITEM_TOKEN, PLANCTL_PROMPT_FILE, …
@@ -1181,7 +1181,7 @@ pub enum WorkCommand {
   eval \"$(planctl work claim --role coder --wait 5m --shell)\"
   planctl work claim --role coder --no-wait --json")]
     Claim {
-        /// Whose work; may be repeated [default: the roles of the token]
+        /// The roles to claim for; may be repeated [default: the roles of the token]
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<String>,
         /// How long to wait for some
@@ -1190,7 +1190,7 @@ pub enum WorkCommand {
         /// Do not wait
         #[arg(long, conflicts_with = "wait")]
         no_wait: bool,
-        /// How long the lease lasts without a heartbeat: 5s to 10m [default: what the daemon gives]
+        /// How long the lease lasts without a heartbeat: 5s to 10m [default: the daemon's]
         #[arg(long, value_name = "DUR", value_parser = parse_time)]
         lease: Option<std::time::Duration>,
         /// Write the prompt to this file [default: a new one in the directory for temporary files]
@@ -1228,7 +1228,7 @@ pub enum WorkCommand {
         /// The item.
         #[command(flatten)]
         item: HeldItem,
-        /// What was used.
+        /// The usage.
         #[command(flatten)]
         used: Used,
     },
@@ -1252,13 +1252,13 @@ pub enum WorkCommand {
         /// A node it suggests to go on with; the first one counts most
         #[arg(long, value_name = "NODE")]
         suggest: Vec<String>,
-        /// What conditions of the plan may look at
+        /// Values that conditions of the plan may look at
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_pair)]
         set: Vec<(String, String)>,
         /// A file with a step that it proposes to come after its own (`### Title`, then its fields); a person decides
         #[arg(long, value_name = "FILE")]
         insert_step: Option<PathBuf>,
-        /// What was used.
+        /// The usage.
         #[command(flatten)]
         used: Used,
     },
@@ -1267,7 +1267,7 @@ pub enum WorkCommand {
         /// The item.
         #[command(flatten)]
         item: HeldItem,
-        /// What happened
+        /// The reason
         #[arg(long)]
         reason: String,
         /// gave-up: the contract decides, without a retry; transient: later again; permission: a person is asked;
@@ -1277,7 +1277,7 @@ pub enum WorkCommand {
         /// The same as --kind transient
         #[arg(long, conflicts_with = "kind", hide = true)]
         transient: bool,
-        /// What was used.
+        /// The usage.
         #[command(flatten)]
         used: Used,
     },
@@ -1304,7 +1304,7 @@ pub struct HeldItem {
     pub token: Option<String>,
 }
 
-/// What a worker used.
+/// A worker's usage.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Used {
     /// Input tokens, cached ones included
@@ -1324,7 +1324,7 @@ pub struct Used {
     pub model: Option<String>,
 }
 
-/// What can be done with the configuration.
+/// The commands of the configuration.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
   planctl config show --origin         every value, and which line, variable or flag says it
@@ -1346,14 +1346,14 @@ Flags go before PLANCTL_* variables, your own file, the project's planctl.toml a
     Path,
 }
 
-/// What can be done with roles.
+/// The commands of roles.
 #[derive(Subcommand, Clone, Debug)]
 pub enum RolesCommand {
     /// Lists what serves each role, what it may do, which plans it takes, and who answers for it
     Ls,
 }
 
-/// What can be done with the database.
+/// The commands of the database.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DbCommand {
     /// Which database is used, and how it is

@@ -1,7 +1,7 @@
 //! Which commands only a person may give: one closed table, so that a command that is not in it is refused to workers.
 //!
 //! A worker reads plans, runs and asks, and works on items. Everything that decides, starts runs or processes of planctl's
-//! own, stops the daemon, or opens the database is a person's (A34, sec hole 5). The daemon refuses the same on its routes.
+//! own, stops the daemon, or opens the database is a person's (A34). The daemon refuses the same on its routes.
 
 use clap::ArgMatches;
 

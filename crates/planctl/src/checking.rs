@@ -1,10 +1,11 @@
 //! Verifies plans for the commands; needs no database.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use planctl_config::Agent;
 use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
-use planctl_lang::{Levels, Reach, Source};
+use planctl_lang::{Levels, PLAN_BYTES_MAX, Reach, Source};
 use planctl_server::autofix::{self, Mended};
 use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::probe::{Probe, ProbeError, ProbeProgress};
@@ -35,6 +36,31 @@ pub async fn check_in(
     let verify =
         async |checking: Checking<'_>, spawner: &Spawner| check::check(file, checking, spawner).await;
     with_helper(context, folder, worker, levels, verify).await
+}
+
+/// Verifies the text on standard input as a plan; where contracts are tried, a prober is given.
+pub async fn check_input(
+    context: &Context,
+    prober: Option<&Prober>,
+    levels: &Levels,
+) -> Result<Checked, Failure> {
+    let bytes = standard_input()?;
+    let verify = async |checking: Checking<'_>, spawner: &Spawner| {
+        check::check_bytes(Path::new("-"), bytes, checking, spawner).await
+    };
+    match prober {
+        Some(prober) => prober.verify(context, levels, verify).await,
+        None => with_helper(context, "", None, levels, verify).await,
+    }
+}
+
+/// Reads standard input, up to one byte more than a plan may have.
+pub fn standard_input() -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let most = PLAN_BYTES_MAX as u64 + 1;
+    let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::new(Exit::Temporary, format!("could not read standard input: {error}")))?;
+    Ok(bytes)
 }
 
 /// Mends a plan's text by the fixes of its findings, in memory only.
@@ -107,17 +133,26 @@ impl Prober {
 
     /// Verifies a plan file and tries its contracts.
     pub async fn check(&self, context: &Context, file: &Path, levels: &Levels) -> Result<Checked, Failure> {
+        let check =
+            async |checking: Checking<'_>, spawner: &Spawner| check::check(file, checking, spawner).await;
+        self.verify(context, levels, check).await
+    }
+
+    async fn verify(
+        &self,
+        context: &Context,
+        levels: &Levels,
+        verify: impl AsyncFnOnce(Checking<'_>, &Spawner) -> Result<Checked, CheckError>,
+    ) -> Result<Checked, Failure> {
         let config = &context.config()?.config;
         let levels = &config.verify.clone().then(levels);
         let (workspace, probe) = (context.workspace(), self.probe.as_ref());
         let checking = Checking { workspace, folder: "", config, worker: None, levels, probe };
-        check::check(file, checking, &self.spawner).await.map_err(|error| {
-            match (&error, *self.stopped.borrow()) {
-                (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
-                    Failure::new(exit, "stopped; the copy of the workspace is removed")
-                }
-                _ => check_failure(error),
+        verify(checking, &self.spawner).await.map_err(|error| match (&error, *self.stopped.borrow()) {
+            (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
+                Failure::new(exit, "stopped; the copy of the workspace is removed")
             }
+            _ => check_failure(error),
         })
     }
 }

@@ -55,7 +55,7 @@ pub struct Handle(RunId);
 /// Where a plan stands before anything is done with it.
 pub use planctl_api::wire::calls::StandingView as Standing;
 
-/// What came of starting a plan.
+/// The result of starting a plan.
 pub enum How {
     /// A run can be worked on.
     Ready {

@@ -1,4 +1,4 @@
-//! What each command does; here is what all of them share.
+//! The commands, and the context that all of them share.
 
 use std::cell::OnceCell;
 use std::io::IsTerminal;

@@ -98,12 +98,12 @@ impl Exit {
     }
 }
 
-/// Why a command could not do what it was asked: what happened and where, and what to type next.
+/// The failure of a command: the event and its place, and the next command to type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// What the process exits with.
+    /// The exit code of the process.
     pub exit: Exit,
-    /// What happened, and where.
+    /// The event, and its place.
     pub message: String,
     /// How to mend it.
     pub help: Option<String>,
@@ -142,7 +142,7 @@ impl Failure {
     }
 }
 
-/// What every command returns.
+/// The result of every command.
 pub type Answer = Result<Exit, Failure>;
 
 #[cfg(test)]

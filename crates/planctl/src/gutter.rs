@@ -57,7 +57,8 @@ fn left_out_line(count: usize, place: &str, command: &str) -> String {
     format!("  … {count} characters {place}, all of it: {}\n", show::safe(command))
 }
 
-/// Breaks a line where it would be wider than the columns there are; what is no ASCII counts as two, a tab as eight.
+/// Breaks a line where it would be wider than the columns there are; a character outside ASCII counts as two, a tab as
+/// eight.
 fn parts(line: &str, width: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut taken) = (0, 0_usize);

@@ -1,4 +1,4 @@
-//! What planctl needs of the system's limits, said before something fails for want of it (row 113).
+//! planctl's needs of the system's limits, reported before something fails for want of it (row 113).
 
 use rustix::process::{Resource, getrlimit};
 
@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 /// How many files must be open at once: a database, a helper with its pipes, a worker's streams.
 const FILES: u64 = 64;
 
-/// Takes as many open files as the system grants; what planctl starts has as many as planctl was given.
+/// Takes as many open files as the system grants; planctl's children have as many as planctl was given.
 ///
 /// # Errors
 ///

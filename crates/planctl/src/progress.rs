@@ -44,7 +44,7 @@ pub struct Progress {
 /// The most lines that the last picture takes; `planctl plan status RUN` has them all.
 const FINAL_LINES_MAX: usize = 66;
 
-/// What is known of a node's newest gate before its verdict is read.
+/// A node's newest gate before its verdict is read.
 #[derive(Clone, Default)]
 struct Gate {
     ending: String,

@@ -1,6 +1,6 @@
 //! Keeps what this process knows from workers of the same user: it is not dumpable, and its environment shows nothing.
 //!
-//! A worker reads `/proc/PID/environ` and the memory of every process of its user that is dumpable (sec hole 14, A51). Not
+//! A worker reads `/proc/PID/environ` and the memory of every process of its user that is dumpable. Not
 //! dumpable, neither opens; the environment is wiped as well, for those whom the kernel lets through, such as root.
 
 use std::ffi::{CStr, OsString, c_char};

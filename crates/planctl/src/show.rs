@@ -1,4 +1,4 @@
-//! What people see: text made safe for a terminal, tables, colours, and the two streams.
+//! Output for people: text made safe for a terminal, tables, colours, and the two streams.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write as _};
@@ -13,13 +13,13 @@ use crate::failure::{Exit, Failure};
 
 /// Headings and names.
 pub const BOLD: Style = Style::new().bold();
-/// What went well.
+/// Success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// What went wrong.
+/// Failure.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
-/// What a person should look at.
+/// A thing that a person should look at.
 pub const CARE: Style = AnsiColor::Yellow.on_default();
-/// What is beside the point.
+/// A side note.
 pub const FAINT: Style = Style::new().dimmed();
 
 /// Returns how many columns the terminal has, where standard output is one.
@@ -45,7 +45,7 @@ pub fn safe_block(text: &str) -> String {
     escape(text, true)
 }
 
-/// Makes a part of a plan safe to print, with stars in place of what looks like a credential (P604).
+/// Makes a part of a plan safe to print, with stars in place of text that looks like a credential (P604).
 pub fn plan_block(text: &str) -> String {
     escape(&planctl_lang::masked(text), true)
 }
@@ -102,7 +102,7 @@ pub fn span(time: Duration) -> String {
     }
 }
 
-/// Returns seconds as people say them; what is no time counts as none.
+/// Returns seconds as people say them; a value that is no time counts as none.
 pub fn seconds(seconds: f64) -> String {
     span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
@@ -125,7 +125,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// Returns what was used, of what may be used.
+/// Returns the usage, and the limit.
 pub fn cost(spent: &SpentView, budget: &BudgetView) -> String {
     let mut parts = vec![of(seconds(spent.seconds), budget.seconds.map(seconds))];
     if spent.tokens > 0 || budget.tokens.is_some() {

@@ -47,7 +47,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Hides a user and password that stand in an address: what is shown ends in logs.
+/// Hides a user and password that stand in an address, since logs keep it.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use room::{Room, git};
 use rustix::process::Signal;
 
-/// Longer than anything here takes; who waits this long has found a hang.
+/// Longer than any wait here; a wait this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn until(what: &str, holds: impl Fn() -> bool) {
@@ -45,7 +45,7 @@ const APART: &str = r#"digraph apart {
 }
 "#;
 
-/// What each step does: 2 and 3 are the branches.
+/// The work of each step: 2 and 3 are the branches.
 const WORK: &str = "case $PLANCTL_STEP in 1) echo base > base.txt;; 2) pwd > where-one; cat base.txt > one.txt; \
                     sed -i s/five/FIVE/ a.txt;; 3) cat base.txt > two.txt; sed -i s/one/ONE/ a.txt;; esac";
 

@@ -1,4 +1,4 @@
-//! Three daemons, forty workers, and a nemesis: whatever is killed, cut or stopped, every run ends as if nothing had been.
+//! Three daemons, forty workers, and a nemesis that kills, cuts and stops processes: every run ends as if nothing had been.
 
 #![allow(
     clippy::unwrap_used,
@@ -100,7 +100,7 @@ fn start_runs(place: &Place, crew: &Crew) -> BTreeMap<u32, String> {
             "start": {"approve": {}, "waits_for_workers": true},
         });
         let started = crew.sockets.post("/v1/runs", &format!("start-{number}"), &body);
-        // Whose answer was lost with its daemon asks again, and the run may be over by then.
+        // A client whose answer was lost with its daemon asks again, and the run may be over by then.
         assert!(["ready", "already_done"].contains(&started["started"].as_str().unwrap()), "{started}");
         (number, started["run"].as_str().unwrap().to_owned())
     };
@@ -160,7 +160,7 @@ fn live(scale: Scale, seed: u64) -> Done {
 
 fn run_and_rage(place: &Place, daemons: &mut [Daemon], crew: &Crew) -> (Done, BTreeMap<u32, String>) {
     let calm = AtomicBool::new(false);
-    // Whatever panics, nobody waits for the others.
+    // Ends the waits of the others when a test panics.
     struct Ends<'a>(&'a Crew, &'a AtomicBool);
     impl Drop for Ends<'_> {
         fn drop(&mut self) {
@@ -202,7 +202,7 @@ fn run_and_rage(place: &Place, daemons: &mut [Daemon], crew: &Crew) -> (Done, BT
     })
 }
 
-/// Says what does not move, for whoever reads of the failure.
+/// Names the runs that do not move, for the reader of the failure.
 fn stuck(place: &Place) -> String {
     let items = "select id, lane, state, generation, lease_until, available_at, attempt from items order by id limit 20";
     format!(

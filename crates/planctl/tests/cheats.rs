@@ -96,7 +96,7 @@ fn trials_of(
 fn judge(scenario: &Scenario, part: Part, tier: &Tier) -> (Result<(), String>, Effect) {
     let outcome = performed_once(scenario, part, tier);
     let judged = match part {
-        // What fools a bare harness does so in every tier.
+        // A cheat that fools a bare harness does so in every tier.
         Part::Cheat if tier.is_default && scenario.has_bare_proof() => {
             place::fools_a_bare_harness(scenario).and_then(|()| judge_cheat(&outcome, scenario, tier))
         }

@@ -107,7 +107,7 @@ fn a_revised_run_waits_for_its_workspace_where_another_has_it_by_now() {
     let status = room.json(&["plan", "status", "one-1", "--json"]);
     assert_eq!(status["state"], "queued");
     assert_eq!(status["waiting_on"]["run"], "two-1");
-    // Whoever does not wait for people does not wait behind a run that does.
+    // A command that does not wait for people does not wait behind a run that does.
     let said = room.planctl(&["plan", "resume", "one-1", "--no-wait"]);
     assert_eq!(said.code, 8, "{said:?}");
     assert_eq!(room.planctl(&["plan", "cancel", "two-1"]).code, 0);

@@ -129,7 +129,7 @@ fn live(seed: u64) {
     );
 }
 
-/// Two planctl on one run and one cluster, killed in turn: whoever is left goes on, and owns the cluster.
+/// Two planctl on one run and one cluster, killed in turn: the other one goes on, and owns the cluster.
 fn live_together(seed: u64) {
     let began = Instant::now();
     let place = Place::new();

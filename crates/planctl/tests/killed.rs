@@ -31,7 +31,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tickets::Tickets;
 
-/// Longer than one transition takes; who waits this long has found a hang.
+/// Longer than one transition takes; a wait this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lives within which a run must have ended.
@@ -43,13 +43,13 @@ pub struct Script {
     plan: &'static str,
     /// Says that the workspace is the one of the starter plans, whose worker is told this.
     scenario: Option<&'static str>,
-    /// What is in the workspace before.
+    /// The files of the workspace before.
     files: &'static [(&'static str, &'static str)],
-    /// What workers do; the same each time they are told the same.
+    /// The worker's command; it does the same each time for the same prompt.
     worker: &'static str,
-    /// What people answer, one ask after another.
+    /// The answers of people, one ask after another.
     answers: &'static [&'static [&'static str]],
-    /// Who waits for a declared answer does not leave the run to people.
+    /// A plan that waits for a declared answer does not leave the run to people.
     waits_for_time: bool,
     /// Branches are under way at once, so that what they do has no one order.
     at_once: bool,
@@ -59,10 +59,10 @@ pub struct Script {
     met: &'static [&'static str],
 }
 
-/// What must be the same both ways.
+/// The part that must be the same both ways.
 #[derive(PartialEq, Debug)]
 struct Story {
-    /// What followed from what, run by run.
+    /// Events and their facts, run by run.
     path: BTreeMap<String, Vec<String>>,
     /// Where each step stands in the end.
     steps: BTreeMap<String, Vec<Value>>,
@@ -171,7 +171,7 @@ fn live_and_die(room: &Room, script: &Script) -> usize {
 fn one_life(mut going: Going, tickets: &mut Tickets, leases_count: bool) -> Result<(), Said> {
     let begun = Instant::now();
     loop {
-        // In this order: what it did last it did before it was over.
+        // In this order, since its last transition precedes its end.
         let is_over = going.is_over();
         if tickets.is_used() {
             if !is_over && !leases_count && tickets.was_a_lease() {
@@ -249,8 +249,8 @@ fn path_of(room: &Room, run: &str, at_once: bool) -> Vec<String> {
     lines
 }
 
-/// Reads the files of a workspace, but for plans, in which marks are drawn off the path of the run, and for drafts of them,
-/// of which the last that was killed leaves one to whoever draws next.
+/// Reads the files of a workspace, without plans, in which marks are drawn off the path of the run, and without drafts of
+/// them, of which a killed process may leave one to the next that draws.
 fn files(folder: &Path, named: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder.join(named)).unwrap().flatten() {

@@ -1,4 +1,4 @@
-//! What else goes wrong around a run: the database goes away, signals, processes that stop, a cancellation.
+//! Faults around a run: the database goes away, signals, processes that stop, a cancellation.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,10 +1,10 @@
 //! Keeps the README and the pages of docs/ true: types what they type, and compares what they show.
 //!
-//! Every `console` fence is run. Lines that begin with `$ ` are commands for bash (a backslash at the end of a line, or
-//! `> `, goes on), the lines that follow are what the command prints, standard output and standard error together. The
-//! fences of one page share a scene, in order: one shell, one home, one state directory. Times, digests and ids may
-//! differ, and `…` stands for anything. Fences of `sh` and `bash`, and transcripts that can't be run here, say why after
-//! `no-run:`; one that doesn't fails. `PLANCTL_README=write` puts what is printed in place of what is shown.
+//! Every `console` fence is run. Lines that begin with `$ ` are commands for bash (a backslash at the end of a line, or `>
+//! `, goes on), the lines that follow are what the command prints, standard output and standard error together. The fences
+//! of one page share a scene, in order: one shell, one home, one state directory. Times, digests and ids may differ, and `…`
+//! stands for anything. Fences of `sh` and `bash`, and transcripts that can't be run here, say why after `no-run:`; one that
+//! doesn't fails. `PLANCTL_README=write` replaces the outputs on the page by the real ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

@@ -1,4 +1,4 @@
-//! What programs read of graphs that branch: nodes that are no steps, where branches stand, and why a way was taken.
+//! Wire types of graphs that branch: nodes that are no steps, the state of branches, and the choice of edges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::StepState;
 pub struct PassageView {
     /// Its node in the graph.
     pub node: String,
-    /// What it is: `start`, `decision`, `checkpoint`, `fork`, `join`, `escalate`, `exit` …
+    /// The kind of node: `start`, `decision`, `checkpoint`, `fork`, `join`, `escalate`, `exit` …
     pub kind: String,
     /// Its title.
     pub title: String,
@@ -100,10 +100,10 @@ pub struct ChoiceView {
     pub seq: u64,
     /// Where the run went.
     pub to: String,
-    /// What the node had come to: `success`, `retry`, `exhausted`.
+    /// The signal with which the node was left: `success`, `retry`, `exhausted`.
     #[schemars(extend("enum" = ["success", "retry", "exhausted"]))]
     pub signal: String,
-    /// What decided: `condition` (it held), `outcome`, `label` (preferred), `suggestion`, `weight` (or name).
+    /// The criterion that decided: `condition` (it held), `outcome`, `label` (preferred), `suggestion`, `weight` (or name).
     #[schemars(extend("enum" = ["condition", "outcome", "label", "suggestion", "weight"]))]
     pub by: String,
     /// The edges, in the author's order.
@@ -119,11 +119,11 @@ pub struct LookedView {
     /// When it is taken.
     #[schemars(extend("enum" = ["success", "fail", "retry", "exhaust", "always"]))]
     pub on: String,
-    /// What it is called.
+    /// Its label.
     pub label: Option<String>,
     /// The clauses of its condition, as they were weighed.
     pub clauses: Vec<WeighedView>,
-    /// What came of it: `taken`, `other_outcome`, `condition_failed`, `outranked` (another came first).
+    /// The result of looking at it: `taken`, `other_outcome`, `condition_failed`, `outranked` (another came first).
     #[schemars(extend("enum" = ["taken", "other_outcome", "condition_failed", "outranked"]))]
     pub came: String,
 }

@@ -1,4 +1,4 @@
-//! What clients send to the daemon, and what it answers where no command prints the same.
+//! Calls of clients to the daemon, and its answers where no command prints the same.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct PlanCall {
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Value>")]
     pub config: Option<Config>,
-    /// What serves every role, so that no role is unknown: `{"exec": COMMAND}`, or an agent by its name.
+    /// The agent that serves every role, so that no role is unknown: `{"exec": COMMAND}`, or an agent by its name.
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Value>")]
     pub worker: Option<Agent>,
@@ -147,7 +147,7 @@ pub struct Approving {
     #[serde(default)]
     pub note: Option<String>,
     /// Protected files that are approved as they are now although they differ from what was approved last, each as `FILE`
-    /// or `FILE@DIGEST` with the beginning of the digest that was looked at (sec hole 2).
+    /// or `FILE@DIGEST` with the beginning of the digest that was looked at.
     #[serde(default)]
     pub accept_changed: Vec<String>,
     /// The worker that serves every role, where the approval is of that and nothing else.
@@ -162,7 +162,7 @@ impl Approving {
     }
 }
 
-/// What came of starting.
+/// The result of a start.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "started", rename_all = "snake_case")]
 pub enum StartedView {
@@ -205,7 +205,7 @@ pub struct ResumeCall {
     /// Where, and under which configuration.
     #[serde(default)]
     pub place: PlaceCall,
-    /// What serves every role from now on.
+    /// The agent that serves every role from now on.
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Value>")]
     pub worker: Option<Agent>,
@@ -224,7 +224,7 @@ pub struct CancelCall {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerCall {
-    /// Where, and under which configuration. A plan is approved as its ask shows it; what is given here must be the same.
+    /// Where, and under which configuration. A plan is approved as its ask shows it; the values given here must be the same.
     #[serde(default)]
     pub place: PlaceCall,
     /// The answer: `{"answer": "retry"}`, `{"answer": "reassign", "role": "reviewer"}`, …
@@ -426,7 +426,7 @@ pub struct ClaimCall {
     /// How long the lease lasts without a heartbeat, in seconds: 5 to 600, 60 where it is left out.
     #[serde(default)]
     pub lease_seconds: Option<u64>,
-    /// What works there, in a line, for people: at most 200 characters.
+    /// A description of the agent, in a line, for people: at most 200 characters.
     #[serde(default)]
     pub agent: Option<String>,
     /// Where it runs, for people: at most 200 characters.
@@ -448,7 +448,7 @@ pub struct ClaimedView {
     pub item: String,
     /// The generation of the lease.
     pub generation: i64,
-    /// What proves the lease: the bearer token of the item's own routes.
+    /// The proof of the lease: the bearer token of the item's own routes.
     pub token: String,
     /// When the lease ends unless it is renewed, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -472,9 +472,9 @@ pub struct ClaimedView {
     pub attempts_max: u16,
     /// The role it is for.
     pub role: String,
-    /// What the agent is told.
+    /// The agent's prompt.
     pub prompt: String,
-    /// What the role may not bring about, as the prompt says.
+    /// The effects that the role's tools may not have, as the prompt says.
     #[serde(default)]
     pub denied: Vec<String>,
     /// The workspace on the host that has it.
@@ -488,7 +488,7 @@ pub struct ClaimedView {
     pub deadline: String,
     /// How long it may work, in seconds.
     pub deadline_seconds: f64,
-    /// What is left of the run's budget.
+    /// The rest of the run's budget.
     pub budget: LeftView,
 }
 
@@ -501,13 +501,13 @@ pub struct WorkItem {
     /// `CODE` or `REVIEW`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it is about.
+    /// The subject of the item.
     pub payload: WorkPayload,
-    /// What the agent is told.
+    /// The agent's input.
     pub input: WorkInput,
 }
 
-/// What a work item is about.
+/// The subject of a work item.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WorkPayload {
@@ -515,14 +515,14 @@ pub struct WorkPayload {
     pub plan_id: String,
     /// The step's number.
     pub step: u32,
-    /// What it reads: `file:PATH`, `topic:NAME`.
+    /// The subscriptions that it reads: `file:PATH`, `topic:NAME`.
     pub subscriptions: Vec<String>,
-    /// What the plan asks of the agent; `null` where it asks nothing.
+    /// The plan's requests to the agent; `null` where it makes none.
     #[serde(default)]
     pub profile: Option<ProfileView>,
 }
 
-/// What a plan asks of an agent: hints for whoever runs it, which decide nothing.
+/// A plan's requests to the agent: hints for the worker, which decide nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ProfileView {
@@ -532,7 +532,7 @@ pub struct ProfileView {
     /// The model.
     #[serde(default)]
     pub model: Option<String>,
-    /// Who offers the model.
+    /// The provider of the model.
     #[serde(default)]
     pub provider: Option<String>,
     /// How much the model is to think: `low`, `high`.
@@ -559,7 +559,7 @@ impl ProfileView {
     }
 }
 
-/// What the agent of a work item is told.
+/// The input of a work item's agent.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WorkInput {
@@ -571,16 +571,16 @@ pub struct WorkInput {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubscriptionView {
-    /// What was subscribed to: `file:src/auth.py`.
+    /// The subscription: `file:src/auth.py`.
     #[serde(rename = "ref")]
     pub reference: String,
     /// Its path in the workspace, of a file.
     pub path: Option<String>,
-    /// The digest of what was read, where something was.
+    /// The digest of the text that was read, where there was one.
     pub sha256: Option<String>,
 }
 
-/// What is left of a run's budget; `null` is without limit.
+/// The rest of a run's budget; `null` is without limit.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LeftView {
@@ -590,7 +590,7 @@ pub struct LeftView {
     pub usd: Option<f64>,
 }
 
-/// What a heartbeat is answered.
+/// The answer to a heartbeat.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct HeartbeatView {
@@ -601,7 +601,7 @@ pub struct HeartbeatView {
     pub cancel: bool,
 }
 
-/// What a worker says that its work came to. It decides nothing: the contract does.
+/// A worker's report of its work. It decides nothing: the contract does.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteCall {
@@ -611,7 +611,7 @@ pub struct CompleteCall {
     /// Says that it gave up: the contract runs, and a failing one is not retried.
     #[serde(default)]
     pub gave_up: bool,
-    /// What it used.
+    /// The usage.
     #[serde(default)]
     pub usage: Option<UsageCall>,
     /// How its process ended, for the record: an exit code.
@@ -626,7 +626,7 @@ pub struct CompleteCall {
     /// The nodes it suggests to go on with, the best first.
     #[serde(default)]
     pub suggested_next_ids: Vec<String>,
-    /// What conditions of the plan may look at, by name.
+    /// Values that conditions of the plan may look at, by name.
     #[serde(default)]
     pub context_updates: BTreeMap<String, String>,
     /// The text of a step that it proposes to come after its own: `### Title`, then its fields; a person decides.
@@ -663,7 +663,7 @@ impl CompleteCall {
     }
 }
 
-/// What a worker used.
+/// A worker's usage.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageCall {
@@ -691,12 +691,12 @@ pub struct UsageCall {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailCall {
-    /// What kind of trouble.
+    /// The kind of trouble.
     #[serde(default)]
     pub kind: FailKind,
-    /// What happened.
+    /// The reason.
     pub reason: String,
-    /// What was used.
+    /// The usage.
     #[serde(default)]
     pub usage: Option<UsageCall>,
     /// How long it worked, in seconds; since the claim where it is left out.
@@ -704,7 +704,7 @@ pub struct FailCall {
     pub seconds: Option<f64>,
 }
 
-/// What kind of trouble kept a worker from its work.
+/// The kinds of trouble that keep a worker from its work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailKind {
@@ -727,7 +727,7 @@ pub enum FailKind {
 pub struct AskCall {
     /// The question.
     pub question: String,
-    /// What was used so far.
+    /// The usage so far.
     #[serde(default)]
     pub usage: Option<UsageCall>,
 }
@@ -736,11 +736,11 @@ pub struct AskCall {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoteCall {
-    /// What it says.
+    /// The text of the note.
     pub text: String,
 }
 
-/// A piece of what a worker prints, for people who watch.
+/// A piece of a worker's output, for people who watch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogCall {
@@ -748,19 +748,19 @@ pub struct LogCall {
     pub text: String,
 }
 
-/// What the daemon made of a worker's word.
+/// The daemon's answer to a worker's report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AcceptedView {
     /// The item.
     pub item: String,
-    /// What follows, in one line.
+    /// The consequence, in one line.
     pub follows: String,
     /// Says that the very same word was heard before and nothing changed.
     pub repeated: bool,
 }
 
-/// What a problem's `type` means.
+/// The meaning of a problem's `type`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ProblemView {

@@ -35,7 +35,7 @@ pub struct DaemonView {
     pub daemon: Option<DaemonInfo>,
     /// How it is, where it answers.
     pub health: Option<DaemonHealthView>,
-    /// What it is there for; not while its database is away.
+    /// The service that it offers; not while its database is away.
     pub service: Option<ServiceView>,
 }
 
@@ -61,13 +61,13 @@ pub struct DaemonHealthView {
     pub runs_recovered: u64,
     /// Leases that were over and that it ended.
     pub leases_expired: u64,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<TroubleView>,
     /// Its loops.
     pub loops: Vec<LoopView>,
 }
 
-/// What a daemon is at.
+/// The state of a daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DaemonState {
@@ -87,7 +87,7 @@ pub enum DaemonState {
 pub struct TroubleView {
     /// When, by the host's clock.
     pub at: String,
-    /// What.
+    /// The error.
     pub what: String,
 }
 
@@ -95,7 +95,7 @@ pub struct TroubleView {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LoopView {
-    /// What it is about.
+    /// The name of its subject.
     pub name: String,
     /// How long ago it looked last.
     pub seconds_since_turn: f64,

@@ -1,4 +1,4 @@
-//! Who handles a step that could not go on, as JSON shows it (PACE).
+//! The PACE levels of a step, as JSON shows them.
 
 use planctl_engine::{Level, Record, Task};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ pub struct LevelView {
     /// `alternate`, `contingent`, or `emergency`.
     #[schemars(extend("enum" = ["alternate", "contingent", "emergency"]))]
     pub level: String,
-    /// Who answers there: a role, or `human`.
+    /// The responder of the level: a role, or `human`.
     pub responder: String,
     /// The role that had the step before.
     pub from: String,
@@ -28,7 +28,7 @@ pub struct RungView {
     /// `alternate`, `contingent`, or `emergency`.
     #[schemars(extend("enum" = ["alternate", "contingent", "emergency"]))]
     pub level: String,
-    /// Who answers there: a role, or `human`.
+    /// The responder of the level: a role, or `human`.
     pub responder: String,
 }
 

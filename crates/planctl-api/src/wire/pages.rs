@@ -1,4 +1,4 @@
-//! Lists that come in pages: what one names as `next`, the call for the page after it takes as `cursor`.
+//! Lists that come in pages: a page names a `next` cursor, which the call for the following page takes as `cursor`.
 
 use std::fmt::Display;
 
@@ -10,9 +10,9 @@ use super::{
 
 /// A list that comes in pages.
 pub trait Paged {
-    /// What it lists; a cursor of one list is none of another.
+    /// The name of the list; a cursor of one list is not valid for another.
     const NAME: &'static str;
-    /// What it lists, one by one.
+    /// The type of its entries.
     type Entry;
 
     /// Returns its entries, and what names the next page.

@@ -12,15 +12,15 @@ use super::{BudgetView, RunState, SpentView, moment};
 pub struct SaluteView {
     /// How much there is of it.
     pub size: SizeView,
-    /// What it does, and what happened last.
+    /// The run's activity, and its last event.
     pub activity: ActivityView,
     /// Where it is.
     pub location: LocationView,
-    /// Who has to act for each step that is live.
+    /// The actor for each step that is live.
     pub unit: Vec<DutyView>,
     /// Since when.
     pub time: TimesView,
-    /// What it has to go on with.
+    /// The resources that it has left.
     pub equipment: EquipmentView,
 }
 
@@ -46,7 +46,7 @@ pub struct SizeView {
     pub live: u32,
 }
 
-/// What a run does.
+/// A run's activity.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ActivityView {
@@ -65,7 +65,7 @@ pub struct PastView {
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
-    /// What, in one sentence.
+    /// The activity, in one sentence.
     pub text: String,
 }
 
@@ -103,7 +103,7 @@ pub struct PlaceView {
     pub attempt: u16,
 }
 
-/// Who has to act for a step.
+/// The actor that a step waits for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DutyView {
@@ -139,13 +139,13 @@ pub struct TimesView {
     pub active_seconds: f64,
 }
 
-/// What a run has to go on with.
+/// The resources of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EquipmentView {
-    /// What it may use; `null` parts have no limit.
+    /// The limits of the run; `null` parts have no limit.
     pub budget: BudgetView,
-    /// What it has used.
+    /// The amounts that it has used.
     pub spent: SpentView,
     /// Attempts of all steps so far.
     pub attempts: u32,

@@ -114,7 +114,7 @@ pub fn schema(name: &str) -> Option<Value> {
     Some(schema.to_value())
 }
 
-/// Attributes of the source are kept, whatever they are, so that nothing is lost on the way through JSON.
+/// Attributes of the source are kept, known or not, so that nothing is lost on the way through JSON.
 fn graph() -> Schema {
     json_schema!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -49,7 +49,7 @@ pub struct IgnoredView {
     pub path: String,
     /// Why: `is not trusted`, `has changed since it was trusted`.
     pub why: String,
-    /// What `planctl trust` is to be given, once it was read.
+    /// The argument for `planctl trust`, once the file was read.
     pub trust: String,
     /// The keys.
     pub keys: Vec<IgnoredKey>,

@@ -46,8 +46,8 @@ pub struct NoteView {
     pub number: u64,
     /// When it was posted.
     pub at: String,
-    /// Who posted it.
+    /// The author.
     pub by: String,
-    /// What it says.
+    /// The text of the note.
     pub text: String,
 }

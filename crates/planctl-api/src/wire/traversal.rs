@@ -89,12 +89,12 @@ pub struct TraversalEvent {
     /// When it is taken: `on_success`, `on_fail`, `on_retry`, `on_exhaust`, `always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// What was verified or how a node ended: `success`, `fail`, `partial_success`, `skipped`.
+    /// The verified result, or the outcome of the node: `success`, `fail`, `partial_success`, `skipped`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
 
-/// What a run is resumed from: `checkpoint.json` of `plan export`, with the names of DOT's checkpoints (K1).
+/// The checkpoint that a run is resumed from: `checkpoint.json` of `plan export`, with the names of DOT's checkpoints (K1).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CheckpointView {
@@ -117,11 +117,11 @@ pub struct CheckpointView {
     pub node_visits: BTreeMap<String, u16>,
     /// How often the run began anew.
     pub restarts: u16,
-    /// What it has used (K4).
+    /// The amounts that it has used (K4).
     pub spent: SpentView,
-    /// What conditions can look at where the run is.
+    /// The values that conditions can look at where the run is.
     pub context: BTreeMap<String, String>,
-    /// What happened, in sentences, the newest 50.
+    /// The newest 50 events, in sentences.
     pub logs: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! What a daemon says of its work: workers, tokens, what is out.
+//! Wire types of a daemon's work: workers, tokens, items that are out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::daemon::{DaemonHealthView, DaemonInfo};
 
-/// What the daemon is and does.
+/// The daemon, and its activity.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ServiceView {
@@ -56,9 +56,9 @@ pub struct WorkerList {
 pub struct WorkerView {
     /// Its name.
     pub id: String,
-    /// Whose work it does.
+    /// The roles that it serves.
     pub roles: Vec<String>,
-    /// What works there.
+    /// The agent that works there.
     pub agent: String,
     /// Where it runs.
     pub host: String,
@@ -68,7 +68,7 @@ pub struct WorkerView {
     pub capacity: i32,
     /// Says that it gets no more work.
     pub paused: bool,
-    /// What it works on.
+    /// The items that it works on.
     pub items: Vec<WorkerItem>,
     /// When it was last seen, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -83,7 +83,7 @@ pub struct WorkerItem {
     pub item: String,
     /// The run.
     pub run: String,
-    /// The end of what it printed.
+    /// The end of its output.
     pub log: Option<String>,
 }
 
@@ -104,9 +104,9 @@ pub struct TokenList {
 pub struct TokenView {
     /// Under which id it is revoked.
     pub id: String,
-    /// Who it is for: what is done with it is on record under this name.
+    /// The holder: actions with the token are on record under this name.
     pub name: String,
-    /// What it allows.
+    /// The scope that it grants.
     #[schemars(extend("enum" = ["worker", "approve", "read", "admin"]))]
     pub scope: String,
     /// The roles of a worker's; empty are all.
@@ -131,9 +131,9 @@ pub struct TokenView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenCall {
-    /// Who it is for.
+    /// The holder.
     pub name: String,
-    /// What it allows: `worker`, `approve`, `read`, `admin`.
+    /// The scope that it grants: `worker`, `approve`, `read`, `admin`.
     pub scope: String,
     /// The roles of a worker's; empty are all.
     #[serde(default)]

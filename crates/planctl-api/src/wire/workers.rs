@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::HealthView;
 use planctl_config::{Config, RoleConfig};
 
-/// What serves each role: the answer of `roles ls --json`.
+/// The agent that serves each role: the answer of `roles ls --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RoleList {
@@ -22,9 +22,9 @@ pub struct RoleList {
 pub struct RoleView {
     /// Its name.
     pub role: String,
-    /// What serves it: `claude`, `codex:-m gpt-x`, `exec:./work.sh`; `null` waits for a worker.
+    /// The agent that serves it: `claude`, `codex:-m gpt-x`, `exec:./work.sh`; `null` waits for a worker.
     pub agent: Option<String>,
-    /// What an agent that is known by name may do: `deny`, `list`, `ask`.
+    /// The permissions of an agent that is known by name: `deny`, `list`, `ask`.
     #[schemars(extend("enum" = ["deny", "list", "ask"]))]
     pub permissions: String,
     /// The tools it may use; `null` is the agent's usual.
@@ -33,11 +33,11 @@ pub struct RoleView {
     pub timeout_seconds: Option<f64>,
     /// How long it may print nothing, in seconds.
     pub idle_timeout_seconds: Option<f64>,
-    /// What its tools may bring about.
+    /// The effects that its tools may have.
     pub effects: EffectsView,
     /// The plans it may take, as globs; `null` is all.
     pub plans: Option<Vec<String>>,
-    /// Who answers when it can't go on.
+    /// The responders when it can't go on.
     pub pace: PaceView,
     /// The hosts that its agent reaches, and no others; `null` is all that the host does, an empty list none.
     pub network: Option<Vec<String>>,
@@ -72,7 +72,7 @@ pub struct RoleWork {
     pub workers: Vec<String>,
 }
 
-/// What tools may bring about.
+/// The effects that tools may have.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EffectsView {
@@ -82,7 +82,7 @@ pub struct EffectsView {
     pub deny: Vec<String>,
 }
 
-/// Who answers at each level: a role, `human`, or nobody.
+/// The responder of each level: a role, `human`, or nobody.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PaceView {
@@ -129,28 +129,28 @@ fn role_view(role: &str, settings: &RoleConfig) -> RoleView {
     }
 }
 
-/// What one small task showed of a worker: the answer of `worker test --json`.
+/// The result of a worker's small test task: the answer of `worker test --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WorkerTestView {
-    /// What was tested: `codex:-m gpt-x`, `exec:./work.sh`.
+    /// The worker that was tested: `codex:-m gpt-x`, `exec:./work.sh`.
     pub worker: String,
     /// Says that nothing essential failed.
     pub works: bool,
     /// How long it worked, in seconds.
     pub seconds: f64,
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<HealthView>,
 }
 
-/// What a worker did: a line of `worker run --json`. What an event does not tell is `null`.
+/// An event of a worker: a line of `worker run --json`. Fields that do not apply to an event are `null`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct WorkerLine {
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
-    /// What happened.
+    /// The kind of event.
     pub event: WorkerEvent,
     /// The worker's name.
     pub worker: String,
@@ -172,11 +172,11 @@ pub struct WorkerLine {
     pub usd: Option<f64>,
     /// How its process ended.
     pub exit_code: Option<i32>,
-    /// What follows, or what went wrong, in one line.
+    /// The consequence or the error, in one line.
     pub message: Option<String>,
 }
 
-/// What happened to a worker.
+/// The kinds of events of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerEvent {

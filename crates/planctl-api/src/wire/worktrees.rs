@@ -1,4 +1,4 @@
-//! What programs read of the worktrees of runs.
+//! Wire types of the worktrees of runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a worker said: kept for the record and charged to the budget; it never passes a step.
+//! Events of workers: recorded and charged to the budget; none of them passes a step.
 
 use std::time::Duration;
 
@@ -139,7 +139,7 @@ const LAST_RESPONSE: &str = "last_response";
 const CONTEXT_ENTRIES_MAX: usize = 64;
 /// The longest name in a run's context.
 const CONTEXT_NAME_BYTES_MAX: usize = 128;
-/// The longest value in a run's context, in characters; what is larger belongs into a file (DOT X7).
+/// The longest value in a run's context, in characters; a larger value belongs into a file (DOT X7).
 const CONTEXT_VALUE_CHARS_MAX: usize = 256;
 /// The most nodes that a worker's suggestion names.
 const SUGGESTIONS_MAX: usize = 16;
@@ -166,7 +166,7 @@ fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refu
     }
 }
 
-/// Charges what a worker reported; what it did not report is unmetered: shown, not charged (DESIGN 9).
+/// Charges the usage that a worker reported. Without a report the attempt is unmetered: shown, not charged (DESIGN 9).
 pub(super) fn charge(
     turn: &mut Turn<'_>,
     node: &NodeId,

@@ -26,13 +26,13 @@ use super::{Turn, settle};
 /// Why an edge was taken and not another (DOT E15).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Choosing {
-    /// What decided.
+    /// The criterion that decided.
     pub by: Decider,
     /// The edges that were looked at, in the author's order.
     pub tried: Vec<Tried>,
 }
 
-/// What decided between edges.
+/// The criterion that decided between edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decider {
@@ -177,7 +177,7 @@ pub(super) fn holds(
     Ok(when.holds(&looks))
 }
 
-/// What a condition may look at when a node is left.
+/// The values that a condition may look at when a node is left.
 struct Looks<'t> {
     turn: &'t Turn<'t>,
     outcome: &'static str,

@@ -1,4 +1,4 @@
-//! What time brought: admission to the workspace, timers, leases that ran out.
+//! Events of the clock: admission to the workspace, timers, expired leases.
 
 use crate::budget::Usage;
 use crate::effect::{AskKind, Effect, Reason, TimerId};
@@ -66,7 +66,7 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         if !turn.state(&node)?.is_out() {
             continue;
         }
-        // What nobody evaluates is not the worker's fault, and another worker would not help.
+        // A stalled evaluation is not the worker's fault, and another worker would not help.
         let is_evaluated = turn.evaluating(&node)?.is_some();
         if let Some(item) = turn.item_out(&node)? {
             turn.effects.push(Effect::Withdraw(item));

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 
 use super::{Turn, agent, hold, join, pace, revise, route, settle};
 
-/// Has a node done, or done again, by whoever does it: an agent, the harness, a person.
+/// Sends a node's work out, or out again, in the lane that does it: agent, harness or human.
 pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let target = turn.graph.node(node).ok_or_else(|| Refusal::NoSuchNode(node.clone()))?;
     match &target.kind {
@@ -30,8 +30,8 @@ pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     }
 }
 
-/// Has a node done again after an attempt of it failed: at once, or after the wait that its plan asks for (DOT R2). The wait is
-/// part of the item that goes out, so it survives whatever the run survives (DOT R7).
+/// Has a node done again after an attempt of it failed: at once, or after the wait that its plan asks for (DOT R2). The wait
+/// is part of the item that goes out, so it survives a restart (DOT R7).
 pub(super) fn after_failure(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     again(turn, node)?;
     let Some(backoff) = turn.graph.node(node).and_then(|node| node.backoff) else { return Ok(()) };
@@ -125,7 +125,7 @@ pub(super) fn count_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<Attemp
     Ok(tally.attempt)
 }
 
-/// Sends out the next attempt, whatever is known of the contract.
+/// Sends out the next attempt, whether or not a rehearsal of the contract is known.
 fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let attempt = count_attempt(turn, node)?;
     if turn.graph.sub_plan(node).is_some() {
@@ -137,8 +137,8 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         return gate(turn, node, turn.now);
     }
     turn.set(node, NodeState::Working { attempt })?;
-    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.given() != *asked) {
-        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.given() });
+    if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.supported() != *asked) {
+        turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.supported() });
     }
     agent_item(turn, node, turn.now)
 }
@@ -297,7 +297,7 @@ fn so_far(turn: &Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
     let before = record.entered_from.as_ref().map(|entered_from| entered_from.from.as_str());
     let thread = own.or(of_edge).or(common).or(before).unwrap_or(node.as_str()).to_owned();
     let context = record.context.clone();
-    Ok(Some(SoFar { fidelity: asked.given(), thread, context }))
+    Ok(Some(SoFar { fidelity: asked.supported(), thread, context }))
 }
 
 /// Returns the wait before a delivery is repeated: 1 s doubled each time up to 5 min, the second half of it jitter.
@@ -333,8 +333,8 @@ fn uses_budget(turn: &Turn<'_>, node: &NodeId) -> bool {
     turn.graph.task(node).is_some() || turn.graph.sub_plan(node).is_some()
 }
 
-/// Says whether the budget suffices for sending the same attempt out once more: what its lost deliveries used is spent (P15).
-/// Where it does not, a person is asked, or the node waits for others, and its next attempt is made then.
+/// Says whether the budget suffices for sending the same attempt out once more: what its lost deliveries used is spent
+/// (P15). Where it does not, a person is asked, or the node waits for others, and its next attempt is made then.
 fn has_funds_again(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     match funds(turn, node)? {
         Funds::Short(shortfall) => hold::for_budget(turn, node, shortfall)?,
@@ -367,7 +367,7 @@ fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
         count => sum / u64::from(count),
     };
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    // What came before anybody worked, such as a rehearsal, is no step's: the first needs no more than it left.
+    // Usage from before the first attempt, such as a rehearsal's, belongs to no step: the first needs no more than it left.
     let is_first = spent.metered + spent.unmetered == 0 && head.reserved.keys().all(|other| other == node);
     let steps_remaining = turn.graph.task_count().saturating_sub(head.settled.total());
     let mut is_later = false;

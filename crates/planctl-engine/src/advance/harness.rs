@@ -1,4 +1,4 @@
-//! What a gate found: the only way in which a step passes.
+//! Events of the harness: the only way in which a step passes.
 
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ fn last_of(printed: &str) -> String {
     printed[begin..].to_owned()
 }
 
-/// The most bytes of what a gate printed that conditions can look at: its end.
+/// The most bytes of a gate's output that conditions can look at: its end.
 const OUTPUT_BYTES_MAX: usize = 1024;
 
 /// Goes on from a checkpoint whose workspace was recorded, or is again as it was.

@@ -65,8 +65,8 @@ pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question
     Ok(())
 }
 
-/// Opens an ask. Who waits for a person is left by the answer alone: ways out that were found before, and that nobody has gone
-/// yet, are not gone any more.
+/// Opens an ask. A node that waits for a person is left by the answer alone. Edges chosen before that the run has not
+/// followed yet are dropped.
 fn open(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {
     let Ask { kind, reason, shortfall, .. } = ask;
     turn.open.retain(|(chosen, _)| chosen.edge.from != *node);

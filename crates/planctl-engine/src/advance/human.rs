@@ -1,4 +1,4 @@
-//! What a person decided.
+//! Events of people: their decisions.
 
 use crate::effect::AskKind;
 use crate::event::{Answer, Decision, HumanEvent, Refusal};
@@ -304,7 +304,7 @@ fn end_cancelled(turn: &mut Turn<'_>, by: &Actor, note: Option<&str>) {
     turn.facts.push(Fact::PlanCancelled { by: by.clone(), note: note.map(str::to_owned) });
 }
 
-/// Queues a failed run again; what was cancelled stays so (P16).
+/// Queues a failed run again; a cancelled run stays cancelled (P16).
 fn resume(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     match turn.run.head.status {
         RunStatus::Ended { end: End::Failed | End::Aborted } => {

@@ -37,14 +37,14 @@ pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<
     } else if turn.run.record(node)?.tally.visits > 1 {
         begin_anew(turn, node)?;
     }
-    // What is followed last is looked at first.
+    // The stack is read from its end: the edge pushed last is looked at first.
     for edge in edges[..at_once].iter().rev() {
         route::follow(turn, edge.clone(), Signal::Success);
     }
     Ok(())
 }
 
-/// Has a join wait again; whoever calls says what it still knows of its branches.
+/// Has a join wait again; the caller says which arrivals of its branches it keeps.
 fn wait_anew<'t>(turn: &'t mut Turn<'_>, join: &NodeId) -> Result<&'t mut Arrivals, Refusal> {
     turn.withdraw(join)?;
     turn.set(join, NodeState::Pending)?;
@@ -87,7 +87,7 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     if is_forked && (is_over || is_known) {
         return Ok(());
     }
-    // What a step needs may come again in a loop, where no fork begins all of it anew: the newest counts.
+    // A branch may arrive again in a loop, where no fork begins all branches anew: the newest arrival counts.
     if is_known {
         arrivals.forget(branch);
     }
@@ -195,7 +195,7 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
         results.insert(BEST.to_owned(), best.node.as_str().to_owned());
         results.insert(BEST_OUTCOME.to_owned(), word(*branch).to_owned());
     }
-    // What a branch noted stays its own (DOT P1).
+    // A branch's context stays its own (DOT P1).
     if let Some(context) = forked {
         record.context = context;
         record.context.extend(results);

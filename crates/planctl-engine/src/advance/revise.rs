@@ -10,7 +10,7 @@ use crate::run::{Outcome, RunStatus};
 
 use super::{Turn, dispatch, join, route};
 
-/// Pauses the run at a node: what else is out is taken back, and the plan is a draft again.
+/// Pauses the run at a node: all other items are withdrawn, and the plan is a draft again.
 pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let mut stopped = vec![node.clone()];
     for live in turn.run.live()? {
@@ -44,7 +44,7 @@ pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Ref
     }
     let head = &mut turn.run.head;
     let planned = turn.graph.budget();
-    // What people added to the old revision's budget is kept; a part without limit stays without.
+    // Amounts that people added to the old revision's budget are kept; a part without limit stays without.
     head.budget.tokens = planned.tokens.map(|limit| limit.max(head.budget.tokens.unwrap_or(0)));
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));
     head.budget.time = planned.time.map(|limit| limit.max(head.budget.time.unwrap_or_default()));
@@ -129,8 +129,7 @@ fn replay(turn: &mut Turn<'_>) -> Result<(), Refusal> {
 
 /// Names the nodes that differ between two revisions, or are in one of them only.
 ///
-/// What is asked of contracts before the work, and who takes over from whom, change nothing about a step that is settled,
-/// so they are no difference.
+/// The `red_first` setting and the PACE levels change nothing about a settled step, so they are no difference.
 pub fn changed_nodes(old: &Graph, new: &Graph) -> Vec<NodeId> {
     let is_same =
         |node: &&Node| new.node(&node.id).is_some_and(|other| other == *node || is_alike(node, other));

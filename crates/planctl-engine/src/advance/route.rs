@@ -141,8 +141,8 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
     }
 }
 
-/// Says whether a node failed, left over its retry edge and comes to its next attempt: that attempt is one of its allowance,
-/// whatever the nodes on the way came to (G-23).
+/// Says whether a node failed, left over its retry edge and comes to its next attempt. That attempt counts against its
+/// allowance, however the nodes between them settled (G-23).
 fn is_being_retried(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let has_way = turn.graph.edges_from(node).iter().any(|edge| edge.on == On::Retry);
     let record = turn.run.record(node)?;
@@ -357,8 +357,8 @@ fn escalate(
     hold::ask(turn, &edge.to, AskKind::Escalation, Reason::Planned, reason)
 }
 
-/// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again: what a
-/// person decides about it comes that way once more. What that node itself has under way is taken back.
+/// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again, because
+/// the person's decision about it travels that way once more. Items of that node are withdrawn.
 fn rewind_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
     let subject = turn.subject(node)?;
     if subject != *node {
@@ -376,7 +376,7 @@ fn rewind_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
 }
 
 /// Ends the run well once nothing else is under way, unless a goal is unmet: then it goes where the goal says, or fails (DOT
-/// G1 to G6). What other branches do is awaited, so that none is dropped before it is judged.
+/// G1 to G6). Other branches are awaited, so that none is dropped before it is judged.
 fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
     let is_last = turn.open.is_empty() && turn.run.live()?.is_empty();
     if !is_last {

@@ -12,7 +12,7 @@ use crate::run::{Failing, Failure, NodeState, Outcome, Recurrence};
 
 use super::{Turn, choose, dispatch, pace, route};
 
-/// Who settled a node by hand, and why.
+/// The person who settled a node by hand, and the reason given.
 #[derive(Clone, Copy)]
 pub(super) struct Said<'a> {
     pub(super) by: &'a Actor,

@@ -60,7 +60,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
             settle::settle(turn, node, Outcome::Passed, None)?;
             route::success(turn, node)
         }
-        // What it is to bring about is not there yet: one more run of it, as often as it may (DOT N1).
+        // The sub-plan's `until` condition does not hold yet: it gets one more run, within its limit (DOT N1).
         End::Done if record.tally.failed + 1 < plan.map_or(1, |plan| plan.cycles) => {
             record.tally.failed += 1;
             let left = plan.map_or(1, |plan| plan.cycles) - record.tally.failed - 1;

@@ -32,7 +32,7 @@ pub(super) fn count(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
     if met > head.met_most {
         (head.met_most, head.turns) = (met, 0);
     }
-    // What was reported is judged first: the run may get further by it.
+    // Reported work is judged first: the run may get further by it.
     if !is_gate || head.turns <= limit || head.status != RunStatus::Active {
         return Ok(());
     }

@@ -117,14 +117,14 @@ impl Branches {
     }
 }
 
-/// Says whether an edge leads on within a run's epoch; what begins anew belongs to no branch.
+/// Says whether an edge leads on within a run's epoch; an edge that begins an epoch belongs to no branch.
 fn stays(edge: &&Edge) -> bool {
     edge.restart.is_none()
 }
 
 impl Graph {
-    /// Returns the joins without a fork of their own that lie ahead of a fork, each with those of its branches that begin anew
-    /// where the fork is entered again. What every way to the fork leads through lies behind it, and is not looked at.
+    /// Returns the joins without a fork of their own that lie ahead of a fork, each with those of its branches that begin
+    /// anew where the fork is entered again. Nodes on every path to the fork lie behind it and are not searched.
     pub fn awaited_behind(&self, fork: &NodeId) -> Vec<(NodeId, Vec<u16>)> {
         let before = self.passed_on_every_way_to(fork);
         let mut seen = BTreeSet::new();

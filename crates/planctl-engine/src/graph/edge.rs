@@ -15,10 +15,10 @@ pub struct Edge {
     pub to: NodeId,
     /// When it is taken.
     pub on: On,
-    /// What must hold besides; an edge without one yields to an edge whose condition holds (DOT E6).
+    /// A further condition that must hold; an edge without one yields to an edge whose condition holds (DOT E6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
-    /// Its name: what a worker may prefer, and a person chooses (DOT E3, H1).
+    /// Its name: the label that a worker may prefer and a person chooses (DOT E3, H1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Decides between edges that are alike otherwise; the heavier one is taken (DOT E2, E5).
@@ -27,7 +27,7 @@ pub struct Edge {
     /// Has the run begin anew where it leads, as another epoch (DOT E12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Box<Restart>>,
-    /// What the agent at its end is told of the run, where that is said of the edge (DOT A18).
+    /// The part of the run's story that the agent at its end is told, where the edge sets one (DOT A18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carry: Option<Box<Carry>>,
 }
@@ -90,7 +90,7 @@ impl On {
     }
 }
 
-/// What a node's attempt came to, as far as edges are concerned.
+/// The result of a node's attempt, as far as edges are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {

@@ -19,7 +19,7 @@ pub struct Node {
     pub id: NodeId,
     /// Its heading, for people.
     pub title: String,
-    /// What it does.
+    /// The work of the node.
     pub kind: NodeKind,
     /// How often it may be entered; the next entry counts as exhausted.
     pub max_visits: u16,
@@ -29,7 +29,7 @@ pub struct Node {
     /// How long it waits before it is tried again; where nothing is said, it follows at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// What it asks of its agent.
+    /// The profile that it asks of its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<Profile>>,
     /// Has a person confirm the work of a task (DESIGN 10, H-30): after its contract passed, or instead of a contract where
@@ -38,7 +38,7 @@ pub struct Node {
     pub confirmation: Option<Box<Confirmation>>,
 }
 
-/// What a person is asked about the work of a task.
+/// The confirmation that a person is asked for after a task's work.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Confirmation {
     /// The question; its last option is the refusal, each of the others confirms the work.
@@ -47,7 +47,7 @@ pub struct Confirmation {
     pub refusal: String,
 }
 
-/// What a node does when it is entered.
+/// The work of a node when it is entered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NodeKind {
@@ -71,7 +71,7 @@ pub enum NodeKind {
     SubPlan(Box<SubPlan>),
     /// Escalates the node that led here to the next PACE level's responder; where nothing failed, to a person.
     Escalate {
-        /// What the person is told beside the failure itself.
+        /// The reason that the person is given beside the failure itself.
         reason: Option<String>,
         /// The PACE level to which it raises the step at least (G-06); `None` is the next.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,12 +93,12 @@ pub struct SubPlan {
     /// (DOT A6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Who approves it (DOT N3).
+    /// The approver of its plan (DOT N3).
     pub approval: ChildApproval,
     /// How the node settles where its run does not end well: failed, skipped or warned.
     #[serde(rename = "lapse")]
     pub on_exhausted: Outcome,
-    /// What must hold once its run is done; until then another run of it follows (DOT N1).
+    /// The condition that must hold once its run is done; until then another run of it follows (DOT N1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Condition>,
     /// How many runs it may take until that holds.
@@ -115,14 +115,14 @@ const fn is_one(count: &u16) -> bool {
     *count == one()
 }
 
-/// Who approves the plan of a sub-plan.
+/// The approver of a sub-plan's plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildApproval {
     /// A person is asked when its turn comes.
     #[default]
     Ask,
-    /// Whoever approved this plan approved it too, as its text was then.
+    /// The approval of this plan covers it too, as its text was then.
     Inherit,
 }
 
@@ -147,7 +147,7 @@ pub struct Call {
 /// How the way on is chosen.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Choice {
-    /// What is decided, for people (G-26).
+    /// A description of the decision, for people (G-26).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The command whose exit code decides: as expected takes the edge of a success, any other that of a failure.
@@ -156,12 +156,12 @@ pub struct Choice {
     pub command: Option<Box<Contract>>,
 }
 
-/// What a person is asked by the plan itself.
+/// A question that the plan itself asks a person.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {
     /// The question.
     pub text: String,
-    /// What may be chosen; an edge of that label is then taken. Empty: any text answers.
+    /// The options; the edge labelled with the chosen one is taken. Empty: any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// How long the person has, where an answer is declared for the case that they say nothing.
@@ -342,10 +342,10 @@ impl Node {
     }
 }
 
-/// What tasks, calls and decisions by command have in common: the harness evaluates a contract for them.
+/// The common part of tasks, calls and decisions by command: the harness evaluates a contract for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gated<'g> {
-    /// What decides.
+    /// The contract that decides.
     pub contract: &'g Contract,
     /// Attempts beyond the first that a failing gate may take.
     pub max_retries: u16,
@@ -364,18 +364,18 @@ pub struct Gated<'g> {
 pub struct Task {
     /// The step's number in the plan, from 1.
     pub step: u32,
-    /// Who does it.
+    /// The role that does it.
     pub role: Role,
-    /// Who takes over when that role can't go on, level by level.
+    /// The responders that take over when that role can't go on, level by level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pace: Vec<PaceLevel>,
-    /// What kind of work it is; sent along with the item (P-31).
+    /// The kind of work; sent along with the item (P-31).
     pub work: WorkKind,
-    /// What the worker is told: the text of `**task:**`.
+    /// The worker's task: the text of `**task:**`.
     pub prompt: String,
-    /// What the worker is given to read.
+    /// The files and topics that the worker is given to read.
     pub subscriptions: Vec<Subscription>,
-    /// What decides the step.
+    /// The contract that decides the step.
     pub contract: Contract,
     /// Attempts beyond the first that a failing gate may take (`retry(N)`, X-28).
     pub max_retries: u16,
@@ -386,8 +386,7 @@ pub struct Task {
     pub work_timeout: Duration,
     /// Globs whose files no worker of this step may change (`**protects:**`).
     pub protects: Vec<String>,
-    /// What no two steps use at once, whatever run they are of (`**locks:**`): held from the start of an attempt to its
-    /// verdict.
+    /// Locks that no two steps hold at once, across runs (`**locks:**`): held from the start of an attempt to its verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
     /// Names that exclude each other: two steps of a run that share one are never in flight at once. They are files that both
@@ -402,7 +401,7 @@ pub struct Task {
     pub may_change: BTreeSet<String>,
 }
 
-/// What kind of work an agent item is (P-31).
+/// The kind of an agent item's work (P-31).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum WorkKind {

@@ -1,4 +1,5 @@
-//! What a node asks of its agent, what that agent is told of the run, and how long a node waits before it is tried again.
+//! Profiles: the model and effort that a node asks of its agent, the part of the run that the agent is told, and the wait
+//! before another try.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ItemId;
 
-/// What a node asks of the agent that works on it (DOT A13, G-52): hints for whoever runs it, which decide nothing.
+/// A node's requests to the agent that works on it (DOT A13, G-52): hints for the worker, which decide nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Profile {
     /// The name of a set of tools or settings that the worker knows.
@@ -15,7 +16,7 @@ pub struct Profile {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who offers the model.
+    /// The provider of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// How much the model is to think: `low`, `high`.
@@ -24,7 +25,7 @@ pub struct Profile {
     /// How much of the run its prompt tells, where the edge that led here does not say (DOT F1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
-    /// The thread that it belongs to, whatever edge led here (DOT F3).
+    /// The thread that it belongs to, regardless of the edge that led here (DOT F3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
     /// The thread that it belongs to where no edge says another: that of its graph or class.
@@ -32,7 +33,7 @@ pub struct Profile {
     pub common_thread: Option<String>,
 }
 
-/// What an agent is told of the run beside its task.
+/// The part of the run that an agent is told beside its task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Carry {
     /// How much of it.
@@ -94,8 +95,8 @@ impl Fidelity {
         Fidelity::ALL.into_iter().find(|fidelity| fidelity.word() == word)
     }
 
-    /// Returns what a prompt tells that asks for this much.
-    pub fn given(self) -> Fidelity {
+    /// Returns the fidelity that a prompt can have where this one is asked for.
+    pub fn supported(self) -> Fidelity {
         match self {
             Fidelity::Full => Fidelity::SummaryHigh,
             Fidelity::Truncate

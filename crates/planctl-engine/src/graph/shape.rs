@@ -1,4 +1,4 @@
-//! What makes parts a graph: one start, edges that lead somewhere, a way to an end from everywhere (G-12).
+//! Checks that parts make a graph: one start, edges that lead somewhere, a path to an end from everywhere (G-12).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,9 +13,9 @@ pub struct Choice {
     pub from: NodeId,
     /// Where the run went.
     pub to: NodeId,
-    /// What the node had come to.
+    /// The signal with which the node was left.
     pub signal: Signal,
-    /// What decided.
+    /// The criterion that decided.
     pub by: Decider,
     /// The edges, in the author's order.
     pub looked: Vec<Looked>,
@@ -28,15 +28,15 @@ pub struct Looked {
     pub to: NodeId,
     /// When it is taken.
     pub on: On,
-    /// What it is called, where the graph still has it.
+    /// Its label, where the graph still has it.
     pub label: Option<String>,
     /// The clauses of its condition as they were weighed.
     pub clauses: Vec<Weighed>,
-    /// What came of it.
+    /// The result of looking at it.
     pub result: EdgeResult,
 }
 
-/// What came of looking at an edge.
+/// The result of looking at an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EdgeResult {
     /// It was taken.
@@ -104,7 +104,7 @@ impl EdgeResult {
     }
 }
 
-/// Returns the word of what decided.
+/// Returns the word for a criterion.
 pub fn decider_word(by: Decider) -> &'static str {
     match by {
         Decider::Condition => "condition",

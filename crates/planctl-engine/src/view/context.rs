@@ -1,5 +1,5 @@
-//! What an agent that drives itself is told of the plan it works on: three forms, each a pure function of graph, run and
-//! history (rows H-40 to H-43, G-33).
+//! The context of an agent that drives itself: three forms, each a pure function of graph, run and history (rows H-40 to
+//! H-43, G-33).
 
 use std::collections::BTreeMap;
 
@@ -9,40 +9,42 @@ use crate::graph::{Edge, Graph, Node, NodeKind, On, Signal};
 use crate::ids::NodeId;
 use crate::run::{NodeState, Outcome, Record, Run, RunStatus};
 
-/// What is looked at.
+/// The inputs of the three forms.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
-    /// What the plan is called.
+    /// The name of the plan.
     pub plan: &'a str,
-    /// What it compiles to.
+    /// The graph that it compiles to.
     pub graph: &'a Graph,
     /// Where the run stands; wholly loaded.
     pub run: &'a Run,
-    /// What followed so far, in order.
+    /// The newest facts, in order.
     pub history: &'a [Fact],
-    /// What the source says of steps beside what the engine runs.
+    /// Says that older facts are left out of them.
+    pub is_cut: bool,
+    /// The texts that the source gives for steps beside those that the engine runs.
     pub manual: &'a BTreeMap<NodeId, Manual>,
 }
 
-/// What a library says of a step for the agent that does it.
+/// A library's instructions for the agent that does a step.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Manual {
-    /// What to do; the step's prompt where it is absent.
+    /// The action; the step's prompt where it is absent.
     pub action: Option<String>,
     /// With which tool.
     pub tool: Option<String>,
     /// How.
     pub hint: Option<String>,
-    /// What shows that it is done; the step's contract where it is absent.
+    /// The check that shows that it is done; the step's contract where it is absent.
     pub verify: Option<Verify>,
 }
 
-/// What shows that a step is done, in the words of a library.
+/// A check that shows that a step is done, in the words of a library.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verify {
     /// `output_contains`, `exit_code_zero`, …
     pub kind: String,
-    /// What is looked for.
+    /// The value that is looked for.
     pub value: String,
 }
 
@@ -133,7 +135,7 @@ fn compact(scene: &Scene<'_>) -> String {
         }
         if let NodePosition::Here { .. } = scene.place(&node.id) {
             let verify = match scene.manual.get(&node.id).and_then(|manual| manual.verify.as_ref()) {
-                // What a person looks at is nothing for the agent to check.
+                // A person does this check; the agent is shown nothing to check.
                 Some(verify) if verify.kind == "manual" => String::new(),
                 Some(verify) => format!("{}: {}", one_line(&verify.kind), one_line(&verify.value)),
                 None => scene.verify_words(node),
@@ -155,10 +157,10 @@ fn workflow(scene: &Scene<'_>) -> String {
     let mut text = format!("[WORKFLOW: {}]\n", one_line(scene.plan));
     let live: Vec<&Node> = scene.graph.nodes().iter().filter(|node| scene.is_here(&node.id)).collect();
     let mut path = scene.path();
-    // What came long ago is left out, what is under way is not.
+    // Old steps are left out; steps under way are not.
     let skipped = path.len().saturating_sub(PATH_MAX);
     path.drain(..skipped);
-    if skipped > 0 {
+    if skipped > 0 || scene.is_cut {
         path.insert(0, "…".to_owned());
     }
     match live.as_slice() {
@@ -254,7 +256,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Says what shows that a node is done: what its source says, else its contract.
+    /// Returns the check that shows that a node is done: its source's, else its contract.
     fn verify_words(&self, node: &Node) -> String {
         match self.manual.get(&node.id).and_then(|manual| manual.verify.as_ref()) {
             Some(verify) => match verify.kind.as_str() {

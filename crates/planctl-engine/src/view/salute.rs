@@ -22,15 +22,15 @@ const PATH: usize = 50;
 pub struct Salute {
     /// How much there is of it.
     pub size: Size,
-    /// What it does, and what happened last.
+    /// The run's activity, and its last event.
     pub activity: Activity,
     /// Where it is.
     pub location: Location,
-    /// Who has to act for each step that is live, or for the run as a whole.
+    /// The actor for each step that is live, or for the run as a whole.
     pub unit: Vec<Duty>,
     /// Since when.
     pub time: Times,
-    /// What it has to go on with.
+    /// The resources that it has left.
     pub equipment: Equipment,
 }
 
@@ -45,7 +45,7 @@ pub struct Size {
     pub live: u32,
 }
 
-/// What a run does.
+/// A run's activity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Activity {
     /// In one sentence for each step that is live; where none is, what the run does.
@@ -59,7 +59,7 @@ pub struct Activity {
 pub struct Past {
     /// When.
     pub at: Timestamp,
-    /// What, in one sentence.
+    /// The activity, in one sentence.
     pub text: String,
 }
 
@@ -87,18 +87,18 @@ pub struct LiveStep {
     pub attempt: u16,
 }
 
-/// Who has to act for a step.
+/// The actor that a step waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Duty {
     /// The step's number; `None` where it is the run as a whole.
     pub step: Option<u32>,
-    /// Who.
+    /// The actor.
     pub who: Who,
     /// The PACE level that handles the step.
     pub level: Level,
 }
 
-/// Who has to act.
+/// The actor that has to act.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Who {
     /// A worker of this role.
@@ -120,12 +120,12 @@ pub struct Times {
     pub active: Duration,
 }
 
-/// What a run has to go on with.
+/// The resources of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Equipment {
-    /// What it may use.
+    /// The budget of the run.
     pub budget: Budget,
-    /// What it has used.
+    /// The amounts that it has used.
     pub spent: Spent,
     /// Attempts of all steps so far.
     pub attempts: u32,
@@ -145,7 +145,7 @@ pub fn salute(graph: &Graph, run: &Run, history: &[(Timestamp, Fact)], now: Time
             live: u32::try_from(live.len()).unwrap_or(u32::MAX),
         },
         activity: Activity { now: doing(graph, run, &live), events: last_events(graph, history) },
-        location: Location { at: live.iter().map(Live::place).collect(), path: path(graph, history) },
+        location: Location { at: live.iter().map(Live::live_step).collect(), path: path(graph, history) },
         unit: unit(run, &live),
         time: Times { began: began(history), moved: run.head.moved_at, active: spent.time },
         equipment: Equipment {
@@ -177,7 +177,7 @@ fn live<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
 }
 
 impl Live<'_> {
-    fn place(&self) -> LiveStep {
+    fn live_step(&self) -> LiveStep {
         LiveStep {
             node: self.node.clone(),
             step: self.step,

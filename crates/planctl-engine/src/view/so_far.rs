@@ -1,4 +1,4 @@
-//! What an agent is told of the run so far: a pure function of the graph and what followed last (DOT F1, F2).
+//! The run so far, as an agent is told it: a pure function of the graph and the newest facts (DOT F1, F2).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,7 +23,7 @@ struct Measure {
     has_titles: bool,
     has_attempts: bool,
     has_ways: bool,
-    /// What it tells at most, in characters; a token has about four.
+    /// The most characters of the summary; a token has about four.
     chars: usize,
 }
 
@@ -48,7 +48,7 @@ struct Stage<'f> {
     attempts: u16,
     note: Option<&'f str>,
     way: Option<&'f str>,
-    /// What was decided, where it is a decision that says so, and where the run went from it (G-26).
+    /// The decision, where the node is one that shows it, and the node to which the run went from it (G-26).
     decided: Option<(&'f str, &'f NodeId)>,
 }
 
@@ -139,7 +139,7 @@ fn stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
                 stage.way = Some(label);
             }
         } else if let Fact::EpochBegan { .. } = fact {
-            // What an epoch before came to is over with it.
+            // Results of an earlier epoch ended with it.
             stages.clear();
         }
     }

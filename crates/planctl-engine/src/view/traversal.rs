@@ -27,11 +27,11 @@ pub struct Traversal {
     pub total: usize,
     /// The nodes that are over and count as met, those that were last at the end.
     pub completed: Vec<NodeId>,
-    /// What conditions can look at where the run is.
+    /// The values that conditions can look at where the run is.
     pub context: BTreeMap<String, String>,
 }
 
-/// What is known of a node that was entered.
+/// The record of a node that was entered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Visited {
     /// How it ended, where it did, in the words of conditions.
@@ -83,7 +83,7 @@ pub fn traversal(graph: &Graph, run: &Run, newest: &[Fact]) -> Traversal {
     let completed = completed(run, graph, &settled);
     let place = current.as_ref().or(last.as_ref()).and_then(|id| records.get(id));
     Traversal {
-        is_graph: is_graph(graph),
+        is_graph: is_nonlinear(graph),
         context: place.map(|record| record.context.clone()).unwrap_or_default(),
         total: graph.nodes().len(),
         current,
@@ -108,7 +108,7 @@ fn completed(run: &Run, graph: &Graph, settled: &[&NodeId]) -> Vec<NodeId> {
 }
 
 /// Says whether a graph is more than steps that follow each other and end, or ask, where they fail.
-fn is_graph(graph: &Graph) -> bool {
+fn is_nonlinear(graph: &Graph) -> bool {
     let is_plain = |node: &Node| match &node.kind {
         NodeKind::Start
         | NodeKind::Task(_)

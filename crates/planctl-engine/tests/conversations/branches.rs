@@ -1,4 +1,4 @@
-//! Branches: what runs side by side, what waits, and how they meet again (DOT 1.11, DESIGN 6).
+//! Branches: nodes that run side by side, nodes that wait, and joins (DOT 1.11, DESIGN 6).
 
 use super::script::talk;
 
@@ -393,7 +393,7 @@ fn who_skips_a_fork_without_worktrees_goes_on_behind_its_branches() {
             "
         ));
     }
-    // Who makes it possible lets its branches begin.
+    // An event that makes the fork possible lets its branches begin.
     talk(&format!(
         "{held}
         -> human retry              f#2 to part

@@ -282,7 +282,7 @@ fn e12_a_restart_begins_the_run_anew_with_what_it_keeps_and_is_bounded() {
         -> agent reported c#1       c#1 to harness
         -> harness found c#1 exit 0  c#1 passed; c settled passed; j joined 2 met, 0 failed; j settled passed; epoch 1 at a, keeping n parallel.results; a#2 to coder"
     );
-    // What a worker did in the epoch before counts no more, and attempts are counted on.
+    // Work of the epoch before counts no more, and attempts are counted on.
     let (_, run, _) = scene_after(&first);
     assert_eq!(run.head.restarts, 1);
     assert_eq!(run.head.settled.total(), 0);

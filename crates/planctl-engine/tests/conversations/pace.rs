@@ -1,4 +1,4 @@
-//! PACE: who takes over from whom, and when a person is asked at last (DESIGN 6, G-27).
+//! PACE: the order in which responders take over, and the ask that ends it (DESIGN 6, G-27).
 
 use super::script::talk;
 

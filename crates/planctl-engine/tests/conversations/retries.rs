@@ -1,4 +1,4 @@
-//! Attempts: what spends one, what grants one, what follows the last (DESIGN 6, P-19 and following).
+//! Attempts: events that spend one, events that grant one, and the route after the last (DESIGN 6, P-19 and following).
 
 use super::script::talk;
 

@@ -1,4 +1,4 @@
-//! The SALUTE report: what a supervisor is told of a run (G-38).
+//! The SALUTE report of a run, for a supervisor (G-38).
 
 use planctl_engine::view::{Salute, Who};
 

@@ -142,7 +142,7 @@ impl Stage {
         self.words(&before, &done.facts, &done.effects)
     }
 
-    /// The store loads the touched records alone; what is decided on them is the same.
+    /// The store loads the touched records alone; the engine decides the same on them.
     fn decides_alike_on_touched_records(
         &self,
         graph: &Graph,

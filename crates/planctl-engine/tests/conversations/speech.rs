@@ -12,7 +12,7 @@ use planctl_engine::{
 
 use super::plan::number;
 
-/// What a line is read against: the run so far, its plan, and the asks that were opened.
+/// The state that a line is read against: the run so far, its plan, and the asks that were opened.
 pub struct Room<'a> {
     pub graph: &'a Graph,
     pub run: &'a Run,

@@ -1,4 +1,4 @@
-//! What people and agents see of a run: where branches stand, why a way was taken, what an agent is told.
+//! Views of a run for people and agents: the state of branches, the reason for an edge, the context of an agent.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,14 @@ fn told(conversation: &str, form: Form, expected: &str) {
 #[track_caller]
 fn told_with(manual: &BTreeMap<NodeId, Manual>, conversation: &str, form: Form, expected: &str) {
     let (graph, run, history) = scene_after(conversation);
-    let scene = Scene { plan: "git_feature_branch", graph: &graph, run: &run, history: &history, manual };
+    let scene = Scene {
+        plan: "git_feature_branch",
+        graph: &graph,
+        run: &run,
+        history: &history,
+        is_cut: false,
+        manual,
+    };
     let expected: Vec<&str> = expected.lines().map(|line| line.trim_start_matches('|')).collect();
     assert_eq!(view::context(&scene, form).trim_end_matches('\n'), expected.join("\n"));
 }
@@ -226,7 +233,7 @@ fn h41_the_compact_form_has_a_line_for_each_step() {
         manual.verify = Some(Verify { kind: "manual".to_owned(), value: String::new() });
         manual.tool = None;
     }
-    // What a person looks at is not shown (H-41), and what is not said has no line (H-42).
+    // A person's check is not shown to the agent (H-41), and an absent text has no line (H-42).
     told_with(
         &manual,
         SECOND,

@@ -32,7 +32,7 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
         "--permission-mode",
     ]);
     line = match (order.permissions.mode, order.permissions.tools()?) {
-        // What a user's own settings allow, these take away again.
+        // These options take away the permissions that a user's own settings grant.
         (PermissionMode::Deny, _) => {
             line.with(["default", "--disallowedTools", "Edit Write NotebookEdit Bash"])
         }
@@ -44,7 +44,7 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
         }
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) => {
             let list = order.permissions.allow.as_deref().unwrap_or_default().join(" ");
-            // This mode allows every edit, whatever the list says.
+            // This mode allows every edit, listed or not.
             let mode = if tools.contains(&Tool::Edit) { "acceptEdits" } else { "default" };
             let line = line.with([mode]);
             if list.is_empty() { line } else { line.with(["--allowedTools", &list]) }

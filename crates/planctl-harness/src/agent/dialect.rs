@@ -21,7 +21,7 @@ const COUNT_MAX: f64 = 1e15;
 /// The longest name of a model that is kept.
 const MODEL_CHARACTERS_MAX: usize = 200;
 
-/// What an agent said of its work, in one form for all of them.
+/// An agent's answer, in one form for all agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Answer {
     pub(super) text: Option<String>,
@@ -31,9 +31,9 @@ pub(super) struct Answer {
     pub(super) gave_up: bool,
     pub(super) question: Option<String>,
     pub(super) artifacts: Vec<String>,
-    /// What it wanted to do and was not allowed.
+    /// The actions that it was denied.
     pub(super) denials: Vec<String>,
-    /// What it says of the way on: the edge it prefers, what conditions may look at, a step that it proposes.
+    /// Its hints about the next edge: the edge it prefers, values for conditions, a step that it proposes.
     pub(super) hints: Hints,
 }
 
@@ -63,7 +63,7 @@ impl Answer {
             usage: native_usage(&value["usage"]),
             error: None,
             session: value["session"].as_str().map(str::to_owned),
-            // What will fail again however often it is tried is not tried again (DOT ruling 9).
+            // A permanent failure is not tried again (DOT ruling 9).
             gave_up: outcome == "gave_up" || value["failure_class"] == "permanent",
             question,
             artifacts: artifacts.filter_map(|path| path.as_str().map(str::to_owned)).take(1000).collect(),
@@ -106,7 +106,7 @@ fn hints(value: &Value) -> Hints {
 }
 
 /// Reads what a worker says it used; where a figure of it is none that can be, nothing is known of the rest either, and
-/// the work is unmetered (sec hole 20).
+/// the work is unmetered.
 fn native_usage(usage: &Value) -> Option<Usage> {
     let figures = ["input_tokens", "cached_input_tokens", "output_tokens", "cost_usd"];
     let is_figure = |value: &Value| {
@@ -132,7 +132,7 @@ fn micro_usd(value: &Value) -> Option<u64> {
     value.as_f64().filter(|money| *money >= 0.0).map(|money| (money * 1e6).round().min(COUNT_MAX) as u64)
 }
 
-/// Listens to standard output line by line, whatever its length, and remembers what the dialects say.
+/// Reads standard output line by line, at any length of a line, and keeps the parts that the dialects need.
 #[derive(Default)]
 pub(super) struct Listener {
     line: Vec<u8>,
@@ -144,7 +144,7 @@ pub(super) struct Listener {
     aider: Aider,
 }
 
-/// What aider's plain text says of itself.
+/// The figures in aider's plain text.
 #[derive(Default)]
 struct Aider {
     usage: Option<Usage>,
@@ -252,7 +252,7 @@ impl Listener {
     }
 }
 
-/// Gemini's one object goes to standard error where it failed, after whatever else stands there (INTERFACE 3.3).
+/// Gemini's one object goes to standard error where it failed, after any other output there (INTERFACE 3.3).
 fn gemini_stderr(stderr: &Captured) -> Option<AgentError> {
     let bytes = stderr.joined();
     let text = std::str::from_utf8(&bytes).ok()?;

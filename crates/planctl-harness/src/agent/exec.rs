@@ -237,7 +237,7 @@ fn bash_in(environment: &[(OsString, OsString)]) -> PathBuf {
     found.next().unwrap_or_else(|| "/bin/bash".into())
 }
 
-/// What placeholders stand for.
+/// The values of placeholders.
 struct Places<'a> {
     prompt: &'a str,
     prompt_file: &'a Path,

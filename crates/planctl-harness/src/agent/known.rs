@@ -29,7 +29,7 @@ const VARIABLES: [&str; 13] = [
     "XDG_STATE_HOME",
 ];
 
-/// What is particular to one agent (INTERFACE 3.2); its output is told by shape, whatever its name.
+/// The particulars of one agent (INTERFACE 3.2); its output is recognised by shape, not by name.
 pub(super) struct Adapter {
     pub(super) name: &'static str,
     /// Says that its output tells what it cost.
@@ -44,10 +44,10 @@ pub(super) struct Adapter {
     pub(super) line: fn(&Order<'_>) -> Result<CommandLine, String>,
 }
 
-/// What a command line is made for.
+/// The inputs of a command line.
 pub(super) struct Order<'a> {
     pub(super) permissions: &'a Permissions,
-    /// What follows `NAME:`.
+    /// The arguments after `NAME:`.
     pub(super) arguments: &'a [String],
     pub(super) prompt_file: &'a Path,
     /// Where it may leave its last message.
@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for KnownAgent {
     }
 }
 
-/// What an agent may do without a person.
+/// The permissions that an agent has without a person.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Permissions {
@@ -158,7 +158,7 @@ pub enum PermissionMode {
     /// It does what the list allows, and the rest is denied.
     #[default]
     List,
-    /// As `List`; what was denied becomes a question to a person.
+    /// As `List`; a denied action becomes a question to a person.
     Ask,
 }
 
@@ -235,7 +235,7 @@ pub struct NamedAgent {
     pub agent: KnownAgent,
     /// Arguments that follow planctl's own.
     pub arguments: Vec<String>,
-    /// What it may do.
+    /// Its permissions.
     pub permissions: Permissions,
 }
 

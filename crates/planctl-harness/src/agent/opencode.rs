@@ -1,4 +1,4 @@
-//! OpenCode: `opencode run`. What it may do is told by a variable of its own.
+//! OpenCode: `opencode run`. Its permissions are passed in a variable of its own.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 
 /// The variable that goes before its configuration files.
 const PERMISSION: &str = "OPENCODE_PERMISSION";
-/// What reads and changes nothing.
+/// Tools that read and change nothing.
 const READING: [&str; 4] = ["read", "glob", "grep", "list"];
 
 fn line(order: &Order<'_>) -> Result<CommandLine, String> {

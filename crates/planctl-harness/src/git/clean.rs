@@ -1,5 +1,5 @@
-//! A repository under a configuration of planctl's own: what git reads in place of the repository's `config`, `hooks`,
-//! `info`, `rr-cache` and grafts, while objects, references and worktrees are the repository's (A10, sec hole 11).
+//! A repository under a configuration of planctl's own: it replaces the repository's `config`, `hooks`, `info`, `rr-cache`
+//! and grafts, while objects, references and worktrees are the repository's (A10).
 //!
 //! Git takes those files from the folder that `GIT_COMMON_DIR` names. [`add_clean_repository`] describes such a folder: a
 //! new `config` with the settings that [`is_harmless`](super::config::is_harmless) lists, and links to what holds data.

@@ -1,9 +1,9 @@
 //! Reads git's configuration files without git, and keeps the few settings of them that can start no program.
 //!
-//! A repository's own configuration is written by whoever works in the repository. It may name programs in many ways
-//! (hooks, filters, merge drivers, fsmonitor, pagers, credential helpers, aliases, `ext::` remotes, included files), and
-//! git adds ways with each release. So nothing is forbidden here by name: [`is_harmless`] lists what is kept, and
-//! everything else does not exist for planctl's own git and for contracts (A10, sec hole 11).
+//! Anybody who works in a repository can write its configuration. It may name programs in many ways (hooks, filters, merge
+//! drivers, fsmonitor, pagers, credential helpers, aliases, `ext::` remotes, included files), and git adds ways with each
+//! release. So nothing is forbidden here by name: [`is_harmless`] lists what is kept, and everything else does not exist for
+//! planctl's own git and for contracts (A10).
 
 use std::path::{Path, PathBuf};
 

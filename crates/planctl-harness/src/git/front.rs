@@ -1,9 +1,9 @@
 //! The program `git` that contracts find first on their `PATH`: it starts the real git, and shows it the workspace's own
-//! repository under a clean configuration and a clean index (sec cheats 44–47).
+//! repository under a clean configuration and a clean index.
 //!
-//! Git believes its index: a file whose entry says "assume unchanged", "skip this file", or the size and time that the
-//! file has by now, is not looked into. So `git diff --quiet HEAD` passes over a change that a worker hides in that way.
-//! Commands that look get an index that is made anew: what is staged stays staged, and every file is read. Commands that
+//! Git believes its index: a file whose entry says "assume unchanged", "skip this file", or the size and time that the file
+//! has by now, is not looked into. So `git diff --quiet HEAD` passes over a change that a worker hides in that way.
+//! Read-only commands get an index that is made anew: staged entries stay staged, and every file is read. Commands that
 //! change something get the repository's own index, or what they do would be lost.
 //!
 //! It is a script and no mode of planctl's own program, since a sandbox hides that program from contracts.

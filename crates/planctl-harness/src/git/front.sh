@@ -41,7 +41,7 @@ case $verb in
     fi ;;
   log|show|rev-parse|rev-list|diff-tree|ls-tree|cat-file|merge-base|for-each-ref|show-ref|name-rev|check-ignore|check-attr|\
   shortlog|show-branch|whatchanged|cherry|range-diff|verify-commit|verify-tag|fsck|count-objects|archive|ls-remote|var) ;;
-  # Whatever else may change the repository's own index, and the clean one has to follow.
+  # Any other command may change the repository's own index, and the clean one has to follow.
   *) /bin/rm -f "$clean/index" ;;
 esac
 exec "$git" "${arguments[@]}"

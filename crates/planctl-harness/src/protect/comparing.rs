@@ -28,7 +28,7 @@ struct Begun {
 /// Describes the protected entries after a contract ran.
 #[derive(Default)]
 pub(crate) struct Compared {
-    /// How they compare with what was approved. What the contract itself created is no tampering (sec hole 8).
+    /// How they compare with what was approved. A file that the contract itself created is no tampering.
     pub(crate) found: Comparison,
     /// Entries below protected patterns that were created while it ran.
     pub(crate) made: BTreeMap<String, Digest>,

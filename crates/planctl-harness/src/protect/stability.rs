@@ -1,9 +1,9 @@
 //! Notices what is changed of the workspace's own files while a contract runs: its verdict would be of a mixture (A5).
 //!
-//! The kernel does not say who changed a file. It does not have to: whatever else writes there also does so while no
-//! contract runs, and the wait before a repeated gate shows that. A file that changed in two gates and in no moment
-//! between them, and is as the first left it, is the contract's own product (a formatter's, a generator's). One that differs each
-//! time (a time stamp, a counter) takes a third gate. Products are remembered, so that this is found out once per contract.
+//! The kernel does not say who changed a file. It does not have to: any other writer also writes while no contract runs, and
+//! the wait before a repeated gate shows that. A file that changed in two gates and in no moment between them, and is as the
+//! first left it, is the contract's own product (a formatter's, a generator's). One that differs each time (a time stamp, a
+//! counter) takes a third gate. Products are remembered, so that this is found out once per contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::stamp::Stamp;
 const TRACKED_FILES_MAX: usize = 50_000;
 /// How many names a message lists.
 const NAMES_MAX: usize = 5;
-/// How often nobody may have touched a file between two gates for it to be the contract's own, whatever it says.
+/// In how many waits between two gates a file must stay untouched to count as the contract's own.
 const UNTOUCHED_MIN: u8 = 2;
 
 /// The files that must stay as they are while a contract runs.
@@ -65,10 +65,10 @@ pub(crate) struct Steady {
     stability: Stability,
 }
 
-/// What changed while a contract ran.
+/// The entries that changed while a contract ran.
 #[derive(Default)]
 pub(crate) struct Unsteady {
-    /// What to say of those that somebody else changed; `None` where there are none.
+    /// The message about entries that somebody else changed; `None` where there are none.
     pub(crate) what: Option<String>,
     /// The files that the contract wrote, as far as known by now; empty where nothing changed.
     pub(crate) written: Written,
@@ -113,7 +113,7 @@ impl Steady {
                 changes.push(Change { path: name_of(file), before, after, digest });
             }
         }
-        // A folder's own times tell nothing: whatever is made in it changes them.
+        // A folder's own times tell nothing: each entry made in it changes them.
         let moved = folders.moved().into_iter();
         let none = Stamp::default();
         changes.extend(moved.map(|path| Change { path, before: none, after: none, digest: None }));

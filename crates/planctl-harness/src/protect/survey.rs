@@ -78,7 +78,7 @@ impl Survey {
         new.map(|(path, seen)| (path.clone(), seen.state.digest.clone()))
     }
 
-    /// Names what was touched since an earlier survey, whatever it is by now.
+    /// Names the entries that were touched since an earlier survey, changed or not.
     pub(crate) fn touched_since<'a>(&'a self, before: &'a Survey) -> impl Iterator<Item = &'a str> {
         let is_touched = |(path, seen): &(&String, &Seen)| {
             before.entries.get(*path).is_some_and(|before| before.stamp != seen.stamp)
@@ -271,7 +271,7 @@ fn bare(kind: EntryKind) -> FileState {
 /// Returns what a path names, without following a link that stands there.
 fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) -> Seen {
     let only = |kind| Seen { state: bare(kind), stamp: Stamp::default() };
-    let (found, at) = match root.find_straight(path) {
+    let (found, at) = match root.find_without_links(path) {
         Ok(found) => (found, None),
         Err(Errno::NOENT | Errno::NOTDIR) => return only(EntryKind::Absent),
         // A link stands on the way.
@@ -317,7 +317,7 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) 
         Err(Unreadable::NotRegular(_) | Unreadable::ForeignHardLink) => state.kind = EntryKind::Other,
         Ok(Err(_)) | Err(_) => state.kind = EntryKind::Unreadable,
     }
-    // The stamp is of before the bytes were read: what was written meanwhile shows as touched, never as unchanged.
+    // The stamp was taken before the bytes were read, so that a write meanwhile shows as touched, never as unchanged.
     Seen { state, stamp }
 }
 
@@ -343,7 +343,7 @@ impl Reading {
     }
 }
 
-/// Writes a path as text without loss: what is not UTF-8 as `\xNN`.
+/// Writes a path as text without loss: bytes that are not UTF-8 as `\xNN`.
 pub(crate) fn name_of(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
@@ -378,8 +378,8 @@ pub(crate) fn bytes_of_name(name: &str) -> OsString {
 }
 
 impl Root {
-    /// Returns what a path names where no link stands on the way to it.
-    fn find_straight(&self, path: &Path) -> Result<File, Errno> {
+    /// Opens the entry of a path that leads through no link.
+    fn find_without_links(&self, path: &Path) -> Result<File, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, resolve)
     }

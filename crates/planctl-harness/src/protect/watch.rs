@@ -31,7 +31,7 @@ struct Target {
 }
 
 impl Watch {
-    /// Begins to watch what is protected; what the step may change itself is left out.
+    /// Begins to watch the protected entries, without those that the step may change itself.
     pub(crate) fn start(workspace: &Path, baseline: &Baseline) -> Watch {
         let mut watch = Watch {
             events: init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok(),

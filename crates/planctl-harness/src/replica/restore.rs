@@ -21,7 +21,7 @@ const LISTED_MAX: usize = 10_000;
 const KIND_BITS: u32 = 0o170_000;
 const KIND_FOLDER: u32 = 0o040_000;
 
-/// What differed between a copy and its first state.
+/// The differences between a copy and its first state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Differences {
     /// Files, relative to the workspace where they lie in it; git's own are left out, but for a HEAD that moved.
@@ -32,7 +32,7 @@ pub struct Differences {
     pub has_original_changed: bool,
 }
 
-/// What is in the tree of the copy now.
+/// The entries in the tree of the copy.
 #[derive(Default)]
 struct Present {
     entries: BTreeMap<PathBuf, Stamp>,
@@ -122,12 +122,12 @@ impl Replica {
         });
         let paths: BTreeSet<&PathBuf> = extra.chain(changed).filter(|path| is_told(path)).collect();
         differences.is_cut |= paths.len() > LISTED_MAX;
-        differences.paths.extend(paths.into_iter().take(LISTED_MAX).map(|path| self.told(path)));
+        differences.paths.extend(paths.into_iter().take(LISTED_MAX).map(|path| self.shown_path(path)));
         differences
     }
 
     /// Returns how a person names a path of the copy.
-    fn told(&self, path: &Path) -> String {
+    fn shown_path(&self, path: &Path) -> String {
         let place = self.tree().join(path);
         let told = place.strip_prefix(&self.workspace).or_else(|_| path.strip_prefix(WORK)).unwrap_or(path);
         told.to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! Finds out what a copy will consist of, before anything is copied; what points back to the original is turned around.
+//! Surveys the entries of a copy before anything is copied, and turns links back to the original around.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -36,7 +36,7 @@ pub(super) struct Survey<'a> {
     entered: BTreeSet<PathBuf>,
 }
 
-/// What the entries at the top of the checkout hold.
+/// The sizes of the entries at the top of the checkout.
 #[derive(Default)]
 pub(super) struct Weights(BTreeMap<String, (u64, usize)>);
 
@@ -221,8 +221,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Says whether a folder of git keeps the books of a worktree that is not in the checkout: what is done to it in
-    /// the copy would be done to the original.
+    /// Says whether a folder of git keeps the records of a worktree outside the checkout: a change to it in the copy would
+    /// change the original.
     fn is_foreign_worktree(&self, git: Option<&Path>, path: &Path, place: &Path) -> bool {
         let Some(within) = git.and_then(|git| path.strip_prefix(git).ok()) else { return false };
         if within.parent() != Some(Path::new("worktrees")) {
@@ -243,7 +243,7 @@ impl<'a> Survey<'a> {
             if self.alternates > ALTERNATES_MAX || !lender.is_dir() {
                 continue;
             }
-            // What the lender borrows itself is named relative to the lender.
+            // Further lenders are named relative to the lender.
             let further = lender.join("info/alternates");
             self.whole(&lender, &objects, Some(".git"), &["info"])?;
             if further.is_file() {
@@ -352,8 +352,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Returns the target of a link as the copy has it: what leads into the checkout leads into the copy, and what
-    /// leads out leads to the same place as before.
+    /// Returns the target of a link as the copy has it: a link into the checkout leads into the copy, and a link out of it
+    /// leads to the same place as before.
     fn turned(&self, place: &Path, target: &Path, real: Option<&Path>, root: usize) -> PathBuf {
         let parent = place.parent().unwrap_or(place);
         let lexical = normalised(&parent.join(target));

@@ -30,7 +30,7 @@ impl Transfer<'_> {
                 let found = original.metadata()?;
                 let mut copy = create(&place)?;
                 if !(shares && rustix::fs::ioctl_ficlone(&copy, &original).is_ok()) {
-                    // What is appended meanwhile is not of this state.
+                    // Bytes appended meanwhile are not of this state.
                     io::copy(&mut (&original).take(found.len()), &mut copy)?;
                 }
                 *source = Stamp::of(&found);

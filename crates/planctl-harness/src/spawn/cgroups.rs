@@ -123,7 +123,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Takes in a process that has not begun yet; what it starts belongs to the group, too.
+    /// Takes in a process that has not begun yet; its children belong to the group, too.
     pub(super) fn admit(&self, process: i32) -> io::Result<()> {
         self.write("cgroup.procs", &process.to_string())
     }

@@ -1,4 +1,4 @@
-//! Makes the seccomp filter of confined commands: what leads out of the sandbox, or reaches into another process, fails.
+//! Makes the seccomp filter of confined commands: calls that lead out of the sandbox, or reach into another process, fail.
 //!
 //! The kernel runs a new filter once for each system call that there is, to learn which are always allowed; so this one is
 //! a binary search. A chain of comparisons took a quarter of a millisecond per command to install.
@@ -31,7 +31,7 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP;
 
 const DENIED: &[i64] = &[
-    // Into other processes: a contract's own shell is one of them (sec cheat 49).
+    // Into other processes: a contract's own shell is one of them.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -143,7 +143,7 @@ const fn load(offset: u32) -> sock_filter {
     sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
 }
 
-/// Skips `over` instructions where the comparison of what was loaded with `value` holds, else `or`.
+/// Skips `over` instructions where the loaded word compares with `value` as asked, else `or`.
 fn jump(comparison: u32, value: u32, over: usize, or: usize) -> sock_filter {
     // A program of a few hundred instructions; a test makes it.
     let skip = |count: usize| u8::try_from(count).expect("jumps are short");

@@ -34,7 +34,7 @@ pub(super) fn signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
 }
 
-/// What the descriptor said since the last look.
+/// The events of the descriptor since the last look.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Heard {
     pub(super) child: bool,
@@ -90,7 +90,7 @@ struct Guardian<'a> {
     buffer: Vec<u8>,
 }
 
-/// What was received from planctl.
+/// A message from planctl.
 enum Received {
     Order(Order),
     Nonsense,
@@ -126,7 +126,7 @@ impl Guardian<'_> {
     }
 
     fn serve(&mut self, request: &Request, mut descriptors: Vec<OwnedFd>) -> bool {
-        // What is beyond the three streams is held open until the tree is dead.
+        // Descriptors beyond the three streams are held open until the tree is dead.
         let held = descriptors.split_off(descriptors.len().min(3));
         let Ok(streams) = <[OwnedFd; 3]>::try_from(descriptors) else { return false };
         let started = Instant::now();
@@ -183,7 +183,7 @@ impl Guardian<'_> {
                 }
             }
         }
-        // Whoever hears the report finds the locks free, unless something still lives.
+        // A caller that hears the report finds the locks free, unless something still lives.
         let held = (ended.survivors > 0).then_some((held, group));
         let reported = self.report(request.id, outcome, watched.cause, watched.duration, &reaper, counts);
         if ended.survivors > 0 {
@@ -329,7 +329,7 @@ impl Guardian<'_> {
     }
 }
 
-/// What watching a command ended with.
+/// The result of watching a command.
 struct Watched {
     cause: Cause,
     any_left: bool,

@@ -54,9 +54,8 @@ impl Helper {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::thread::set_name(c"planctl-spawn")?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-        // Whatever planctl inherited and passed on must not stay open for as long as we live. Where the kernel lacks
-        // the call, only that is lost.
-        // SAFETY: nothing here owns a descriptor above 2 yet.
+        // Descriptors that planctl inherited and passed on must not stay open for the life of this process. Where the kernel
+        // lacks the call, only that is lost. SAFETY: nothing here owns a descriptor above 2 yet.
         unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
         let control = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -122,7 +121,7 @@ impl Helper {
         }
     }
 
-    /// Collects dead guardians and ends whatever they left to us.
+    /// Collects dead guardians and ends the processes that they left to us.
     fn collect(&mut self) {
         let guardians = &mut self.guardians;
         let mut guardian_died = false;

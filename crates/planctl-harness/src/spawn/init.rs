@@ -1,7 +1,7 @@
 //! The first process of a confined command's namespaces: starts it, collects orphans, and takes all with it at its end.
 //!
-//! The kernel kills every process of a PID namespace before its first one is gone, so nothing outlives it, whatever the
-//! command did (A15). It stands outside the command's Landlock domain: the command can neither signal nor trace it.
+//! The kernel kills every process of a PID namespace before its first one is gone, so no process outlives it (A15). It
+//! stands outside the command's Landlock domain: the command can neither signal nor trace it.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -196,7 +196,7 @@ impl First<'_> {
 
 fn close_range(first: RawFd, last: RawFd) {
     if first <= last {
-        // SAFETY: whatever owns these descriptors never runs again in this process.
+        // SAFETY: the code that owns these descriptors never runs again in this process.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }

@@ -13,7 +13,7 @@ use super::restrict::DEVICES;
 use super::users::Range;
 use super::wire::Confinement;
 
-/// Folders that are empty inside and that the command may write: what it leaves there goes with it.
+/// Folders that are empty inside and that the command may write: its files there go with it.
 const PRIVATE: [&str; 2] = ["/tmp", "/var/tmp"];
 /// A folder of sockets by which services of the host are reached; empty inside.
 const SERVICES: &str = "/run";
@@ -21,7 +21,7 @@ const SERVICES: &str = "/run";
 const SERVICES_SHOWN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
 /// Names those that it needs to find hosts by name. Their sockets lead out of a network of its own.
 const RESOLVERS: [&str; 4] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/nscd"];
-/// The attributes of what a command is shown.
+/// The attributes of mounts that a command is shown.
 const SHOWN: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID;
 /// The most bytes in a private folder in memory.
 const PRIVATE_OPTIONS: &CStr = c"mode=1777,size=50%";
@@ -124,7 +124,7 @@ fn lay(confinement: &Confinement, attached: &[Tree]) -> io::Result<()> {
         [&services].into_iter().chain(&confinement.hidden).map(|path| (path.as_c_str(), Layer::Hidden(path))),
     );
     layers.extend(attached.iter().map(|tree| (tree.path.as_c_str(), Layer::Attached(tree))));
-    // The sort is stable: what is attached at the very path of a cover comes after it.
+    // The sort is stable: a mount at the very path of a cover comes after it.
     layers.sort_by_key(|(path, _)| path.to_bytes().len());
     let mut covered = Vec::new();
     for (_, layer) in layers {

@@ -56,7 +56,7 @@ impl Restrictions {
         confinement.hidden.iter().for_each(|path| hidden.insert(&path_of(path)));
         let mut left_out = hidden.clone();
         left_out.insert(Path::new("/dev"));
-        // Landlock grants only: what is hidden is left out of what may be read, and its folders may be listed.
+        // Landlock grants only: hidden files are left out of the readable ones, and their folders may be listed.
         rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
         rules.allow_around(Path::new("/"), rules.read, &left_out)?;
         rules.finish(confinement, &["/dev/shm"], &hidden)

@@ -32,7 +32,7 @@ pub struct Spawner {
     shared: Arc<Shared>,
     /// Locks that are held while something runs that was started by this handle.
     locks: Vec<Arc<OwnedFd>>,
-    /// Where private folders of what is started are made.
+    /// The folder for private folders of started commands.
     scratch: Option<Arc<Path>>,
 }
 
@@ -59,8 +59,8 @@ struct Helper {
 impl Spawner {
     /// Starts the helper by running `program __spawn`.
     ///
-    /// `lock` is kept open by helper and guardians until every process that they started is dead: lock the file
-    /// before, and whoever gets the lock later knows that nothing is left (P11).
+    /// `lock` is kept open by helper and guardians until every process that they started is dead: lock the file before, and
+    /// a process that gets the lock later knows that nothing is left (P11).
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl Spawner {
         Spawner { locks, ..self.clone() }
     }
 
-    /// Returns a handle that makes private folders of what it starts in this folder, which is the user's alone and outside
-    /// every workspace; [`sweep_scratch`](crate::sweep_scratch) removes there what a crash left.
+    /// Returns a handle that makes private folders of commands in this folder, which is the user's alone and outside every
+    /// workspace; [`sweep_scratch`](crate::sweep_scratch) removes the ones that a crash left there.
     pub fn with_scratch(&self, folder: impl Into<PathBuf>) -> Spawner {
         Spawner { scratch: Some(folder.into().into()), ..self.clone() }
     }
@@ -144,7 +144,7 @@ impl Spawner {
         state.idle.clear();
         if let Some(Helper { mut process, control }) = state.helper.take() {
             drop(control);
-            // Whatever it returns, it is gone.
+            // Its status is of no interest: the process is gone.
             process.wait().ok();
         }
     }

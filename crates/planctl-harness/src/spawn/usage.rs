@@ -9,7 +9,7 @@ use nix::libc;
 
 use super::wire::{Cause, Limits};
 
-/// What a tree uses at a moment.
+/// The resources that a tree uses at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Usage {
     processes: u64,

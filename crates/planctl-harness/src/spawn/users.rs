@@ -149,7 +149,7 @@ impl Users {
             tree.map_owners(namespace.as_fd())?;
         }
         for stream in streams {
-            // Whoever opens /dev/stderr opens the pipe anew, as a user.
+            // A process that opens /dev/stderr opens the pipe anew, as a user.
             if FileType::from_raw_mode(fstat(stream)?.st_mode) == FileType::Fifo {
                 // SAFETY: the descriptor is open.
                 namespaces::check(

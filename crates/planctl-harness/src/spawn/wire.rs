@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The most bytes in one packet; what is longer travels in a memory file.
+/// The most bytes in one packet; a longer message travels in a memory file.
 pub(crate) const PACKET_BYTES_MAX: usize = 32 * 1024;
 /// The most descriptors beside one packet.
 const DESCRIPTORS_MAX: usize = 9;
@@ -23,7 +23,7 @@ pub(crate) const HOLD: u8 = b'H';
 /// Asks the helper for a guardian at the other end of the descriptor.
 pub(crate) const GUARD: u8 = b'G';
 
-/// What a packet to a guardian holds; `R` is a request, or a reference to one.
+/// The content of a packet to a guardian; `R` is a request, or a reference to one.
 #[derive(Serialize, Deserialize)]
 enum Body<R> {
     /// A command to run.
@@ -91,7 +91,7 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) ->
     Ok(Some(Packet { length: received.bytes, descriptors }))
 }
 
-/// What a guardian is told.
+/// An order to a guardian.
 pub(crate) enum Order {
     /// Start this; the descriptors are stdin, stdout, stderr, then those to keep open until the tree is dead. The first of
     /// these is where the listener of a proxy is handed out, where there shall be one.
@@ -230,7 +230,7 @@ pub(crate) enum Outcome {
     Signalled(i32),
 }
 
-/// Who ended it.
+/// The cause of its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Cause {
     /// The command itself, or somebody we don't know.
@@ -249,7 +249,7 @@ pub(crate) enum Cause {
     OverProcesses,
 }
 
-/// What a guardian says when a tree is dead.
+/// The report of a guardian when a tree is dead.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) id: u64,

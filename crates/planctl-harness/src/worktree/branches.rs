@@ -1,8 +1,8 @@
 //! Branches of a run that work in git worktrees of their own: parted from the workspace as it is, merged back into it.
 //!
-//! All that is known of them is references of the repository, each written once what it tells of is there. A call that
-//! is cut off at any point is made again and comes to the same. The workspace's index, branch and HEAD stay as they are:
-//! what branches did comes into its files, as changes.
+//! All that is known of them is references of the repository, each written once what it tells of is there. A call that is
+//! cut off at any point is made again and comes to the same. The workspace's index, branch and HEAD stay as they are: the
+//! changes of branches come into its files.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -24,11 +24,11 @@ const PATHS_AT_ONCE: usize = 500;
 pub struct BranchWorktrees {
     checkout: Checkout,
     folder: PathBuf,
-    /// What tells them from those of other runs and forks: a part of a reference's name.
+    /// The part of a reference's name that tells them from those of other runs and forks.
     name: String,
 }
 
-/// What came of a merge of branches.
+/// The result of a merge of branches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Joined {
     /// The workspace holds what the branches did.
@@ -42,7 +42,7 @@ pub enum Joined {
         branch: Option<u16>,
         /// Where a person makes it fit.
         folder: PathBuf,
-        /// What conflicts.
+        /// The conflicts.
         conflicts: Vec<Conflict>,
     },
 }
@@ -159,7 +159,7 @@ impl BranchWorktrees {
         remove_locks(&folders)
     }
 
-    /// Returns the newest commit of each branch; what is in none is committed.
+    /// Returns the newest commit of each branch, after uncommitted changes are committed.
     async fn tips(&self, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
         let mut tips = Vec::new();
         for branch in branches {
@@ -235,7 +235,7 @@ impl BranchWorktrees {
                 *so_far = commit;
             }
             Merged::Conflicts(conflicts) => {
-                // Only what is noted here was shown to a person, who may have worked on it since.
+                // A person was shown the conflicts of the tip noted here, and may have worked on them since.
                 let of =
                     branch.map_or_else(|| "open-workspace".to_owned(), |branch| format!("open-{branch}"));
                 self.set(&of, tip).await?;
@@ -276,7 +276,7 @@ impl BranchWorktrees {
     async fn unresolved(&self, path: &Path) -> Result<Vec<Conflict>, WorktreeError> {
         let mut open = conflicts(self.spawner(), path).await?;
         open.retain(|conflict| {
-            // Of what is no text, or is gone on one side, only `git add` or `git rm` tells that it was looked at.
+            // For a binary file, or one gone on one side, only `git add` or `git rm` tells that it was looked at.
             let text = std::fs::read_to_string(path.join(&conflict.path));
             let is_marked = |text: &str| text.lines().any(|line| line.starts_with("<<<<<<< "));
             conflict.hunks.is_empty() || text.map_or(true, |text| is_marked(&text))

@@ -18,16 +18,16 @@ const DEADLINE: Duration = Duration::from_secs(15 * 60);
 /// How long git may go on where planctl is gone: killed, it leaves its locks in the user's repository, and asked to end
 /// once in a while, too.
 const GRACE_IF_ABANDONED: Duration = Duration::from_secs(2);
-/// The most that is read of what git prints.
+/// The most bytes of git's output that are read.
 const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The most that is told of what git complained about.
+/// The most bytes of git's complaint that are told.
 const SAID_BYTES_MAX: usize = 2048;
 
-/// Settings that hold for every call, whatever the repository's own say.
+/// Settings that hold for every call and override the repository's own.
 const SETTINGS: [(&str, &str); 17] = [
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
-    // What these files say of commits and packs nobody checks.
+    // Nobody checks these files against the commits and packs that they describe.
     ("core.commitGraph", "false"),
     ("core.multiPackIndex", "false"),
     ("rerere.enabled", "false"),
@@ -50,9 +50,9 @@ const SETTINGS: [(&str, &str); 17] = [
 pub(crate) struct Called {
     /// Its exit status.
     pub(crate) status: i32,
-    /// What it printed.
+    /// Its output.
     pub(crate) printed: Vec<u8>,
-    /// What it complained about: the end of it, without line ends around.
+    /// Its complaint: the end of it, without line ends around.
     pub(crate) said: String,
 }
 
@@ -68,8 +68,8 @@ impl Called {
     }
 }
 
-/// Git at work in one folder, with a configuration of planctl's own (A10, sec hole 11): no hook, filter, driver, watcher
-/// or other program that the repository names, whatever its configuration says, before the first call or between two.
+/// Git at work in one folder, with a configuration of planctl's own (A10): no hook, filter, driver, watcher or other program
+/// that the repository names, before the first call or between two.
 pub(crate) struct Git<'a> {
     spawner: &'a Spawner,
     folder: &'a Path,
@@ -102,8 +102,8 @@ impl<'a> Git<'a> {
         Git::prepare(spawner, folder, None, &[])
     }
 
-    /// Prepares calls on a repository of planctl's own, whose work tree is a folder. What it keeps of a file is what the file
-    /// holds: no attribute of the folder converts it.
+    /// Prepares calls on a repository of planctl's own, whose work tree is a folder. It keeps the very bytes of a file: no
+    /// attribute of the folder converts them.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl<'a> Git<'a> {
         set(&mut self.environment, "GIT_INDEX_FILE".into(), index.into());
     }
 
-    /// Calls git and returns how it ended, whatever its status.
+    /// Calls git and returns how it ended, with any status.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl<'a> Git<'a> {
     }
 }
 
-/// Calls git once in a folder and returns how it ended, whatever its status.
+/// Calls git once in a folder and returns how it ended, with any status.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ const HUNKS_BYTES_MAX: usize = 16 * 1024;
 /// The most files whose hunks are kept.
 const FILES_MAX: usize = 50;
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Merged {
     /// The worktree held all of it already.
@@ -34,7 +34,7 @@ pub struct Conflict {
     pub path: PathBuf,
     /// The hunks that conflict, as a combined difference; empty for files that are no text, or that one side removed.
     pub hunks: String,
-    /// What git says of it where that is more than two changes at one place, as `deleted by us`.
+    /// Git's words for it where that is more than two changes at one place, as `deleted by us`.
     pub what: Option<String>,
 }
 

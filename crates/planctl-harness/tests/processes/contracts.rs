@@ -1,4 +1,4 @@
-//! What contracts show, and what none of them can pretend (A6–A13, P-41, X-04, X-15, X-20).
+//! The evidence of contracts, which no command can forge (A6–A13, P-41, X-04, X-15, X-20).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -349,7 +349,7 @@ fn cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing() {
         let Found::Nothing(Inconclusive::Unstable { what }) = &found else { panic!("{swap}: {found:?}") };
         assert!(what.contains(file) && what.contains("put back"), "{what}");
     }
-    // Honest twins: what does not change the file's bytes, even for a moment, is judged.
+    // Honest twins: a contract that does not change the file's bytes, even for a moment, is judged.
     for honest in [
         format!("chmod -x {file}; chmod +x {file}; ln {file} other; rm other; ! bash {file}"),
         format!("touch tests/deep/log; cp {file} tests/deep/copy; rm tests/deep/log; ! bash tests/deep/copy"),

@@ -294,7 +294,7 @@ fn a_helper_that_died_is_replaced() {
             assert_eq!(run(&spawner, &script("exit 3")).await.end, End::Exited(3));
             let helper = spawner.helper_id().unwrap();
             kill(helper);
-            // What the dead helper's waiting guardian still does is either the whole run or nothing.
+            // The dead helper's waiting guardian still does either the whole run or nothing.
             let end = run(&spawner, &script("exit 4")).await.end;
             assert!(matches!(end, End::Exited(4) | End::HelperLost), "{end:?}");
         }

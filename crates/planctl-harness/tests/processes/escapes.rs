@@ -59,7 +59,7 @@ fn a15_no_escape_outlives_the_command() {
     });
 }
 
-/// What the child program of the next test does: holds a lock, runs two trees, and never ends by itself.
+/// The child program of the next test: holds a lock, runs two trees, and never ends by itself.
 fn p11_planctls_death_ends_every_tree_and_then_frees_the_lock() {
     if let Ok(folder) = std::env::var("PLANCTL_TEST_CHILD_FOLDER") {
         return hold_two_trees(folder.as_ref());
@@ -103,7 +103,8 @@ fn hold_two_trees(folder: &std::path::Path) {
     });
 }
 
-/// What locks files of the user's, as git does, may go on for a while, is then asked to end, and is killed at last.
+/// A process that locks files of the user's, as git does, may go on for a while, is then asked to end, and is killed at
+/// last.
 fn p11_what_has_grace_if_abandoned_comes_to_its_end_after_planctls_death() {
     const NAME: &str = "escapes::p11_what_has_grace_if_abandoned_comes_to_its_end_after_planctls_death";
     if let Ok(folder) = std::env::var("PLANCTL_TEST_CHILD_FOLDER") {

@@ -1,4 +1,4 @@
-//! What the way through the helper costs; run with `--ignored --nocapture`.
+//! The cost of the way through the helper; run with `--ignored --nocapture`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -152,7 +152,8 @@ fn cost_of_a_gate() {
     }
 }
 
-/// What isolation adds to a bash that does nothing; the tiers take turns, so that all see the same machine.
+/// Measures the time that isolation adds to a bash that does nothing; the tiers take turns, so that all see the same
+/// machine.
 fn cost_of_each_tier() {
     let ground = Ground::new();
     let tiers: Vec<Tier> = [Tier::SameUser].into_iter().chain(offered()).collect();

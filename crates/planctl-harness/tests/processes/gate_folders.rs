@@ -1,5 +1,4 @@
-//! What a worker left in a home, a cache or a repository's settings decides no contract (sec cheats 34, 41, 44–47, holes 8
-//! and 13); each with its honest twin.
+//! A worker's files in a home, a cache or a repository's settings decide no contract; each with its honest twin.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

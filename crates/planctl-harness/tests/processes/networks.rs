@@ -1,4 +1,4 @@
-//! What workers reach of the network, with real servers, `curl`, and the proxy between them.
+//! Workers and the network, with real servers, `curl`, and the proxy between them.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! What bash says of scripts that it does not run.
+//! The answers of bash about scripts that it does not run.
 
 use libtest_mimic::Trial;
 use planctl_harness::{Syntax, probe_scripts};

@@ -1,4 +1,4 @@
-//! Isolation tiers 1a and 1b with real processes: what still works inside, and which attacks each tier holds.
+//! Isolation tiers 1a and 1b with real processes: the work that is possible inside, and the attacks that each tier holds.
 //!
 //! The attacks are this very program (`__attack NAME`), so that they need no interpreter; each exits with 0 where it
 //! got out. The table says for each tier whether it is held, and a test holds the table against the host.
@@ -364,7 +364,7 @@ fn attacks_are_held_as_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What came of each attack in each tier of this host: `name (rows): 0 through, 1a held`.
+/// The result of each attack in each tier of this host: `name (rows): 0 through, 1a held`.
 #[derive(Default)]
 struct Outcomes(Vec<(String, Vec<String>)>);
 

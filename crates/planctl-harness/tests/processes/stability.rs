@@ -174,7 +174,7 @@ fn a5_what_a_contract_itself_writes_takes_one_more_gate_and_no_other_after_that(
         ("sed -i s/Helo/Hello/ src/greet.sh", 1),
         ("echo snapshot > src/greet.sh", 1),
         ("mv src away; mv away src", 2),
-        // What says something else each time.
+        // A file with other content each time.
         ("date +%N%s$RANDOM > src/greet.sh", 2),
     ];
     for (command, repeats) in writes {

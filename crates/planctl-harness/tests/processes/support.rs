@@ -1,4 +1,4 @@
-//! What the tests share: a runtime, a helper, and a look at what is alive.
+//! A runtime, a helper, and a look at living processes, which the tests share.
 
 use std::future::Future;
 use std::path::Path;

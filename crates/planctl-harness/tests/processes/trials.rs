@@ -147,7 +147,7 @@ fn picture(root: &Path) -> BTreeMap<PathBuf, String> {
     picture
 }
 
-/// What differs between two pictures.
+/// Returns the differences between two pictures.
 fn changed(before: &BTreeMap<PathBuf, String>, after: &BTreeMap<PathBuf, String>) -> Vec<String> {
     let paths: std::collections::BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
     let differing = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
@@ -203,7 +203,7 @@ fn the_copy_is_the_workspace_as_it_is_with_modes_times_and_links() {
     let mode = std::fs::metadata(replica.workspace().ancestors().nth(2).unwrap()).unwrap().mode();
     assert_eq!(mode & 0o777, 0o700);
 
-    // What leads into the workspace by a way around leads into the copy; what leads out leads to the same place.
+    // A link into the workspace by a way around leads into the copy; a link out of it leads to the same place.
     symlink(work.join("kept.txt"), work.join("absolute")).unwrap();
     symlink("../work/kept.txt", work.join("around")).unwrap();
     symlink("../outside", work.join("out")).unwrap();

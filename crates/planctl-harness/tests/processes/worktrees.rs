@@ -579,7 +579,7 @@ impl Place {
         self.top().with_file_name("branches")
     }
 
-    /// What a process of planctl's holds while it is at the branches.
+    /// Takes the lock that a process of planctl's holds while it is at the branches.
     fn lock(&self) -> std::fs::File {
         let path = self.top().with_file_name("lock");
         std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap()
@@ -642,7 +642,7 @@ fn a_merge_that_is_cut_off_anywhere_comes_to_the_same() {
     assert_eq!(block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap(), Joined::Merged { files: 2 });
     let whole = "ONE\ntwo\nthree\nFOUR\nfive\n";
     assert_eq!(place.read("a.txt"), whole);
-    // Cut off while the workspace is written: what is not there yet is written, and the rest is left alone.
+    // Cut off while the workspace is written: the missing files are written, and the rest is left alone.
     place.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
     std::fs::remove_file(place.top().join("c.txt")).unwrap();
     block_on(place.branches().merge(&base, &[0, 1, 2])).unwrap();
@@ -688,7 +688,7 @@ fn p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches() {
     assert_eq!(git(&place.top(), &["worktree", "list"]).lines().count(), 1);
 }
 
-/// What the child program of the test above does, under a lock that it shares with what it starts.
+/// The child program of the test above, under a lock that it shares with its own children.
 fn at_branches_until_killed(top: &Path) {
     let lock = std::fs::File::create(top.with_file_name("lock")).unwrap();
     lock.lock().unwrap();
@@ -806,7 +806,7 @@ fn what_changed_in_the_workspace_meanwhile_is_kept() {
 }
 
 /// Git tells a file that changed by its size and time, to the second, and looks into those that are as new as its index. So
-/// what reads a copy of the index must see when the index was written, and not when it was copied.
+/// a reader of a copied index must see when the index was written, and not when it was copied.
 fn what_changed_in_the_second_in_which_git_looked_last_is_kept() {
     let place = Place::new();
     let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);

@@ -1,5 +1,5 @@
-//! Reads, judges and writes whatever text comes, as DOT and as JSON; the fuzzer's own limit of time for an input finds what
-//! grows faster than the text.
+//! Reads, judges and writes any text, as DOT and as JSON; the fuzzer's own limit of time for an input finds costs that grow
+//! faster than the text.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Reads, judges, draws, marks and mends whatever bytes come, as a plan file; the fuzzer's own limit of time for an input
-//! finds what grows faster than the text.
+//! Reads, judges, draws, marks and mends any bytes, as a plan file; the fuzzer's own limit of time for an input finds costs
+//! that grow faster than the text.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a task's text says it does with the files it names: the nearest verb before a path in its sentence tells.
+//! Reads a task's text for what it does with the files it names: the nearest verb before a path in its sentence tells.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::syntax::shell::paths_in_text;
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned};
 
-/// What a step does with a file, as far as its text tells.
+/// The use that a step makes of a file, as far as its text tells.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Role {
     /// It is said to make it.
@@ -32,7 +32,7 @@ pub(crate) struct Mention {
     /// Where it stands in the plan.
     pub span: Span,
     pub role: Role,
-    /// What the task says about changing it.
+    /// The right to change it that the task gives.
     pub right: Right,
 }
 
@@ -214,7 +214,7 @@ impl Reader {
     }
 
     fn gap(&mut self, gap: &str) {
-        // What stands between most words ends nothing.
+        // Most words end nothing; the gap after them is looked at.
         if gap == " " {
             self.is_number = false;
             return;
@@ -271,7 +271,7 @@ impl Reader {
         Said::Nothing
     }
 
-    // `Move … to x`, `list … in x`: what stands behind the preposition is what is made.
+    // `Move … to x`, `list … in x`: the path after the preposition is the one that is made.
     fn arrive(&mut self, word: &str) {
         self.is_source = false;
         if std::mem::take(&mut self.is_target_due) {

@@ -156,7 +156,7 @@ impl Order {
         made.map(|(path, _)| path.as_str())
     }
 
-    /// Says whether a step before this one may make the file; whoever only reads it does not.
+    /// Says whether a step before this one may make the file; a step that only reads it does not.
     pub(crate) fn is_made_before(&self, path: &str, at: usize) -> bool {
         let earlier = self.paths.as_ref().map(|paths| paths.before(at));
         let is_earlier = |step: usize| earlier.map_or(step < at, |earlier| step != at && has(earlier, step));
@@ -218,8 +218,8 @@ impl Paths {
     fn of(tree: &PlanTree, workflow: &Workflow) -> Paths {
         let places = workflow.places();
         let mut back = vec![Vec::new(); workflow.nodes.len()];
-        for (from, ways) in workflow.ways().iter().enumerate() {
-            for (to, _) in ways {
+        for (from, out_edges) in workflow.out_edges().iter().enumerate() {
+            for (to, _) in out_edges {
                 back[*to].push(from);
             }
         }

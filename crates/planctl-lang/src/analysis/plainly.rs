@@ -1,15 +1,15 @@
 //! The closed list of phrasings by which a task gives its worker the right to change a file, or plainly withholds it.
 //!
-//! A right is never guessed: what is not on this list is [`Right::Unclear`], which gives none and becomes a finding (P119)
-//! where a contract is judged by the file. A text is read sentence by sentence: the nearest verb that stands where a command
-//! stands (`Write …`, `, then fix …`, `and add …`, `to produce …`) governs a path, and the last preposition between the two
-//! says what the path is to it. docs/contracts.md has the list for people.
+//! A right is never guessed: a wording that is not on this list is [`Right::Unclear`], which gives none and becomes a
+//! finding (P119) where a contract is judged by the file. A text is read sentence by sentence: the nearest verb that stands
+//! where a command stands (`Write …`, `, then fix …`, `and add …`, `to produce …`) governs a path, and the last preposition
+//! between the two says what the path is to it. docs/contracts.md has the list for people.
 
 use std::ops::Range;
 
 use crate::text::Span;
 
-/// What a task says of a file that it names.
+/// The right that a task gives over a file that it names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Right {
     /// It plainly has the worker make or change the file.
@@ -37,7 +37,7 @@ impl Right {
     }
 }
 
-/// The most words and files of a sentence that is understood; what is longer is a list of something.
+/// The most words and files of a sentence that is understood; a longer one is a list of something.
 const TOKENS_MAX: usize = 300;
 
 /// Returns what a text says of each of the paths that it names, which stand in the order of the text.
@@ -267,7 +267,7 @@ fn right_at(tokens: &[Token], at: usize) -> Right {
     governed(verb, &before[place + 1..])
 }
 
-// `Write what causes it to x`: what stands behind the question belongs to the verb before it.
+// `Write what causes it to x`: the words after the question belong to the verb before it.
 fn destination(tokens: &[Token], at: usize, start: usize) -> Option<Right> {
     let is_target = tokens[start..at].iter().rev().find(|token| !is_filler(token));
     let outer = clause_start(tokens, start - 1);
@@ -276,7 +276,7 @@ fn destination(tokens: &[Token], at: usize, start: usize) -> Option<Right> {
     (is_made && matches!(is_target?.word(), "to" | "into")).then_some(Right::May)
 }
 
-/// What the words between a verb and a path make of the path.
+/// Returns the right that the words between a verb and a path give.
 fn governed(verb: Verb, between: &[Token]) -> Right {
     let last = between.iter().rposition(|token| relation(token.word()).is_some());
     let relation = last.map_or(Relation::Object, |at| {
@@ -335,7 +335,7 @@ fn without_verb(tokens: &[Token], at: usize, before: &[Token], is_subordinate: b
         before.iter().all(|token| is_filler(token) || matches!(token.word(), "in" | "inside" | "within"))
             && before.iter().any(|token| matches!(token.word(), "in" | "inside" | "within"));
     if is_place && !is_subordinate {
-        // `In src/a.py, rename …`: what follows is done there.
+        // `In src/a.py, rename …`: the action that follows happens there.
         let rest = &tokens[at + 1..];
         let end = rest.iter().position(|token| *token == Token::Break).unwrap_or(rest.len());
         let rest = &rest[..end];
@@ -362,7 +362,7 @@ fn without_verb(tokens: &[Token], at: usize, before: &[Token], is_subordinate: b
     if is_read { Right::Reads } else { Right::Unclear }
 }
 
-/// What the words after a path say of it.
+/// The meaning of the words after a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
     /// `x must be written`, `x must exist`.
@@ -378,7 +378,7 @@ enum After {
 
 fn after(tokens: &[Token], at: usize) -> After {
     let mut rest = &tokens[at + 1..];
-    // What is said of a list of files is said of each.
+    // A statement about a list of files holds for each.
     while let Some(skip) = listed(rest) {
         rest = &rest[skip..];
     }
@@ -599,10 +599,10 @@ fn withheld(before: &[Token], verbs: &[(usize, Verb)]) -> Option<Right> {
     (place >= negation || negation == place + 1).then_some(Right::Unclear)
 }
 
-/// What a verb does with its object.
+/// The effect of a verb on its object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verb {
-    /// Makes it; what stands behind `to`, `in` or `as` is made too.
+    /// Makes it; a path behind `to`, `in` or `as` is made too.
     Make,
     /// Changes it, or what is in it.
     Change,
@@ -705,7 +705,7 @@ fn verb(word: &str) -> Option<Verb> {
     })
 }
 
-/// What a path is to the verb before it.
+/// The relation of a path to the verb before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Relation {
     Object,
@@ -715,7 +715,7 @@ enum Relation {
     In,
     From,
     Of,
-    /// What is looked at meanwhile.
+    /// A file that is looked at meanwhile.
     Other,
 }
 

@@ -51,8 +51,8 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
         }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
-        // Bash reads whatever our parser reads, so it is asked about the others only: a process for each contract of a long
-        // plan would cost more than all the rest.
+        // Bash accepts every script that our parser reads, so it is asked about the others only: a process for each contract
+        // of a long plan would cost more than all the rest.
         if let Some(contract) = &step.contract
             && scripts.read_of(at).is_none()
         {

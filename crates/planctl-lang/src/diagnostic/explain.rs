@@ -1,8 +1,9 @@
-//! What each code means, with an example that is wrong and one that is right: the texts of `explain/`, one file per code.
+//! The meaning of each code, with an example that is wrong and one that is right: the texts of `explain/`, one file per
+//! code.
 
 use crate::diagnostic::Code;
 
-/// What stands above examples that begin with a step.
+/// The head of examples that begin with a step.
 const HEAD: &str = "---
 type: plan
 status: draft
@@ -17,10 +18,10 @@ owner: ada
 
 ";
 
-/// What a code means, for someone who meets it the first time.
+/// The explanation of a code, for someone who meets it the first time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Explanation {
-    /// What it means, why it matters, how to mend it: paragraphs of markdown.
+    /// The meaning, the reason and the remedy: paragraphs of markdown.
     pub text: &'static str,
     /// A plan with this finding; none where no text can show it.
     pub bad: Option<Example>,
@@ -28,14 +29,14 @@ pub struct Explanation {
     pub good: Option<Example>,
     /// Text and examples together, as one piece of markdown.
     pub markdown: &'static str,
-    /// What the tests need to know: the surroundings, and what the finding marks; TOML.
+    /// The settings of the tests: the surroundings, and the place that the finding marks; TOML.
     pub tested: &'static str,
 }
 
 /// A plan, or the steps of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Example {
-    /// What is to be known of the place the plan is in; may be empty.
+    /// The facts about the place of the plan; may be empty.
     pub about: &'static str,
     /// The language it is written in: `markdown`, `dot` or `json`.
     pub language: &'static str,

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::text::characters::escape;
 
-/// What is wished of a code.
+/// The level wished for a code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wish {
@@ -43,7 +43,7 @@ pub enum UnknownWish {
     /// There is no such code.
     #[error("`{found}` is neither a code nor `warnings`{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     NoSuchCode {
-        /// What was given.
+        /// The name that was given.
         found: String,
         /// The nearest code.
         near: Option<&'static str>,
@@ -53,7 +53,7 @@ pub enum UnknownWish {
     AlwaysError(Code),
 }
 
-/// Equal are wishes of equal effect, in whatever order they were given.
+/// Wishes of equal effect are equal, in any order.
 impl PartialEq for Levels {
     fn eq(&self, other: &Levels) -> bool {
         self.wishes() == other.wishes()
@@ -80,7 +80,7 @@ impl TryFrom<Vec<(String, Wish)>> for Levels {
     }
 }
 
-/// What names all warnings at once.
+/// The name of all warnings at once.
 const ALL_WARNINGS: &str = "warnings";
 
 /// Errors that depend on where the plan is verified, not on what it says: a person may know better.
@@ -125,7 +125,7 @@ impl Levels {
 
     /// Takes out the wishes that make findings less than they are.
     ///
-    /// Returns the names that were wished less: what nobody sees was not approved.
+    /// Returns the names that were wished less: a person can't approve a hidden finding.
     pub fn only_stricter(&mut self) -> Vec<&'static str> {
         let mut taken = Vec::new();
         self.codes.retain(|code, ranked| {

@@ -19,7 +19,7 @@ use quoting::{Context, contexts, is_plain, quote};
 
 /// The most characters an item may have.
 const ITEM_CHARACTERS_MAX: usize = 500;
-/// What stands for the item, the new step's number, the item's place in the list, and how many there are.
+/// The placeholders of the item, the new step's number, the item's place in the list, and the number of items.
 const PLACEHOLDERS: [&str; 4] = ["{item}", "{n}", "{index}", "{count}"];
 
 /// A plan whose templates are written out.
@@ -216,7 +216,7 @@ fn slips(source: &Source, part: &Part<'_>) -> Vec<Diagnostic> {
     meant.collect()
 }
 
-// `a, b` or bullets; what would have to be read or run is only taken from the command line.
+// Reads `a, b` or bullets; a list that would have to be read from a file or a command is only taken from the command line.
 fn read_list(list: &Spanned<String>) -> Result<Vec<String>, String> {
     let text = list.value.trim();
     if let Some(file) = text.strip_prefix("file:") {
@@ -570,7 +570,7 @@ fn edited(source: &Source, span: Span, mut edits: Vec<(Span, String)>) -> String
     text
 }
 
-// Whatever the items hold: each step has exactly the contract that its template gave it, and no step came by itself.
+// Checks, for any items, that each step has exactly the contract that its template gave it, and that no step came by itself.
 fn check(source: &Source, text: &str, commands: &[Option<String>]) -> Result<(), Vec<Diagnostic>> {
     let (tree, _) = parse(&Source::new(source.path(), text));
     let read: Vec<Option<&str>> = tree

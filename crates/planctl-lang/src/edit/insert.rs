@@ -1,8 +1,8 @@
-//! Puts a step that a worker proposes into a plan, after a step of it; what follows is numbered anew.
+//! Puts a step that a worker proposes into a plan, after a step of it; the steps after it are numbered anew.
 //!
-//! A proposal is written as a step of markdown is, whatever the plan's own form: `graph` makes a node of it where the plan is
-//! one of DOT or JSON, and leads the ways on from the new one; `dot` and `json` edit the text. The proposal is untrusted:
-//! `alone` parses it by itself first, and the plan without the new step must mean what it meant before (sec hole 1).
+//! A proposal is written as a step of markdown in every form of plan: `graph` makes a node of it where the plan is one of
+//! DOT or JSON, and leads the ways on from the new one; `dot` and `json` edit the text. The proposal is untrusted: `alone`
+//! parses it by itself first, and the plan without the new step must mean what it meant before.
 
 mod alone;
 mod dot;
@@ -35,7 +35,7 @@ use crate::verify::read;
 /// # Errors
 ///
 /// Returns findings where the proposal is not exactly one step or leaves text open, where the plan has no such step, where
-/// the plan without the new step would mean something else than before (sec hole 1), or where what follows the step
+/// the plan without the new step would mean something else than before, or where what follows the step
 /// depends on more than its success, so that nobody but a person can say where another step belongs.
 pub fn insert_step(source: &Source, after: u32, proposal: &str) -> Result<String, Vec<Diagnostic>> {
     match Language::of(source.path()) {
@@ -44,10 +44,10 @@ pub fn insert_step(source: &Source, after: u32, proposal: &str) -> Result<String
     }
 }
 
-/// What a step that is put in makes of a plan.
+/// The plan with the step put in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Insertion {
-    /// What it changes of the plan's meaning.
+    /// The changes to the plan's meaning.
     pub changes: Vec<Change>,
     /// Names and patterns of the files that its worker may change: protected ones among them move when it passes.
     pub may_change: BTreeSet<String>,
@@ -76,15 +76,15 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     let Some(step) = own.and_then(|at| tree.steps.get(at)) else {
         return refused(Span::at(0), format!("the plan has no step {after}"), "name a step that is there");
     };
-    let ways = flow_edges(source, &tree).into_iter().filter(|edge| edge.from.value == step.number_text());
+    let edges = flow_edges(source, &tree).into_iter().filter(|edge| edge.from.value == step.number_text());
     let forks =
         matches!(step.kind.as_ref().map(|kind| kind.value), Some(StepKind::Decision | StepKind::Human));
     let unclear = |edge: &EdgeTree| {
         forks || edge.on.value == On::Always || edge.on.value == On::Success && !edge.is_plain()
     };
-    if let Some(way) = ways.into_iter().find(unclear) {
+    if let Some(edge) = edges.into_iter().find(unclear) {
         let message = format!("where the run goes from step {after} depends on more than its success");
-        return refused(way.span, message, "put the step in by hand");
+        return refused(edge.span, message, "put the step in by hand");
     }
     let titled = alone::one_step(proposal)?;
     let (end, text) = (line_end(source), source.text());
@@ -97,7 +97,7 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     );
     let expanded = expand(&Source::new(source.path(), together), None)?;
     let last = after as usize + expanded.steps - tree.steps.len();
-    let moved = moved_ways(&Source::new(source.path(), expanded.text), after, last);
+    let moved = moved_edges(&Source::new(source.path(), expanded.text), after, last);
     let text = format!("{}{end}", moved.trim_end());
     let (new, _) = parse(&Source::new(source.path(), text.as_str()));
     let place = own.map_or(0, |own| own + 1);
@@ -110,7 +110,7 @@ fn into_markdown(source: &Source, after: u32, proposal: &str) -> Result<String, 
     }
 }
 
-/// Names what of a plan a step at this place changed besides the numbers of what follows it.
+/// Names a part of a plan that a step at this place changed, besides the numbers of the steps after it.
 fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
     if new.steps.len() != old.steps.len() + 1 {
         return Some(format!("it has {} steps where {} were meant", new.steps.len(), old.steps.len() + 1));
@@ -126,7 +126,7 @@ fn differs(old: PlanTree, mut new: PlanTree, place: usize) -> Option<String> {
 
 /// Has what led on from a step lead on from the last of those that were put in after it: lines of `## Flow`, and what later
 /// steps need.
-fn moved_ways(source: &Source, after: u32, last: usize) -> String {
+fn moved_edges(source: &Source, after: u32, last: usize) -> String {
     let (tree, _) = parse(source);
     let edges = flow_edges(source, &tree);
     let from =

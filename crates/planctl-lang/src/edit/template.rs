@@ -13,7 +13,7 @@ use crate::tree::parse::parse;
 pub struct Template {
     /// Its name, as `--from` takes it.
     pub name: &'static str,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub about: &'static str,
     /// The plan.
     pub text: &'static str,

@@ -17,7 +17,7 @@ use crate::tree::workflow::Workflow;
 /// The most forks whose joins are looked for, and the most joins that are looked at for each; every one costs a walk.
 const FORKS_MAX: usize = 500;
 const JOINS_MAX: usize = 8;
-/// The most nodes that are walked over while joins are looked for; what has none by then awaits each node by itself.
+/// The most nodes that are walked over while joins are looked for; a fork without one by then awaits each node by itself.
 const WALKED_MAX: usize = 1_000_000;
 /// The most nodes awaited by joins of which it is asked whether a run may go past them; each costs a walk.
 const AWAITED_MAX: usize = 1_000;
@@ -27,7 +27,7 @@ const FINDINGS_MAX: usize = 20;
 /// The nodes by their places, with the ways between them.
 pub(super) struct Net {
     ids: Vec<NodeId>,
-    ways: Vec<Vec<usize>>,
+    successors: Vec<Vec<usize>>,
     back: Vec<Vec<usize>>,
     pub(super) forks: Vec<usize>,
     is_fork: Vec<bool>,
@@ -50,7 +50,7 @@ impl Net {
         };
         let mut net = Net {
             ids: parts.nodes.iter().map(|node| node.id.clone()).collect(),
-            ways: vec![Vec::new(); parts.nodes.len()],
+            successors: vec![Vec::new(); parts.nodes.len()],
             back: vec![Vec::new(); parts.nodes.len()],
             is_fork: vec![false; parts.nodes.len()],
             forks: of_kind(&|kind| matches!(kind, NodeKind::Fork(_))),
@@ -73,15 +73,16 @@ impl Net {
         for edge in &parts.edges {
             if let (Some(from), Some(to)) = (places.get(&edge.from), places.get(&edge.to))
                 && edge.on != On::Retry
-                // What begins anew awaits nothing of what was before.
+                // A new beginning awaits nothing of the epoch before.
                 && edge.restart.is_none()
             {
-                net.ways[*from].push(*to);
+                net.successors[*from].push(*to);
                 net.back[*to].push(*from);
             }
         }
         let restarts = parts.edges.iter().filter(|edge| edge.restart.is_some());
-        let left = restarts.filter_map(|edge| places.get(&edge.from)).filter(|at| net.ways[**at].is_empty());
+        let left =
+            restarts.filter_map(|edge| places.get(&edge.from)).filter(|at| net.successors[**at].is_empty());
         let left: Vec<usize> = left.copied().collect();
         net.ends.extend(left);
         net
@@ -181,7 +182,7 @@ impl Net {
         let mut open = std::collections::VecDeque::from([fork]);
         let mut joins = Vec::new();
         while let Some(at) = open.pop_front() {
-            for to in &self.ways[at] {
+            for to in &self.successors[at] {
                 if seen.insert(*to) {
                     open.push_back(*to);
                     if self.joins.contains(to) {
@@ -199,7 +200,7 @@ impl Net {
     // Says whether the branches of a fork lie apart up to a join, lead to it, and nothing else does.
     fn is_closed(&self, fork: usize, join: usize, found: &mut BTreeMap<usize, Option<usize>>) -> bool {
         let mut branch_of: BTreeMap<usize, usize> = BTreeMap::new();
-        for (branch, head) in self.ways[fork].iter().enumerate() {
+        for (branch, head) in self.successors[fork].iter().enumerate() {
             let mut open = vec![*head];
             while let Some(at) = open.pop() {
                 self.walked.set(self.walked.get() + 1);
@@ -215,7 +216,7 @@ impl Net {
                 match branch_of.insert(at, branch) {
                     Some(known) if known != branch => return false,
                     Some(_) => {}
-                    None => open.extend(&self.ways[at]),
+                    None => open.extend(&self.successors[at]),
                 }
             }
         }
@@ -241,7 +242,7 @@ impl Net {
         let mut findings = Vec::new();
         for (join, from) in awaited.take(if self.has_choices() { AWAITED_MAX } else { 0 }) {
             if findings.len() < FINDINGS_MAX
-                && let Some(past) = self.way_past(from, join)
+                && let Some(past) = self.edge_past(from, join)
             {
                 findings.push(self.finding(join, from, past, workflow));
             }
@@ -251,7 +252,7 @@ impl Net {
         let roofless = roofless.filter(|fork| rings[**fork]).take(FORKS_MAX);
         for fork in roofless {
             if findings.len() < FINDINGS_MAX
-                && let Some((from, to)) = self.way_back(*fork)
+                && let Some((from, to)) = self.edge_back(*fork)
             {
                 let name = |at: usize| escape(self.ids[at].as_str());
                 let back = match to == *fork {
@@ -276,8 +277,8 @@ impl Net {
 
     // Where a run may leave for good every way from a node into a join, if it may. All ways are taken from a fork and one from any
     // other node; loops are bounded, so a run leaves them.
-    fn way_past(&self, node: usize, join: usize) -> Option<usize> {
-        let mut sure = vec![true; self.ways.len()];
+    fn edge_past(&self, node: usize, join: usize) -> Option<usize> {
+        let mut sure = vec![true; self.successors.len()];
         let mut open: Vec<usize> = self.goals.iter().copied().collect();
         // Where some ways lead there and others past it.
         let mut forked_at = None;
@@ -291,11 +292,11 @@ impl Net {
                 }
                 let is_fork = self.is_fork[*from];
                 let is_lost = |to: &usize| !(sure[*to] || (*from == node && *to == join));
-                if !is_fork || self.ways[*from].iter().all(is_lost) {
+                if !is_fork || self.successors[*from].iter().all(is_lost) {
                     sure[*from] = false;
                     let leads_there =
                         |to: &usize| sure[*to] && !self.ends.contains(to) || (*from == node && *to == join);
-                    if self.ways[*from].iter().any(leads_there) {
+                    if self.successors[*from].iter().any(leads_there) {
                         forked_at = Some(*from);
                     }
                     open.push(*from);
@@ -307,14 +308,14 @@ impl Net {
 
     // The last node of a way from a fork back to it that no join of all its branches cuts.
     // The step of a way back to a fork that leaves its branches, and what is before the fork is entered by it (DOT B12).
-    fn way_back(&self, fork: usize) -> Option<(usize, usize)> {
+    fn edge_back(&self, fork: usize) -> Option<(usize, usize)> {
         let within = self.reached(fork, self.last_join(fork));
         let last = self.back[fork].iter().copied().find(|from| within[*from])?;
         let mut before = self.reached(self.start, Some(fork));
         before[self.start] = true;
         let leads_back = |to: usize| to == fork || before[to] && self.reached(to, None)[fork];
         let of_branch = (0..within.len()).filter(|at| within[*at] && !before[*at] && *at != fork);
-        let mut steps = of_branch.flat_map(|from| self.ways[from].iter().map(move |to| (from, *to)));
+        let mut steps = of_branch.flat_map(|from| self.successors[from].iter().map(move |to| (from, *to)));
         steps.find(|(_, to)| leads_back(*to)).or(Some((last, fork)))
     }
 
@@ -330,7 +331,7 @@ impl Net {
     pub(super) fn branches(&self, fork: usize) -> BTreeMap<usize, usize> {
         let cut = self.last_join(fork);
         let mut of: BTreeMap<usize, Option<usize>> = BTreeMap::new();
-        for (branch, head) in self.ways[fork].iter().enumerate() {
+        for (branch, head) in self.successors[fork].iter().enumerate() {
             let mut own = self.reached(*head, cut);
             own[*head] = true;
             let own = (0..own.len()).filter(|node| own[*node] && Some(*node) != cut && *node != fork);
@@ -342,10 +343,10 @@ impl Net {
     }
 
     fn reached(&self, from: usize, but: Option<usize>) -> Vec<bool> {
-        let mut seen = vec![false; self.ways.len()];
+        let mut seen = vec![false; self.successors.len()];
         let mut open = vec![from];
         while let Some(at) = open.pop() {
-            for to in &self.ways[at] {
+            for to in &self.successors[at] {
                 if Some(*to) != but && !seen[*to] {
                     seen[*to] = true;
                     open.push(*to);
@@ -357,10 +358,10 @@ impl Net {
 
     // Says whether a run may choose its way anywhere, beside to its end.
     fn has_choices(&self) -> bool {
-        (0..self.ways.len()).any(|at| {
-            let ways: BTreeSet<usize> =
-                self.ways[at].iter().copied().filter(|to| !self.ends.contains(to)).collect();
-            ways.len() > 1 && !self.is_fork[at]
+        (0..self.successors.len()).any(|at| {
+            let targets: BTreeSet<usize> =
+                self.successors[at].iter().copied().filter(|to| !self.ends.contains(to)).collect();
+            targets.len() > 1 && !self.is_fork[at]
         })
     }
 
@@ -370,7 +371,7 @@ impl Net {
         let mut waits: Vec<usize> = self.back.iter().map(Vec::len).collect();
         let mut open: Vec<usize> = (0..waits.len()).filter(|at| waits[*at] == 0).collect();
         while let Some(at) = open.pop() {
-            for to in &self.ways[at] {
+            for to in &self.successors[at] {
                 waits[*to] -= 1;
                 if waits[*to] == 0 {
                     open.push(*to);

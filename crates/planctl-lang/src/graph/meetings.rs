@@ -20,11 +20,11 @@ pub(super) fn target(join: &str) -> Option<&str> {
 /// Returns the graph with a join before each node at which branches of one fork meet; nothing where none do.
 pub(super) fn joined(workflow: &Workflow) -> Option<Workflow> {
     let forks = (0..workflow.nodes.len()).filter(|at| workflow.nodes[*at].kind.value == Kind::Fork);
-    let ways = workflow.ways();
+    let out_edges = workflow.out_edges();
     // By the node where they meet: the edges that come there from branches.
     let mut meetings: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for fork in forks.take(FORKS_MAX) {
-        for (at, from) in meets(workflow, &ways, fork) {
+        for (at, from) in meets(workflow, &out_edges, fork) {
             meetings.entry(at).or_default().extend(from);
         }
     }
@@ -54,20 +54,20 @@ pub(super) fn joined(workflow: &Workflow) -> Option<Workflow> {
 /// way leads back to before the fork, and where a run ends badly or asks, branches do not meet.
 fn meets(
     workflow: &Workflow,
-    ways: &[Vec<(usize, &EdgeTree)>],
+    out_edges: &[Vec<(usize, &EdgeTree)>],
     fork: usize,
 ) -> BTreeMap<usize, BTreeSet<usize>> {
     let kind = |at: usize| workflow.nodes[at].kind.value;
-    let before = reached(ways, workflow.entry(), fork);
+    let before = reached(out_edges, workflow.entry(), fork);
     let ends_branch = |at: usize| {
         let is_end = matches!(kind(at), Kind::Join | Kind::Escalate | Kind::Start)
             || workflow.nodes[at].is_failed_exit();
-        is_end || at == fork || (before[at] && leads_to(ways, at, fork))
+        is_end || at == fork || (before[at] && leads_to(out_edges, at, fork))
     };
     // By which branch each node is come to; by several is where they met before it.
     let mut branch_of: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     let mut open: Vec<(usize, usize)> =
-        ways[fork].iter().enumerate().map(|(branch, (to, _))| (*to, branch)).collect();
+        out_edges[fork].iter().enumerate().map(|(branch, (to, _))| (*to, branch)).collect();
     while let Some((at, branch)) = open.pop() {
         if ends_branch(at) {
             continue;
@@ -81,12 +81,12 @@ fn meets(
         };
         branch_of.insert(at, now);
         // Every branch that meets there leads to the nodes behind the meeting.
-        open.extend(ways[at].iter().filter(|(_, edge)| !edge.loop_restart).map(|(to, _)| (*to, branch)));
+        open.extend(out_edges[at].iter().filter(|(_, edge)| !edge.loop_restart).map(|(to, _)| (*to, branch)));
     }
     let mut meetings = BTreeMap::new();
     for at in branch_of.keys().filter(|at| branch_of[*at].is_none()) {
         let mut from: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        for (source, edges) in ways.iter().enumerate() {
+        for (source, edges) in out_edges.iter().enumerate() {
             if !edges.iter().any(|(to, edge)| to == at && !edge.loop_restart) {
                 continue;
             }
@@ -101,22 +101,22 @@ fn meets(
     meetings
 }
 
-fn reached(ways: &[Vec<(usize, &EdgeTree)>], from: Option<usize>, but: usize) -> Vec<bool> {
-    let mut seen = vec![false; ways.len()];
+fn reached(out_edges: &[Vec<(usize, &EdgeTree)>], from: Option<usize>, but: usize) -> Vec<bool> {
+    let mut seen = vec![false; out_edges.len()];
     let mut open: Vec<usize> = from.into_iter().filter(|at| *at != but).collect();
     while let Some(at) = open.pop() {
         if !std::mem::replace(&mut seen[at], true) {
-            open.extend(ways[at].iter().map(|(to, _)| *to).filter(|to| *to != but));
+            open.extend(out_edges[at].iter().map(|(to, _)| *to).filter(|to| *to != but));
         }
     }
     seen
 }
 
-fn leads_to(ways: &[Vec<(usize, &EdgeTree)>], from: usize, to: usize) -> bool {
+fn leads_to(out_edges: &[Vec<(usize, &EdgeTree)>], from: usize, to: usize) -> bool {
     let mut seen = BTreeSet::from([from]);
     let mut open = vec![from];
     while let Some(at) = open.pop() {
-        for (next, _) in &ways[at] {
+        for (next, _) in &out_edges[at] {
             if *next == to {
                 return true;
             }

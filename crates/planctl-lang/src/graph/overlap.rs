@@ -14,8 +14,8 @@ use crate::tree::parse::name_of;
 
 /// The most findings; all steps are kept apart, told or not.
 const FINDINGS_MAX: usize = 20;
-/// The most forks of which the branches are told apart, each at the cost of some walks; with more, whatever names a file that
-/// some step changes is kept apart.
+/// The most forks of which the branches are told apart, each at the cost of some walks; with more, all steps that name a
+/// file that some step changes are kept apart.
 const FORKS_MAX: usize = 100;
 
 /// Keeps steps apart that may be under way at once and of which one changes what the other names, and says which they are.
@@ -76,7 +76,7 @@ fn branches(parts: &GraphParts, plan: &Plan<'_>, net: &Net) -> Vec<BTreeMap<usiz
         let own = net.branches(*fork).into_iter();
         own.filter_map(|(node, branch)| Some((step_of(node)?, branch))).collect()
     };
-    // What works in a worktree of its own touches nobody's files.
+    // A step that works in a worktree of its own touches nobody's files.
     let is_shared =
         |fork: &&usize| !matches!(&parts.nodes[**fork].kind, NodeKind::Fork(fork) if fork.in_worktree);
     net.forks.iter().filter(is_shared).take(FORKS_MAX).map(of_fork).collect()

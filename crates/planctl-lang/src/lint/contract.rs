@@ -250,7 +250,7 @@ fn scripts(
 ) {
     let mut is_built = false;
     for started in shell::commands(script) {
-        // What is built first is not there yet: `cargo build && ./target/debug/app`.
+        // A program that is built first is not there yet: `cargo build && ./target/debug/app`.
         is_built |= BUILDERS.contains(&started.name.as_str());
         if is_built || !started.name.contains('/') {
             continue;

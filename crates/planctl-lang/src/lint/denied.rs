@@ -13,7 +13,7 @@ use crate::tree::parse::name_of;
 struct Effect {
     /// The names under which a role may be denied it.
     names: &'static [&'static str],
-    /// What is said of the command.
+    /// The effect of the command, in words.
     does: &'static str,
     /// Finds the first command that does it.
     first: fn(&Script) -> Located,

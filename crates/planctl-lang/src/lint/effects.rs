@@ -76,7 +76,7 @@ fn asks_a_person(words: &[Word], is_fed: bool) -> bool {
 
 fn writes(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let moves = moves_away(script);
-    // What it destroys is said already (P602).
+    // A destructive command is reported already (P602).
     let destroyed = first_destructive(script).map(|(_, span)| span);
     let is_said = |span: Span| destroyed.is_some_and(|said| said.start <= span.start && span.end <= said.end);
     let mut changed: Vec<String> = Vec::new();

@@ -16,7 +16,7 @@ use crate::tree::parse::name_of;
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
-        // Who lists what may be changed has said that it may.
+        // A step with `changes` has said which files it may change.
         if !step.changes.is_empty() {
             continue;
         }
@@ -42,7 +42,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// The file as the task changes it, where it is there before the step begins: what a step makes, its contract may run.
+// The file as the task changes it, where it is there before the step begins: a contract may run a file that its step makes.
 fn named_in_step(
     lint: &Lint<'_>,
     order: &Order,

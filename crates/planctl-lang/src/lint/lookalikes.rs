@@ -38,7 +38,7 @@ fn of_contract(contract: &ContractTree, found: &mut Vec<Diagnostic>) {
     let mut before = ' ';
     for (at, character) in contract.command.char_indices() {
         let span = contract.in_plan(Span::new(at, at + character.len_utf8()));
-        // What is quoted is data; a space that is none is never meant.
+        // Quoted text is data; a space that is none is never meant.
         let is_dash = matches!(character, '–' | '—' | '−') && before.is_whitespace() && quote.is_none();
         let is_quote = matches!(character, '“' | '”' | '‘' | '’' | '´') && quote.is_none();
         if let Some(like) = imitation(character).filter(|like| quote.is_none() || *like == "a space") {

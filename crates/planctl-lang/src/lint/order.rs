@@ -10,7 +10,7 @@ use crate::text::{Span, escape};
 use crate::tree::StepTree;
 use crate::tree::parse::name_of;
 
-/// What the findings about order need.
+/// The inputs of the findings about order.
 pub(super) struct Ordering<'a, 'b> {
     pub lint: &'a super::Lint<'b>,
     pub order: &'a Order,
@@ -70,7 +70,7 @@ impl Ordering<'_, '_> {
         for mention in self.order.of_step(at) {
             let is_read = matches!(mention.role, Role::Reads | Role::Judges);
             let path = mention.path.as_str();
-            // What no later step makes can't come too early: that rules out most files of most plans.
+            // A file that no later step makes can't come too early: that rules out most files of most plans.
             if !is_read || !self.order.is_made_later(path, at) || subscribed.contains(path) {
                 continue;
             }
@@ -243,8 +243,8 @@ fn only_maker(order: &Order, path: &str) -> Option<Part> {
     own.min_by_key(|part| u8::from(part.role != Role::Proves)).copied()
 }
 
-// Returns the steps that wait, directly or not, for a circle: what is left when every step that waits for nothing is
-// taken away, again and again.
+// Returns the steps that wait, directly or not, for a circle: the rest when every step that waits for nothing is taken away,
+// again and again.
 fn held(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
     let mut waits: BTreeMap<usize, usize> = needs.iter().map(|(step, needs)| (*step, needs.len())).collect();
     let mut readers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

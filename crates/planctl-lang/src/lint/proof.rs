@@ -38,13 +38,13 @@ fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>
     };
     let vacuous = vacuous.help(help);
     found.push(match remedy {
-        // What counts is another command then, so a person should look.
+        // Another command decides then, so a person should look.
         Some(dropped) => vacuous.fix(contract.in_plan(dropped), "", false),
         None => vacuous,
     });
 }
 
-// What can be dropped from the end, so that the status of what stands before it counts.
+// Returns the part that can be dropped from the end, so that the status of the command before it counts.
 fn remedy(contract: &ContractTree, script: &Script) -> Option<Span> {
     let last = script.items.last()?;
     let mut dropped = Vec::new();

@@ -1,4 +1,4 @@
-//! P118, P119, P120: what decides a contract and what its step may change, held against each other (sec holes 3 and 12).
+//! P118, P119, P120: the files that decide a contract, held against the files that its step may change.
 
 use std::collections::BTreeSet;
 

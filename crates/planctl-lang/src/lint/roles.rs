@@ -1,4 +1,4 @@
-//! P4xx: who does a step.
+//! P4xx: the roles of steps.
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic, did_you_mean};

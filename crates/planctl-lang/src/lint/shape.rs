@@ -1,4 +1,4 @@
-//! P0xx: what a plan and its steps must have, numbering, marks, defaults, and fields that come later.
+//! P0xx: the parts that a plan and its steps must have, numbering, marks, defaults, and fields that come later.
 
 use planctl_engine::RedFirst;
 
@@ -20,7 +20,7 @@ const TITLE_CHARACTERS_MAX: usize = 200;
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     place(lint, found);
     if Language::of(lint.source.path()).is_some() {
-        // What nodes of a graph must have is judged with the graph.
+        // The required parts of a graph's nodes are judged with the graph.
         for step in &lint.tree.steps {
             let mut of_step = Vec::new();
             locks(step, &mut of_step);
@@ -64,9 +64,13 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let top = tree.frontmatter.span.map_or(Span::at(0), |span| Span::new(span.end, span.end));
     match &tree.title {
         None => {
-            let missing = Diagnostic::new(Code::P007, "the plan has no title")
-                .at(top, "a `# Title` was expected below");
-            found.push(missing.help("write `# ` and what the plan is for"));
+            let missing = Diagnostic::new(Code::P007, "the plan has no title");
+            found.push(match underlined(lint, top.end, '=', |_| true) {
+                Some(heading) => hashed(missing, lint, heading, "#"),
+                None => missing
+                    .at(top, "a `# Title` was expected below")
+                    .help("write `# ` and what the plan is for"),
+            });
         }
         Some(title) if title.value.is_empty() => {
             found.push(
@@ -90,8 +94,11 @@ fn plan(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         }
         None => {
             let message = "the plan has no `## Steps` section";
-            let missing = Diagnostic::new(Code::P007, message)
-                .at(after_head, "looked for below this, to the end of the file");
+            let missing = Diagnostic::new(Code::P007, message);
+            if let Some(heading) = underlined(lint, top.end, '-', |text| text.eq_ignore_ascii_case("steps")) {
+                return found.push(hashed(missing, lint, heading, "##"));
+            }
+            let missing = missing.at(after_head, "looked for below this, to the end of the file");
             let mut missing = missing.help("write `## Steps` on a line of its own before the first step");
             if let Some(first) = tree.steps.first() {
                 missing = missing.fix(Span::at(first.heading.start), "## Steps\n\n", true);
@@ -118,6 +125,29 @@ fn place(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
                 .note("paths in it are relative to the workspace, not to the plan"),
         );
     }
+}
+
+/// Finds a heading above the first step that is written with a line of `=` or `-` below it; returns both lines.
+fn underlined(lint: &Lint<'_>, from: usize, under: char, is_meant: impl Fn(&str) -> bool) -> Option<Span> {
+    let end = lint.tree.steps.first().map_or(lint.source.text().len(), |step| step.heading.start);
+    let lines = (0..lint.source.line_count()).map(|line| lint.source.line_span(line));
+    let lines: Vec<Span> = lines.filter(|span| (from..end).contains(&span.start)).collect();
+    let pair = lines.windows(2).find(|pair| {
+        let [text, line] = [pair[0], pair[1]].map(|span| lint.source.slice(span).trim());
+        let is_line = line.len() > 1 && line.chars().all(|c| c == under);
+        is_line && text.starts_with(char::is_alphanumeric) && is_meant(text)
+    })?;
+    Some(Span::new(pair[0].start, pair[1].end))
+}
+
+/// Says of a heading with a line below it how planctl reads headings.
+fn hashed(missing: Diagnostic, lint: &Lint<'_>, heading: Span, hashes: &str) -> Diagnostic {
+    let text = lint.source.slice(heading).lines().next().unwrap_or_default().trim();
+    let written = format!("{hashes} {text}");
+    missing
+        .at(heading, "a heading with a line below it is not read")
+        .help(format!("write `{}`", escape(&written)))
+        .fix(heading, written, true)
 }
 
 // A section after the first step is not the one that holds it.
@@ -216,7 +246,7 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// Fields that a step of its kind has no use for: what they say would be dropped without a word.
+// Fields that a step of its kind has no use for: their values would be dropped without a word.
 fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
@@ -283,7 +313,7 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// What is green before the work on purpose is not asked to be red.
+// A contract that is green before the work on purpose is not asked to be red.
 fn guarded(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let (Some(guard), Some(policy)) = (&step.guard, &step.red_first) else { return };
     if !guard.value || policy.value == RedFirst::Off {

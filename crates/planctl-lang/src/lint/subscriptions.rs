@@ -1,4 +1,4 @@
-//! P2xx: what steps are given to read, and the order that follows from it.
+//! P2xx: the subscriptions of steps, and the order that follows from them.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,7 @@ impl<'b> Places<'_, 'b> {
         self.existing.get_or_init(|| Existing::read(self.lint.facts.existing.iter().map(String::as_str)))
     }
 
-    // What some step makes.
+    // Returns the files that some step makes.
     fn made(&self) -> &Existing<'b> {
         self.made.get_or_init(|| Existing::read(self.lint.order.made()))
     }
@@ -282,7 +282,7 @@ fn glob(lint: &Lint<'_>, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Finds what is wrong with a glob: an error in its text, or a limit that it passes (sec hole 4).
+/// Finds what is wrong with a glob: an error in its text, or a limit that it passes.
 fn not_a_glob(glob: &str, span: Span) -> Option<Diagnostic> {
     let NotAGlob { glob, reason } = Glob::parse(glob).err()?;
     let invalid = Diagnostic::new(Code::P206, format!("`{}` is no valid glob: {reason}", escape(&glob)));

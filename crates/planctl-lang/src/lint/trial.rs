@@ -1,4 +1,4 @@
-//! P103, P105–P107, P116, P117: what contracts showed when they were tried before any work was done.
+//! P103, P105–P107, P116, P117: the results of contracts that were tried before any work was done.
 
 use std::time::Duration;
 
@@ -52,9 +52,17 @@ fn result(lint: &Lint<'_>, at: usize, contract: &ContractTree, tried: &Tried, fo
     } else if passes > 0 && !is_guard {
         let mut named = named_files(lint.order, at, step).into_iter();
         let missing = named.find(|path| lint.facts.files.get(*path) == Some(&FileFact::Missing));
-        found.push(vacuous(contract, first, missing));
+        found.push(printed(vacuous(contract, first, missing), tried));
     } else if passes == 0 && is_guard && !has_timed_out {
-        found.push(red_guard(contract, first));
+        found.push(printed(red_guard(contract, first), tried));
+    }
+}
+
+/// Notes the last line that a contract printed: it often says why its status means something else than the plan takes it for.
+fn printed(finding: Diagnostic, tried: &Tried) -> Diagnostic {
+    match tried.printed.as_str() {
+        "" => finding,
+        line => finding.note(format!("it printed: {}", escape(line))),
     }
 }
 

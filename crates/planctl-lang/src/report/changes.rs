@@ -1,4 +1,4 @@
-//! What differs in meaning between two revisions of a plan: which step's contract, task or policy, not which line.
+//! The differences in meaning between two revisions of a plan: by step and field, not by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -42,9 +42,9 @@ pub enum Change {
         step: Option<String>,
         /// The field's name.
         field: String,
-        /// What applied before.
+        /// The value before.
         old: String,
-        /// What applies after.
+        /// The value after.
         new: String,
     },
 }

@@ -134,7 +134,7 @@ impl Diagnostic {
 /// Lines of the plan, and where they are where the renderer can't know.
 type Placed<'a> = (Option<Origin<'a>>, Snippet<'a, annotate_snippets::Annotation<'a>>);
 
-/// The most bytes of a line that are drawn: what the renderer is given, it walks for each finding.
+/// The most bytes of a line that are drawn, since the renderer walks its whole input for each finding.
 const LINE_BYTES_MAX: usize = 2_000;
 /// How much of a line that is cut stands before what is marked in it.
 const LINE_BYTES_BEFORE: usize = 200;
@@ -186,7 +186,7 @@ fn kept(source: &Source, line: Span, marked: &[Span]) -> Span {
     Span::new(start, (end..=line.end).find(|at| text.is_char_boundary(*at)).unwrap_or(line.end))
 }
 
-// What looks like a credential is never drawn.
+// Text that looks like a credential is never drawn.
 fn mask<'a>(source: &'a Source, shown: &'a str, start: usize) -> Cow<'a, str> {
     if source.secrets().is_empty() {
         return mask_hidden(shown);

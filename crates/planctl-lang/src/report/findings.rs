@@ -60,15 +60,15 @@ pub struct Finding {
     pub code: Code,
     /// How much it weighs.
     pub level: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
     /// Where, the primary place first.
     pub spans: Vec<Place>,
     /// The step it is about: its number, or its template as written.
     pub step: Option<StepRef>,
-    /// What else there is to know.
+    /// Further notes.
     pub notes: Vec<String>,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
     /// How replacing text mends it.
     pub fix: Option<FixView>,
@@ -81,11 +81,11 @@ pub struct Place {
     /// Where it begins and ends.
     #[serde(flatten)]
     pub at: Range,
-    /// What is there; may be empty.
+    /// The note on the place; may be empty.
     pub label: String,
 }
 
-/// Where something begins and ends. All count from 1; columns count characters, whatever their width.
+/// Where something begins and ends. All count from 1; columns count characters, not display width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Range {
     /// The line of the first character.
@@ -108,7 +108,7 @@ pub struct Range {
 pub enum StepRef {
     /// Its number.
     Number(u32),
-    /// What stands where the number should be.
+    /// The template's placeholder in place of the number.
     Template(String),
 }
 
@@ -126,10 +126,10 @@ pub struct FixView {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EditView {
-    /// What is replaced; empty where text is inserted.
+    /// The text that is replaced; empty where text is inserted.
     #[serde(flatten)]
     pub at: Range,
-    /// What stands there afterwards.
+    /// The new text.
     pub replacement: String,
 }
 
@@ -153,11 +153,11 @@ pub struct ExplainedCode {
     pub code: Code,
     /// How much a finding of it weighs where nobody says otherwise.
     pub level: Severity,
-    /// What findings of it are about.
+    /// The subject of its findings.
     pub title: String,
     /// The family it belongs to.
     pub family: String,
-    /// What it means, and what to do, as markdown.
+    /// The meaning and the remedy, as markdown.
     pub text: String,
     /// A plan, or a part of one, that has the finding.
     pub bad: Option<String>,

@@ -20,7 +20,7 @@ use crate::tree::{PlanTree, StepTree};
 pub struct Shown {
     /// The title.
     pub title: String,
-    /// What holds for the whole plan.
+    /// The settings of the whole plan.
     pub settings: Vec<Setting>,
     /// The steps.
     pub steps: Vec<ShownStep>,

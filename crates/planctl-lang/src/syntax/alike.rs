@@ -36,7 +36,7 @@ pub(crate) fn described(character: char) -> String {
     format!("U+{:04X}{kind}", u32::from(character))
 }
 
-/// Returns a text with ASCII in place of what looks like it, where that makes it ASCII; nothing where it is already.
+/// Returns a text with ASCII in place of letters that look like it, where that makes it ASCII; nothing where it is already.
 pub(crate) fn in_ascii(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;

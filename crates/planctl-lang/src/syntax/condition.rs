@@ -15,7 +15,7 @@ pub const CONDITION_BYTES_MAX: usize = 1024;
 /// A condition as read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reading {
-    /// What it says.
+    /// The condition.
     pub condition: Condition,
     /// Where `==` stands in the text, which is taken for `=`.
     pub double_signs: Vec<Span>,
@@ -28,11 +28,11 @@ pub struct Reading {
 pub struct Refused {
     /// The part of the text that can't be read.
     pub span: Span,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write.
+    /// The text to write instead.
     pub help: String,
-    /// What was meant beyond doubt, in place of the part.
+    /// The part's meaning, where it is beyond doubt.
     pub meant: Option<String>,
 }
 
@@ -55,7 +55,8 @@ const RESERVED: [(&str, &str); 12] = [
     ("not", "write `KEY!=VALUE`"),
 ];
 
-/// What other readers of the dialect call values of the context, and planctl's names for them: a closed list (DOT B4).
+/// Names that other readers of the dialect give to values of the context, and planctl's names for them: a closed list (DOT
+/// B4).
 pub const ALIASES: [(&str, &str); 8] = [
     ("tool_stdout", "tool.output"),
     ("tool_output", "tool.output"),

@@ -1,4 +1,4 @@
-//! What a file is that is no plan text, as far as its bytes tell, and how to make a plan of it.
+//! The kind of a file that is no plan text, as far as its bytes tell, and the way to make a plan of it.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::Span;
@@ -6,7 +6,7 @@ use crate::text::Span;
 /// How much of a file is looked at where all of it would be needless.
 const HEAD_BYTES: usize = 4096;
 
-/// A kind of content: what it is, and what to do with it.
+/// A kind of content, and the advice about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Content {
     what: String,

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 use crate::syntax::source::Source;
 use crate::text::Span;
 
-/// What a line belongs to.
+/// The element that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineKind {
     /// Prose, headings, fields.
@@ -183,9 +183,9 @@ pub(crate) fn belongs_to_plan(text: &str) -> bool {
     is_field || is_expectation || is_step
 }
 
-// Keeps every byte's place. What lies after a line's leading markers can't open a block, so brackets, emphasis and code
-// are hidden there, but for the code in the line of a fence, which makes it none; nesting deeper than any person writes
-// is hidden too.
+// Keeps every byte's place. Text after a line's leading markers can't open a block, so brackets, emphasis and code are
+// hidden there, but for the code in the line of a fence, which makes it none; nesting deeper than any person writes is
+// hidden too.
 fn mask(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for line in bytes.split_mut(|byte| *byte == b'\n') {

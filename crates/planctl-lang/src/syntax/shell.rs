@@ -49,7 +49,7 @@ pub struct Script {
 pub struct Item {
     /// The first pipeline.
     pub first: Pipeline,
-    /// What `&&` and `||` join to it.
+    /// The pipelines that `&&` and `||` join to it.
     pub rest: Vec<(Join, Pipeline)>,
     /// Says that it ends with `&`.
     pub is_background: bool,
@@ -88,14 +88,14 @@ pub enum Command {
     Function {
         /// Its name.
         name: String,
-        /// What it runs.
+        /// Its body.
         body: Script,
         /// Where it stands.
         span: Span,
     },
     /// `[[ … ]]`
     Test {
-        /// What it asks.
+        /// The test.
         test: Test,
         /// Redirects.
         redirects: Vec<Redirect>,
@@ -146,7 +146,7 @@ impl Simple {
         self.words.first()?.literal.as_deref()
     }
 
-    /// Returns its words: what bash makes of them, or else as written.
+    /// Returns its words as bash expands them, or else as written.
     pub fn texts(&self) -> Vec<&str> {
         self.words.iter().map(Word::text).collect()
     }
@@ -155,11 +155,11 @@ impl Simple {
 /// A command made of others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compound {
-    /// What it is.
+    /// Its kind.
     pub kind: CompoundKind,
     /// The conditions of `if`, `elif`, `while` and `until`.
     pub conditions: Vec<Script>,
-    /// What it runs: branches, or one body.
+    /// Its bodies: branches, or one body.
     pub bodies: Vec<Script>,
     /// Says that some branch always runs (`else`, or the only body of a group).
     pub is_exhaustive: bool,
@@ -173,7 +173,7 @@ pub struct Compound {
     pub span: Span,
 }
 
-/// What a compound command is.
+/// The kind of a compound command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompoundKind {
     /// `{ … }`
@@ -201,7 +201,7 @@ pub enum CompoundKind {
 pub struct Word {
     /// The text as written.
     pub raw: String,
-    /// What bash makes of it, where that needs no expansion.
+    /// The value that bash makes of it, where that needs no expansion.
     pub literal: Option<String>,
     /// Its parts, with the names of plain variables.
     pub parts: Vec<Part>,
@@ -231,7 +231,7 @@ pub enum Part {
     Default {
         /// The variable.
         name: String,
-        /// What stands for it where it is not set.
+        /// The value where it is not set.
         default: Vec<Part>,
     },
     /// `$(command)`, with the command's text.
@@ -255,14 +255,14 @@ pub struct Redirect {
     pub span: Span,
 }
 
-/// What became of reading a script.
+/// The result of reading a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reading {
     /// It was read whole.
     Read(Script),
     /// It is no valid bash, as far as we can tell.
     Refused {
-        /// What is wrong.
+        /// The reason.
         why: String,
         /// Where, as a byte in the script; its end where nothing nearer is known.
         offset: usize,

@@ -32,7 +32,7 @@ pub struct Source {
 /// A file that is no plan text at all: too large, empty, or not UTF-8.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
-    /// What of it can be shown.
+    /// The part of it that can be shown.
     pub source: Source,
     /// Why it can't be read.
     pub diagnostic: Diagnostic,
@@ -220,7 +220,7 @@ fn hidden_character(character: char, spans: &[Span]) -> Option<Diagnostic> {
     for other in others.iter().take(PLACES_MAX) {
         finding = finding.at(*other, "again here");
     }
-    // What a person read stays what is there only where the character showed as nothing at all.
+    // The text that a person read stays the same only where the character showed as nothing at all.
     let is_safe = characters::has_no_effect(character) && others.len() <= PLACES_MAX;
     for span in spans.iter().take(PLACES_MAX + 1) {
         finding = finding.fix(*span, "", is_safe);

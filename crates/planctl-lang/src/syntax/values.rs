@@ -8,16 +8,16 @@ use crate::text::near::nearest;
 
 const POLICY: &str = "write `retry(N)`, `escalate`, `abort`, `skip`, `warn`, or `retry(N), then <one of those>`, N from 1 to 20";
 
-/// What happens when a gate fails.
+/// The policy for a failed gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OnFail {
     /// `retry(N)`, where it is said.
     pub retries: Option<u16>,
-    /// What follows the last attempt, where it is said.
+    /// The action after the last attempt, where it is said.
     pub then: Option<Then>,
 }
 
-/// What follows the last attempt.
+/// The action after the last attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
     /// A person is asked.
@@ -42,12 +42,12 @@ impl Then {
     }
 }
 
-/// Why a value can't be read: what is wrong, and what is allowed.
+/// The reason that a value can't be read, and the values that are allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Unread {
     pub why: String,
     pub help: String,
-    /// What of the value it is about, in lower case; all of it where nothing is said.
+    /// The part of the value that it is about, in lower case; all of it where nothing is said.
     pub part: Option<String>,
 }
 

@@ -255,7 +255,7 @@ pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut start = 0;
     let mut from = text;
-    // What follows a cut has lost its context, so the whole text is looked at once.
+    // The text after a cut has lost its context, so the whole text is looked at once.
     for (at, character) in hidden(text) {
         shown.push_str(&from[..at - start]);
         push_escaped(&mut shown, character);

@@ -1,4 +1,4 @@
-//! Names that are near another: what a person may have meant.
+//! Near names, which a person may have meant.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>)
     let mut best: Option<(usize, Nearest<'a>)> = None;
     let count = found.chars().count();
     for word in known {
-        // What is that much longer or shorter is not meant, whatever its letters.
+        // A word that is that much longer or shorter is not meant.
         if count.abs_diff(word.chars().count()) > allowed {
             continue;
         }
@@ -114,8 +114,7 @@ impl<'a> Existing<'a> {
     }
 }
 
-// What two paths have in common at both ends needs no comparison, nor do paths whose lengths tell that it takes more
-// edits than these.
+// The common ends of two paths need no comparison, nor do paths whose lengths tell that it takes more edits than these.
 fn edits(one: &str, other: &str, most: usize) -> Option<usize> {
     if one.chars().count().abs_diff(other.chars().count()) > most {
         return None;

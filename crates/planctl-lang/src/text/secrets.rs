@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use crate::text::Span;
 
-/// What looks like a credential.
+/// Text that looks like a credential.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Secret {
     /// Where the secret part stands, without the name before it.
     pub span: Span,
-    /// What it seems to be.
+    /// The kind of credential.
     pub kind: &'static str,
 }
 
@@ -139,7 +139,7 @@ const PARTS: [bool; 256] = {
     parts
 };
 
-// What tokens are made of is ASCII, so bytes are looked at: every text is read here, and most of it is prose.
+// Tokens are ASCII, so bytes are looked at: every text is read here, and most of it is prose.
 fn tokens(text: &str, found: &mut Vec<Secret>) {
     let is_part = |byte: u8| PARTS[usize::from(byte)];
     let bytes = text.as_bytes();

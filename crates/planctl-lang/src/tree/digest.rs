@@ -49,7 +49,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Returns the places of all annotations, in order: values, marks with the blanks after them, and whole status lines.
 ///
-/// They are found by the plan's own reader, so that what it takes for text counts whatever it looks like.
+/// They are found by the plan's own reader, so that a mark inside a text counts as text.
 fn annotations(source: &Source, tree: &PlanTree) -> Vec<Span> {
     let mut spans: Vec<Span> = status_value(source).into_iter().collect();
     for step in &tree.steps {

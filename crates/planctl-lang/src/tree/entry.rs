@@ -20,7 +20,7 @@ const DEPTH_MAX: usize = 32;
 /// The most plans that a library may have.
 const PLANS_MAX: usize = 1_000;
 
-/// Reads a file of JSON; what could not be read is absent in the result and named by a finding.
+/// Reads a file of JSON; an unreadable part is absent in the result and named by a finding.
 pub fn read(source: &Source) -> (Vec<Workflow>, Vec<Diagnostic>) {
     let mut reader = Reader { source, found: Vec::new(), is_told: false };
     let mut workflows = Vec::new();

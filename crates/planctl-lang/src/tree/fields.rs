@@ -1,15 +1,15 @@
-//! What each field of a plan means, what it takes and what applies without it: for hovers and completion.
+//! The meaning, the values and the default of each field of a plan: for hovers and completion.
 
-/// What there is to say about a field.
+/// The help for a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldHelp {
     /// Its name as the reader knows it: lower case, with underscores.
     pub name: &'static str,
     /// Its name as authors write it.
     pub label: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What applies where it is not given; `required` where it has to be.
+    /// The value that applies where it is not given; `required` where it has to be.
     pub default: &'static str,
     /// Values worth offering.
     pub values: &'static [&'static str],

@@ -29,8 +29,8 @@ use layout::{Layout, Part, PartKind};
 
 /// Reads a plan.
 ///
-/// Never panics and never stops at the first problem: what can be read is in the tree, and every problem is in the
-/// list, in the order of the text. A graph of DOT or JSON, as its name says, has its nodes for steps.
+/// Never panics and never stops at the first problem: every readable part is in the tree, and every problem is in the list,
+/// in the order of the text. A graph of DOT or JSON, as its name says, has its nodes for steps.
 pub fn parse(source: &Source) -> (PlanTree, Vec<Diagnostic>) {
     if let Some(language) = Language::of(source.path()) {
         let outlined = outlined(source, language);
@@ -90,7 +90,7 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
     (tree, found, Some(Layout { body, parts, outline }))
 }
 
-// What has steps is meant to be a plan. The owner is left to its default, since nobody knows it.
+// A text with steps is meant to be a plan. The owner is left to its default, since nobody knows it.
 fn add_frontmatter(source: &Source, found: &mut [Diagnostic]) {
     let top = Span::at(source.bom_bytes());
     if let Some(missing) = found.iter_mut().find(|found| found.code == Code::P001) {
@@ -361,7 +361,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    // What stands above the steps looks as if it held for them.
+    // A field above the steps looks as if it held for them.
     fn report_unread(&mut self, span: Span) {
         let is_told = std::mem::replace(&mut self.is_unread_told, true);
         if is_told || self.tree.title.is_none() && self.source.slice(span).starts_with("# ") {

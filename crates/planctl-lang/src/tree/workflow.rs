@@ -42,7 +42,7 @@ use crate::{syntax::dot, tree::entry};
 
 /// Reads the graphs of a file: one of DOT, any number of JSON.
 ///
-/// Never panics and never stops at the first problem: what can be read is in the trees, and every problem is in the list,
+/// Never panics and never stops at the first problem: every readable part is in the trees, and every problem is in the list,
 /// in the order of the text.
 pub fn read(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
     let Read { workflows, found, .. } = read_text(source, language);
@@ -132,7 +132,7 @@ pub(crate) fn implied(source: &Source, tree: PlanTree, mut found: Vec<Diagnostic
     Outlined { workflow: explicit::explicit(&plain), tree, found, is_linear }
 }
 
-// What leads to the part of a graph that was not read leads nowhere: that the graph is too large says it all.
+// An edge to the part of a graph that was not read leads nowhere: that the graph is too large says it all.
 fn is_full(workflow: &Workflow) -> bool {
     workflow.nodes.len() >= STEPS_MAX || workflow.edges.len() >= EDGES_MAX
 }
@@ -168,8 +168,8 @@ pub fn of_plan(source: &Source, tree: &PlanTree) -> (Workflow, Vec<Diagnostic>) 
 pub fn check(source: &Source, language: Language) -> (Vec<Workflow>, Vec<Diagnostic>) {
     let Read { workflows, mut found, is_torn } = read_text(source, language);
     let is_over = has_limit_exceeded(&found);
-    // What is missing in a text of which a part was left out may well be there (DOT B12).
-    // A text that is no graph has its own finding, so nothing more is reported as missing in it.
+    // A part that is missing in a text of which some was left out may well be there (DOT B12). A text that is no graph has
+    // its own finding, so nothing more is reported as missing in it.
     let is_none = language == Language::Json && found.iter().any(Diagnostic::is_error);
     let is_whole = |workflow: &&Workflow| {
         !(is_torn || is_over && is_full(workflow) || is_none && workflow.nodes.is_empty())

@@ -21,7 +21,7 @@ fn scripts(corpus: &str) -> Vec<&str> {
     corpus.trim_end_matches('\n').split("\n%%\n").collect()
 }
 
-/// What `bash -n` printed and whether it accepts the script, asked as the harness asks it.
+/// Returns the output of `bash -n` and whether it accepts the script, asked as the harness asks it.
 fn bash(script: &str) -> (String, bool) {
     let mut child = Command::new("bash")
         .args(["--noprofile", "--norc", "-p", "-n"])

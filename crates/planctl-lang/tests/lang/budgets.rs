@@ -1,4 +1,4 @@
-//! What a budget may look like, and what is said of each part that is none.
+//! The forms of a budget, and the finding for each part that is none.
 
 use std::time::{Duration, Instant};
 

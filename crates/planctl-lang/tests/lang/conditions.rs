@@ -1,4 +1,5 @@
-//! Conditions as rows C1–C8 say them: what is read, what is refused and where, and that what is printed reads as the same.
+//! Conditions as rows C1–C8 say them: accepted ones, refused ones with their places, and that a printed condition reads as
+//! the same.
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_lang::condition::{Reading, Refused, read};

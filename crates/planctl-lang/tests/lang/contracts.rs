@@ -1,4 +1,4 @@
-//! What is said of contracts: those that can't fail or pass, lose failures, wait, write outside, or destroy (P1xx, P6xx).
+//! Findings about contracts: those that can't fail or pass, lose failures, wait, write outside, or destroy (P1xx, P6xx).
 
 use crate::sample::{found, with};
 use planctl_lang::Code::{self, P102, P104, P105, P109, P110, P111, P112, P113, P114, P601, P602, P604};

@@ -1,4 +1,4 @@
-//! What decides a contract: in every form in which it may name its script, and what its tools read.
+//! The files that decide a contract: its script in every form of naming it, and the files that its tools read.
 
 use std::collections::BTreeMap;
 
@@ -142,10 +142,10 @@ fn what_is_run_and_cannot_be_told_is_said() {
 fn a_new_file_is_a_change_where_it_would_decide_and_not_where_it_is_made() {
     let fixed = |script: &str| deciding(script, &Unseen).fixed.into_iter().collect::<Vec<_>>();
     assert_eq!(fixed("if [ -f x.sh ]; then bash x.sh; else bash y.sh; fi"), ["x.sh", "y.sh"]);
-    // What only feeds a pipe or a comparison is judged by something else.
+    // A command that only feeds a pipe or a comparison decides nothing.
     assert_eq!(fixed("bash slug.sh 'A b' | grep -qx a-b"), [""; 0]);
     assert_eq!(fixed("test \"$(./app)\" = 3"), [""; 0]);
-    // What was built is run.
+    // A file that was built is run.
     assert_eq!(fixed("make && ./count"), ["GNUmakefile", "makefile"]);
     assert_eq!(fixed("cc -o count count.c && ./count"), [""; 0]);
     assert_eq!(fixed("echo 'exit 0' > made.sh && bash made.sh"), [""; 0]);

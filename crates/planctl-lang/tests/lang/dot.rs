@@ -1,4 +1,4 @@
-//! DOT as rows D1–D23, A1–A20 and T1–T2 say it: what is read, what is refused and where, and what the second pass makes of it.
+//! DOT as rows D1–D23, A1–A20 and T1–T2 say it: accepted and refused texts with their places, and the second pass.
 
 use planctl_lang::dot::{Digraph, Pipeline, Statement, read, resolve, write};
 use planctl_lang::{Code, Diagnostic, Severity, Source};
@@ -464,7 +464,7 @@ fn many_findings_nodes_and_edges_are_cut() {
     assert_eq!(product.errors().len(), 1);
 }
 
-// How long this thread has worked; what else the machine does is not counted.
+// How long this thread has worked, without other work of the machine.
 fn worked() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.try_into().expect("a thread has not worked for less than nothing")
@@ -531,7 +531,7 @@ fn shape(digraph: &Digraph) -> String {
     digraph.statements.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// What holds for every text: places inside of it, and what is written is read as the same.
+/// Checks that hold for every text: places inside of it, and that a written file reads as the same.
 pub fn sound_dot(text: &str) {
     let source = Source::new("plan.dot", text);
     let (digraph, mut found) = read(&source);

@@ -1,4 +1,4 @@
-//! Templates become steps: what is filled in, what follows, and that no item ever becomes code.
+//! Templates become steps: the values filled in, the steps after them, and that no item ever becomes code.
 
 use proptest::prelude::*;
 
@@ -277,7 +277,7 @@ fn a_plan_that_ran_becomes_a_draft_without_marks() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // Whatever the item: it is refused, or it is one word of the contract and nothing else.
+    // Each item is refused, or it is one word of the contract and nothing else.
     #[test]
     fn no_item_becomes_code(item in "[ -~é]{1,24}") {
         prop_assume!(!item.trim().is_empty());

@@ -1,4 +1,4 @@
-//! What `--fix` does with a text: every safe fix, round after round, until nothing is left to mend.
+//! The effect of `--fix` on a text: every safe fix, round after round, until nothing is left to mend.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn fixed(text: &str, reach: Reach) -> String {
     panic!("no end of fixes:\n{text}");
 }
 
-/// Pairs of what a person may write in place of what planctl writes; each is mended without a question.
+/// Pairs of a person's spelling and planctl's own; each is mended without a question.
 const SLIPS: &[(&str, &str)] = &[
     ("---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n", ""),
     ("owner: orchestrator\n---\n", "owner: orchestrator\n"),

@@ -1,4 +1,4 @@
-//! What `plan fmt` writes: planctl's own form, with nothing of the meaning changed and nothing of the author's lost.
+//! The output of `plan fmt`: planctl's own form, with nothing of the meaning changed and nothing of the author's lost.
 
 use planctl_lang::{Code, Source, format, parse};
 
@@ -10,7 +10,7 @@ fn formatted(text: &str) -> String {
     formatted
 }
 
-/// What a person may write, and what it becomes.
+/// A person's text, and its form after `plan fmt`.
 const DRIFTS: &[(&str, &str)] = &[
     ("### 1. Make one", "## Step 1: Make one"),
     ("### 1. Make one", "#### 1) Make one"),

@@ -1,4 +1,4 @@
-//! Steps that workers propose are put into a plan, and what follows is numbered anew.
+//! Steps that workers propose are put into a plan, and the steps after them are numbered anew.
 
 use planctl_lang::{Source, insert_step, parse};
 
@@ -156,7 +156,7 @@ const DOT: &str = "// The way of a fix.\ndigraph fix {\n    goal=\"a fix\"\n    
 const WORK: &str =
     "### Clean up\n\n**target:** fixer\n**task:** tidy \"it\"\n**contract:**\n```shell\ntest -f x\n```\n";
 
-/// What a plan of DOT becomes: what is added, and the lines of its ways.
+/// Returns a plan of DOT with a step put in: the added text, and the lines of its ways.
 fn dot(ways: &str, step: &str) -> Result<(String, Vec<String>), String> {
     let plan = DOT.replace("WAYS", ways);
     let before: Vec<&str> = plan.lines().collect();
@@ -181,7 +181,7 @@ fn h51_a_plan_in_dot_gets_a_node_and_its_ways_lead_on_from_it() {
     let refused = dot("start -> one -> two -> done", &format!("{WORK}\n{WORK}")).unwrap_err();
     assert_eq!(refused, "a proposal is exactly one step, and this is 2");
     for (said, becomes) in [
-        // A condition and a label stay where they are asked; what a failure leads to stays.
+        // A condition and a label stay where they are asked; an edge for a failure stays.
         (
             "start -> one; one -> two [condition=\"outcome=success\", label=ok]; // on\n    one -> failed [condition=\"outcome=fail\"]; two -> done",
             &[

@@ -38,7 +38,7 @@ fn the_later_wish_wins_and_warnings_touches_warnings_only() {
         (&[(Deny, "warnings"), (Warn, "warnings")], Some(Severity::Warning)),
         (&[(Deny, "warnings"), (Allow, "P104")], None),
         (&[(Deny, "warnings"), (Warn, "P104")], Some(Severity::Warning)),
-        // What is allowed is no warning any more, and what is denied is none either.
+        // An allowed finding is no warning any more, and a denied one is none either.
         (&[(Allow, "P104"), (Deny, "warnings")], None),
         (&[(Deny, "P104"), (Allow, "warnings")], Some(Severity::Error)),
         (&[(Warn, "P104"), (Deny, "warnings")], Some(Severity::Error)),

@@ -305,7 +305,7 @@ fn a6_a_folder_that_can_be_none_of_the_workspace_is_refused_where_it_stands() {
     ] {
         assert_eq!(found(said), (code, why.to_owned(), said.to_owned()));
     }
-    // What stands once is told once, and what nothing goes by is told by nobody.
+    // A part that stands once is reported once, and one without effect is not.
     let of_graph = |nodes: &str| {
         let text = format!(
             "digraph G {{ stack.child_workdir=\"../x\" start {nodes} exit start -> a -> b -> exit }}"
@@ -373,7 +373,7 @@ fn a_sub_plan_whose_file_is_missing_or_no_plan_is_told_at_its_place() {
         let why = SubPlanFact::Refused { why: "it is a directory".to_owned() };
         assert_eq!(judged(text, why), at("`c.md` can't be read as a plan: it is a directory"));
     }
-    // What nothing goes by is not asked for.
+    // Sub-plans without use are not asked for.
     let own = of_graph.replace("[shape=house]", "[shape=house, stack.child_dotfile=\"d.md\"]");
     let wants = planctl_lang::read(&Source::new("plan.dot", own.as_str())).wants();
     assert_eq!(wants.sub_plans, ["d.md".to_owned()].into());

@@ -1,4 +1,4 @@
-//! The order of steps by the files they make and read: what is needed, what makes it, and what only a later step does.
+//! The order of steps by the files they make and read: missing files, their makers, and those that only a later step makes.
 
 use crate::sample::{facts, found, found_with};
 use planctl_lang::Code::{P108, P201, P203, P204, P211, P212};
@@ -157,7 +157,7 @@ fn a_task_or_contract_that_uses_what_a_later_step_makes_is_a_warning() {
             ),
         ]
     );
-    // What is there, or nobody said anything about, is no finding.
+    // An existing file, or one that nothing is known about, is no finding.
     assert_eq!(places(&text, &there(&["docs/api.md", "tests/all.sh"])), []);
     assert_eq!(found(&text), []);
     let source = Source::new("p", &*text);
@@ -402,7 +402,7 @@ fn row_47_the_near_name_of_a_file_that_an_earlier_step_makes_is_offered() {
     assert_eq!(absent.help.as_deref(), Some("did you mean `file:one.txt`?"));
 }
 
-/// What verification says of a step that is given a file which the step before, in these words, may make.
+/// Returns the findings for a step that is given a file which the step before, in these words, may make.
 fn after(task: &str, path: &str) -> Vec<(Code, Severity)> {
     let text = plan(&[(&[], task, "make test"), (&[path], "Use it.", "test -f done.txt")]);
     let all = found_with(&text, &missing(&[path])).into_iter();

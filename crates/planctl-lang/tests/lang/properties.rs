@@ -1,4 +1,4 @@
-//! Whatever the text: no panic, every place inside the text, linear time, and marks that never change the digest.
+//! For any text: no panic, every place inside the text, linear time, and marks that never change the digest.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-// How long this thread has worked; what else the machine does is not counted.
+// How long this thread has worked, without other work of the machine.
 fn worked() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.try_into().expect("a thread has not worked for less than nothing")

@@ -1,4 +1,5 @@
-//! Red never turns green by itself, in every language: what failing steps, partial successes and branches come to (DOT A, B).
+//! Red never turns green by itself, in every language: the routes of failing steps, partial successes and branches (DOT A,
+//! B).
 
 use planctl_engine::{Graph, Hints, NodeId};
 use planctl_lang::{Code, Facts, Levels, Severity, Source, verify};

@@ -1,4 +1,4 @@
-//! The bad-input catalogue, rows 24, 25, 34, 35, 44 to 55 and 65: what a plan's text says about its surroundings.
+//! The bad-input catalogue, rows 24, 25, 34, 35, 44 to 55 and 65: a plan's text and its surroundings.
 
 use crate::sample::{Expected, expect, expect_with, facts, found_with, with};
 use planctl_lang::Code::{

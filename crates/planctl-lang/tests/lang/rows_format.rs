@@ -1,4 +1,4 @@
-//! The bad-input catalogue, rows 1 to 43 and 57 to 66: what a plan's text may be and what is said of it.
+//! The bad-input catalogue, rows 1 to 43 and 57 to 66: the form of a plan's text, and the findings about it.
 
 use std::time::Instant;
 
@@ -152,6 +152,16 @@ fn row_12_a_section_that_is_nearly_steps_is_named() {
         expect(&within, &expected(P007, Error, "no `## Steps` section", 7)).message,
         "the plan has no `## Steps` section"
     );
+}
+
+#[test]
+fn row_12_headings_with_a_line_below_them_are_named_and_mended() {
+    let text = with("# Make two files", "Make two files\n=====").replace("## Steps\n", "Steps\n-----\n");
+    let all: Vec<_> = found(&text).into_iter().filter(|found| found.code == P007).collect();
+    let written: Vec<&str> =
+        all.iter().map(|found| found.fix.as_ref().unwrap().edits[0].replacement.as_str()).collect();
+    assert_eq!(written, ["# Make two files", "## Steps"], "{all:?}");
+    assert!(all.iter().all(|found| found.spans[0].text == "a heading with a line below it is not read"));
 }
 
 #[test]
@@ -538,7 +548,7 @@ fn characters_that_look_like_others_are_errors_where_they_decide() {
     for value in ["**target:** codеr", "**protects:** tеsts/**\n**target:** coder"] {
         assert!(found(&with("**target:** coder", value)).iter().any(|found| found.code == P004), "{value}");
     }
-    // What is quoted is data, and words of other scripts are words.
+    // Quoted text is data, and words of other scripts are words.
     for script in ["grep -q '“x” – y' f", "grep -q привет f", "test -f größe.txt"] {
         assert!(!found(&with("test -f one.txt", script)).iter().any(|found| found.code == P004), "{script}");
     }

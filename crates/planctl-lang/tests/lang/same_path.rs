@@ -1,4 +1,5 @@
-//! One random graph, written in DOT, JSON and markdown, read back and played: the three take one path, whatever workers say.
+//! One random graph, written in DOT, JSON and markdown, read back and played: the three take one path under any answers of
+//! workers.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ fn graph(seed: u64, name: &str, text: &str) -> Graph {
     })
 }
 
-/// Plays a graph: where each step has a number, whatever the language calls it. Workers lie as they like.
+/// Plays a graph: where each step has a number, regardless of its name in the language. Workers lie as they like.
 fn played(graph: &Graph, seed: u64) -> String {
     let number = |node: &NodeId| node.as_str().trim_start_matches('a').parse::<u64>().unwrap_or(0);
     let truth = |node: &NodeId, attempt: u16, about: u64| {

@@ -1,4 +1,4 @@
-//! What the tests share: a plan without findings, changed by each test in one place.
+//! A plan without findings, which the tests change in one place each.
 
 // Each test file uses its own part of this.
 #![allow(dead_code)]
@@ -80,7 +80,7 @@ pub fn found(text: &str) -> Vec<Diagnostic> {
     found_with(text, &facts())
 }
 
-/// What one finding must be: code, level, a part of its message, and the line of its first place.
+/// The expected parts of one finding: code, level, a part of its message, and the line of its first place.
 pub struct Expected {
     pub code: Code,
     pub level: Severity,

@@ -1,4 +1,4 @@
-//! What holds whatever the text; the property tests and the fuzzer ask the same.
+//! Properties of any text; the property tests and the fuzzer ask the same.
 
 use std::collections::BTreeMap;
 

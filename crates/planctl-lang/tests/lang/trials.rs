@@ -1,4 +1,4 @@
-//! Red first: what trying contracts before any work becomes for the reader, and which contracts are not tried.
+//! Red first: the report of contracts tried before any work, and the contracts that are not tried.
 
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ fn run(code: i32, millis: u64) -> TrialRun {
 fn tried(runs: &[TrialRun], changed: &[&str]) -> Facts {
     let trial = Tried {
         runs: runs.to_vec(),
+        printed: String::new(),
         timeout: Duration::from_secs(600),
         changed: changed.iter().map(|path| (*path).to_owned()).collect(),
         changed_count: changed.len(),
@@ -49,6 +50,20 @@ fn d13_where_another_exit_code_is_expected_the_added_check_ends_with_a_third() {
         help.starts_with("begin with a check that is false now") && help.ends_with("|| exit 99`"),
         "{help}"
     );
+}
+
+#[test]
+fn d13_the_last_line_that_a_contract_printed_stands_beside_its_result() {
+    let with_output = |facts: Facts| {
+        let Some(Trial::Tried(tried)) = facts.trials.get(&1).cloned() else { panic!("it was tried") };
+        of_step_1(Trial::Tried(Tried { printed: "No module named pytest".into(), ..tried }))
+    };
+    let note = "it printed: No module named pytest";
+    for (text, code, runs) in [(PLAN.to_owned(), P103, [run(0, 10); 2]), (guarded(), P117, [run(1, 10); 2])] {
+        let found = found_with(&text, &with_output(tried(&runs, &[])));
+        let of_code = found.iter().find(|found| found.code == code).expect("it is found");
+        assert!(of_code.notes.iter().any(|found| found == note), "{of_code:?}");
+    }
 }
 
 #[test]

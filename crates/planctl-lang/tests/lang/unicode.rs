@@ -1,4 +1,4 @@
-//! What nobody sees in a plan: hidden characters, files that are no text, and bytes that are no UTF-8.
+//! Invisible parts of a plan: hidden characters, files that are no text, and bytes that are no UTF-8.
 
 use crate::sample::{PLAN, facts, found, is_verified, with};
 use planctl_lang::Code::{P003, P004};

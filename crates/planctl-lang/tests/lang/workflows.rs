@@ -496,7 +496,7 @@ fn again(text: &str, language: Language) -> Workflow {
     workflows.pop().expect("a graph")
 }
 
-// What each language has no word for: when guided mode picks it, and the shape that DOT draws.
+// Removes the parts that each language has no word for: the triggers of guided mode, and the shape that DOT draws.
 fn plain(mut workflow: Workflow) -> Workflow {
     workflow.library = planctl_lang::workflow::Library::default();
     for node in &mut workflow.nodes {

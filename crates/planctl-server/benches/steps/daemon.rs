@@ -1,4 +1,5 @@
-//! What a daemon adds: items over its socket to workers that wait for them, many runs at once, and a daemon's death.
+//! The cost that a daemon adds: items over its socket to workers that wait for them, many runs at once, and a daemon's
+//! death.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -33,12 +33,12 @@ mod wake;
 
 pub(crate) use background_jobs::BackgroundJobs;
 pub(crate) use executor_cache::ExecutorCache;
-pub(crate) use wake::{Found, Wake};
+pub(crate) use wake::{TurnResult, Wake};
 
 /// How long a loop waits after an error.
 const AFTER_ERROR: Duration = Duration::from_millis(500);
 
-/// What all loops share.
+/// The state that all loops share.
 pub(crate) struct Shared {
     pub(crate) server_node: ServerNode,
     pub(crate) health: Health,
@@ -67,14 +67,14 @@ pub(crate) enum Scope {
     Run(Family),
 }
 
-/// The ends of the words that end the work of a process.
+/// The senders of the three signals that end the work of a process.
 pub(crate) struct Signals {
     stop: watch::Sender<bool>,
     halt: watch::Sender<bool>,
     cut: watch::Sender<bool>,
 }
 
-/// What hears them.
+/// The receivers of the three signals.
 pub(crate) struct Seen {
     stop: watch::Receiver<bool>,
     halt: watch::Receiver<bool>,
@@ -140,7 +140,7 @@ impl Shared {
         self.clearings.over().await;
     }
 
-    /// Takes note of what went wrong: a daemon goes on, and the command that works on one run ends.
+    /// Takes note of an error: a daemon goes on, and the command that works on one run ends.
     pub(crate) fn erred(&self, what: &'static str, error: ServiceError) {
         match &self.scope {
             Scope::Host => self.health.erred(what, &error),
@@ -269,7 +269,7 @@ impl Shared {
 
 /// One kind of turn that is taken again and again.
 pub(crate) trait Turns {
-    /// What people call the loop.
+    /// The name of the loop, for people.
     const NAME: &'static str;
     /// The least time from one turn to the next, however many notifications arrive.
     const PACE: Duration;
@@ -277,7 +277,7 @@ pub(crate) trait Turns {
     /// The same where a process works on one run, and nobody else's load counts.
     const PACE_OF_ONE: Duration = Self::PACE;
 
-    /// What it is woken for.
+    /// The news that wakes it.
     fn news(_: &Shared) -> News {
         News::Any
     }
@@ -288,7 +288,7 @@ pub(crate) trait Turns {
     }
 
     /// Looks, does, applies, once.
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError>;
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError>;
 }
 
 /// Takes turns until nothing is taken on any more.

@@ -14,7 +14,7 @@ use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
-use crate::daemon::loops::{ExecutorCache, Found, Scope, Shared, Signals, Turns, take_turns};
+use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, TurnResult, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
 use crate::node::ServerNode;
@@ -22,7 +22,7 @@ use crate::node::health::Health;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
-use crate::runs::{run_state, trouble_of};
+use crate::runs::shown::{run_state, trouble_of};
 use planctl_api::wire::RunState;
 
 /// How many agents work at once: as many as a plan may want (`parallel`).
@@ -44,7 +44,7 @@ pub enum RunLoopEnd {
     Ended(RunState),
     /// The run waits for a person, the workspace or a revision.
     Waiting(RunState),
-    /// The caller asked to stop; what was under way went back to its lane.
+    /// The caller asked to stop; items under way went back to their lanes.
     Stopped,
 }
 
@@ -181,7 +181,7 @@ impl Turns for OwnRun {
     const NAME: &'static str = "run";
     const PACE: Duration = Duration::from_millis(20);
 
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let OwnRun(family) = self;
         let server_node = &shared.server_node;
         let own = server_node.store().run(family.run).await?;
@@ -194,7 +194,7 @@ impl Turns for OwnRun {
         }
         if is_over {
             family.ends(Ok(RunLoopEnd::Ended(state)));
-            return Ok(Found::Nothing);
+            return Ok(TurnResult::Nothing);
         }
         let mut all_wait = true;
         // A run whose sub-plans wait goes on only with them, so they are looked at first.
@@ -216,7 +216,7 @@ impl Turns for OwnRun {
                 family.ends(Ok(RunLoopEnd::Waiting(state)));
             }
         }
-        Ok(Found::Something)
+        Ok(TurnResult::Something)
     }
 }
 

@@ -16,8 +16,8 @@ const NOTES_MAX: i64 = 1_000;
 /// The most bytes of a topic that go into a prompt.
 const TOPIC_BYTES_MAX: i64 = 256 * 1024;
 
-/// Reads what a task subscribes to; what cannot be read is an entry that says why (P-53, P-55). Where the folder in which the
-/// run works is `lost`, for this reason, nothing of it is read.
+/// Reads a task's subscriptions; one that cannot be read is an entry that says why (P-53, P-55). Where the folder in which
+/// the run works is `lost`, for this reason, nothing of it is read.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Makes the executor of a run: what it was approved with, where it works, and what its commands may see.
+//! Makes the executor of a run: its approved settings, its place of work, the environment of its commands.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

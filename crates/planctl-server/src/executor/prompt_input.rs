@@ -10,7 +10,7 @@ use planctl_store::{Claimed, Store, WORK_GRACE};
 
 use crate::executor::context::context_of;
 use crate::node::services::ServiceError;
-use crate::plans::sub_plans::lost_folder;
+use crate::plans::sub_plans::folder_problem;
 use crate::runs::settings::RunSettings;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::baselines::copy_of;
@@ -25,9 +25,9 @@ pub(crate) struct PromptInput<'a> {
     pub(crate) store: &'a Store,
     /// The plan's path.
     pub(crate) plan: &'a str,
-    /// What the run was started with.
+    /// The settings of the run.
     pub(crate) settings: &'a RunSettings,
-    /// The values that no prompt shows, whatever file or note has them.
+    /// The values that no prompt shows, in no file and no note.
     pub(crate) masks: &'a Masks,
 }
 
@@ -47,7 +47,7 @@ impl PromptInput<'_> {
     ) -> Result<Assignment, ServiceError> {
         let workspace = PathBuf::from(&claimed.workspace);
         // Workers of their own machines begin before anybody here has looked at the folder.
-        let lost = lost_folder(&self.settings.folder, &claimed.workspace);
+        let lost = folder_problem(&self.settings.folder, &claimed.workspace);
         let mut context = context_of(self.store, &workspace, lost, task).await?;
         for entry in &mut context {
             entry.text = self.masks.text(&entry.text).into_owned();

@@ -48,7 +48,7 @@ impl GateSlots {
     }
 
     /// Returns a slot for one gate once there is one.
-    pub(crate) async fn one(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+    pub(crate) async fn acquire(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.gates.clone().acquire_owned().await
     }
 
@@ -197,7 +197,7 @@ impl Waiting<'_> {
     pub(crate) async fn over(self) {
         // Gates that have a slot run, and wait for nobody.
         if let Some(slots) = self.slot.slots.as_ref().filter(|_| self.released_slot)
-            && let Ok(slot) = slots.one().await
+            && let Ok(slot) = slots.acquire().await
         {
             self.slot.hold(slot);
         }

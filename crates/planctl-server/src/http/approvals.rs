@@ -1,4 +1,4 @@
-//! Asks: what waits for a person, and their answers.
+//! Asks that wait for a person, and their answers.
 
 use super::parameters::{RUN, WORKSPACE};
 use super::{Answer, Call, json, number};

@@ -1,4 +1,4 @@
-//! Limits for all callers together: bytes of bodies in memory, and connections without a valid token (sec hole 16).
+//! Limits for all callers together: bytes of bodies in memory, and connections without a valid token.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -80,7 +80,7 @@ impl ClaimsCache {
         self.printed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the end of what the holder of an item printed.
+    /// Returns the end of the output of an item's holder.
     pub(crate) fn log(&self, item: &ItemId) -> Option<String> {
         self.printed().of(item)
     }

@@ -108,7 +108,7 @@ impl Reader {
     /// Reads the lines that come next, the last of them first; says whether the run is over.
     async fn look(&mut self) -> Result<bool, Problem> {
         self.standing.still().await?;
-        // Whether it is over is asked first: what ends a run is in its history by then.
+        // The status is read first: the event that ends a run is in its history by then.
         let is_over = matches!(
             self.services.store().run(self.run).await.map_err(of_store)?.head.status,
             RunStatus::Ended { .. }

@@ -33,7 +33,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 pub(super) const KEY_HEADER: &str = "idempotency-key";
 /// Header that names the actor, on the local socket only.
 const ACTOR_HEADER: &str = "planctl-actor";
-/// What the token of an item's lease begins with.
+/// The prefix of the token of an item's lease.
 pub(super) const LEASE_PREFIX: &str = "planctl_item_";
 
 /// From where a request comes.
@@ -50,7 +50,7 @@ pub enum Peer {
     Network(Connection),
 }
 
-/// What a call that stays open rests on: the token that came with it, which may be revoked or run out meanwhile.
+/// The authority of a call that stays open: the token that came with it, which may be revoked or run out meanwhile.
 pub(super) struct Standing {
     store: Store,
     /// The secret that was shown; `None` on the socket, where the kernel identifies the caller.
@@ -80,7 +80,7 @@ impl Standing {
     }
 }
 
-/// What a principal may do, and what a route needs.
+/// The rights that a principal has, and that a route needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// Nobody in particular; a route that anybody may call.
@@ -405,7 +405,7 @@ fn refuse_other_media(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(Code::MediaType, format!("the body must be application/json, found {given:?}")))
 }
 
-/// What a repeated request is answered in place of the answer, which holds what is shown once.
+/// The stored answer for repeats of a request, in place of one with a secret that is shown once.
 #[derive(Clone, Debug)]
 pub(super) struct Repeated(pub(super) Problem);
 
@@ -437,7 +437,7 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
         }
     };
     let status = response.status();
-    // What was refused for now only is done anew when it is asked for again.
+    // A request refused for now only is carried out anew when it is repeated.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         store.leave_request(&request, &turn).await.map_err(of_store)?;
         return Ok(response);

@@ -41,7 +41,8 @@ pub fn document() -> Value {
     })
 }
 
-/// The schemas of both directions: what may be left out is said of what is read, what is always there of what is written.
+/// The schemas of both directions: those of requests say which fields may be left out, those of answers which are always
+/// there.
 struct Schemas {
     read: SchemaGenerator,
     written: SchemaGenerator,

@@ -11,13 +11,13 @@ use planctl_api::{Code, Problem};
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it may be.
+    /// Its type.
     pub kind: Kind,
-    /// What it says, in one line.
+    /// Its meaning, in one line.
     pub summary: &'static str,
 }
 
-/// What a parameter may be.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A text.
@@ -40,7 +40,7 @@ impl Parameter {
         Parameter { name, kind: Kind::Text, summary }
     }
 
-    const fn whole(name: &'static str, least: u64, most: u64, summary: &'static str) -> Parameter {
+    const fn integer(name: &'static str, least: u64, most: u64, summary: &'static str) -> Parameter {
         Parameter { name, kind: Kind::Whole { least, most }, summary }
     }
 
@@ -97,28 +97,32 @@ pub(super) const RUN: Parameter = Parameter::text(
     "run",
     "a run: its id, its name, the beginning of either, `@last`, or the path of a plan in `workspace`",
 );
-pub(super) const SINCE: Parameter = Parameter::whole(
+pub(super) const SINCE: Parameter = Parameter::integer(
     "since",
     0,
     PLACE_MAX,
     "the number after which to begin; the beginning where it is left out",
 );
-pub(super) const LINES: Parameter = Parameter::whole(
+pub(super) const LINES: Parameter = Parameter::integer(
     "limit",
     1,
     LINES_MAX as u64,
     "how many at most; as many as may be where it is left out",
 );
 pub(super) const LIMIT: Parameter =
-    Parameter::whole("limit", 1, ENTRIES_MAX, "how many entries at most; 200 where it is left out");
+    Parameter::integer("limit", 1, ENTRIES_MAX, "how many entries at most; 200 where it is left out");
 pub(super) const CURSOR: Parameter =
     Parameter::text("cursor", "what the page before named as `next`; the first page where it is left out");
-pub(super) const NEWEST: Parameter =
-    Parameter::whole("newest", 1, LINES_MAX as u64, "so many of the newest, in place of those after `since`");
-pub(super) const STEP: Parameter = Parameter::whole("step", 1, u32::MAX as u64, "the number of a step");
+pub(super) const NEWEST: Parameter = Parameter::integer(
+    "newest",
+    1,
+    LINES_MAX as u64,
+    "so many of the newest, in place of those after `since`",
+);
+pub(super) const STEP: Parameter = Parameter::integer("step", 1, u32::MAX as u64, "the number of a step");
 pub(super) const ATTEMPT: Parameter =
-    Parameter::whole("attempt", 1, u16::MAX as u64, "the number of an attempt");
-pub(super) const WAIT: Parameter = Parameter::whole(
+    Parameter::integer("attempt", 1, u16::MAX as u64, "the number of an attempt");
+pub(super) const WAIT: Parameter = Parameter::integer(
     "wait",
     0,
     60,
@@ -129,7 +133,7 @@ pub(super) const FORM: Parameter = Parameter {
     kind: Kind::Word(&[Form::Long.word(), Form::Compact.word(), Form::Workflow.word()]),
     summary: "the form of the text; long where it is left out",
 };
-pub(super) const LAST_EVENT_ID: Parameter = Parameter::whole(
+pub(super) const LAST_EVENT_ID: Parameter = Parameter::integer(
     "Last-Event-ID",
     0,
     PLACE_MAX,
@@ -146,7 +150,7 @@ pub(super) const KEY: Parameter = Parameter {
 const OF_PATHS: &[Parameter] = &[
     RUN,
     Parameter::text("step", "a step: its number, or the name of any node"),
-    Parameter::whole("ask", 0, i64::MAX as u64, "the number of an ask"),
+    Parameter::integer("ask", 0, i64::MAX as u64, "the number of an ask"),
     Parameter::text("item", "an item, as it was claimed"),
     Parameter::text("topic", "the name of a topic, its `/` written as `%2F`"),
     Parameter::text("worker", "the name of a worker"),

@@ -66,7 +66,7 @@ pub(super) async fn reject(call: Call) -> Answer {
     json(&services.reject(&checked, wanted.note.as_deref().unwrap_or("rejected")).await?)
 }
 
-/// Refuses a name that nobody can tell from another: what is approved under it might be taken for something else (DESIGN 3).
+/// Refuses a name with characters that nobody sees: a plan approved under it might be taken for another (DESIGN 3).
 fn refuse_unseen(field: &str, path: &str) -> Result<(), Problem> {
     if has_hidden(path) || path.contains(char::is_control) {
         let detail = format!("the plan's `{field}` holds characters that nobody sees: {}", escape(path));
@@ -75,7 +75,7 @@ fn refuse_unseen(field: &str, path: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Verifies a plan as it was handed in: what a client found out about it is not believed.
+/// Verifies a plan as it was handed in, without regard to the client's own findings.
 pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Problem> {
     if plan.path.is_empty() {
         return Err(Problem::new(Code::BadRequest, "the plan's `path` is empty"));

@@ -9,7 +9,7 @@ const ITEM_BYTES_MAX: usize = 64 << 10;
 /// How much of all items is kept; beyond, the item that has been silent for longest is forgotten.
 const BYTES_MAX: usize = 16 << 20;
 
-/// What was printed, by item and generation of the lease.
+/// The output of workers, by item and generation of the lease.
 #[derive(Default)]
 pub(super) struct Printed {
     ends: HashMap<(ItemId, i64), End>,
@@ -44,7 +44,7 @@ impl Printed {
         }
     }
 
-    /// Returns the end of what the newest holder of an item printed.
+    /// Returns the end of the output of an item's newest holder.
     pub(super) fn of(&self, item: &ItemId) -> Option<String> {
         let of_item = self.ends.iter().filter(|((of, _), _)| of == item);
         of_item.max_by_key(|((_, generation), _)| *generation).map(|(_, end)| end.text.clone())

@@ -44,10 +44,10 @@ impl Verb {
     }
 }
 
-/// Makes the schema of what a route takes or answers.
+/// Makes the schema of a route's request or answer.
 pub type Shape = fn(&mut SchemaGenerator) -> Schema;
 
-/// What a route takes.
+/// The body that a route takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Body {
     /// Its schema.
@@ -62,7 +62,7 @@ impl Body {
     }
 }
 
-/// What a route answers where the request is right.
+/// The answer of a route where the request is right.
 #[derive(Clone, Copy, Debug)]
 pub enum Answers {
     /// One JSON value.
@@ -102,15 +102,15 @@ pub struct Route {
     pub path: &'static str,
     /// Which scope it needs.
     pub needs: Scope,
-    /// What it does, in one line.
+    /// Its purpose, in one line.
     pub summary: &'static str,
     /// The parameters of the query that it knows.
     pub query: &'static [Parameter],
     /// The headers that it reads in addition to those of all routes.
     pub headers: &'static [Parameter],
-    /// What its body is.
+    /// Its body.
     pub takes: Option<Body>,
-    /// What it answers.
+    /// Its answer.
     pub answers: Answers,
     /// Says that it needs an `Idempotency-Key`.
     pub is_keyed: bool,
@@ -118,7 +118,7 @@ pub struct Route {
     pub is_decision: bool,
     /// How large its body may be.
     pub body_bytes_max: usize,
-    /// What does it.
+    /// Its handler.
     pub(super) handler: fn(Call) -> BoxFuture<'static, Answer>,
 }
 
@@ -188,7 +188,7 @@ impl Route {
         Route { is_decision: true, ..self }
     }
 
-    /// Whose body brings a plan's text.
+    /// Marks a route whose body brings a plan's text.
     const fn of_a_plan(self) -> Route {
         Route { body_bytes_max: PLAN_BODY_BYTES_MAX, ..self }
     }
@@ -264,7 +264,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/daemon",
         Scope::Read,
-        "What the daemon is and does",
+        "The daemon, and its activity",
         &[],
         Answers::json::<wire::work::ServiceView>(),
         handler!(system::daemon),
@@ -438,7 +438,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/checkpoint",
         Scope::Read,
-        "What a run is resumed from: nodes, outcomes, visits, context",
+        "The checkpoint that a run is resumed from: nodes, outcomes, visits, context",
         &[WORKSPACE],
         Answers::json::<wire::CheckpointView>(),
         handler!(runs::checkpoint),
@@ -454,7 +454,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/runs/{run}/context",
         Scope::Read,
-        "What an agent that drives itself is told of a run: `form` is long, compact or workflow",
+        "The context of an agent that drives itself: `form` is long, compact or workflow",
         &[WORKSPACE, FORM],
         Answers::json::<wire::ContextView>(),
         handler!(runs::context),
@@ -507,7 +507,7 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/approvals",
         Scope::Read,
-        "What waits for a person",
+        "The asks that wait for a person",
         &[RUN, WORKSPACE, LIMIT, CURSOR],
         Answers::json::<wire::AskList>(),
         handler!(approvals::list),

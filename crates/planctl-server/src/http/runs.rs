@@ -11,7 +11,7 @@ use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
 use crate::clock;
 use crate::node::services::Services;
-use crate::plans::Started;
+use crate::plans::start::Started;
 use planctl_api::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
 use planctl_api::wire::{LogView, RunList};
 use planctl_api::{Code, Problem};

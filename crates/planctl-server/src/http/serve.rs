@@ -117,7 +117,7 @@ impl Listening {
     ///
     /// # Errors
     ///
-    /// What the system says: the port is in use, the folder can't be written.
+    /// The error of the system: the port is in use, the folder can't be written.
     pub async fn open(mut options: HttpOptions) -> Result<Listening, ServiceError> {
         let wrong = ServiceError::io(format!("listen on {}", options.socket.display()));
         let socket = bind(&options.socket).map_err(wrong)?;
@@ -152,7 +152,7 @@ impl Listening {
     }
 }
 
-/// Takes the socket's place: what lies there is of a daemon that is gone, since one daemon at a time has the directory.
+/// Takes the socket's place: a file there belongs to a daemon that is gone, since one daemon at a time has the directory.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -41,7 +41,7 @@ impl Slots {
         if self.gate_slots.is_waited_in(run) {
             return None;
         }
-        timeout(SOON, self.gate_slots.one()).await.ok()?.ok()
+        timeout(SOON, self.gate_slots.acquire()).await.ok()?.ok()
     }
 
     /// Sends a gate to the loop that runs it. If that loop has ended, the lease expires and the gate is claimed again.

@@ -58,7 +58,7 @@ pub(super) async fn ready(call: Call) -> Answer {
     Ok(health(view.state == DaemonState::Running, view))
 }
 
-/// Returns how the daemon is. What went wrong may name paths and plans, which is nothing for a caller without a token.
+/// Returns how the daemon is. The last error may name paths and plans, which a caller without a token must not see.
 fn health_of(call: &Call) -> DaemonHealthView {
     let mut view = call.api.options().health.view();
     if call.principal.scope == Scope::Nobody {

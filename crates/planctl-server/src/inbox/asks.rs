@@ -17,7 +17,7 @@ use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::plans::sub_plans::folder_of;
 use crate::runs::settings::RunSettings;
-use crate::runs::{failure_line, quoted, tampered};
+use crate::runs::shown::{failure_line, quoted, tampered};
 use crate::verify::check;
 use crate::workspaces::baselines::baseline_of;
 use planctl_api::wire::calls::Approving;

@@ -1,4 +1,4 @@
-//! How a daemon is: what the HTTP layer, `daemon status` and the watchdog read, and the loops write.
+//! The health of a daemon, written by its loops and read by the HTTP layer, `daemon status` and the watchdog.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,9 +15,9 @@ use planctl_api::wire::{DaemonHealthView, DaemonState, LoopView, TroubleView, mo
 /// A loop that has not begun a turn for this long, while the database answers, stands still.
 const STANDS_STILL_AFTER: Duration = Duration::from_secs(60);
 
-/// What is done at git worktrees when a run begins in one.
+/// The work on git worktrees when a run begins in one.
 pub(crate) const ADMISSIONS: &str = "admissions";
-/// What is done at worktrees and checkpoints when a run is over.
+/// The work on worktrees and checkpoints when a run is over.
 pub(crate) const CLEARINGS: &str = "clearings";
 
 /// How a daemon is. Cheap to clone; all clones look at the same.
@@ -167,7 +167,7 @@ impl Health {
         let words = format!("{what}: could not {error}");
         let is_known = self.lock().last_error.as_ref().is_some_and(|(_, last)| *last == words);
         self.note(words);
-        // What goes wrong at each turn is logged once.
+        // An error that comes back at each turn is logged once.
         if is_known {
             tracing::debug!(%error, "{what}: trying again");
         } else {
@@ -175,7 +175,7 @@ impl Health {
         }
     }
 
-    /// Returns the rows that read; what is wrong with one run is noted, and no other's.
+    /// Returns the rows that read; an unreadable row is noted with its run and keeps back no other.
     pub(crate) fn readable<T>(&self, what: &'static str, rows: Vec<Result<T, Unread>>) -> Vec<T> {
         let read = |row: Result<T, Unread>| match row {
             Ok(row) => Some(row),

@@ -35,7 +35,7 @@ impl Instance {
         let folder = folder(state_dir);
         fs::create_dir_all(&folder)?;
         clear_dead(&folder)?;
-        let id = format!("{}-{}", home(&folder)?, uuid::Uuid::now_v7().simple());
+        let id = format!("{}-{}", namespace(&folder)?, uuid::Uuid::now_v7().simple());
         let path = folder.join(format!("{id}.lock"));
         // Nobody may take a file for dead between its creation and its lock: it is locked under another name first.
         let unnamed = folder.join(format!("{id}.new"));
@@ -87,11 +87,11 @@ pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
     if id.contains('/') || id.is_empty() {
         return false;
     }
-    match home(&folder(state_dir)) {
-        Ok(home) if id.split('-').next() == Some(home.as_str()) => {}
+    match namespace(&folder(state_dir)) {
+        Ok(own) if id.split('-').next() == Some(own.as_str()) => {}
         Ok(_) | Err(_) => return false,
     }
-    // A lock proves nothing about a process of an earlier boot: it is gone whatever the file says.
+    // A lock of an earlier boot proves nothing: its process is gone.
     if !is_of_this_boot {
         return true;
     }
@@ -106,7 +106,7 @@ fn folder(state_dir: &Path) -> PathBuf {
 }
 
 /// Returns what tells this state directory's instances from those of others; drawn when it is first asked for.
-fn home(folder: &Path) -> io::Result<String> {
+fn namespace(folder: &Path) -> io::Result<String> {
     let path = folder.join("home");
     let read = || fs::read_to_string(&path).map(|text| text.trim().to_owned());
     match read() {
@@ -123,7 +123,7 @@ fn home(folder: &Path) -> io::Result<String> {
         Ok(()) => Ok(drawn),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(),
         // Another process cleared it away in between; again.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.exists() => home(folder),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && folder.exists() => namespace(folder),
         Err(error) => Err(error),
     }
 }

@@ -89,12 +89,12 @@ pub enum ServiceError {
         /// The plan's path.
         plan: String,
     },
-    /// What serves a role can't be held to what the role may do.
+    /// The agent that serves a role can't be held to the role's permissions.
     #[error("start: what serves the role `{role}` can't be held to its permissions: {what}")]
     Unheld {
         /// The role.
         role: Role,
-        /// What it can't be held to.
+        /// The permission that it can't be held to.
         what: String,
     },
     /// A role may reach less of the network than the host does, and the tier can't hold it to that.
@@ -108,54 +108,54 @@ pub enum ServiceError {
     /// The isolation that the configuration asks for is not to be had.
     #[error("start: isolation `{wanted}` is not available, this host offers tier {offered}")]
     Isolation {
-        /// What is asked for.
+        /// The tier that is asked for.
         wanted: String,
-        /// What there is.
+        /// The tier that the host offers.
         offered: Tier,
     },
     /// The run is not in a state for what was asked.
     #[error("{what}")]
     Conflict {
-        /// What does not fit.
+        /// The part that does not fit.
         what: String,
-        /// What to do instead.
+        /// The next step.
         next: Next,
     },
     /// As much is open as may be.
     #[error("{what}")]
     TooMany {
-        /// What there is too much of.
+        /// The limit that is reached.
         what: String,
-        /// What to do about it.
+        /// The next step.
         next: Next,
     },
-    /// What was given can't be used.
+    /// The given value can't be used.
     #[error("{what}")]
     Invalid {
-        /// What does not fit.
+        /// The part that does not fit.
         what: String,
-        /// What is allowed.
+        /// The values that are allowed.
         help: String,
     },
     /// There is no such thing.
     #[error("find {what}")]
     NotFound {
-        /// What was looked for.
+        /// The name or id that was looked for.
         what: String,
     },
     /// A file or a process of planctl's own failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
     /// Something that cannot be is so: a defect of planctl.
     #[error("go on: {what} (this is a defect of planctl)")]
     Broken {
-        /// What it is.
+        /// The broken invariant.
         what: String,
     },
 }

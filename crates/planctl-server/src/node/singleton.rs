@@ -18,7 +18,7 @@ const INFO: &str = "daemon.json";
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// What is known of the daemon of a state directory.
+/// The state of a state directory's daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SingletonState {
     /// There is none.
@@ -50,14 +50,14 @@ pub enum SingletonError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
 impl SingletonLock {
-    /// Takes the lock; what an earlier daemon that was killed said about itself is removed.
+    /// Takes the lock, and removes the record that a killed daemon left.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
 //! Text of a picture: how wide it is, where its lines break, and what of it XML may hold.
 
-/// The size of what people read first, in pixels.
+/// The size of main texts, in pixels.
 pub(super) const TEXT: f64 = 13.0;
-/// The size of what stands beside it.
+/// The size of texts beside them.
 pub(super) const SMALL: f64 = 11.0;
 
 /// One line in a node.
 pub(super) struct Line {
-    /// What it says.
+    /// The text.
     pub words: String,
     rank: Rank,
 }
@@ -77,7 +77,7 @@ fn ems(letter: char) -> f64 {
     }
 }
 
-/// Breaks a text into lines of about so many letters; what does not fit into them ends with `…`.
+/// Breaks a text into lines of about so many letters; a text that does not fit ends with `…`.
 pub(super) fn wrapped(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut words: Vec<String> = text.split_whitespace().flat_map(|word| pieces(word, columns)).collect();

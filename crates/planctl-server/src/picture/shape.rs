@@ -4,7 +4,7 @@ use planctl_lang::workflow::Kind;
 
 use super::{number, put};
 
-/// What a node looks like.
+/// The shape of a node's box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
     /// A start: round ends.

@@ -1,5 +1,5 @@
 //! The programs and scripts in the workspace that the agents' own commands run: a worker that rewrites one decides what the next worker
-//! does (sec cheat 50). They are looked at when the agent is named, sealed with the run's settings, and protected as the
+//! does. They are looked at when the agent is named, sealed with the run's settings, and protected as the
 //! files of contracts are; no worker starts as long as one differs.
 
 use std::collections::BTreeSet;

@@ -18,7 +18,8 @@ use crate::node::ServerNode;
 use crate::node::quarantine::SweepReport;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
-use crate::plans::{Approved, settings_json, stem_of};
+use crate::plans::Approved;
+use crate::plans::start::{settings_json, stem_of};
 use crate::runs::settings::RunSettings;
 use crate::verify::check::{self, Checked, Checking};
 use crate::verify::protection;
@@ -79,7 +80,7 @@ pub(crate) fn around_folder<'p>(folder: &str, place: &'p str) -> Option<&'p Path
 }
 
 /// Says why a run can't work in its folder any more; `None` where it can, or has none.
-pub(crate) fn lost_folder(folder: &str, place: &str) -> Option<String> {
+pub(crate) fn folder_problem(folder: &str, place: &str) -> Option<String> {
     let around = around_folder(folder, place)?;
     let why = folder_in(around, folder).err()?;
     Some(format!("the folder {folder} of {}: {why}", around.display()))

@@ -1,4 +1,4 @@
-//! What a run was started with: approved with its plan, stored with the run, and never read from a file again (A14).
+//! The settings of a run: approved with its plan, stored with the run, and never read from a file again (A14).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,19 +23,19 @@ pub struct RunSettings {
     /// The agent of every role, where the person who started the run named one.
     #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
     pub worker: Option<Agent>,
-    /// What serves each role.
+    /// The settings of each role.
     pub roles: BTreeMap<String, RoleSettings>,
     /// Variables that contracts get; of those of a run the seals of their values.
     pub contract_env: BTreeMap<String, String>,
     /// Directories that stand before the fixed search path of contracts.
     pub contract_path: Vec<PathBuf>,
-    /// What one evaluation of a contract may use.
+    /// The resource limits of one evaluation of a contract.
     #[serde(default, skip_serializing_if = "ResourceLimits::is_none")]
     pub contract_limits: ResourceLimits,
-    /// What the tokens of models cost, where an agent does not tell.
+    /// The price of models' tokens, where an agent does not report its cost.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
-    /// Whether what it leaves in a worktree of its own is committed.
+    /// Whether its changes in a worktree of its own are committed.
     #[serde(default, skip_serializing_if = "Commits::is_none")]
     pub commits: Commits,
     /// The plans within the run's plan, and those within them, with their texts as they were when the run was made.
@@ -44,33 +44,33 @@ pub struct RunSettings {
     /// The folder of the workspace in which it works; empty where that is the workspace itself (DOT A6).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
-    /// Whether what the plan itself asks answers itself, since the person who started the run said so (DOT H7).
+    /// Whether the plan's own questions take their default answers, as the person who started the run chose (DOT H7).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_answer: bool,
     /// The isolation tier of its contracts and workers, found when it was started; below it nothing of it runs.
     #[serde(default, skip_serializing_if = "is_no_isolation")]
     pub isolation: Tier,
-    /// What an approval of the run covers besides its text: the configuration that it was handed in with, whole.
+    /// The whole configuration that it was handed in with, which an approval of the run covers besides its text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub config: Value,
-    /// The protected files as its plan ask shows them, until it is answered (sec hole 2).
+    /// The protected files as its plan ask shows them, until it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Baseline>,
-    /// The scripts in the workspace that the commands of its agents run, as they were when those were named (sec cheat 50).
+    /// The scripts in the workspace that the commands of its agents run, as they were when those were named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scripts: Option<Baseline>,
     /// Which folder the workspace was when the run was started or approved anew; in another one nothing of it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<FolderIdentity>,
-    /// What serves roles that nothing else serves, in the process that named it; never stored.
+    /// The agent that serves roles that nothing else serves, in the process that named it; never stored.
     #[serde(skip)]
     pub otherwise: Option<Agent>,
 }
 
-/// What serves one role.
+/// The settings of one role.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RoleSettings {
-    /// What does the work.
+    /// The agent that does the work.
     #[serde(default, alias = "exec", deserialize_with = "stored_agent")]
     pub agent: Option<Agent>,
     /// How long its worker may print nothing.
@@ -79,10 +79,10 @@ pub struct RoleSettings {
     pub env: BTreeMap<String, String>,
     /// Variables passed on to it.
     pub inherit: Vec<String>,
-    /// What an agent that is known by name may do without a person.
+    /// The permissions that an agent known by name has without a person.
     #[serde(default)]
     pub permissions: Permissions,
-    /// What its tools may bring about.
+    /// The effects that its tools may have.
     #[serde(default)]
     pub effects: Effects,
     /// The plans that it may take; `None` is all (G-39).
@@ -91,7 +91,7 @@ pub struct RoleSettings {
     /// The responders when it can't go on.
     #[serde(default)]
     pub pace: Pace,
-    /// What its agent reaches of the network.
+    /// The hosts that its agent can reach on the network.
     #[serde(default, skip_serializing_if = "Reach::is_host")]
     pub network: Reach,
 }
@@ -293,7 +293,7 @@ impl RunSettings {
         said
     }
 
-    /// Computes the cost of what was used, where none was reported and the model has a price.
+    /// Computes the cost of usage, where none was reported and the model has a price.
     pub(crate) fn price(&self, usage: &mut Usage) {
         Price::estimate(&self.prices, usage);
     }

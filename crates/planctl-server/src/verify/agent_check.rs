@@ -17,12 +17,12 @@ use planctl_config::{Agent, Config, Price};
 /// How long a program may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
 
-/// What is tested, and where.
+/// The agent to test, and the place of the test.
 #[derive(Clone, Copy, Debug)]
 pub struct Tryout<'a> {
     /// The worker.
     pub worker: &'a Agent,
-    /// What the tokens of models cost is taken from it.
+    /// The configuration, for the price of models' tokens.
     pub config: &'a Config,
     /// An empty folder; the worker works in it.
     pub workspace: &'a Path,
@@ -32,7 +32,7 @@ pub struct Tryout<'a> {
     pub within: Duration,
 }
 
-/// Tests a worker; what it can't do is in the answer.
+/// Tests a worker; its failures are part of the answer.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub async fn try_worker(
     let program = tryout.worker.program(&Permissions::default());
     let mut checks = Vec::new();
     if let Program::Known(known) = &program {
-        let found = found(known, spawner, tryout.workspace).await?;
+        let found = check_program(known, spawner, tryout.workspace).await?;
         let is_missing = found.health == Health::Problem;
         checks.push(found);
         if is_missing {
@@ -71,7 +71,7 @@ fn view(worker: &Agent, time: Duration, checks: Vec<HealthView>) -> WorkerTestVi
 }
 
 /// Looks for the agent's program and asks for its version.
-async fn found(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
+async fn check_program(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
     let name = known.agent.name();
     let environment = planctl_harness::agent_environment(&planctl_harness::Inherited::Listed(Vec::new()));
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());

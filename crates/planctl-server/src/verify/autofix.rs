@@ -7,7 +7,7 @@ use planctl_lang::{PLAN_BYTES_MAX, Reach, Severity, Source, Verification, apply_
 
 use crate::verify::check::{CheckError, Checked, Checking, check, check_text};
 
-/// How often a text is mended and verified again; what one round uncovers the next one mends.
+/// The most rounds of mending and verifying a text; a round mends the problems that the one before uncovered.
 const ROUNDS_MAX: usize = 12;
 
 /// A plan before and after it was mended; nothing was written.
@@ -27,7 +27,7 @@ impl Mended {
 
     /// Returns how many findings are gone, and how many there are in all, errors and warnings.
     ///
-    /// What mending uncovered counts among all, and never as gone.
+    /// Findings that mending uncovered count among all, and never as gone.
     pub fn fixed(&self) -> (usize, usize) {
         let (before, left) =
             (findings_count(&self.before.verification), findings_count(&self.after.verification));

@@ -31,7 +31,7 @@ pub enum CheckError {
     Unreadable {
         /// The file as it was named.
         file: PathBuf,
-        /// What it is, or what the system said.
+        /// The kind of file that it is, or the error of the system.
         #[source]
         source: Unreadable,
     },
@@ -40,7 +40,7 @@ pub enum CheckError {
     Workspace {
         /// The workspace.
         workspace: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -52,7 +52,7 @@ pub enum CheckError {
     Broken {
         /// The file as it was named.
         file: PathBuf,
-        /// What happened.
+        /// The event.
         what: String,
     },
 }
@@ -66,7 +66,7 @@ pub struct Checking<'a> {
     pub folder: &'a str,
     /// The effective configuration.
     pub config: &'a Config,
-    /// What serves every role (`--exec`, `--agent`), so that no role is unknown.
+    /// The agent that serves every role (`--exec`, `--agent`), so that no role is unknown.
     pub worker: Option<&'a Agent>,
     /// How much each code weighs.
     pub levels: &'a Levels,
@@ -75,7 +75,7 @@ pub struct Checking<'a> {
 }
 
 impl Checking<'_> {
-    /// Returns where the plan works; what is looked for in a folder that is not there yet is missing.
+    /// Returns where the plan works; files in a folder that is not there yet count as missing.
     fn place(&self) -> Result<PathBuf, CheckError> {
         if self.folder.is_empty() {
             return Ok(self.workspace.to_owned());
@@ -93,15 +93,15 @@ impl Checking<'_> {
 pub struct Checked {
     /// The file as it was named.
     pub file: PathBuf,
-    /// What identifies the plan in its workspace: the relative path where it lies inside, else the absolute one.
+    /// The identity of the plan in its workspace: the relative path where it lies inside, else the absolute one.
     pub path: String,
     /// The folder of the workspace for which it was verified; empty where that is the workspace.
     pub folder: String,
     /// Its text.
     pub source: Source,
-    /// What verification found.
+    /// The findings and the graph.
     pub verification: Verification,
-    /// The protected files as they are now; part of what is approved.
+    /// The protected files as they are now; part of the approval.
     pub baseline: Baseline,
     /// How many contracts were tried, where that was asked for.
     pub probed: Option<Probed>,
@@ -147,8 +147,22 @@ pub fn plan_path(file: &Path, workspace: &Path) -> String {
 ///
 /// [`CheckError`] where the file or the workspace can't be read.
 pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Result<Checked, CheckError> {
+    check_bytes(file, read_bytes(file).await?, checking, spawner).await
+}
+
+/// Verifies the bytes of a plan as if they stood in a file; nothing needs to be there.
+///
+/// # Errors
+///
+/// [`CheckError`] where the workspace can't be read.
+pub async fn check_bytes(
+    file: &Path,
+    bytes: Vec<u8>,
+    checking: Checking<'_>,
+    spawner: &Spawner,
+) -> Result<Checked, CheckError> {
     let path = plan_path(file, checking.workspace);
-    let source = match read_source(file).await? {
+    let source = match Source::from_bytes(file.to_string_lossy().into_owned(), bytes) {
         Ok(source) => source,
         Err(unreadable) => {
             return Ok(Checked {
@@ -165,14 +179,12 @@ pub async fn check(file: &Path, checking: Checking<'_>, spawner: &Spawner) -> Re
     check_text(file, path, source, checking, spawner).await
 }
 
-async fn read_source(file: &Path) -> Result<Result<Source, Box<planctl_lang::Unreadable>>, CheckError> {
-    let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
+async fn read_bytes(file: &Path) -> Result<Vec<u8>, CheckError> {
     let named = file.to_owned();
-    let bytes = tokio::task::spawn_blocking(move || read_plan(&named))
+    let read = tokio::task::spawn_blocking(move || read_plan(&named))
         .await
-        .map_err(|error| broken(error.to_string()))?;
-    let bytes = bytes.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })?;
-    Ok(Source::from_bytes(file.to_string_lossy().into_owned(), bytes))
+        .map_err(|error| CheckError::Broken { file: file.to_owned(), what: error.to_string() })?;
+    read.map_err(|source| CheckError::Unreadable { file: file.to_owned(), source })
 }
 
 /// Verifies a plan's text as if it stood in a file; nothing needs to be there.
@@ -192,8 +204,8 @@ pub async fn check_text(
     let baseline = match &verification.graph {
         Some(graph) => {
             let (graph, place) = (graph.clone(), checking.place()?);
-            let is_later = !checking.folder.is_empty() && !place.exists();
-            let taken = move || match is_later {
+            let may_be_later = !checking.folder.is_empty();
+            let taken = move || match may_be_later && !place.exists() {
                 true => Ok(protection::baseline_of_nothing(&graph)),
                 false => protection::baseline_of_plan(&graph, &place),
             };
@@ -207,7 +219,7 @@ pub async fn check_text(
     Ok(Checked { file: file.to_owned(), path, folder, source, verification, baseline, probed })
 }
 
-/// Says what is found in a plan's text, without a look at protected files: what an editor asks at each key.
+/// Verifies a plan's text without a look at protected files, as an editor asks at each key.
 ///
 /// # Errors
 ///
@@ -235,7 +247,8 @@ async fn judged(
     facts.plan_is_inside = Some(!Path::new(path).is_absolute());
     let mut probed = None;
     if let Some(probe) = checking.probe {
-        // Which contracts can be tried follows from what is wrong with them, whatever weighs how much.
+        // The findings about contracts decide which of them can be tried, at the default levels: configured levels change
+        // nothing about that.
         let found = read(source).judge(&facts, &Levels::default());
         let (trials, tried) = probe.trials(&found, &checking.place()?, checking.config).await?;
         facts.trials = trials.into_iter().collect();
@@ -316,7 +329,7 @@ fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::
     })
 }
 
-/// Says what the files of plans within are: in the workspace, in whatever folder the plan works.
+/// Adds the facts about the files of sub-plans, which lie in the workspace even where the plan works in a folder of it.
 fn with_sub_plans(mut facts: Facts, wants: &Wants, workspace: &Path) -> Facts {
     let named = wants.sub_plans.iter().take(SUB_PLANS_READ_MAX);
     facts.sub_plans = named.map(|path| (path.clone(), sub_plan_fact(workspace, path))).collect();

@@ -18,6 +18,8 @@ use planctl_config::{Config, Isolation};
 
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";
+/// The most characters of a printed line that a finding shows.
+const LINE_CHARACTERS_MAX: usize = 200;
 
 /// Tries contracts; one copy of the workspace serves all plans that are verified with it.
 pub struct Probe {
@@ -29,7 +31,7 @@ pub struct Probe {
     runner: OnceCell<TrialRunner>,
 }
 
-/// What a probe does now, for people.
+/// The progress of a probe, for people.
 #[derive(Clone, Copy, Debug)]
 pub enum ProbeProgress<'a> {
     /// It copies the workspace.
@@ -75,9 +77,9 @@ pub enum ProbeError {
     /// More isolation is demanded than this host offers (row 114).
     #[error("try contracts: isolation = \"{wanted}\" is demanded, and this host offers tier {offered}")]
     Isolation {
-        /// What is demanded.
+        /// The tier that is demanded.
         wanted: Isolation,
-        /// What there is.
+        /// The tier that the host offers.
         offered: Tier,
     },
     /// The caller asked to stop.
@@ -86,9 +88,9 @@ pub enum ProbeError {
     /// The file system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action.
         what: String,
-        /// What it said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
@@ -209,7 +211,7 @@ impl Probe {
         Ok(planctl_harness::Isolation { tier, hidden: vec![self.state_dir.clone()], writable: Vec::new() })
     }
 
-    /// Returns a private folder outside the workspace; what probes that were killed left in it is cleared away.
+    /// Returns a private folder outside the workspace, and removes those of killed probes.
     fn scratch(&self, workspace: &Path) -> Result<PathBuf, ProbeError> {
         let checkout = git_top_level(workspace).unwrap_or(workspace);
         let own = self.state_dir.join(SCRATCH);
@@ -251,6 +253,7 @@ impl Probe {
                 };
                 Ok(Trial::Tried(Tried {
                     runs: runs.iter().filter_map(run).collect(),
+                    printed: runs.first().map(last_line).unwrap_or_default(),
                     timeout: contract.timeout,
                     changed_count: changed.len(),
                     changed,
@@ -258,6 +261,14 @@ impl Probe {
             }
         }
     }
+}
+
+/// Returns the last line that a contract printed, its standard error before its standard output.
+fn last_line(evidence: &Evidence) -> String {
+    let texts = [&evidence.stderr.tail, &evidence.stdout.tail];
+    let lines = texts.iter().filter_map(|text| text.lines().rfind(|line| !line.trim().is_empty()));
+    let line = lines.map(str::trim).next().unwrap_or_default();
+    line.chars().take(LINE_CHARACTERS_MAX).collect()
 }
 
 /// Lists the contracts of a plan, each with why it can't be run in a copy of the workspace; `found` is what is found in

@@ -10,8 +10,8 @@ use planctl_harness::{
 };
 use planctl_lang::Look;
 
-/// Takes the baseline of a plan: what decides its contracts and its worker may not change, and what matches a step's
-/// `protects`.
+/// Takes the baseline of a plan: the files that decide its contracts and that its workers may not change, and the files that
+/// a step `protects`.
 ///
 /// A contract's judges are found in its text and in files of the workspace that its tools read (a list of tests, the
 /// script in `package.json`), so it is settled here, where an approval binds it.
@@ -40,7 +40,7 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, Pro
 /// The largest file of a tool that is read to see what it runs.
 const READ_BYTES_MAX: usize = 256 * 1024;
 
-/// What contracts' tools find where a plan will run.
+/// The workspace as the tools of contracts see it.
 struct Workspace<'a>(&'a Path);
 
 impl Workspace<'_> {
@@ -76,7 +76,7 @@ impl Look for Workspace<'_> {
     }
 }
 
-/// Returns what a step may change, as a baseline that frees it; what the step protects itself stays protected.
+/// Returns the files that a step may change, as a baseline that frees them; the step's own protected files stay protected.
 pub(crate) fn rights(step: &Gated<'_>) -> Baseline {
     Baseline {
         globs: step.protects.iter().cloned().collect(),

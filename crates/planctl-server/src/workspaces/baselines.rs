@@ -1,7 +1,7 @@
-//! The protected files of a plan over its approvals: taken, compared with what held before, carried on (sec hole 2).
+//! The protected files of a plan over its approvals: taken, compared with what held before, carried on.
 //!
-//! A worker may have changed the workspace by the time a person approves. So no approval takes the files as they lie
-//! there: what was protected before keeps the state that was approved, unless the person names the file.
+//! A worker may have changed the workspace by the time a person approves. So no approval takes the files as they lie there:
+//! a file protected before keeps its approved state, unless the person names it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -129,8 +129,8 @@ impl Services {
         Ok(drifts(&before, now, graph).iter().map(drift_view).collect())
     }
 
-    /// Returns the baseline that an approval binds: what was approved before stays, but for the files that `accepted`
-    /// names, each as `FILE` or `FILE@DIGEST`.
+    /// Returns the baseline that an approval binds: the approved one stays, but for the files that `accepted` names, each as
+    /// `FILE` or `FILE@DIGEST`.
     ///
     /// # Errors
     ///

@@ -123,7 +123,7 @@ impl Branches {
         Ok(records.get(fork).map(|record| record.tally.attempt))
     }
 
-    /// Removes what a join merged; what can't be removed waits until the run is over.
+    /// Removes the worktrees that a join merged; one that can't be removed waits until the run is over.
     pub(crate) async fn clear_merged(&self, claimed: &Claimed, attempt: Attempt) -> Result<(), ServiceError> {
         let Some(fork) = claimed.graph.fork_of(&claimed.item.at.node) else { return Ok(()) };
         let removed = match self.alone().await?.find(claimed, fork, attempt).await {

@@ -1,8 +1,8 @@
 //! Files that contracts made below protected patterns of a workspace: neither approved nor a worker's, and removed before the next
-//! contract, so that none is judged by what another one left (sec hole 8).
+//! contract, so that none is judged by what another one left.
 //!
-//! The list lies in the state directory of the workspace's host. An entry counts only as long as it is byte for byte what
-//! the contract made: what somebody wrote there since is theirs.
+//! The list lies in the state directory of the workspace's host. An entry counts only as long as it is byte for byte the
+//! contract's file: a file that somebody changed since is theirs.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! What checkpoints of runs keep: where it is, and when it goes.
+//! The snapshots that checkpoints of runs keep: their place, and their removal.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

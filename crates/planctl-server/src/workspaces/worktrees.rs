@@ -41,7 +41,7 @@ pub(crate) struct Planned {
     pub(crate) left_behind: usize,
 }
 
-/// What a person asks to be removed.
+/// A person's choice of worktrees to remove.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cleaning {
     /// Worktrees of failed runs too, which then can't be resumed.
@@ -319,7 +319,7 @@ impl ServerNode {
     }
 
     /// Looks at the worktree of a run that has ended: commits what it holds where that was asked for, and notes what there
-    /// is. Once per end; what goes wrong is said in the log and with the run's status.
+    /// is. Once per end; errors go to the log and to the run's status.
     pub(crate) async fn see_worktree(&self, run: &RunRow) -> Result<(), ServiceError> {
         let is_due = |row: &RunRow| {
             row.worktree.as_ref().is_some_and(|worktree| {
@@ -371,7 +371,7 @@ impl ServerNode {
     ///
     /// # Errors
     ///
-    /// Those of the store; what goes wrong with files is said in the log.
+    /// Those of the store; errors of files go to the log.
     pub(crate) async fn clear_up(&self, run: RunId) -> Result<(), ServiceError> {
         let Some(run) = self.known(run).await? else { return Ok(()) };
         self.see_worktree(&run).await?;
@@ -423,7 +423,7 @@ pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
 }
 
 /// Returns a message if a worktree has something else checked out than its branch: the judged files would not be the files
-/// that a person merges (sec hole 10).
+/// that a person merges.
 fn other_branch(worktree: &WorktreeRow) -> Option<String> {
     let root = Path::new(&worktree.root);
     let found = match git_branch(root) {

@@ -1,4 +1,4 @@
-//! What must hold of graphs after every event: joins wait, limits hold, goals are met, visits are kept.
+//! Checks of graphs after every event: joins wait, limits hold, goals are met, visits are kept.
 
 use std::collections::BTreeSet;
 
@@ -164,7 +164,7 @@ fn done_once<'f>(facts: impl Iterator<Item = &'f Fact>, fact: &Fact) -> Result<(
     ensure(!is_done, || format!("this was done already: {fact:?}"))
 }
 
-/// What was counted of a node's visits is what history tells, whatever happened in between.
+/// The count of a node's visits is the number of entries in the history.
 fn visits_are_kept(store: &Store) -> Result<(), String> {
     let begins = |fact: &Fact| matches!(fact, Fact::EpochBegan { .. });
     let epoch = facts(store).enumerate().filter(|(_, fact)| begins(fact)).last().map_or(0, |(at, _)| at);
@@ -268,7 +268,7 @@ fn record_was_due<'f>(facts: impl Iterator<Item = &'f Fact>, id: &NodeId) -> Res
             restores = has_recorded && signal != Signal::Success;
         }
         if matches!(fact, Fact::EpochBegan { .. }) {
-            // It is over a new beginning that the node is entered, whatever led there.
+            // The node is entered over a new beginning, on any edge.
             (restores, has_recorded, came) = (false, false, way.map(|_| Signal::Success));
         }
         has_recorded |= matches!(fact, Fact::CheckpointSaved { node, .. } if node == id);
@@ -290,7 +290,7 @@ fn facts(store: &Store) -> impl Iterator<Item = &Fact> {
     store.history.iter().flat_map(|entry| &entry.facts)
 }
 
-/// What had followed before this fact did.
+/// The facts before this one.
 fn before<'f>(store: &'f Store, fact: &'f Fact) -> impl Iterator<Item = &'f Fact> {
     facts(store).take_while(move |other| !std::ptr::eq(*other, fact))
 }

@@ -1,7 +1,7 @@
 //! The budget's promise as arithmetic over what happened (P15): at each dispatch, what was used, what everything that is out is
 //! expected to use and what this one is expected to use stay within the limit; else a person is asked, or it waits.
 //!
-//! Written from the promise. It reads events, effects and limits, and nothing that engine or model keep of what was used.
+//! Written from the promise. It reads events, effects and limits, and no figure of usage that engine or model keep.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use super::ensure;
 /// Tokens and money.
 type Sum = [u64; 2];
 
-/// What is out, and what it is expected to use.
+/// An item that is out, and its expected usage.
 #[derive(Clone, Debug)]
 struct Promise {
     item: ItemId,
     expected: Sum,
 }
 
-/// What a run used, and what is out.
+/// The usage of a run, and its items that are out.
 #[derive(Default)]
 pub struct Ledger {
     used: Sum,
-    /// Of each node: what its workers said that they used, and how often they said so.
+    /// By node: the sum of the usage that its workers reported, and the number of reports.
     of: BTreeMap<NodeId, (Sum, u64)>,
     out: BTreeMap<NodeId, Promise>,
     /// An attempt has ended, whether its worker reported usage or not.
@@ -41,7 +41,7 @@ impl Ledger {
     /// Tells what was sent out beyond the budget, or what a person is asked about within it.
     pub fn book(&mut self, graph: &Graph, event: &Event, advance: &Advance) -> Result<(), String> {
         self.book_event(event);
-        // Whatever an event answers is out no longer, unless it goes on.
+        // An item that an event answers is out no longer, unless it goes on.
         let is_sent = |id: &ItemId| {
             advance.effects.iter().any(|effect| matches!(effect, Effect::Dispatch(item) if item.id == *id))
         };
@@ -142,7 +142,7 @@ impl Ledger {
         let goes_on = self.out.get(node).is_some_and(|promise| promise.item == item.id);
         let is_paid = match item.work {
             Work::Agent { .. } => true,
-            // An evaluation uses nothing; what comes after it is counted from here on.
+            // An evaluation uses nothing; later usage is counted from here on.
             Work::Harness { purpose: Purpose::Rehearsal | Purpose::SubPlan } => !goes_on,
             Work::Harness {
                 purpose:
@@ -183,7 +183,7 @@ impl Ledger {
         !self.has_begun && !are_out
     }
 
-    /// What a node's workers used on average, else its share of what the plan allows.
+    /// The average usage of a node's workers, else its share of the plan's limit.
     fn expected(&self, graph: &Graph, node: &NodeId) -> Sum {
         let (own, times) = self.of.get(node).copied().unwrap_or_default();
         let steps = u64::from(graph.task_count().max(1));
@@ -191,7 +191,8 @@ impl Ledger {
         [0, 1].map(|part| own[part].checked_div(times).unwrap_or(planned[part].unwrap_or(0) / steps))
     }
 
-    /// A person is asked where what was used and what the node is expected to use are too much, whatever others are promised.
+    /// A person is asked where the usage so far and the node's expected usage are too much, without regard to promises to
+    /// others.
     fn is_short(&self, graph: &Graph, node: &NodeId, budget: Budget) -> Result<(), String> {
         let expected = self.expected(graph, node);
         let parts = limits(budget).into_iter().enumerate();

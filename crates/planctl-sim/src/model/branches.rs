@@ -8,7 +8,7 @@ use super::journal::Entry;
 use super::ways::Way;
 use super::{Model, Place};
 
-/// What has come into a join since it began to wait.
+/// The arrivals at a join since it began to wait.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Come {
     /// Branches that came well.
@@ -218,7 +218,7 @@ impl Model {
         }
     }
 
-    /// What has come into a join since its fork was entered.
+    /// Returns the arrivals at a join since its fork was entered.
     pub(super) fn come(&self, node: &NodeId) -> Come {
         let mut come = Come::default();
         for entry in self.of(node) {

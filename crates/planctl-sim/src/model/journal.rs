@@ -64,17 +64,17 @@ pub(super) enum Entry {
     Begins { node: NodeId, branches: usize },
     /// A checkpoint recorded the workspace.
     Saved { node: NodeId, name: String },
-    /// What a join settles as once its branches are merged; nothing, where it waits for one of them again.
+    /// The outcome with which a join settles once its branches are merged; nothing, where it waits for one of them again.
     Merging { node: NodeId, outcome: Option<Outcome> },
     /// A plan within the plan is carried out by this run.
     Child { node: NodeId, run: RunId },
-    /// What a run within this one used: tokens, money, metered and unmetered charges.
+    /// The usage of a run within this one: tokens, money, metered and unmetered charges.
     ChildCharged { tokens: u64, micro_usd: u64, metered: usize, unmetered: usize },
     /// A worker proposed a step; it gave up, or did not. Nothing, once a person said what becomes of that.
     Proposed { node: NodeId, gave_up: Option<bool> },
     /// A node failed for good: in this way, so often in a row.
     Recurred { node: NodeId, how: Option<(String, usize)> },
-    /// The run began anew: whatever happened at its nodes is over, but for how often each was tried and what was used.
+    /// The run began anew: all earlier events at its nodes are over, but for how often each was tried and the usage.
     BeganAnew,
     /// The budget notice was given.
     Noticed,
@@ -117,12 +117,12 @@ impl Journal {
         self.of.keys()
     }
 
-    /// What happened at a node, in this epoch and before.
+    /// The events at a node, in this epoch and before.
     fn ever(&self, node: &NodeId) -> impl DoubleEndedIterator<Item = &Entry> {
         self.places(node).iter().map(|at| &self.all[*at])
     }
 
-    /// What happened at a node since the run began anew; a plan is approved once.
+    /// The events at a node since the run began anew; a plan is approved once.
     fn of(&self, node: &NodeId, start: &NodeId) -> impl DoubleEndedIterator<Item = &Entry> {
         let places = self.places(node);
         let old = if node == start { 0 } else { places.partition_point(|at| *at < self.epoch) };
@@ -181,12 +181,12 @@ impl Model {
         self.journal.of(id, self.graph.start())
     }
 
-    /// What happened at a node since its allowance was last refilled.
+    /// The events at a node since its allowance was last refilled.
     fn since_refill<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
         self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Entered { refills: true, .. }))
     }
 
-    /// What happened at a node since its newest attempt, or its newest rehearsal, began.
+    /// The events at a node since its newest attempt, or its newest rehearsal, began.
     fn since_begun<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
         let begins = |entry: &&Entry| {
             matches!(entry, Entry::Begun { .. } | Entry::Branched { .. } | Entry::Rehearsing { .. })
@@ -320,7 +320,7 @@ impl Model {
         })?
     }
 
-    /// What the runs within this one used: tokens and money, and how many charges of either kind.
+    /// The usage of the runs within this one: tokens and money, and how many charges of either kind.
     pub(super) fn used_within(&self) -> (u64, u64, usize, usize) {
         let mut sum = (0, 0, 0, 0);
         for entry in self.journal.iter() {

@@ -1,4 +1,4 @@
-//! The model's budget: what was used, what the next attempt is expected to use, whether that is too much.
+//! The model's budget: the usage so far, the expected usage of the next attempt, and whether that is too much.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Model {
         ];
         for (part, expected) in all.iter_mut().zip(self.expected(id)) {
             let Some(limit) = part.limit else { continue };
-            // The very first attempt begins with whatever is left.
+            // The very first attempt begins with the rest of the budget, however small.
             let most =
                 if nobody_began && is_alone { limit.saturating_sub(part.used).max(1) } else { u64::MAX };
             part.expected = expected.min(most);
@@ -134,7 +134,7 @@ impl Model {
         })
     }
 
-    /// Says whether whoever works at a node is paid by the budget: an agent, or the run of another plan.
+    /// Says whether the work at a node is paid by the budget: an agent's, or that of a sub-plan's run.
     pub(super) fn is_paid(&self, id: &NodeId) -> bool {
         matches!(self.kind(id), NodeKind::Task(_) | NodeKind::SubPlan(_))
     }

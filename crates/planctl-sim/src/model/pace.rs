@@ -1,4 +1,4 @@
-//! The model's PACE: who has a step that cannot go on, read from the journal.
+//! The model's PACE: the responder of a step that cannot go on, read from the journal.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl Model {
             .map(|pace_level| pace_level.responder.clone())
     }
 
-    /// Who makes the attempts: the chosen role, else the last agent among the levels up to this one.
+    /// Returns the role that makes the attempts: the chosen one, else the last agent among the levels up to this one.
     pub(super) fn worker(&self, node: &NodeId) -> Role {
         if let Some(chosen) = self.role(node) {
             return chosen;

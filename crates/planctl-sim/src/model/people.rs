@@ -1,4 +1,4 @@
-//! The model's people: what a person decides about a run, and what each answer does.
+//! The model's people: a person's decisions about a run, and the effect of each answer.
 
 use planctl_engine::{
     Answer, AskKind, Budget, Decision, Graph, HumanEvent, ItemId, NodeId, NodeKind, Outcome, Role, Signal,
@@ -173,7 +173,7 @@ impl Model {
 
     fn grant(&mut self, event: &HumanEvent, node: &NodeId, role: Option<&Role>) {
         self.note_down(event, node);
-        // Before the work nothing of the allowance is used; what is tried again is the rehearsal.
+        // Before the work nothing of the allowance is used; the rehearsal is tried again.
         if !self.awaits_rehearsal(node) {
             self.journal.push(Entry::Granted { node: node.clone() });
         }

@@ -1,4 +1,4 @@
-//! The model's rules: what each event does, in the order in which the design tells it.
+//! The model's rules: the effect of each event, in the order in which the design tells it.
 
 use std::time::Duration;
 

@@ -76,7 +76,7 @@ impl Model {
     pub(super) fn enter(&mut self, node: &NodeId, refills: bool) {
         let known = match self.before(node) {
             _ if self.red_first(node) == RedFirst::Off => Before::Unasked,
-            // What was red once can fail, and is not asked again.
+            // A contract that was red once can fail, and is not asked again.
             red @ Before::Showed(_, RehearsalResult::Red) if self.is_of_contract(node, &red) => red,
             Before::Unasked | Before::Due | Before::Showed(..) => Before::Due,
         };
@@ -93,7 +93,7 @@ impl Model {
         self.begin(node);
     }
 
-    /// Has a node done, or done again, by whoever does it.
+    /// Sends a node's work out, or out again.
     pub(super) fn begin(&mut self, node: &NodeId) {
         match self.kind(node) {
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::SubPlan(_) => self.attempt_next(node),
@@ -209,7 +209,7 @@ impl Model {
         true
     }
 
-    /// Who waits for room, the first first.
+    /// Returns the nodes that wait for room, the first first.
     pub(super) fn line(&self) -> Vec<NodeId> {
         let since = |node: &NodeId| {
             self.journal.iter().rposition(
@@ -222,7 +222,7 @@ impl Model {
         line
     }
 
-    /// What the plan asks of a contract before the work; one that guards is left alone.
+    /// Returns the plan's `red_first` for a contract; a contract that guards is left alone.
     fn red_first(&self, node: &NodeId) -> RedFirst {
         let contract = self.graph.task(node).map(|task| &task.contract);
         contract.filter(|contract| !contract.guard).map_or(RedFirst::Off, |contract| contract.red_first)
@@ -294,7 +294,7 @@ impl Model {
         self.put(node, Place::WithPerson(kind, item));
     }
 
-    /// Ends the run, or pauses it: what is under way is taken back.
+    /// Ends the run, or pauses it: items under way are withdrawn.
     pub(super) fn end(&mut self, status: Status) {
         for node in self.live() {
             self.put(&node, Place::Nowhere);
@@ -357,7 +357,7 @@ impl Model {
         self.contract(node).is_some()
     }
 
-    /// What the harness evaluates at a node.
+    /// Returns the contract that the harness evaluates at a node.
     pub(super) fn contract(&self, node: &NodeId) -> Option<Contract> {
         self.graph.gated(node).map(|gated| gated.contract.clone())
     }
@@ -379,7 +379,7 @@ impl Model {
     }
 }
 
-/// What an evaluation by the harness is called.
+/// Returns the name of an evaluation by the harness.
 pub(super) fn evaluation(place: &Place) -> &'static str {
     match place {
         Place::Rehearsed => "rehearsal",

@@ -1,4 +1,4 @@
-//! The model's walk: what a run finds at the end of each way that it takes, until something waits everywhere.
+//! The model's walk: follows each edge that a run takes, until something waits everywhere.
 
 use planctl_engine::{AskKind, Decider, Edge, Level, Node, NodeId, NodeKind, On, Outcome, Signal};
 
@@ -57,7 +57,7 @@ impl Model {
             Some(restart) if self.begin_anew(edge, &restart.keeps) => Signal::Success,
             Some(_) => return,
         };
-        // Who is under way already is not begun twice.
+        // A node under way already is not begun twice.
         if !matches!(self.kind(to), NodeKind::Join(_)) && self.is_live(to) {
             return;
         }
@@ -164,7 +164,7 @@ impl Model {
 
     /// Ends the run well, unless something that must have passed has not.
     fn finish(&mut self, from: &NodeId) {
-        // What others still do is waited for.
+        // Other branches are waited for.
         if !self.open.is_empty() || !self.live().is_empty() {
             self.dead_end = Some(from.clone());
             return;
@@ -227,7 +227,8 @@ impl Model {
         self.ask(&subject, AskKind::Escalation, "visits_limit");
     }
 
-    /// What goes on from a node at which nobody works: what came, where a step that was passed over counts as met.
+    /// Returns the signal with which a run goes on from a routing node: the one it was entered with, where a skipped step
+    /// counts as met.
     fn onward(&self, from: &NodeId, why: Signal) -> Signal {
         let outcome = self.settled(&self.subject(from));
         match why {
@@ -250,7 +251,7 @@ impl Model {
             match self.entered_from(&last) {
                 None => return last,
                 Some(_) if behind[..behind.len() - 1].contains(&last) => return node.clone(),
-                // What waits for branches says nothing of what was before its fork was entered again.
+                // A waiting join has no arrivals from before its fork was entered again.
                 Some((from, _)) if self.is_join(&from) && self.settled(&from).is_none() => {
                     return node.clone();
                 }

@@ -16,7 +16,7 @@ pub(super) struct Way {
     pub(super) by: Option<Decider>,
 }
 
-/// What the words of conditions are for a node that is left.
+/// The values of conditions for a node that is left.
 struct Scene<'m> {
     model: &'m Model,
     /// The node that last did something.
@@ -137,7 +137,7 @@ impl Model {
         self.scene(node, Signal::Success, None).holds(condition)
     }
 
-    /// What the run's context says at a node.
+    /// Returns the run's context at a node.
     pub(super) fn context(&self, node: &NodeId) -> BTreeMap<String, String> {
         let newest = self.newest(node, |entry| {
             if let Entry::Context { context, .. } = entry { Some(context.clone()) } else { None }
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// Among edges that the outcome alone does not decide between: what the worker wants, else the heaviest.
+/// Chooses among edges that the outcome alone does not decide between: the one that the worker prefers, else the heaviest.
 fn preferred<'e>(row: &[&'e Edge], known: &Knowledge) -> (&'e Edge, Decider) {
     let label = bare(known.label.as_deref().unwrap_or_default());
     for edge in row {

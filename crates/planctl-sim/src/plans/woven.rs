@@ -17,7 +17,7 @@ use crate::dice::Dice;
 /// The deepest nesting of forks.
 const DEPTH_MAX: u64 = 2;
 
-/// An end that leads to whatever comes next.
+/// An edge whose end is the node that comes next.
 type Loose = Edge;
 
 struct Weaver<'d> {
@@ -146,7 +146,7 @@ impl Weaver<'_> {
         let id = self.name("save");
         let node = self.node(&id, NodeKind::Checkpoint);
         let ends = self.place(node, ends, chain, false);
-        // What follows may lead back, which restores.
+        // The next edge may lead back, which restores.
         let id = self.name("call");
         let contract = super::contract(self.dice, id.as_str());
         let kind = NodeKind::Call(Box::new(Call {

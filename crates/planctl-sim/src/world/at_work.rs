@@ -1,4 +1,4 @@
-//! Who is at work in which place, as a look into the workspaces would show it: the store is not asked.
+//! The workers in each place, as a look into the workspaces would show them: the store is not asked.
 //!
 //! A holder is at work from its claim until it ends what it does: it reports, dies, acknowledges that its lease was
 //! revoked, or its lease runs out.

@@ -1,4 +1,4 @@
-//! What the runs of one database share: who has each lock, and which run has each workspace.
+//! State that the runs of one database share: the holder of each lock, and the run of each workspace.
 
 use std::collections::BTreeMap;
 

@@ -80,7 +80,8 @@ impl World {
         self.found(hand, found, proof)
     }
 
-    /// Says what the harness found, and ends unless it keeps its lease; what comes next is taken along, or left to others.
+    /// Reports the harness's result, and ends unless it keeps its lease; the next item is claimed with it, or left to
+    /// others.
     fn found(&mut self, hand: Hand, found: Found, proof: Proof) -> Result<(), String> {
         if self.gate.is_none() {
             self.ends_work(&hand);
@@ -130,7 +131,7 @@ impl World {
         Found::Merged { files: (hidden / 3 % 4) as u32, protected: BTreeMap::new() }
     }
 
-    /// What a command of a woven plan prints: words that come again, with numbers that do not.
+    /// Returns the output of a woven plan's command: words that come again, with numbers that do not.
     fn printed(&self, hidden: u64) -> Excerpt {
         if !self.store.plan().is_woven {
             return Excerpt::default();

@@ -33,7 +33,7 @@ impl Runs {
             let number = place as u64;
             let seed = if place == 0 { options.seed } else { truth(options.seed, &["another run"], number) };
             let mut dice = Dice::new(seed);
-            // The plan stays the same whatever the options are.
+            // The plan stays the same under all options.
             dice.draw();
             let mut plan = plans::draw(&mut dice.fork(2));
             if options.runs > 1 {

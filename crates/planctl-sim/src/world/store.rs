@@ -21,7 +21,7 @@ pub struct Store {
     pub plans: Vec<Plan>,
     pub head: Head,
     pub nodes: BTreeMap<NodeId, Record>,
-    /// The same run, never taken apart: what the parts must add up to.
+    /// The same run, never taken apart: the parts must add up to it.
     pub whole: Run,
     pub items: BTreeMap<ItemId, Row>,
     pub timers: BTreeMap<TimerId, Timestamp>,
@@ -29,7 +29,7 @@ pub struct Store {
     pub commands: BTreeMap<String, usize>,
     pub workspace: Workspace,
     pub database: Rc<RefCell<Database>>,
-    /// What this store does wrongly, where a test wants that to be found.
+    /// A deliberate error of this store, which a test wants to be found.
     pub flaw: Option<Flaw>,
 }
 
@@ -86,7 +86,7 @@ pub enum Renewal {
     Lost,
 }
 
-/// What a caller shows to be heard.
+/// The right by which a caller is heard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// The live lease of an item.
@@ -110,7 +110,7 @@ pub struct Command {
     pub takes_gate: bool,
 }
 
-/// What a caller is told.
+/// The answer to a caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answered {
     Accepted,

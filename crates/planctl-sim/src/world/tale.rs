@@ -1,14 +1,14 @@
-//! What a seed met, and what was broken: the conversation in lines.
+//! The record of a seed: the conversation in lines, and the rule that broke.
 
 use std::fmt;
 
 use crate::coverage::Coverage;
 use crate::options::Options;
 
-/// What one seed met.
+/// The record of one seed.
 #[derive(Debug)]
 pub struct Tale {
-    /// What was met, in words.
+    /// The cases met, in words.
     pub coverage: Coverage,
     /// Events accepted.
     pub events: usize,
@@ -21,9 +21,9 @@ pub struct Tale {
 pub struct Breach {
     /// The seed.
     pub seed: u64,
-    /// What it expands to.
+    /// The options that it expands to.
     pub options: Options,
-    /// What was broken.
+    /// The rule that broke.
     pub what: String,
     /// The conversation.
     pub lines: Vec<String>,

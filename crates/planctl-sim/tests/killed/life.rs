@@ -1,4 +1,4 @@
-//! One life of whoever drives a run: what it has claimed, and one transition at a time.
+//! One life of a run's driver: its claims, and one transition at a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Life {
     store: Store,
     run: RunId,
     instance: String,
-    /// What this life has in its hands.
+    /// The items that this life holds.
     held: BTreeMap<ItemId, Claimed>,
 }
 
@@ -25,7 +25,7 @@ impl Life {
         Life { store, run, instance, held: BTreeMap::new() }
     }
 
-    /// Ends one lease of a life before this one; says whether there was any. What was taken back from one goes on nowhere.
+    /// Ends one lease of a life before this one; says whether there was any. A revoked lease goes on nowhere.
     pub async fn bury(&self) -> bool {
         let dead = self.store.holders(HOST).await.unwrap();
         let instances: Vec<String> = dead.iter().map(|(_, instance)| instance.clone()).collect();
@@ -45,7 +45,7 @@ impl Life {
         let status = self.store.run(self.run).await.unwrap().head.status;
         match status {
             RunStatus::Ended { .. } => {
-                // What is in its hands was taken back, and ends.
+                // The items that it holds were withdrawn, and end.
                 while let Some((_, claimed)) = self.held.pop_first() {
                     self.store.acknowledge(&claimed).await.unwrap();
                 }
@@ -55,7 +55,7 @@ impl Life {
             RunStatus::Awaiting => self.answer(script).await,
             RunStatus::New | RunStatus::Paused => panic!("a script has no place for {status:?}"),
             RunStatus::Active => {
-                // What rests before it is tried again becomes claimable in time.
+                // An item that rests before another try becomes claimable in time.
                 for _ in 0..30_000 {
                     self.claim_all().await;
                     while let Some((_, claimed)) = self.held.pop_first() {

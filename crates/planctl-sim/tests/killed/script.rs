@@ -1,4 +1,4 @@
-//! What workers, gates and people say in a run that is played more than once: the same each time.
+//! The answers of workers, gates and people in a run that is played more than once: the same each time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use planctl_sim::{Dice, draw, truth};
 
 use super::plan;
 
-/// Plans by name; what follows `fails` are the attempts whose gate is red. Then the answers, first to last.
+/// Plans by name; the attempts after `fails` are those whose gate is red. Then the answers, first to last.
 pub const PLANS: [(&str, &str, &[&str]); 17] = [
     ("loop", "fix: task  test: call  test -on_fail-> fix  limit same 9  fails test#1  fails test#2", &[]),
     (
@@ -96,7 +96,7 @@ pub const PLANS: [(&str, &str, &[&str]); 17] = [
     ),
 ];
 
-/// What everybody says.
+/// The answers of everybody.
 pub struct Script {
     pub graph: Graph,
     /// How often a failed run is taken up again.
@@ -144,7 +144,7 @@ impl Script {
         }
     }
 
-    /// What becomes of the branches that a join merges: of a graph that was drawn, they do not always fit.
+    /// Returns the result of a join's merge: in a random graph the branches sometimes conflict.
     pub fn merged(&self, at: &At) -> Found {
         let hidden =
             self.seed.map(|seed| truth(seed, &["merge", at.node.as_str()], at.attempt.number().into()));
@@ -171,7 +171,7 @@ impl Script {
         }))
     }
 
-    /// What a worker says of the way on.
+    /// Returns a worker's hints about the next edge.
     pub fn hints(&self, at: &At) -> Option<Box<Hints>> {
         let hidden = truth(self.seed?, &["hints", at.node.as_str()], at.attempt.number().into());
         let label = ["red", "blue", "none"][usize::try_from(hidden % 3).unwrap()].to_owned();
@@ -240,7 +240,7 @@ fn patient(graph: Graph) -> Graph {
     parts.limits.attempts = 30;
     for node in &mut parts.nodes {
         if let NodeKind::Human(question) = &mut node.kind {
-            // Only what the script leaves to time is answered by it.
+            // The clock answers only the asks that the script leaves to it.
             match &mut question.default {
                 Some(default) if question.text == "h?" => default.after = Duration::from_millis(1),
                 Some(_) | None => question.default = None,

@@ -24,7 +24,7 @@ const TURNS_MAX: u32 = 3_000;
 
 pub struct Hand {
     scene: Arc<Scene>,
-    /// That of its process: what others write is not known here until it is read.
+    /// The store of its process: it learns of others' writes when it reads.
     store: Store,
     dice: Dice,
     place: usize,

@@ -34,14 +34,14 @@ pub struct Scene {
     pub workspace: WorkspaceId,
     /// Every revision by its digest, and which came last.
     pub revisions: Mutex<(BTreeMap<Digest, Graph>, Plan)>,
-    /// What its hands met, in words.
+    /// The cases that its hands met, in words.
     pub met: Mutex<BTreeSet<&'static str>>,
     /// Which hand moved the run, each time.
     pub movers: Mutex<Vec<usize>>,
     pub locks: Arc<Mutex<LocksInUse>>,
 }
 
-/// The locks of steps that are worked on, whatever run they are of: what the workers know, and not the store.
+/// The locks of steps that are worked on, across runs, as the workers know them, and not the store.
 #[derive(Default)]
 pub struct LocksInUse(BTreeMap<String, (ItemId, Instant)>);
 

@@ -1,4 +1,4 @@
-//! What a step costs in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database.
+//! The cost of a step in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database.
 //!
 //! Both sizes are played side by side, so that what disturbs one disturbs the other, and the ratio of their means is told.
 
@@ -173,7 +173,7 @@ impl<'g> Walk<'g> {
     }
 }
 
-/// What one transition took on average, those left out that took the longest: the machine does other things, too.
+/// The average time of one transition without the slowest ones, since the machine does other things, too.
 #[derive(Default)]
 struct Mean {
     spans: Vec<Duration>,

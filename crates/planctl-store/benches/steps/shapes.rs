@@ -1,4 +1,4 @@
-//! Graphs of any size in a few shapes: what is measured is whether a step of a large one costs more.
+//! Graphs of any size in a few shapes, to measure whether a step of a large one costs more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What stands beside a run's history and must fit it: its columns, its approval, its asks, answers given, outputs named.
+//! Audits the rows beside a run's history, which must fit it: its columns, its approval, its asks, answers given, outputs
+//! named.
 
 use planctl_engine::RunStatus;
 use sha2::{Digest as _, Sha256};
@@ -44,7 +45,7 @@ impl Store {
         Ok(())
     }
 
-    /// Before a run is approved its settings may still change; what was approved may not.
+    /// Before a run is approved its settings may still change; approved settings may not.
     async fn audit_settings(&self, audit: &mut Audit, view: &RunView) -> Result<(), StoreError> {
         if view.run.approval.is_none() {
             return Ok(());

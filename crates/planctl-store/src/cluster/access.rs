@@ -1,7 +1,7 @@
-//! Who may connect as which role: the server asks the kernel for the user of the other end.
+//! Access to the cluster: the server asks the kernel for the user of the other end, and maps users to roles.
 //!
 //! Where root has another user run Postgres, that user could else connect as the superuser without a password, and change
-//! what planctl then does as root (sec hole 7). The files lie beside the data, where that user can't write.
+//! what planctl then does as root. The files lie beside the data, where that user can't write.
 
 use std::collections::BTreeSet;
 use std::fs;

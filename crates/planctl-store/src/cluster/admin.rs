@@ -1,4 +1,4 @@
-//! What `planctl db` does: looks at the private cluster, stops it, resets it, installs a package.
+//! The work of `planctl db`: looks at the private cluster, stops it, resets it, installs a package.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -37,13 +37,13 @@ pub struct ClusterStatus {
     pub socket_dir: PathBuf,
     /// The server's log.
     pub log: PathBuf,
-    /// What the data take on disk, in bytes.
+    /// The size of the data on disk, in bytes.
     pub bytes: u64,
     /// The address for psql and other programs.
     pub url: String,
 }
 
-/// What `Cluster::stop` met.
+/// The result of `Cluster::stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
     /// No server was running.

@@ -1,4 +1,4 @@
-//! What can go wrong with the private Postgres, and what to type next.
+//! The errors of the private Postgres, each with the next command to type.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ pub enum ClusterError {
     /// A file or directory of the cluster could not be used.
     #[error("{action} {}: {source}{}", path.display(), whose(source))]
     File {
-        /// What was tried, as a verb: "create", "open", "remove".
+        /// The action, as a verb: "create", "open", "remove".
         action: &'static str,
         /// Where.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 
@@ -43,9 +43,9 @@ pub enum ClusterError {
     /// The state directory can't be made.
     #[error("create {}: {source}\nhelp: set PLANCTL_STATE_DIR to a directory that this user may write to", path.display())]
     StateDir {
-        /// What was to be made.
+        /// The file or directory that was to be made.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 
@@ -58,9 +58,9 @@ pub enum ClusterError {
     ForeignOwner {
         /// The data directory.
         path: PathBuf,
-        /// Who owns it.
+        /// Its owner.
         owner: String,
-        /// Who we are.
+        /// The user of this process.
         me: String,
     },
 
@@ -70,7 +70,7 @@ pub enum ClusterError {
          help: run planctl as a normal user, or pass --database-url postgres://…"
     )]
     NoUser {
-        /// What stood in the way.
+        /// The obstacle.
         reason: String,
     },
 
@@ -95,7 +95,7 @@ pub enum ClusterError {
     BadBinDir {
         /// The directory.
         dir: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
 
@@ -110,7 +110,7 @@ pub enum ClusterError {
         data: PathBuf,
         /// The major version it needs.
         major: u32,
-        /// What was found instead.
+        /// The value found instead.
         found: String,
     },
 
@@ -119,7 +119,7 @@ pub enum ClusterError {
     BadPackage {
         /// The package.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
 
@@ -140,7 +140,7 @@ pub enum ClusterError {
     StartFailed {
         /// The data directory.
         data: PathBuf,
-        /// What was seen.
+        /// The observation.
         reason: String,
         /// The server's log.
         log: PathBuf,
@@ -190,7 +190,7 @@ pub enum ClusterError {
 
 /// Says what to do where the files are somebody else's.
 fn whose(source: &io::Error) -> &'static str {
-    // What we find ourselves says itself what to do.
+    // The errors that planctl raises itself say what to do.
     if source.raw_os_error().is_some() && source.kind() == io::ErrorKind::PermissionDenied {
         "\nhelp: it may be another user's; set PLANCTL_STATE_DIR to a directory of your own, or ask as that user"
     } else {

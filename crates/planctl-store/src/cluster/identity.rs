@@ -1,4 +1,4 @@
-//! Who runs Postgres: ourselves, or as root another user, since Postgres refuses root.
+//! The user that runs Postgres: this process's, or as root another one, since Postgres refuses root.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -14,7 +14,8 @@ use super::ClusterError;
 /// The user that every image has and that owns nothing.
 const NOBODY: u32 = 65534;
 
-/// What root needs to hand the cluster to another user: chown, dac_override, kill, setgid, setuid (capabilities(7)).
+/// The capabilities that root needs to hand the cluster to another user: chown, dac_override, kill, setgid, setuid
+/// (capabilities(7)).
 const NEEDED_CAPABILITIES: u64 = 1 | 1 << 1 | 1 << 5 | 1 << 6 | 1 << 7;
 
 /// The user that runs Postgres.
@@ -135,7 +136,8 @@ impl Identity {
                 return Err(io::Error::from(rustix::io::Errno::SRCH));
             }
             rustix::process::setsid()?;
-            // What a statement has the server start stays its descendant, and so is known for a worker's (sec hole 5).
+            // A process that the server starts for a statement stays its descendant, so planctl still recognises it as a
+            // worker's.
             rustix::process::set_child_subreaper(Some(getpid()))?;
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
             Ok(())

@@ -140,8 +140,7 @@ impl Layout {
 
     /// Returns the directory of the server's socket, short enough for a socket address.
     ///
-    /// The answer depends on the data's path and owner alone, so every process comes to the same one, whatever its
-    /// environment.
+    /// The answer depends on the data's path and owner alone, so every process computes the same one in every environment.
     pub(crate) fn socket_dir(&self, disk_uid: u32) -> PathBuf {
         let near = self.pg_dir.join("run");
         let name_length = format!("/.s.PGSQL.{PORT}").len();

@@ -35,7 +35,7 @@ const STOP_LOOK: Duration = Duration::from_millis(2);
 /// How many lines of the log go into an error.
 const TAIL_LINES: usize = 20;
 
-/// What the server writes when somebody knocks too early.
+/// The lines that the server logs when a client connects too early.
 const KNOCK_LINES: [&str; 4] = [
     "the database system is starting up",
     "the database system is shutting down",

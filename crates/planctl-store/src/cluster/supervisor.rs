@@ -38,7 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// A server that lived as long as this is brought back without a pause.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// What a process learns when it is attached.
+/// The state that a process is given when it is attached.
 #[derive(Debug, Clone)]
 pub(crate) struct Attached {
     pub(crate) major: u32,
@@ -184,7 +184,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs the server with the lock in hand; where that fails, leaves the lock to whoever can, and pauses.
+    /// Runs the server while it holds the lock; where that fails, leaves the lock to another process, and pauses.
     fn retake(&self, lock: File, pause: &mut Duration) -> Membership {
         match self.take_over() {
             Ok((server, _)) => {

@@ -43,8 +43,8 @@ impl ClusterDir {
         chown(self.root(), Some(uid), None).unwrap();
     }
 
-    /// Copies this test's program to where every user can start it. Another process does so: what this one has open for
-    /// writing, a child that another test starts meanwhile has open too, and such a file can't be started.
+    /// Copies this test's program to where every user can start it. Another process does so, because a child that another
+    /// test starts meanwhile inherits every file that this one has open for writing, and such a file can't be started.
     fn program(&self) -> PathBuf {
         let copy = self.root().join("program");
         if !copy.exists() {
@@ -141,7 +141,7 @@ impl Drop for Child {
     }
 }
 
-/// What the other process does: attaches, says so, and stays until its standard input ends.
+/// The other process: attaches, says so, and stays until its standard input ends.
 pub fn child_process() {
     let state = std::env::var_os("CLUSTER_TEST_STATE_DIR").expect("started by a test of this file");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

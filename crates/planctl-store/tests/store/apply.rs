@@ -379,7 +379,7 @@ async fn p8_what_a_process_remembers_of_a_run_gives_way_to_what_another_wrote() 
         let verdict = evaluated(&gate.item.at, i32::from(step == 4));
         let applied = door.apply(run.id, &verdict, &gate.proof(), None).await.unwrap();
         assert!(!applied.duplicate);
-        // What is over stays over for the door that remembers otherwise.
+        // A run that is over stays over for a store whose cache says otherwise.
         let late = other.apply(run.id, &verdict, &gate.proof(), None).await.unwrap();
         assert!(late.duplicate && late.seq == applied.seq, "{late:?}");
     }

@@ -1,4 +1,4 @@
-//! P24: the audit names whatever was changed behind the store's back.
+//! P24: the audit names every row that was changed behind the store's back.
 
 use planctl_store::{Finding, Page};
 use sqlx::{AssertSqlSafe, Executor as _};

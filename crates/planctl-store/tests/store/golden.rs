@@ -107,7 +107,7 @@ async fn write_missing() {
     }
 }
 
-/// Puts one line back as it is: what is in it byte by byte, since the chain of hashes is over the stored text.
+/// Puts one line back as it is, byte by byte, since the chain of hashes is over the stored text.
 async fn load(connection: &mut PgConnection, line: &str) {
     let rest = line.strip_prefix("{\"table\":\"").unwrap();
     let (table, row) = rest.split_once("\",\"row\":").unwrap();

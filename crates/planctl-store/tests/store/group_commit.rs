@@ -1,4 +1,4 @@
-//! What comes at the same time is written, and claimed, by one statement, and nobody is worse off for it.
+//! Transitions and claims that arrive at the same time share one statement, and none is worse off for it.
 
 use std::time::Duration;
 
@@ -172,7 +172,7 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
     let works = at_work(&world, 2).await;
     let (mut holder, mut aside) = (world.aside().await, world.aside().await);
     let held = hold_run_of(&mut holder, &works[0]).await;
-    // The writer belongs to the runtime of whoever came first.
+    // The writer belongs to the runtime of the first caller.
     let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (store, work) = (world.store.clone(), works[0].clone());
     doomed.spawn(async move {

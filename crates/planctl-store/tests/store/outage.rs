@@ -192,7 +192,7 @@ async fn a_database_that_stays_away_is_given_up_after_the_deadline() {
     assert!(!matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");
 }
 
-/// Has whoever makes a workspace run an expression in its session, and returns the process that did.
+/// Has the session that makes a workspace run an expression, and returns its process.
 async fn in_a_session_of(world: &World, expression: &str) -> i32 {
     let mut aside = world.aside().await;
     let script = format!(

@@ -77,7 +77,7 @@ async fn p20_b1_outputs_of_which_no_history_tells_are_swept_after_a_day() {
         found.push(kept.await);
     }
     assert_eq!(found, [true, false, true, true]);
-    // One that was found in a history is kept, whoever puts it again and says nothing of it.
+    // An output that a history names is kept, even where it is put again without a name.
     put(&world, &next, "named").await;
     aside.execute(age).await.unwrap();
     assert_eq!(world.store.sweep_outputs().await.unwrap(), 1, "the one that came again");

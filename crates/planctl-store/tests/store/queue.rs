@@ -408,7 +408,7 @@ async fn what_a_run_serves_itself_is_for_the_daemon_of_its_host_and_for_no_remot
     let elsewhere = Claim { holder: elsewhere, ..any_of(ClaimLane::Served, "d") };
     assert!(world.store.claim(&elsewhere).await.unwrap().is_none(), "its workspace is on another host");
     let work = world.store.claim(&any_of(ClaimLane::Served, "d")).await.unwrap().unwrap();
-    // What follows is put by the engine's transition: it goes by the settings as they are then.
+    // The engine's next transition puts an item, by the settings as they are then.
     settings(ServedRole::One(Role::new("reviewer"))).await;
     assert!(was_notified(&listener).await);
     world.store.apply(run.id, &released(&work.item.at), &work.proof(), None).await.unwrap();

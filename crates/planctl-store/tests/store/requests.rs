@@ -65,7 +65,7 @@ async fn a_request_whose_process_died_is_fresh_again_and_one_that_was_left_at_on
     age(&world, "15 seconds").await;
     assert_eq!(store.begin_request(&other).await.unwrap(), Begun::Mismatch);
     let third = turn(&world, &one).await;
-    // Whoever does it, it is the same request; and whoever lost it does not leave it for another.
+    // Each try has the same request, and a lost turn does not end a later one.
     assert!(first.id == second.id && second.id == third.id, "{first:?} {second:?} {third:?}");
     store.leave_request(&one, &second).await.unwrap();
     assert_eq!(store.begin_request(&one).await.unwrap(), Begun::UnderWay);

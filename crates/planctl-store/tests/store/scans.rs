@@ -58,7 +58,7 @@ async fn with_a_past() -> (TestDatabase, PgConnection) {
     (database, connection)
 }
 
-/// Statements that call a function: the plans of what it does are not those of the call.
+/// Statements that call a function: the plans of the function's statements are not those of the call.
 const FUNCTIONS: [&str; 3] = ["apply: commit", "apply: read", "queue: claim"];
 
 /// Counts the rows that a call reads in the tables of the store, by index or by a scan, and undoes the call.
@@ -91,7 +91,7 @@ fn calls_of_functions() -> Vec<String> {
     [commit(&[transition()])].into_iter().chain(claims).chain(reads).collect()
 }
 
-/// The server makes the plans of a function once in a session, whatever it knows of the tables at that time.
+/// The server makes the plans of a function once in a session, from the tables' statistics at that time.
 #[tokio::test]
 async fn b2_functions_read_few_rows_also_by_plans_that_were_made_when_the_tables_were_empty() {
     let database = database().await;

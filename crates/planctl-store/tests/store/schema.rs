@@ -36,7 +36,7 @@ async fn row_103_a_database_of_something_else_is_refused_and_left_alone() {
     assert_eq!(tables, 1);
 }
 
-/// Another planctl that ends takes the private server with it, in the middle of whatever others do.
+/// Another planctl that ends takes the private server with it, in the middle of any statement.
 #[tokio::test]
 async fn a_migration_whose_session_is_ended_begins_again() {
     let database = TestCluster::shared().empty_database().await;
@@ -97,7 +97,7 @@ async fn row_101_a_wrong_password_is_told_and_not_shown() {
 async fn row_104_a_postgres_that_is_too_old_is_named() {
     let database = database().await;
     let mut connection = PgConnection::connect_with(&database.connect_options()).await.unwrap();
-    // What a server says of itself is what counts, so this one says that it is older.
+    // The version that a server reports counts, so this one reports an older one.
     let older = "create function public.current_setting(text) returns text language sql as \
         $$ select case $1 when 'server_version_num' then '110022' when 'server_version' then '11.22' \
         else pg_catalog.current_setting($1) end $$";

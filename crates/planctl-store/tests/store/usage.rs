@@ -1,4 +1,4 @@
-//! What holders of items say they have used so far: kept with their leases, charged with whatever ends them.
+//! Usage that holders of items report: kept with their leases, charged with the event that ends them.
 
 use std::time::Duration;
 

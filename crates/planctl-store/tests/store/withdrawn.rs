@@ -1,4 +1,4 @@
-//! Work that is taken back while somebody does it: what they had goes to nobody else until they have ended.
+//! Items withdrawn while a worker holds them: their work goes to nobody else until the worker has ended.
 
 use std::time::Duration;
 

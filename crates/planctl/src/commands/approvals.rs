@@ -1,4 +1,4 @@
-//! `planctl approvals …`: what waits for a person, and the answers.
+//! `planctl approvals …`: lists and answers the asks that wait for a person.
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AskPage, AskView, DriftView, FailureView, PlanWithin, WillRun};
@@ -415,7 +415,7 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
     for id in ids {
         let decided = client.answer_given(*id, word.clone(), given).await?;
         match &decided.run {
-            // What follows is said below, once.
+            // The consequence is said below, once.
             Some(_) if !is_json => context.say(&recorded_word(&decided)),
             Some(_) | None => recorded(context, &decided, is_json)?,
         }

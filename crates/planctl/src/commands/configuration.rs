@@ -1,4 +1,4 @@
-//! `planctl config …`: what is in force, where each value comes from, and where configuration stands.
+//! `planctl config …`: the effective values, the origin of each, and the files of the configuration.
 
 use std::path::Path;
 

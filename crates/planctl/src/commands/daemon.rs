@@ -132,7 +132,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
     refuse_remote(&work)?;
     let state_dir = context.state_dir()?;
     refuse_long(&state_dir)?;
-    // What is wrong with the configuration is said here, where somebody reads it.
+    // A faulty configuration is reported here, where somebody reads it.
     context.config()?;
     let asked = planctl_server::instant();
     loop {

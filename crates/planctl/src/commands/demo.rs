@@ -21,7 +21,7 @@ const PLAN: &str = include_str!("demo/till.md");
 const SETUP: &str = include_str!("demo/setup.sh");
 const WORKER: &str = include_str!("demo/worker.sh");
 
-/// What a person says to the worker when there is no person at the terminal.
+/// A person's note to the worker when there is no person at the terminal.
 const SCRIPTED_NOTE: &str = "begin the line with \"- Fixed: \", as the other projects do";
 
 /// The throw-away project: a workspace, the worker, and what it was asked.

@@ -1,4 +1,4 @@
-//! `planctl doctor`: what planctl needs on this machine, checked one by one.
+//! `planctl doctor`: planctl's needs on this machine, checked one by one.
 
 use std::ffi::OsStr;
 

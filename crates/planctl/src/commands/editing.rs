@@ -91,14 +91,14 @@ struct Editing {
     ask: u64,
     handle: Handle,
     view: RunView,
-    /// What the run executes.
+    /// The plan that the run executes.
     kept: Checked,
     /// The plan's file, and its text before the edit; nothing where the file is gone.
     file: PathBuf,
     before: Option<String>,
     /// Where the text is edited; it stays there until it is approved.
     draft: PathBuf,
-    /// What serves the run's roles.
+    /// The agent that serves the run's roles.
     worker: Option<Agent>,
     /// The step whose worker proposes another, and its text.
     proposal: Option<(u32, String)>,

@@ -1,4 +1,4 @@
-//! `planctl plan verify --explain`: what a code means, with a plan that is wrong and one that is right.
+//! `planctl plan verify --explain`: the meaning of a code, with a plan that is wrong and one that is right.
 
 use planctl_lang::{Code, Example, ExplainedCodes, Severity, did_you_mean};
 

@@ -1,4 +1,4 @@
-//! `plan export`: what a run is, as a folder for other tools (DOT K9). Nothing is ever read back from it.
+//! `plan export`: a run as a folder for other tools (DOT K9). Nothing is ever read back from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -95,7 +95,7 @@ fn manifest(view: &RunView, checked: &Checked) -> Value {
 fn places(steps: &[StepView]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
-    // Names that need no change are reserved first, whatever their order.
+    // Names that need no change are reserved first, in any order.
     taken.extend(steps.iter().map(|step| step.node.clone()).filter(|node| plain(node) == *node));
     let place = |step: &StepView| {
         let plain = plain(&step.node);

@@ -11,7 +11,7 @@ use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
-/// Mends plans; what is left decides the exit code.
+/// Mends plans; the remaining findings decide the exit code.
 pub async fn fix(context: &Context, files: &[PathBuf], levels: &Levels, how: &Fixing) -> Answer {
     let format = context.format(&[Format::Human, Format::Json, Format::Jsonl])?;
     let reach = if how.unsafe_fixes { Reach::Unsafe } else { Reach::Safe };
@@ -45,7 +45,7 @@ async fn mended(
     let mended = checking::mend(context, file, levels, reach).await?;
     let (old, new) = (mended.before.source.text(), mended.after.source.text());
     if how.diff && format != Format::Human {
-        // What programs read is the report alone.
+        // Programs read the report alone.
     } else if how.diff {
         show::print(&changes::lines_drawn(&planctl_server::diff::unified(old, new)))?;
     } else if mended.is_changed() {

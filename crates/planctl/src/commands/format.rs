@@ -1,12 +1,12 @@
 //! `planctl plan fmt`: writes plans in planctl's own form, or names those that have another.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::{FormatView, FormattedView};
-use planctl_lang::{PLAN_BYTES_MAX, Source, digest, parse};
+use planctl_lang::{Source, digest, parse};
 
 use super::{Context, changes, expand, write};
+use crate::checking;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
@@ -57,14 +57,7 @@ fn formatted(context: &Context, file: &Path, check: bool) -> Result<(Source, For
 }
 
 fn standard_input() -> Result<Source, Failure> {
-    let mut bytes = Vec::new();
-    let most = PLAN_BYTES_MAX as u64 + 1;
-    std::io::stdin()
-        .lock()
-        .take(most)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::new(Exit::Temporary, format!("could not read standard input: {error}")))?;
-    Source::from_bytes("-", bytes).map_err(|unreadable| {
+    Source::from_bytes("-", checking::standard_input()?).map_err(|unreadable| {
         let why = show::safe(&unreadable.diagnostic.message);
         Failure::new(Exit::No, format!("could not read standard input: {why}"))
     })

@@ -38,7 +38,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             let text = if is_file(&what) {
                 let read = Read::file(context, file).await?;
                 let workflow = chosen(&read, entry.as_deref())?;
-                // What a file in DOT says is kept to the letter, also where planctl knows nothing of it (D21).
+                // Text in DOT is kept to the letter, also where planctl knows nothing of it (D21).
                 let is_dot = Language::of(&what) == Some(Language::Dot) && format == Format::Dot;
                 match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
                     Some(text) => format!("{}\n", text.trim_end()),
@@ -104,8 +104,8 @@ struct Read {
 }
 
 impl Read {
-    /// Reads a file and judges its graph as `plan verify` does: whatever is an error there is one here (DOT B3). What is
-    /// only a warning about other things than the graph is left to that command.
+    /// Reads a file and judges its graph as `plan verify` does: each error there is one here (DOT B3). Warnings about other
+    /// things than the graph are left to that command.
     async fn verified(context: &Context, file: &Path) -> Result<Read, Failure> {
         let mut read = Read::file(context, file).await?;
         if read.workflows.len() != 1 {
@@ -233,7 +233,7 @@ fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
     };
     let round = if visits > 1 { format!(", visit {visits}") } else { String::new() };
     let words = match (state, visits) {
-        // What was left without settling is come to again.
+        // A node left without settling is come to again.
         (StepState::Pending, 1..) => format!("left{tries}{round}"),
         (StepState::Pending, 0) => String::new(),
         _ => format!("{}{tries}{round}", show::step_state(state)),

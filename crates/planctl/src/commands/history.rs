@@ -1,4 +1,4 @@
-//! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: what happened, and where that led.
+//! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: the events of a run, and where they led.
 
 use planctl_api::wire::{
     AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
@@ -119,7 +119,7 @@ pub async fn why(context: &Context, run: &str, step: &str) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// Explains a step: what happened, and under each way that was chosen the ways there were.
+/// Explains a step: its events, and under each edge that was chosen the others that there were.
 fn why_drawn(view: &WhyView) -> String {
     let name = match view.step.number {
         0 => show::safe(&view.step.kind),
@@ -341,7 +341,7 @@ fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option
     said(text, "contract", content, tail);
 }
 
-/// Draws the last lines of what somebody printed, each with a label.
+/// Draws the last lines of somebody's output, each with a label.
 fn said(text: &mut String, who: &str, content: &str, tail: Option<usize>) {
     if !content.is_empty() {
         let lines = show::last_lines(content, tail.unwrap_or(usize::MAX));

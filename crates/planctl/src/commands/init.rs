@@ -1,4 +1,4 @@
-//! `planctl init`: what a project needs to begin, written where nothing is yet.
+//! `planctl init`: writes the files that a project needs to begin, where nothing is yet.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -41,7 +41,7 @@ cat > /dev/null
 echo "Hello from planctl" > hello.txt
 "#;
 
-/// What a git checkout is to leave out.
+/// The files that a git checkout is to leave out.
 const IGNORED: [&str; 2] = ["# drafts of planctl, left where it was killed while it wrote", ".planctl-*.tmp"];
 
 /// One file that is written.
@@ -56,7 +56,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
     context.format(&[Format::Human])?;
     let folder = context.workspace();
     let state_dir = context.state_dir()?;
-    // What the host offers now is demanded from now on: less of it is refused, never taken in silence.
+    // The host's present tier is demanded from now on: less of it is refused, never taken in silence.
     let tier = planctl_config::Isolation::best(offered().await?.tier);
     let files = files(context, with_example, tier);
     let is_there = |made: &&Made| folder.join(made.name).symlink_metadata().is_ok();

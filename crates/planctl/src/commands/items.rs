@@ -19,7 +19,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::reports::{self, Held, Word};
 use crate::show;
 
-/// Longer than anybody waits, and short of what a clock can add.
+/// Longer than anybody waits, and short enough for a clock to add.
 const WAIT_EVER: Duration = Duration::from_secs(86_400 * 365);
 /// The longest that one request waits for work.
 const WAIT_MOST: Duration = Duration::from_secs(30);

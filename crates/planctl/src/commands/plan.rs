@@ -126,7 +126,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     }
     let decided = client.approve(&checked, given).await?;
     recorded(context, &decided, is_json)?;
-    // What follows is said already; a worker that is named here has to be named there as well.
+    // The consequence is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
         let file = shell_word(&file.display().to_string());
         context.say(&format!("{} planctl plan run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));

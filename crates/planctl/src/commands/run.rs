@@ -20,14 +20,14 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::progress::Progress;
 use crate::show::{self, BOLD, CARE, styled};
 
-/// What was asked for on the command line.
+/// The options of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// The person approves the plan as it stands.
     pub approve: Option<Approving>,
     /// A new run, also of a plan that is done.
     pub again: bool,
-    /// What serves every role.
+    /// The agent that serves every role.
     pub worker: Option<Agent>,
     /// Whether to end when a person is needed.
     pub no_wait: bool,
@@ -311,7 +311,7 @@ pub fn changed_file_line(view: &RunView) -> String {
     format!("{} was changed during the run: {goes_on}, and the file is left as it is", show::safe(&view.plan))
 }
 
-/// Says how it ended: what happened, where, the last lines that matter, and what to type next.
+/// Reports the end of a run: the event, its place, the last lines that matter, and the next command.
 fn ended(
     context: &Context,
     view: &RunView,

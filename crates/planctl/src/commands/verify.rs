@@ -32,12 +32,16 @@ const FORMATS: [Format; 6] =
 pub struct Looked {
     /// The file as it was named.
     pub file: PathBuf,
-    /// What was found, or why it can't be read.
+    /// The findings, or the reason that it can't be read.
     pub found: Result<Checked, Failure>,
 }
 
 /// Verifies plans and reports every finding.
 pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
+    let reads_input = args.files.iter().any(|file| is_input(file));
+    if reads_input && (args.watch || args.fixing.fix || args.files.len() > 1) {
+        return Err(Failure::usage("`-` is standard input: alone, and without --watch and --fix"));
+    }
     if args.watch {
         return watch::watch(context, args).await;
     }
@@ -56,16 +60,22 @@ async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failu
     let prober = probing::prober(context, &args.probing)?;
     for file in &args.files {
         let found = match &prober {
+            prober if is_input(file) => checking::check_input(context, prober.as_ref(), &args.levels.0).await,
             Some(prober) => prober.check(context, file, &args.levels.0).await,
             None => checking::check(context, file, None, &args.levels.0).await,
         };
         match found {
-            // What is wrong with this machine or its configuration is no finding of a file.
+            // A fault of this machine or its configuration is no finding of a file.
             Err(failure) if !matches!(failure.exit, Exit::No | Exit::NotFound) => return Err(failure),
             found => looked.push(Looked { file: file.clone(), found }),
         }
     }
     Ok(looked)
+}
+
+/// Says whether a name stands for standard input.
+fn is_input(file: &Path) -> bool {
+    file == Path::new("-")
 }
 
 fn worst(looked: &[Looked]) -> Exit {

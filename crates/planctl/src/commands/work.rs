@@ -105,7 +105,7 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
     Ok(Worked { view, seq: since, asked })
 }
 
-/// What is answered to a question that takes any text and declares no usual answer.
+/// The answer to a question that takes any text and declares no usual answer.
 const UNATTENDED: &str = "go on";
 
 /// Answers what a plan and the plans within it ask of a person: with the usual answer that it declares, else with the first

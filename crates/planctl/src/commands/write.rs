@@ -1,4 +1,4 @@
-//! Writes plan files whole or not at all: what somebody changed meanwhile is never overwritten.
+//! Writes plan files whole or not at all: another writer's change is never overwritten.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What people see of events and runs.
+//! Events and runs as people see them.
 
 use super::*;
 use planctl_api::wire::{BudgetView, LockView, RunState, SpentView};
@@ -119,7 +119,7 @@ fn a_question_to_a_person_and_what_waits_is_no_work_that_is_out() {
     assert_eq!(progress.lines(&asked), ["12:04:31 step=2 ask=choice reason=planned"]);
     assert_eq!(progress.lines(&entered("4")), Vec::<String>::new());
     assert_eq!(progress.lines(&line("node_queued", "4", json!({}))), ["12:04:31 step=4 work=queued"]);
-    // What follows of another node changes nothing, and neither does that nothing follows.
+    // An event of another node changes nothing, and neither does an event without facts.
     assert_eq!(progress.lines(&entered("3")), Vec::<String>::new());
     let other = line("ask_opened", "2", json!({"kind": "choice", "reason": "planned"}));
     assert_eq!(progress.lines(&other), [out, "12:04:31 step=2 ask=choice reason=planned"]);

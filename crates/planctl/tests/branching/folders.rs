@@ -66,7 +66,7 @@ fn a6_a_plan_within_works_in_its_folder_and_everything_shows_it() {
     assert!(room.planctl(&["plan", "status", "inner-1"]).out.contains("works in the folder services/api"));
     assert_eq!(room.json(&["plan", "status", "outer-1", "--json"]).get("folder"), None);
     assert_eq!(room.planctl(&["audit"]).code, 0);
-    // Whoever approved it there did not approve it here, where other files decide.
+    // An approval there is none here, where other files decide.
     let said = room.planctl(&["plan", "run", "plans/inner.md", "--again", "--no-wait", "--exec", WORK]);
     assert_ne!(said.code, 0, "{said:?}");
     furnish(&room, ".");
@@ -247,7 +247,8 @@ fn a6_a_plan_within_is_edited_and_verified_where_it_works() {
     let room = room(&["at/one"]);
     room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", INHERIT))));
     room.write("plans/inner.md", &INNER.replace("abort", "escalate"));
-    // What it reads is there only, and what it makes is not what its contract asks for, until its task is another.
+    // The files that it reads are there only, and its file is not the one that its contract asks for, until its task is
+    // another.
     let work = "cat > ../../told; if grep -q 'Do it in' ../../told; then basename \"$PWD\" > made; else echo wrong > made; fi";
     let said = room.planctl(&run(&["--approve"], work));
     assert_eq!(said.code, 3, "{said:?}");
@@ -308,7 +309,7 @@ fn a_plan_within_that_is_not_there_or_is_none_is_told_by_verification() {
 
 #[test]
 fn a6_the_file_of_a_plan_that_waits_in_a_folder_is_verified_there_when_it_is_approved() {
-    // What it reads is there only.
+    // The files that it reads are there only.
     let room = room(&["at/one"]);
     room.write("outer.dot", &digraph(&format!("{}start -> a -> done", house("a", "at/one", ""))));
     assert_eq!(room.planctl(&run(&["--approve"], WORK)).code, 3);
@@ -326,7 +327,7 @@ fn a6_the_file_of_a_plan_that_waits_in_a_folder_is_verified_there_when_it_is_app
     let said = room.planctl(&["plan", "resume", "outer-1", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(room.read("at/one/made"), "one\n");
-    // It is over: what is approved is the plan by itself, in the workspace.
+    // It is over: the approval is of the plan by itself, in the workspace.
     let said = room.planctl(&["plan", "approve", "plans/inner.md"]);
     assert!(said.code == 1 && said.err.contains("could not verify plans/inner.md:"), "{said:?}");
 }

@@ -21,7 +21,7 @@ pub struct Case {
     pub tested: Tested,
 }
 
-/// What the section `Tested` of an explanation says.
+/// The section `Tested` of an explanation.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tested {
@@ -29,7 +29,7 @@ pub struct Tested {
     pub marks: String,
     /// Codes that the wrong example can't do without.
     pub also: Vec<String>,
-    /// Says that the wrong example is only noted: what makes it wrong is not to be seen by `plan verify`.
+    /// Says that the wrong example is only noted: `plan verify` can't see its fault.
     pub noted: bool,
     /// Codes that the fix leaves to a person.
     pub left: Vec<String>,
@@ -39,13 +39,13 @@ pub struct Tested {
     pub config: Option<String>,
     /// Says that a person trusts planctl.toml, so that its agents count.
     pub trusted: bool,
-    /// What is there beside the plan.
+    /// The files beside the plan.
     pub files: BTreeMap<String, Beside>,
     /// Says that what is true around the plan matters, though nothing is there beside it.
     pub real: bool,
     /// Forms that the example can't have.
     pub without: Vec<String>,
-    /// What differs for the right example.
+    /// The differences of the right example.
     pub good: Good,
 }
 
@@ -56,7 +56,7 @@ pub struct Good {
     pub config: Option<String>,
 }
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Beside {

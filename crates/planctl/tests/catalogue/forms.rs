@@ -40,7 +40,7 @@ pub fn all(bytes: &[u8], marks: &[u8]) -> Vec<Form> {
         path: str::to_owned,
     };
     let mut forms = vec![plain];
-    // What is no text has one form only.
+    // A file that is no text has one form only.
     if let Ok(text) = std::str::from_utf8(bytes) {
         let (head, rest) = text.split_at(start);
         let (inner, tail) = rest.split_at(marked.len());

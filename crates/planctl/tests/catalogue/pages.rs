@@ -123,7 +123,7 @@ fn page(case: &Case) -> String {
     text
 }
 
-// What planctl can do about the wrong example; other plans with this finding may differ.
+// Returns planctl's remedy for the wrong example; other plans with this finding may differ.
 fn mending(case: &Case) -> &'static str {
     if case.explained.bad.is_none() {
         return "";

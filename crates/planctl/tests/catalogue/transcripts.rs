@@ -1,4 +1,4 @@
-//! Ten broken plans: what planctl says of each, and the change that mends it, which must leave nothing to be found.
+//! Ten broken plans: planctl's findings about each, and the change that mends it, which must leave nothing to be found.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::place::{Place, Said};
 pub struct Plan {
     /// The folder of the plan in `tests/fixtures/broken`.
     pub name: &'static str,
-    /// What happened, in the words of who wrote it.
+    /// The story, in the author's words.
     story: &'static str,
     /// The codes that its author is told, each once.
     codes: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What was found in a plan, whoever told it: the language, or the binary as JSON.
+//! The findings in a plan, from the language or from the binary's JSON.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use crate::place::Said;
 
 pub struct Verified {
     pub is_verified: bool,
-    found: Vec<Found>,
+    found: Vec<Finding>,
     drawn: String,
 }
 
-pub struct Found {
+pub struct Finding {
     pub code: Code,
     pub level: Severity,
     /// Bytes of the file, the primary place first.
@@ -47,7 +47,7 @@ impl Verified {
     }
 
     pub fn found(diagnostics: &[Diagnostic], source: &Source, is_verified: bool) -> Verified {
-        let found = diagnostics.iter().map(|found| Found {
+        let found = diagnostics.iter().map(|found| Finding {
             code: found.code,
             level: found.level,
             places: found.spans.iter().map(|label| label.span.start..label.span.end).collect(),
@@ -68,7 +68,7 @@ impl Verified {
         let told: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
         let text = std::str::from_utf8(bytes).unwrap();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let found = list(&told["diagnostics"]).into_iter().map(|found| Found {
+        let found = list(&told["diagnostics"]).into_iter().map(|found| Finding {
             code: Code::named(found["code"].as_str().unwrap()).unwrap(),
             level: match found["level"].as_str() {
                 Some("error") => Severity::Error,
@@ -91,7 +91,7 @@ impl Verified {
         }
     }
 
-    pub fn of(&self, code: Code) -> Vec<&Found> {
+    pub fn of(&self, code: Code) -> Vec<&Finding> {
         self.found.iter().filter(|found| found.code == code).collect()
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Longer than any answer takes, a claim's wait included.
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
 
-/// What was asked for.
+/// The call.
 #[derive(Clone, Debug)]
 pub struct Call<'a> {
     pub method: &'a str,
@@ -53,7 +53,7 @@ impl Wire {
         }
     }
 
-    /// Sends a call; nothing where it broke before the whole answer was here, whatever the daemon has done.
+    /// Sends a call; nothing where it broke before the whole answer was here, even if the daemon has done it.
     pub fn send(&self, socket: &Path, call: &Call<'_>) -> Option<Reply> {
         let mut stream = UnixStream::connect(socket).ok()?;
         stream.set_read_timeout(Some(ANSWER_WITHIN)).unwrap();
@@ -97,7 +97,7 @@ fn whole(text: &str) -> Option<Reply> {
     Some(Reply { status, body })
 }
 
-/// Where daemons listen; who calls takes another one each time.
+/// Sockets of the daemons; a caller takes another one each time.
 #[derive(Clone, Debug)]
 pub struct Sockets(pub Vec<PathBuf>);
 

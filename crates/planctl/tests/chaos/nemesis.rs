@@ -1,4 +1,4 @@
-//! Whoever does the harm: daemons and workers are killed, sessions cut, Postgres stopped at once.
+//! The nemesis: it kills daemons and workers, cuts sessions, stops Postgres at once.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -77,7 +77,7 @@ impl Daemon {
     }
 }
 
-/// What was done.
+/// The harm done.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
     pub faults: BTreeMap<Fault, usize>,

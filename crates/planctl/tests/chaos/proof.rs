@@ -1,4 +1,4 @@
-//! What must be true when the faults have stopped and everything is done.
+//! Checks for the time when the faults have stopped and everything is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

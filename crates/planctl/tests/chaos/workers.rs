@@ -18,7 +18,7 @@ const SLICE: Duration = Duration::from_millis(20);
 /// One in so many claims is dropped without a word.
 const VANISHES: u64 = 20;
 
-/// What the workers of one batch share.
+/// The state that the workers of one batch share.
 pub struct Crew {
     pub(super) scale: Scale,
     pub seed: u64,
@@ -41,7 +41,7 @@ pub struct Crew {
 /// One worker, as the nemesis sees it.
 #[derive(Default)]
 pub struct Member {
-    /// How often it was killed; whoever began under a lower number is dead.
+    /// How often it was killed; a thread that began under a lower number is dead.
     lives: AtomicUsize,
     wire: Wire,
 }
@@ -151,7 +151,7 @@ impl Life<'_> {
         self.lives()
     }
 
-    /// Says that it lives, once; what gets no answer is tried again at the next beat.
+    /// Says that it lives, once; an unanswered beat is tried again at the next one.
     fn beat(&self, claimed: &Value) -> bool {
         let path = format!("/v1/items/{}/heartbeat", claimed["item"].as_str().unwrap());
         let call = Call {

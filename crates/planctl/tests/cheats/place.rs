@@ -121,7 +121,7 @@ impl Outcome {
         }
     }
 
-    /// Says what the cheat achieved, whatever was expected of it.
+    /// Returns the effect of the cheat, expected or not.
     pub fn effect(&self, scenario: &Scenario) -> Effect {
         let names = scenario.names();
         let is_verdict = |name: &str| self.verdicts.iter().any(|verdict| verdict == name);
@@ -420,7 +420,8 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// Ends whatever the scenario left, and only that: it has this folder's name in its arguments, variables or paths.
+    /// Ends the scenario's remaining processes, and only those: they have this folder's name in their arguments, variables
+    /// or paths.
     fn drop(&mut self) {
         let mark = self.folder.path().file_name().unwrap().as_encoded_bytes();
         let holds = |text: &[u8]| text.windows(mark.len()).any(|window| window == mark);

@@ -1,7 +1,7 @@
 //! Reads the scenarios of the kit.
 //!
 //! Each file of `kit/` is a category. A heading `## ID: what it does` begins a scenario, lines `key: value` follow, then
-//! fences of bash with a name: what the worker, the person or the plan does. `projects.md` holds what scenarios begin
+//! fences of bash with a name: the actions of the worker, the person or the plan. `projects.md` holds what scenarios begin
 //! with: `project: NAME` takes over each fence and key that the scenario does not have itself.
 //!
 //! | key | means |

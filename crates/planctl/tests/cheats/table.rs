@@ -14,14 +14,14 @@ const CLOSING: &str = "<!-- end of attacks -->";
 const HEAD: &str = "# What came of each cheat in each isolation tier, written by\n\
                     # PLANCTL_DOCS=write cargo test -p planctl --test cheats -- --include-ignored\n";
 
-/// What an attack achieved in a tier.
+/// The effect of an attack in a tier.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Effect {
     /// Nothing: it was refused, or the work was judged as if it had not been tried.
     Held,
     /// Nothing, and the record names what it did.
     Named,
-    /// What it wanted.
+    /// The effect that it wanted.
     Through,
     /// It was not tried here.
     NotRun,
@@ -63,7 +63,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes note of what came of a performance.
+    /// Takes note of the result of a performance.
     pub fn add(&mut self, scenario: &Scenario, part: Part, tier: &Tier, came: Came, effect: Effect) {
         self.outcomes.insert((tier.name, part.name(), scenario.id.clone()), (came, effect));
     }

@@ -1,5 +1,5 @@
-//! What serves a run is what was approved: the worker that an approval names, the scripts of agents that lie in the
-//! workspace (sec cheat 50), and the workspace itself (sec hole 20).
+//! A run is served as it was approved: by the worker that an approval names, by agents' scripts that lie in the workspace,
+//! and in the workspace itself.
 
 use crate::room::{Room, plan};
 

@@ -1,4 +1,4 @@
-//! Approved content stays approved: protected files over insertions, edits and re-approvals (sec holes 1, 2, 6, 8).
+//! Approved content stays approved: protected files over insertions, edits and re-approvals.
 
 use crate::room::{Room, git, plan};
 
@@ -53,7 +53,7 @@ fn hole_2_an_inserted_step_launders_no_weakened_check() {
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("contract=tampered"), "{said:?}");
     assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
-    // The honest twin: what the worker put back is judged.
+    // The honest twin: a file that the worker put back is judged.
     room.write("check.sh", STRICT).write("fixed", "");
     assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
     let done = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
@@ -250,7 +250,7 @@ fn hole_2_an_approval_shows_which_protected_files_are_not_as_head_has_them() {
     git(&work, &["init", "--quiet"]);
     git(&work, &["add", "-A"]);
     git(&work, &["commit", "--quiet", "-m", "one"]);
-    // What a worker leaves behind that hides itself from git.
+    // Files of a worker that hide themselves from git.
     room.write("check.sh", "true\n");
     git(&work, &["update-index", "--assume-unchanged", "check.sh"]);
     let said = run(&room, &[], "touch fixed");

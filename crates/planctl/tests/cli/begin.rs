@@ -1,4 +1,4 @@
-//! `plan new` and `plan expand`: what they write, what they refuse, what is to be typed next.
+//! `plan new` and `plan expand`: the files they write, their refusals, the next command they name.
 
 use crate::room::{Room, plan};
 

@@ -1,4 +1,4 @@
-//! A run goes on whatever the one who looks at it does (edge B1, B2): at `parallel` 64, with nobody who reads.
+//! A run goes on while its reader does nothing: at `parallel` 64, with nobody who reads.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -11,7 +11,7 @@ use crate::room::Room;
 
 /// How many steps the plan has, none of which waits for another.
 const STEPS: usize = 200;
-/// More than a pipe and a terminal hold: whoever has written it has waited for a reader.
+/// More than a pipe and a terminal hold: a process that has written this much has waited for a reader.
 const HELD_BYTES_MAX: usize = 80 * 1024;
 
 fn room() -> Room {
@@ -77,7 +77,7 @@ fn edge_b2_a_stopped_terminal_stops_no_run() {
     command.arg(line).arg("/dev/null");
     command.current_dir(room.path("")).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
     command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
-    // Who reads the terminal doesn't, as after Ctrl-S.
+    // The reader of the terminal stopped, as after Ctrl-S.
     let said = done_before_anybody_reads(&room, command.stdout(Stdio::piped()).spawn().unwrap());
     assert!(String::from_utf8_lossy(&said).contains('✔'));
 }

@@ -27,7 +27,7 @@ fn answer(room: &Room, option: &str) {
     let ask = room.ask();
     let said = room.planctl(&["approvals", "choose", &ask, option]);
     assert_eq!(said.code, 0, "{option}: {}{}", said.out, said.err);
-    // What is over is not to be taken up.
+    // A run that is over can't be resumed.
     let is_over = room.status()["state"] == "done";
     assert_eq!(said.err.contains(" is done") && !said.err.contains("plan resume"), is_over, "{}", said.err);
     if room.status()["state"] == "running" {
@@ -35,7 +35,7 @@ fn answer(room: &Room, option: &str) {
     }
 }
 
-/// Confirms whatever is asked until the run is over.
+/// Confirms every ask until the run is over.
 fn confirm_all(room: &Room) -> Vec<Value> {
     let mut asked = Vec::new();
     while room.status()["state"] == "waiting" {
@@ -54,7 +54,7 @@ fn g04_the_graph_of_seed_2_verifies_and_runs_as_printed() {
     begin(&room, "bugfix.json");
     let step = &room.status()["steps"][0];
     assert_eq!((&step["state"], &step["verdict"]), (&json!("waiting"), &Value::Null), "{step}");
-    // G-14: what a person refuses takes the way for a failure, and comes back.
+    // G-14: a refused result takes the way for a failure, and comes back.
     answer(&room, "not done");
     let asked = confirm_all(&room);
     assert_eq!(asked.len(), 6, "{asked:?}");

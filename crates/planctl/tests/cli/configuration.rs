@@ -146,7 +146,7 @@ fn row_114_the_isolation_that_is_required_holds_and_stands_in_the_verdict() {
     let page = room.planctl(&["plan", "logs", "@last"]);
     assert!(page.out.contains(&format!("isolation tier {tier}")), "{page:?}");
 
-    // A person may name one tier for everything that is asked here; what the project requires counts all the same.
+    // A person may name one tier for everything that is asked here; the project's requirement counts all the same.
     let exact = |wanted: &str| {
         let mut command = room.command(&["config", "show"]);
         String::from_utf8(command.env("PLANCTL_ISOLATION", wanted).output().unwrap().stdout).unwrap()
@@ -175,7 +175,7 @@ fn row_114_tier_2_is_taken_where_it_is_named() {
     assert_eq!(owner("one"), owner(""));
     let found = room.planctl(&["doctor"]);
     assert!(found.out.contains("tier 2, the best that this host offers; wanted: require:2"), "{found:?}");
-    // What demands less gets tier 1b, and is told of the other.
+    // A project that demands less gets tier 1b, and is told of the other.
     room.write("planctl.toml", "isolation = \"require:1a\"\n");
     let found = room.planctl(&["doctor"]);
     assert!(found.out.contains("tier 1b, the best that is taken unnamed"), "{found:?}");
@@ -322,7 +322,7 @@ fn the_configuration_in_force_is_shown_as_a_file_says_it_with_the_origin_of_each
     assert_eq!((&agent["origins"][0]["from"], &agent["origins"][0]["line"]), (&"file".into(), &4.into()));
     assert!(shown["ignored"].is_null());
 
-    // What is shown is a configuration again, and the same.
+    // The output is a configuration again, and the same.
     let before = room.planctl(&["config", "show"]);
     room.write("again.toml", &before.out);
     let again = room.planctl(&["config", "show", "--config", "again.toml"]);
@@ -381,6 +381,6 @@ fn sec_19_a_file_that_nobody_trusts_and_that_does_not_read_keeps_no_person_from_
         assert_eq!(said.code, code, "{words:?}: {said:?}");
         assert!(said.err.contains("left aside, since nobody trusts it: could not "), "{words:?}: {said:?}");
     }
-    // What would work under it is refused all the same.
+    // A run that would work under it is refused all the same.
     assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", "true"]).code, 78);
 }

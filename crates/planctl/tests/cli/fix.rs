@@ -1,4 +1,4 @@
-//! `plan verify --fix`: what it writes, what it refuses to write, and what it says.
+//! `plan verify --fix`: the files it writes, its refusals, and its output.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 

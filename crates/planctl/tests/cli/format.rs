@@ -1,4 +1,4 @@
-//! `plan fmt`: what it writes, what it names, and that the plans of this repository need nothing.
+//! `plan fmt`: the files it writes, those it names, and that the plans of this repository need nothing.
 
 use std::io::Write as _;
 use std::path::Path;

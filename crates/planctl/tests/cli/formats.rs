@@ -1,4 +1,4 @@
-//! What `plan verify` prints for code hosts: SARIF held against the standard's own schema, workflow commands.
+//! The formats of `plan verify` for code hosts: SARIF held against the standard's own schema, workflow commands.
 
 use serde_json::Value;
 

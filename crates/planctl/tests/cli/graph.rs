@@ -51,7 +51,7 @@ fn one_graph_is_written_in_every_language() {
     assert!(rendered("markdown").contains("test -f done.txt"));
     let json: serde_json::Value = serde_json::from_str(&rendered("json")).unwrap();
     assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
-    // What was written can be read again and is the same graph.
+    // A written graph can be read again and is the same.
     room.write("again.dot", &rendered("dot"));
     let again = room.planctl(&["graph", "render", "again.dot", "--format", "json"]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&again.out).unwrap(), json);

@@ -1,5 +1,5 @@
-//! Rows of graphs as a person meets them, with real workers, contracts and a real database: what agents are told and asked to
-//! be, epochs, waits, questions that answer themselves, views of the way, exports.
+//! Rows of graphs as a person meets them, with real workers, contracts and a real database: prompts and profiles of agents,
+//! epochs, waits, questions that answer themselves, views of the way, exports.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn e1_what_is_wrong_is_found_before_anything_is_begun() {
     assert!(said.contains("nothing leads to node `b`"), "{said}");
     assert_eq!(room.read("ran"), "");
     assert_eq!(room.json(&["plan", "ls", "--all", "--json"])["runs"], json!([]));
-    // What can't be read at all is told alone, and nothing of it is judged.
+    // An unreadable file is reported alone, and nothing of it is judged.
     room.write("worse.dot", "digraph worse { start -> ");
     let (code, said) = run(&room, "worse.dot", "touch ran", &[]);
     assert_eq!((code, room.read("ran").as_str()), (1, ""), "{said}");
@@ -667,7 +667,7 @@ fn v1_each_event_of_the_dialect_is_an_event_of_the_history() {
     let done = events_of(&room);
     assert_eq!(run(&room, "p.md", "true", &[]).0, 1);
     let failed = events_of(&room);
-    // What the dialect calls it, and what it is here.
+    // The dialect's name, and the name here.
     let pairs = [
         ("PipelineStarted", "plan_activated"),
         ("PipelineCompleted", "plan_completed"),

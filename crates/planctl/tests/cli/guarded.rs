@@ -1,4 +1,4 @@
-//! Refuses what a worker and a contract may not do to planctl, with the real binary (sec holes 4, 5).
+//! Refuses what a worker and a contract may not do to planctl, with the real binary.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,4 +1,4 @@
-//! What confined workers and contracts see of the host, through the whole program.
+//! The host as confined workers and contracts see it, through the whole program.
 
 use crate::room::{Room, git, plan};
 
@@ -39,7 +39,7 @@ fn other_workspaces_are_not_seen_by_a_confined_worker_or_contract() {
         let said = room.command(&words).env("PLANCTL_ISOLATION", tier).output().unwrap();
         (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned())
     };
-    // Who is known: the shop, and the folder of a script that the worker's command names.
+    // The known folders: the shop, and the folder of a script that the worker's command names.
     for folder in ["shop", "tools"] {
         let (code, said) = run(folder, "0", "touch seen.txt");
         assert_eq!(code, Some(0), "{said}");

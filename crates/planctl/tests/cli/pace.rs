@@ -1,4 +1,4 @@
-//! PACE and what roles may not bring about, with agents in bash: who takes over from whom, what they are told, what is shown.
+//! PACE and denied effects of roles, with agents in bash: the order of responders, their prompts, the output.
 
 use serde_json::Value;
 

@@ -180,7 +180,7 @@ fn the_configuration_asks_where_the_plan_does_not_and_is_approved_with_it() {
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(room.json(&["approvals", "--json"])["asks"][0]["reason"], "not_red");
 
-    // What was approved holds, whatever the file says later; the plan's own word goes before it.
+    // The approved setting holds, even when the file changes later; the plan's own word goes before it.
     let other = Room::new();
     other.write("README.md", "# Here\n").write("p.md", &with("off", &half_vacuous()));
     other.write("planctl.toml", "[contracts]\nred_first = \"deny\"\n");

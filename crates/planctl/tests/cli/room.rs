@@ -19,7 +19,7 @@ pub struct Room {
     database: TestDatabase,
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,
@@ -213,7 +213,7 @@ impl Going {
         }
     }
 
-    /// Waits until it is gone, whatever it left unsaid.
+    /// Waits until it is gone, without regard to its output.
     pub fn hear_the_end(mut self) {
         self.child.wait().unwrap();
     }

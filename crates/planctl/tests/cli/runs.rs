@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::room::{Room, plan};
 
-/// Does what each step of these plans wants, whatever its number is.
+/// Does the work of each step of these plans, by its number.
 const GOOD_WORKER: &str = "touch done-$PLANCTL_STEP";
 
 fn good_plan() -> String {
@@ -493,6 +493,29 @@ fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
     assert!(said.out.contains("1 of 2 steps are over, 1 passed, 1 under way"), "{}", said.out);
     assert!(said.out.contains("step 2: a person") && said.out.contains("every role is served by touch one"));
     assert_eq!(room.planctl(&["plan", "status", "--salute"]).code, 2, "a report is of one run");
+}
+
+#[test]
+fn p20_reports_and_briefs_read_the_newest_lines_of_a_long_history_alone() {
+    let room = Room::new();
+    room.write("p.md", &good_plan());
+    assert_eq!(
+        room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", GOOD_WORKER]).code,
+        0
+    );
+    let began = room.json(&["plan", "status", "@last", "--salute", "--json"])["time"].clone();
+    // Lines that nobody can read, below more lines than are read at once.
+    room.sql(
+        "insert into history (run, seq, at, kind, name, cause, body, hash) \
+         select h.run, l.seq + n, h.at, h.kind, h.name, h.cause, case when n < 9 then '{}' else h.body end, h.hash \
+         from (select max(seq) as seq from history) l, generate_series(1, 1200) n, \
+         lateral (select * from history where name = 'node_entered' limit 1) h",
+    );
+    let report = room.json(&["plan", "status", "@last", "--salute", "--json"]);
+    assert_eq!(report["activity"]["events"].as_array().map(Vec::len), Some(5), "{report}");
+    assert_eq!(report["time"]["began_at"], began["began_at"]);
+    let brief = room.planctl(&["plan", "context", "@last", "--format", "workflow"]);
+    assert!(brief.code == 0 && brief.out.contains("…"), "{brief:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! `planctl schema`: what it prints is a schema, means something, and says of planctl.toml what the reader says. That
-//! every answer fits its schema is checked wherever a test reads JSON.
+//! `planctl schema`: its output is a schema, means something, and agrees with the reader about planctl.toml. That every
+//! answer fits its schema is checked wherever a test reads JSON.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Values of configured variables stand in clear at no exit of planctl (A50, sec hole 15).
+//! Values of configured variables stand in clear at no exit of planctl (A50).
 
 use std::path::Path;
 

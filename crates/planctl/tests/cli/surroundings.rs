@@ -1,4 +1,4 @@
-//! What surrounds planctl and may be wrong: arguments, daemons, databases, clocks, disks, limits (rows 95 to 113).
+//! Faults around planctl: arguments, daemons, databases, clocks, disks, limits (rows 95 to 113).
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -40,7 +40,7 @@ fn row_95_a45_arguments_are_taken_as_they_are_and_name_no_other_file() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(room.planctl(&["topic", "show", "words"]).out.contains("@secret -x --json"));
 
-    // After `--` a name is a name, whatever it begins with.
+    // After `--` a name is a name, even one that begins with a dash.
     room.write("-A.md", &one_step());
     let said = room.planctl(&["plan", "verify", "--", "-A.md"]);
     assert!(said.code == 0 && said.out.contains("-A.md"), "{said:?}");
@@ -334,7 +334,7 @@ fn row_113_too_few_open_files_are_told_with_the_limit_that_is_needed() {
     let said = in_bash(&room, &format!("ulimit -n 32; exec {program} plan ls"));
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("32 files open at once") && said.err.contains("ulimit -n 1024"), "{said:?}");
-    // What is only the softer of the two limits is raised.
+    // A low soft limit is raised.
     let said = in_bash(
         &room,
         &format!("ulimit -Sn 32; exec {program} plan run p.md --approve --exec 'touch done-1'"),
@@ -407,7 +407,7 @@ fn the_page_of_a_plan_lists_its_locks() {
     assert_eq!(room.json(&["plan", "show", "p.md", "--json"])["steps"][0]["locks"][0], "ports");
 }
 
-/// What a run made may be what its plan is found fault with afterwards; the text was verified when it was approved.
+/// A run's own file may give its plan a finding afterwards; the text was verified when it was approved.
 #[test]
 fn p118_a_run_that_made_its_file_is_taken_up_and_found_done_all_the_same() {
     let room = Room::new();

@@ -16,7 +16,7 @@ use crate::room::{Room, git, plan};
 /// How many trials run at once.
 const AT_ONCE: u32 = 3;
 
-/// What is swapped, relative to the folder around the workspace.
+/// The paths that are swapped, relative to the folder around the workspace.
 const SWAPS: [(&str, &str); 6] = [
     ("work/tests/check.sh", "work/spare/check.sh"),
     ("work/run.sh", "work/other.sh"),
@@ -78,7 +78,7 @@ fn swap_until(one: &Path, two: &Path, until: Instant, stop: &AtomicBool) -> u32 
     swapped
 }
 
-/// What came of the trials.
+/// The results of the trials.
 #[derive(Default)]
 struct Counts {
     swaps: AtomicU32,

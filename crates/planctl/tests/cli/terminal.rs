@@ -1,4 +1,4 @@
-//! What a person at a terminal is asked and shows; `script` lends the terminal.
+//! Questions and output for a person at a terminal; `script` lends the terminal.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -203,7 +203,7 @@ fn b3_a_postgres_that_takes_tls_only_is_used_and_its_certificate_is_checked() {
     let set_tls = |on: &str| {
         Room::sql_of(&database.url(), &format!("alter system set ssl = {on}"));
         Room::sql_of(&database.url(), "select pg_reload_conf()");
-        // The server reads its settings when it comes to it; who connects afterwards finds them.
+        // The server reads its settings in its own time; clients that connect afterwards find them.
         while Room::sql_of(&database.url(), "show ssl") != on {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }

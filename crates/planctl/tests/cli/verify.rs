@@ -1,5 +1,10 @@
 //! `plan verify`, `plan show` and `plan diff`.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::Value;
+
 use crate::room::{Room, Said, plan, steady};
 
 fn two_steps() -> String {
@@ -361,4 +366,31 @@ fn show_of_a_run_is_the_plan_that_runs_not_the_file() {
     let of_run = room.planctl(&["plan", "show", "@last"]);
     assert!(of_run.out.contains("test -s two.txt") && !of_run.out.contains("three.txt"), "{of_run:?}");
     assert!(room.planctl(&["plan", "show", "p.md"]).out.contains("three.txt"));
+}
+
+#[test]
+fn d20_the_plan_on_standard_input_is_verified_and_nothing_is_offered_that_needs_a_file() {
+    let room = Room::new();
+    let verified = |words: &[&str], text: &str| {
+        let mut command = room.command(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Where the command line is refused, nobody reads.
+        child.stdin.take().unwrap().write_all(text.as_bytes()).ok();
+        Said::from(child.wait_with_output().unwrap())
+    };
+    let text = plan("One step", "5 minutes", &[("First", "test -s one.txt", "abort")]);
+    let said = verified(&["plan", "verify", "-"], &text);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!format!("{}{}", said.out, said.err).contains("next:"), "{said:?}");
+    let report: Value =
+        serde_json::from_str(&verified(&["plan", "verify", "-", "--json"], "# T\n").out).unwrap();
+    assert_eq!(
+        (&report["file"], &report["diagnostics"][0]["code"]),
+        (&"-".into(), &"P007".into()),
+        "{report}"
+    );
+    for words in [&["plan", "verify", "--fix", "-"][..], &["plan", "verify", "-", "-"]] {
+        assert_eq!(verified(words, &text).code, 2, "{words:?}");
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::room::{Room, git, plan};
 
-/// Longer than anything here takes; who waits this long has found a hang.
+/// Longer than any wait here; a wait this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A room whose workspace is a repository with a plan of one step, committed.
@@ -66,7 +66,7 @@ fn a_run_in_a_worktree_leaves_the_checkout_alone_and_says_what_takes_its_work_ov
     let kept = room.planctl(&["clean"]);
     assert!(kept.out.contains("2 changes are committed nowhere; --discard removes them too"), "{kept:?}");
     assert!(tree.exists());
-    // What is said to be typed next does it. The marks in the plan's file stay where they are.
+    // The command that it names does it. The marks in the plan's file stay where they are.
     let next = said.err.lines().find_map(|line| line.strip_prefix("next: ")).unwrap();
     let (merge, clean) = next.split_once("    then    ").unwrap();
     let typed = Command::new("bash")
@@ -155,7 +155,7 @@ fn what_a_worktree_would_lack_is_refused_with_what_to_type() {
     room.write("check.sh", "exit 0\n");
     refused(5, "this plan needs check.sh as it is here", "add -- check.sh && git");
     commit(&room);
-    // What git is told to leave out is added by force, as what is to be typed says.
+    // A file that git is told to leave out is added by force, as the named command says.
     room.write(".gitignore", "notes/two.md\n");
     commit(&room);
     room.write("notes/two.md", "note\n");
@@ -175,7 +175,7 @@ fn the_approval_covers_in_which_kind_of_place_a_run_works() {
     let words = ["plan", "run", "fix.md", "--no-wait", "--exec", "echo good > out.txt"];
     let asked = room.planctl(&[&words[..], &["--workspace", "worktree"]].concat());
     assert_eq!(asked.code, 3, "{asked:?}");
-    // What is committed until the run begins comes along.
+    // Commits until the run begins come along.
     room.write("late.txt", "late\n");
     commit(&room);
     let approved = room.planctl(&["plan", "approve", "fix.md", "--workspace", "worktree"]);
@@ -239,7 +239,7 @@ fn hole_10_what_is_merged_is_what_was_judged_whatever_a_worker_does_to_branches(
     assert_eq!(said.code, 3, "{said:?}");
     let page = room.planctl(&["approvals", "show", &room.ask()]);
     assert!(page.out.contains("checked out and not its branch planctl/fix-1-"), "{page:?}");
-    // What it says to type lets the run go on, and then the branch is what was judged.
+    // The command that it names lets the run go on, and then the branch has the judged files.
     let tree = tree_of(&room.status());
     let branch = room.status()["worktree"]["branch"].as_str().unwrap().to_owned();
     git(&tree, &["checkout", "--quiet", "-B", &branch]);

@@ -1,4 +1,4 @@
-//! What takes long for one run, or makes it wait, keeps no other run of the host waiting.
+//! Work that takes long for one run, or makes it wait, keeps no other run of the host waiting.
 
 use std::fs::File;
 

@@ -55,7 +55,7 @@ fn p10_killed_between_the_end_of_a_run_and_its_last_marks() {
     wait_until("the marks", marked);
     let run = place.must(&["db", "psql", "--owner", "--", "-Atc", "select id from runs"]).out;
     daemon.kill().unwrap();
-    // What it had not come to: the text less the marks, and what its checkpoints kept.
+    // The state before the interrupted write: the text less the marks, and the checkpoint's file.
     std::fs::write(place.path("work/p.md"), unmarked).unwrap();
     let kept = place.path("state/checkpoints").join(run.trim());
     std::fs::create_dir_all(&kept).unwrap();

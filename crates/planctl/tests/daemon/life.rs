@@ -306,7 +306,7 @@ fn the_unit_has_what_was_asked_for_no_secret_and_nothing_of_another_hand() {
     let given = format!(" daemon run --listen 127.0.0.1:7420 --config \"{}\"", config.display());
     assert!(command.ends_with(&given), "{command}");
 
-    // What is as it was written is written anew.
+    // A unit that nobody changed is written anew.
     place.must(&["daemon", "install-service", "--user"]);
     let text = std::fs::read_to_string(&unit).unwrap();
     assert!(!text.contains("--listen"), "{text}");

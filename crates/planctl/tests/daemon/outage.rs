@@ -146,7 +146,7 @@ fn away_for(span: Duration) {
     let server = stand_still(&place);
     daemon.hear("the database is away");
     the_doors_say_so(&place);
-    // The work ends meanwhile; what came of it waits.
+    // The work ends meanwhile; its report waits.
     place.unset("hold-work-2");
     place.await_note("work end 2", 1);
     let until = Instant::now() + span;

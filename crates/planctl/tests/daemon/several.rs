@@ -9,7 +9,7 @@ use crate::support::{Going, Place, wait_until};
 
 /// Short enough to wait for, long enough for three heartbeats under load.
 const LEASE_SECONDS: u64 = 6;
-/// What is lost on one state directory goes on under another within a lease and a sweep (P10).
+/// Work lost on one state directory goes on under another within a lease and a sweep (P10).
 const GOES_ON_WITHIN: Duration = Duration::from_secs(20);
 
 /// Two daemons on one database; the place's own state directory has the database, and is no daemon's.

@@ -10,15 +10,15 @@ use crate::{command_in, new_room, repository, told};
 
 /// How one run of a plan goes.
 struct Story {
-    /// What the worker is told.
+    /// The worker's instructions.
     scenario: &'static str,
-    /// What is done to the repository before.
+    /// Commands that prepare the repository.
     before: &'static str,
-    /// The steps that were entered, in order; what branches do at once stands together.
+    /// The steps that were entered, in order; steps of branches that run at once stand together.
     path: &'static [&'static str],
     /// How it ends: `done`, or why a person is asked.
     end: &'static str,
-    /// What must hold in the repository then.
+    /// A test that must hold in the repository then.
     holds: &'static str,
 }
 
@@ -103,7 +103,7 @@ fn play(plan: &str, story: &Story) {
         command.args(words).args(["--no-wait", "--exec", &Room::worker(story.scenario)]).output().unwrap()
     };
     let mut output = run(&["plan", "run", &file, "--approve"]);
-    // What the plan itself asks a person is answered as planned.
+    // The plan's own questions are answered as planned.
     while room.state() != "done" {
         let asks = room.planctl().args(["approvals", "ls", "--json"]).output().unwrap();
         let asks: Value = serde_json::from_slice(&asks.stdout).unwrap();

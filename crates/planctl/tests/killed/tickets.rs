@@ -1,4 +1,4 @@
-//! Tickets: how many transitions may be stored. What has none waits in the database until it is killed.
+//! Tickets: how many transitions may be stored. A transition without one waits in the database until it is killed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -42,7 +42,7 @@ impl Tickets {
         room.sql(RATION);
         let mut session = room.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut asks = session.stdin.take().unwrap();
-        // Whom it ends may be gone already.
+        // The session that it ends may be gone already.
         writeln!(asks, "set client_min_messages = error;").unwrap();
         let hears = BufReader::new(session.stdout.take().unwrap());
         Tickets { session, asks, hears }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Who waits this long has found a hang.
+/// A wait this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server with the editor's end of it.
@@ -18,7 +18,7 @@ pub struct Editor {
     server: Child,
     input: Option<ChildStdin>,
     inbox: Receiver<Value>,
-    /// What came and was not asked for yet.
+    /// Messages that came and were not asked for yet.
     kept: Vec<Value>,
     folder: tempfile::TempDir,
     requests: i64,

@@ -1,4 +1,4 @@
-//! What the editor is told about a plan's places.
+//! The editor's answers about a plan's places.
 
 use serde_json::{Value, json};
 
@@ -38,6 +38,19 @@ fn hovers_explain_findings_fields_steps_and_subscriptions() {
     editor.opened("b.md", &plan("docs/*.md", "test -s docs/cause.md"));
     let said = hover(&mut editor, "b.md", (14, 8));
     assert!(said.contains("matches one file:\n- `docs/notes.md`"), "{said}");
+}
+
+#[test]
+fn d12_of_findings_that_overlap_a_hover_shows_the_nearest_first_and_marks_its_place() {
+    let mut editor = Editor::new(&[]);
+    editor.write("notes.md", "notes\n");
+    editor.opened("a.md", &plan("notes.md", "echo $(no-such-tool)"));
+    let shown = editor.at("textDocument/hover", "a.md", (21, 9));
+    let said = shown["contents"]["value"].as_str().unwrap();
+    let at = |code: &str| said.find(code).unwrap_or_else(|| panic!("{code} is not in {said}"));
+    assert!(at("**P102**") < at("**P104**"), "{said}");
+    let place = json!({ "start": { "line": 21, "character": 7 }, "end": { "line": 21, "character": 19 } });
+    assert_eq!(shown["range"], place);
 }
 
 #[test]

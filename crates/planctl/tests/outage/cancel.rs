@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use crate::support::Place;
 use crate::support::history::History;
 
-/// Who does not listen has five seconds from when it is told; without notifications that is at its next heartbeat.
+/// A process that does not listen has five seconds from when it is told; without notifications that is at its next
+/// heartbeat.
 fn dead_within() -> Duration {
     Duration::from_secs(if std::env::var_os("PLANCTL_NOTIFY").is_some_and(|set| set == "off") {
         20

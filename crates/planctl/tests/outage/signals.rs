@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C: what was under way goes back to its lane, and nothing stays alive (P22).
+//! SIGTERM and Ctrl-C: items under way go back to their lanes, and nothing stays alive (P22).
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ pub struct Page {
 }
 
 pub enum Piece {
-    /// Anything but a fence, and fences of what nobody types.
+    /// Anything but a fence, and fences of text that nobody types.
     Text(String),
     /// A `console` fence that is run.
     Transcript {
@@ -22,7 +22,7 @@ pub enum Piece {
 pub struct Turn {
     /// As the page has it, with `$ ` and its line ends.
     pub typed: String,
-    /// What bash is given.
+    /// The text for bash.
     pub command: String,
     pub shown: String,
 }

@@ -94,7 +94,7 @@ impl Scene {
         // The pages show what a user sees who isn't root.
         let is_shown = |line: &&str| !line.starts_with("warning: planctl runs as root");
         let printed: String = printed.split_inclusive('\n').filter(is_shown).collect();
-        // What ends in mid-line is a line of the page all the same.
+        // Output that ends in mid-line is a line of the page all the same.
         let end = if printed.is_empty() || printed.ends_with('\n') { "" } else { "\n" };
         (printed + end, status)
     }

@@ -9,7 +9,7 @@ git init --quiet --initial-branch main
 git config user.name "Example"
 git config user.email "example@example.invalid"
 
-# What is worked on: a script that counts words, and its tests.
+# The project: a script that counts words, and its tests.
 cat >count.sh <<'SCRIPT'
 #!/usr/bin/env bash
 # Counts the words of its argument.

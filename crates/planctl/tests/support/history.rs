@@ -1,4 +1,4 @@
-//! What must be true of every run's history, whatever happened to the processes that wrote it.
+//! Checks of every run's history, whichever processes wrote it and were killed.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl History {
         self.0.iter().map(|line| line["event"].as_str().unwrap()).collect()
     }
 
-    /// Returns the texts of what workers reported, in order.
+    /// Returns the texts of workers' reports, in order.
     pub fn reports(&self) -> Vec<&str> {
         let reported = self.0.iter().filter(|line| line["event"] == "agent.reported");
         reported.map(|line| text_in(line).unwrap_or_else(|| panic!("no text in {line}"))).collect()

@@ -1,5 +1,5 @@
-//! A place of one test: a workspace, a private Postgres of its own, planctl processes in it, workers and contracts that
-//! keep a journal, and eyes for whatever is still alive.
+//! A place of one test: a workspace, a private Postgres of its own, planctl processes in it, workers and contracts that keep
+//! a journal, and a look at living processes.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Longer than anything here takes; who waits this long has found a hang.
+/// Longer than any wait here; a wait this long has found a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a condition is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What workers and contracts have in common: one lock that each tree holds as long as any process of it lives, a
-/// journal outside the workspace, children that would live for minutes, and files that hold them up.
+/// Functions of workers and contracts: one lock that each tree holds as long as any process of it lives, a journal outside
+/// the workspace, children that would live for minutes, and files that hold them up.
 const TOOLS: &str = r#"
 exec 9>>"$place/tree.lock"
 note() { echo "$*" >>"$place/journal"; }
@@ -68,7 +68,7 @@ pub struct Place {
     lease_seconds: Option<u64>,
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,
@@ -83,7 +83,7 @@ pub struct Going {
     words: String,
 }
 
-/// One line of the journal: what a worker or a contract did, in which step.
+/// One line of the journal: an action of a worker or a contract, and its step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// `work begin`, `work end`, `gate begin`, `gate end`, `overlap`.
@@ -184,7 +184,7 @@ impl Place {
         command
     }
 
-    /// Starts planctl; what it says goes into files, so that nobody has to read along.
+    /// Starts planctl; its output goes into files, so that nobody has to read along.
     pub fn start(&self, words: &[&str]) -> Going {
         self.start_with(words, &[])
     }
@@ -210,7 +210,8 @@ impl Place {
         self.start(&["daemon", "run"])
     }
 
-    /// Has `p.md` run by whoever drives runs here, and waits for this note in its journal; no process stays for it.
+    /// Has `p.md` run by the processes that drive runs here, and waits for this note in its journal; no process stays for
+    /// it.
     pub fn start_and_leave(&self, note: &str) {
         let said = self.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", &self.exec()]);
         assert_eq!(said.code, 3, "nobody has approved it: {said:?}");
@@ -443,7 +444,7 @@ impl Going {
             out: fs::read_to_string(self.talk.with_extension("out")).unwrap(),
             err: self.heard(),
         };
-        // What a signal cut short may end within a line.
+        // A signal may cut the output short within a line.
         if said.code >= 0 {
             schema::check(&self.words.split(' ').collect::<Vec<_>>(), &said.out);
         }

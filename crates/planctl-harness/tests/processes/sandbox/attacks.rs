@@ -140,7 +140,7 @@ impl Places {
     }
 }
 
-/// Plays one attack at a tier. What it says of itself is held against what it left behind.
+/// Plays one attack at a tier. Its own report is held against the files that it left behind.
 pub fn play(spawner: &Spawner, ground: &Ground, tier: Tier, attack: &Attack) -> Played {
     // SAFETY: between fork and exec the child makes one system call.
     let mut victim = unsafe {
@@ -311,7 +311,7 @@ fn write_outside_through_a_link(places: &Places) -> io::Result<bool> {
     std::fs::write("link", "x").map(|()| true)
 }
 
-/// CVE-2026-88968: what was looked at is another thing when it is written.
+/// CVE-2026-88968: the file that was looked at is another one when it is written.
 fn write_outside_through_a_swapped_folder(places: &Places) -> io::Result<bool> {
     std::fs::create_dir("folder")?;
     std::fs::write("folder/victim", "mine")?;

@@ -215,7 +215,7 @@ fn tier_2_two_commands_have_different_ids_until_they_are_dead() {
             assert!(!is_free(other_id));
             assert_eq!(alive(&other_mark), [other]);
         };
-        // Whatever is still run ends with the helper.
+        // A process that still runs ends with the helper.
         tokio::select! {
             finished = running => panic!("{finished:?}"),
             () = look => {}

@@ -1,4 +1,4 @@
-//! What a text means, section by section, so that two texts can be compared wherever their words stand.
+//! The meaning of a text, section by section, so that two texts can be compared wherever their words stand.
 
 use crate::diagnostic::{Code, Severity};
 use crate::facts::Facts;

@@ -12,7 +12,7 @@ use crate::tree::{Field, Form, PlanTree, StepTree};
 
 use super::portrait::{Portrait, section_of};
 
-/// What may be changed in a section.
+/// The parts of a section that may be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Care {
     /// Its fields may be put in order.
@@ -59,7 +59,7 @@ const ORDER: [Field; 23] = [
     Field::Status,
 ];
 
-/// What a block is to its neighbours.
+/// The kind of a block, as its neighbours see it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Heading,
@@ -381,7 +381,7 @@ impl Writer<'_> {
         (is_list || !inline.is_empty()).then_some(Clean { value: inline, below, is_list })
     }
 
-    // A text begins on the line below its name, or beside it; what is indented or marked up may need the blank line.
+    // A text begins on the line below its name, or beside it; one that is indented or marked up may need the blank line.
     fn clean_text(&self, part: Lines, inline: String, value: Span, body: &[usize]) -> Option<Clean> {
         let Some(first) = body.first().copied() else {
             return (!inline.is_empty()).then_some(Clean {

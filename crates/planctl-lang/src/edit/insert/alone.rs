@@ -1,4 +1,4 @@
-//! Reads a proposal by itself: exactly one step, and nothing that reaches beyond it (sec hole 1).
+//! Reads a proposal by itself: exactly one step, and nothing that reaches beyond it.
 
 use super::refused;
 use crate::diagnostic::Diagnostic;
@@ -67,7 +67,7 @@ pub(super) fn meaning_of_plan(mut tree: PlanTree) -> String {
     without_places(&format!("{tree:?}"))
 }
 
-/// Takes the places in the text out of what `Debug` writes of a tree.
+/// Takes the places in the text out of the `Debug` output of a tree.
 fn without_places(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut rest = text;

@@ -18,7 +18,7 @@ const INDENT: &str = "    ";
 /// Returns the edits that put nodes into a file.
 pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
     let (digraph, _) = read(insertion.source);
-    let mut edits = ways(insertion, &digraph);
+    let mut edits = edge_edits(insertion, &digraph);
     let nodes: Vec<String> = insertion.nodes.iter().map(|node| dot_node(node, insertion.workflow)).collect();
     // After the last node no other step's number changes.
     let last = insertion.workflow.nodes.last().map(|node| node.span);
@@ -39,11 +39,11 @@ struct Chain<'d> {
     changed: BTreeSet<usize>,
 }
 
-fn ways(insertion: &Insertion<'_>, digraph: &Digraph) -> Vec<Edit> {
-    let edges = insertion.ways().iter().filter_map(|at| insertion.workflow.edges.get(*at));
-    let ways: BTreeSet<(Span, Span)> = edges.map(|edge| (edge.from.span, edge.to.span)).collect();
+fn edge_edits(insertion: &Insertion<'_>, digraph: &Digraph) -> Vec<Edit> {
+    let edges = insertion.changed_edges().iter().filter_map(|at| insertion.workflow.edges.get(*at));
+    let moved: BTreeSet<(Span, Span)> = edges.map(|edge| (edge.from.span, edge.to.span)).collect();
     let mut chains = Vec::new();
-    changed(&digraph.statements, &ways, &mut chains);
+    changed(&digraph.statements, &moved, &mut chains);
     let names: String =
         insertion.nodes.iter().map(|node| format!(" -> {}", value_text(&node.id.value))).collect();
     // `a -> b` becomes `a -> new -> b`, as an author would write it.
@@ -55,7 +55,7 @@ fn ways(insertion: &Insertion<'_>, digraph: &Digraph) -> Vec<Edit> {
     }
     let mut edits = Vec::new();
     for chain in &chains {
-        edits.extend(rewritten(insertion, chain, &ways));
+        edits.extend(rewritten(insertion, chain, &moved));
     }
     if let Some(chain) = chains.first() {
         edits.push(after(insertion.source, chain.span, &statements(insertion)));
@@ -64,13 +64,13 @@ fn ways(insertion: &Insertion<'_>, digraph: &Digraph) -> Vec<Edit> {
 }
 
 // Nested as deep as the reader allows.
-fn changed<'d>(statements: &'d [Statement], ways: &BTreeSet<(Span, Span)>, chains: &mut Vec<Chain<'d>>) {
+fn changed<'d>(statements: &'d [Statement], moved: &BTreeSet<(Span, Span)>, chains: &mut Vec<Chain<'d>>) {
     for statement in statements {
         match statement {
-            Statement::Subgraph { statements, .. } => changed(statements, ways, chains),
+            Statement::Subgraph { statements, .. } => changed(statements, moved, chains),
             Statement::Edges { ends, attributes, span } => {
                 let is_changed =
-                    |from: &Spanned<String>, to: &Spanned<String>| ways.contains(&(from.span, to.span));
+                    |from: &Spanned<String>, to: &Spanned<String>| moved.contains(&(from.span, to.span));
                 let changed: BTreeSet<usize> = ends
                     .windows(2)
                     .enumerate()
@@ -94,11 +94,11 @@ fn statements(insertion: &Insertion<'_>) -> Vec<String> {
         let said = if on == On::Success { "" } else { " [on=always]" };
         format!("{} -> {}{said}", value_text(from), value_text(to))
     };
-    insertion.new_ways().into_iter().map(line).collect()
+    insertion.new_edges().into_iter().map(line).collect()
 }
 
 /// Has one statement lead to the new nodes, or on from them.
-fn rewritten(insertion: &Insertion<'_>, chain: &Chain<'_>, ways: &BTreeSet<(Span, Span)>) -> Vec<Edit> {
+fn rewritten(insertion: &Insertion<'_>, chain: &Chain<'_>, moved: &BTreeSet<(Span, Span)>) -> Vec<Edit> {
     let source = insertion.source;
     if let [from, to] = chain.ends
         && let ([from], [to]) = (from.as_slice(), to.as_slice())
@@ -123,7 +123,7 @@ fn rewritten(insertion: &Insertion<'_>, chain: &Chain<'_>, ways: &BTreeSet<(Span
         let [from, to] = pair else { continue };
         for from in from {
             for to in to {
-                let is_changed = ways.contains(&(from.span, to.span));
+                let is_changed = moved.contains(&(from.span, to.span));
                 let (from, to) = match insertion.place {
                     InsertPoint::Into(_) if is_changed => (from.value.as_str(), insertion.first()),
                     InsertPoint::Before(_) if is_changed => (insertion.last(), to.value.as_str()),
@@ -144,7 +144,7 @@ fn indent(source: &Source, span: Span) -> &str {
     if head.trim().is_empty() { head } else { INDENT }
 }
 
-/// Writes statements after one; what else stands on its line stays there where it is a comment.
+/// Writes statements after one; a comment on its line stays there.
 fn after(source: &Source, span: Span, statements: &[String]) -> Edit {
     let line = source.line_span(source.line_of(span.end));
     let rest = source.slice(Span::new(span.end, line.end.max(span.end)));

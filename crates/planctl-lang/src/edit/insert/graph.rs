@@ -17,13 +17,13 @@ use crate::tree::StepTree;
 use crate::tree::parse::parse;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, nodes_of_plan, read, steps};
 
-/// What is put into a graph, and where.
+/// The nodes to put into a graph, and their place.
 pub(super) struct Insertion<'w> {
     pub source: &'w Source,
     pub workflow: &'w Workflow,
     /// The node that they come after.
     pub after: &'w NodeTree,
-    /// What is put in, in order; never empty.
+    /// The new nodes, in order; never empty.
     pub nodes: Vec<NodeTree>,
     pub place: InsertPoint,
 }
@@ -91,10 +91,10 @@ pub(super) fn edited(source: &Source, mut edits: Vec<Edit>) -> String {
 
 impl Insertion<'_> {
     /// Returns the ways that change, as places among the edges.
-    pub fn ways(&self) -> &[usize] {
+    pub fn changed_edges(&self) -> &[usize] {
         match &self.place {
-            InsertPoint::Into(way) => std::slice::from_ref(way),
-            InsertPoint::Before(ways) => ways,
+            InsertPoint::Into(edge) => std::slice::from_ref(edge),
+            InsertPoint::Before(edges) => edges,
         }
     }
 
@@ -107,15 +107,15 @@ impl Insertion<'_> {
     }
 
     /// Returns the ways that are new, with the outcome for which each is taken.
-    pub fn new_ways(&self) -> Vec<(&str, &str, On)> {
+    pub fn new_edges(&self) -> Vec<(&str, &str, On)> {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.id.value.as_str()).collect();
         let between = names.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?, On::Success)));
-        let edges = self.ways().iter().filter_map(|at| self.workflow.edges.get(*at));
+        let edges = self.changed_edges().iter().filter_map(|at| self.workflow.edges.get(*at));
         let is_always = edges.clone().all(|edge| !is_of_pass(edge));
         let on = if is_always { On::Always } else { On::Success };
         match (&self.place, edges.clone().next()) {
-            (InsertPoint::Into(_), Some(way)) => {
-                between.chain([(self.last(), way.to.value.as_str(), on)]).collect()
+            (InsertPoint::Into(_), Some(edge)) => {
+                between.chain([(self.last(), edge.to.value.as_str(), on)]).collect()
             }
             (InsertPoint::Into(_) | InsertPoint::Before(_), _) => {
                 [(self.after.id.value.as_str(), self.first(), on)].into_iter().chain(between).collect()
@@ -126,7 +126,7 @@ impl Insertion<'_> {
     // Nothing but what is put in may have changed: defaults and groups of the text may say more than was looked at.
     fn is_meant(&self, again: &Workflow) -> bool {
         let mut edges = self.workflow.edges.clone();
-        for at in self.ways() {
+        for at in self.changed_edges() {
             let Some(edge) = edges.get_mut(*at) else { return false };
             match self.place {
                 InsertPoint::Into(_) => self.first().clone_into(&mut edge.to.value),
@@ -134,7 +134,7 @@ impl Insertion<'_> {
             }
         }
         let name = |name: &str| Spanned::new(name.to_owned(), Span::at(0));
-        let new = self.new_ways();
+        let new = self.new_edges();
         edges.extend(new.into_iter().map(|(from, to, on)| {
             EdgeTree::new(name(from), name(to), Span::at(0), Spanned::new(on, Span::at(0)))
         }));
@@ -168,7 +168,7 @@ fn edges_said(edges: &[EdgeTree]) -> Vec<String> {
     said
 }
 
-/// Finds where new nodes come after one; what a failure leads to stays where it is.
+/// Finds where new nodes come after one; edges for a failure stay where they are.
 fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagnostic>> {
     let name = &node.id.value;
     let unclear = |edge: &EdgeTree| {
@@ -178,7 +178,7 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
     let own: Vec<(usize, &EdgeTree)> =
         workflow.edges.iter().enumerate().filter(|(_, edge)| edge.from.value == *name).collect();
     let plain_always = own.iter().filter(|(_, edge)| edge.on.value == On::Always && edge.is_plain());
-    let mut ways: Vec<(usize, &EdgeTree)> =
+    let mut leaving: Vec<(usize, &EdgeTree)> =
         own.iter().filter(|(_, edge)| is_of_pass(edge)).copied().collect();
     // Taken for some passes and for some failures.
     let is_both = |edge: &EdgeTree| {
@@ -189,27 +189,27 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
     if let Some((_, edge)) = own.iter().find(|(_, edge)| is_both(edge)) {
         return unclear(edge);
     }
-    if ways.is_empty() {
-        ways = plain_always.copied().collect();
+    if leaving.is_empty() {
+        leaving = plain_always.copied().collect();
     } else if let Some((_, edge)) = plain_always.clone().next()
-        && ways.iter().all(|(_, way)| clauses(way).any(|clause| clause.key != Key::Outcome))
+        && leaving.iter().all(|(_, edge)| clauses(edge).any(|clause| clause.key != Key::Outcome))
     {
         return unclear(edge);
     }
-    let Some((first, way)) = ways.first().copied() else {
+    let Some((first, edge)) = leaving.first().copied() else {
         let message = format!("no way leads on from `{name}` when it passes");
         return refused(node.id.span, message, "put the step in by hand");
     };
-    let begins_anew = way.loop_restart || way.said.iter().next().is_some();
-    if ways.len() == 1 && !begins_anew {
+    let begins_anew = edge.loop_restart || edge.said.iter().next().is_some();
+    if leaving.len() == 1 && !begins_anew {
         return Ok(InsertPoint::Into(first));
     }
-    // What the worker of the step says of the way on would be asked of another.
+    // A hint of this step's worker would be asked of another.
     let by_worker = |edge: &EdgeTree| clauses(edge).any(|clause| clause.key == Key::PreferredLabel);
-    let labelled = ways.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
-    match ways.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
+    let labelled = leaving.iter().filter(|(_, edge)| edge.label.is_some() && is_plain_pass(edge)).count();
+    match leaving.iter().find(|(_, edge)| by_worker(edge) || labelled > 1) {
         Some((_, edge)) => unclear(edge),
-        None => Ok(InsertPoint::Before(ways.into_iter().map(|(at, _)| at).collect())),
+        None => Ok(InsertPoint::Before(leaving.into_iter().map(|(at, _)| at).collect())),
     }
 }
 
@@ -258,7 +258,7 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
         node.id.value = free_name(&plain(node.title()).to_lowercase(), &mut taken);
         node.said = node.said.without(&["max_retries", "on_fail"]);
         if node.kind.value != Kind::Checkpoint {
-            // What markdown leaves unsaid, graphs have to say.
+            // Graphs have to state the policies that markdown leaves unsaid.
             let policy = policy(step);
             let said = match policy.retries {
                 0 => policy.then.verb().to_owned(),

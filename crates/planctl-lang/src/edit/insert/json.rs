@@ -17,7 +17,7 @@ pub(super) fn is_list(source: &Source, node: &NodeTree) -> bool {
     source.slice(node.id.span) == "{"
 }
 
-/// Puts steps into a list of `steps`, where each leads to the next; what names a later one follows.
+/// Puts steps into a list of `steps`, where each leads to the next; names of later ones are adapted.
 pub(super) fn into_list(
     source: &Source,
     workflow: &Workflow,
@@ -61,18 +61,18 @@ pub(super) fn into_list(
 pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
     let (source, workflow) = (insertion.source, insertion.workflow);
     let mut edits = Vec::new();
-    let ways: Vec<_> = insertion.ways().iter().filter_map(|at| workflow.edges.get(*at)).collect();
-    for way in &ways {
+    let old: Vec<_> = insertion.changed_edges().iter().filter_map(|at| workflow.edges.get(*at)).collect();
+    for edge in &old {
         let (span, name) = match insertion.place {
-            InsertPoint::Into(_) => (way.to.span, insertion.first()),
-            InsertPoint::Before(_) => (way.from.span, insertion.last()),
+            InsertPoint::Into(_) => (edge.to.span, insertion.first()),
+            InsertPoint::Before(_) => (edge.from.span, insertion.last()),
         };
         edits.push(Edit { span, replacement: literal(name) });
     }
-    if let Some(way) = ways.first() {
+    if let Some(edge) = old.first() {
         // An author who says `on` gets `on`.
-        let key = if source.slice(way.span).contains("\"on\"") { "on" } else { "condition" };
-        let edges = insertion.new_ways().into_iter().map(|(from, to, on)| {
+        let key = if source.slice(edge.span).contains("\"on\"") { "on" } else { "condition" };
+        let edges = insertion.new_edges().into_iter().map(|(from, to, on)| {
             let mut edge = Map::new();
             edge.insert("from".to_owned(), from.into());
             edge.insert("to".to_owned(), to.into());
@@ -80,7 +80,7 @@ pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
             edge.insert(key.to_owned(), format!("{prefix}{}", on.word()).into());
             (None, edge)
         });
-        edits.push(beside(source, way.span, way.span, edges.collect()));
+        edits.push(beside(source, edge.span, edge.span, edges.collect()));
     }
     // After the last node no other step's number changes.
     if let Some(last) = workflow.nodes.last() {

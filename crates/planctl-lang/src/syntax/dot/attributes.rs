@@ -10,7 +10,7 @@ use crate::text::{Span, escape};
 /// Above this many findings, nobody is told of one more unknown key: comparing each with all known ones takes its time.
 const FINDINGS_MAX: usize = 1_000;
 
-/// What an attribute's value must be.
+/// The type of an attribute's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Value {
     /// Any text.
@@ -21,7 +21,7 @@ pub(crate) enum Value {
     Flag,
     /// A duration (D10).
     Duration,
-    /// What follows a failure: `**on_fail:**` of plans, or a word of library entries.
+    /// The policy for a failure: `**on_fail:**` of plans, or a word of library entries.
     Policy,
     /// `file:` and `topic:` references, between commas or on lines.
     References,
@@ -52,7 +52,7 @@ const WAITS: Value = Value::Word(&["none", "standard", "aggressive", "linear", "
 const PARALLEL: Value = Value::Whole(1, 64);
 const JOIN: Value = Value::Word(&["wait_all", "all", "first_success", "any"]);
 
-/// What library entries say beside the policies of plans (H-32 to H-35).
+/// The policies of library entries beside those of plans (H-32 to H-35).
 const POLICIES: [&str; 5] = ["warn", "block", "skip", "abort", "escalate"];
 
 const HOOKS: &str = "a worker's own hooks are its own affair, and planctl runs nothing around its tools";
@@ -148,7 +148,7 @@ const KNOWN: &[AttributeSpec] = &[
     left_out(Node, "error_policy", QUORUM),
     known(Node, "manager.stop_condition", Text),
     known(Node, "manager.max_cycles", VISITS),
-    // Section 2.1: what planctl adds.
+    // Section 2.1: planctl's own attributes.
     known(Node, "contract", Text),
     known(Node, "expect_exit", Whole(0, 255)),
     known(Node, "contract_timeout", Duration),
@@ -165,11 +165,11 @@ const KNOWN: &[AttributeSpec] = &[
     known(Node, "result", Word(&["success", "failed", "fail"])),
     known(Node, "checkpoint", Flag),
     known(Node, "command", Text),
-    // What steps of markdown say.
+    // The fields of steps in markdown.
     known(Node, "needs", Text),
     known(Node, "when", Text),
     known(Node, "work", Word(&["code", "review"])),
-    // What entries of a library say (seeds 2 and 3).
+    // The keys of a library's entries (seeds 2 and 3).
     known(Node, "description", Text),
     known(Node, "tool", Text),
     known(Node, "tool_hint", Text),
@@ -197,7 +197,7 @@ const KNOWN: &[AttributeSpec] = &[
     known(Edge, "on", ON),
 ];
 
-/// What Graphviz draws by; planctl keeps it and is silent.
+/// Graphviz's own attributes for drawing; planctl keeps them and is silent.
 const DRAWN: &[&str] = &[
     "rankdir",
     "rank",

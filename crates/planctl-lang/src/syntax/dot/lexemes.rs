@@ -8,7 +8,7 @@ use crate::syntax::condition::string;
 
 type Lexed<O> = winnow::Result<O, ()>;
 
-/// What stands between two words.
+/// The text between two words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Trivia {
     /// How many bytes it takes.

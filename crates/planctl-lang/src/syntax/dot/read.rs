@@ -20,7 +20,7 @@ pub(crate) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
 
-/// Reads a DOT file; what could not be read is absent in the result and named by a finding.
+/// Reads a DOT file; an unreadable part is absent in the result and named by a finding.
 pub fn read(source: &Source) -> (Digraph, Vec<Diagnostic>) {
     let mut reader = Reader {
         text: source.text(),
@@ -38,7 +38,7 @@ pub fn read(source: &Source) -> (Digraph, Vec<Diagnostic>) {
     (digraph, found)
 }
 
-/// What was reported already, so that the reader goes on at the next border.
+/// An error that was reported already, so that the reader goes on at the next border.
 struct Lost;
 
 struct Reader<'s> {
@@ -186,7 +186,7 @@ impl<'s> Reader<'s> {
             if self.statement(&mut statements, &mut open).is_err() {
                 self.recover();
             }
-            // Whatever happens, the reader goes forward.
+            // The reader goes forward in every case.
             if self.at == before {
                 self.at += self.rest().chars().next().map_or(1, char::len_utf8);
             }
@@ -294,7 +294,7 @@ impl<'s> Reader<'s> {
         self.edges_from(vec![first], start, statements)
     }
 
-    // What follows the first end: edges, or nothing where it is one node.
+    // Reads the text after the first end: edges, or nothing where it is one node.
     fn edges_from(
         &mut self,
         first: Vec<Spanned<String>>,
@@ -479,7 +479,7 @@ impl<'s> Reader<'s> {
                     self.recover_in_list(start);
                     is_separated = true;
                 }
-                // What follows is the next statement.
+                // The next word begins another statement.
                 Err(None) => {
                     self.at = start;
                     return self.unclosed_list(opening, end);

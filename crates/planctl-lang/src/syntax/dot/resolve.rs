@@ -20,7 +20,7 @@ const CLASSES_MAX: usize = 20;
 pub struct Attr {
     /// Where its key stands.
     pub key: Span,
-    /// What it says.
+    /// The value.
     pub value: Spanned<String>,
 }
 
@@ -31,7 +31,7 @@ type Attributes = BTreeMap<String, Rc<Attr>>;
 pub struct Pipeline {
     /// The graph's name.
     pub name: Option<Spanned<String>>,
-    /// What is said of the graph (D16).
+    /// The attributes of the graph (D16).
     pub graph: BTreeMap<String, Rc<Attr>>,
     /// The nodes, in the order of their declarations.
     pub nodes: Vec<PipelineNode>,
@@ -46,13 +46,13 @@ pub struct PipelineNode {
     pub name: Spanned<String>,
     /// All of its declaration.
     pub span: Span,
-    /// What its own declarations say.
+    /// The attributes of its own declarations.
     pub own: BTreeMap<String, Rc<Attr>>,
-    /// What the defaults say that held where it was declared (D14).
+    /// The defaults that held where it was declared (D14).
     pub defaults: Rc<BTreeMap<String, Rc<Attr>>>,
     /// Its classes: those it names, and those of its subgraphs (D18, D19).
     pub classes: Vec<String>,
-    /// What the stylesheet says (T2).
+    /// The attributes of the stylesheet (T2).
     pub styled: BTreeMap<&'static str, String>,
 }
 
@@ -65,9 +65,9 @@ pub struct PipelineEdge {
     pub to: Spanned<String>,
     /// All of its statement.
     pub span: Span,
-    /// What its statement says.
+    /// The attributes of its statement.
     pub own: Rc<BTreeMap<String, Rc<Attr>>>,
-    /// What the defaults say that held there.
+    /// The defaults that held there.
     pub defaults: Rc<BTreeMap<String, Rc<Attr>>>,
 }
 
@@ -98,7 +98,7 @@ fn said<'a>(of: Of, attributes: &'a Attributes, name: &str) -> Option<&'a Attr> 
     found.map(Rc::as_ref)
 }
 
-/// What holds where a statement stands.
+/// The defaults and the cluster at a statement.
 #[derive(Clone, Default)]
 struct Scope {
     node: Rc<Attributes>,
@@ -156,7 +156,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    // Only what planctl knows is inherited, so that a default costs the same however much else is said.
+    // Only attributes that planctl knows are inherited, so that unknown ones cost nothing.
     fn defaults(&mut self, of: Of, outer: &Rc<Attributes>, attributes: &[Attribute]) -> Rc<Attributes> {
         let mut said = Attributes::new();
         self.take(of, attributes, &mut said);

@@ -13,13 +13,13 @@ use crate::text::{Span, Spanned, escape};
 /// The properties that a rule can set.
 pub(super) const PROPERTIES: [&str; 3] = ["llm_model", "llm_provider", "reasoning_effort"];
 
-/// What is set, by what it is set for.
+/// The attributes, by the selector that sets them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stylesheet {
     rules: BTreeMap<Selector, BTreeMap<&'static str, (usize, String)>>,
 }
 
-/// What a rule is for; the order is that of its weight.
+/// The selector of a rule; the order is that of its weight.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Selector {
     All,

@@ -7,7 +7,7 @@ use crate::text::{Span, Spanned};
 pub struct Digraph {
     /// Its name.
     pub name: Option<Spanned<String>>,
-    /// What stands between its braces.
+    /// The statements between its braces.
     pub statements: Vec<Statement>,
     /// From `digraph` to its closing brace.
     pub span: Span,
@@ -20,11 +20,11 @@ pub struct Digraph {
 pub enum Statement {
     /// `graph [k=v]`, `node [k=v]`, `edge [k=v]` (D14, D16).
     Defaults {
-        /// What they are for.
+        /// The kind of element that they are for.
         of: Of,
         /// The word.
         keyword: Span,
-        /// What is said.
+        /// The attributes.
         attributes: Vec<Attribute>,
     },
     /// `k=v` (D16).
@@ -33,7 +33,7 @@ pub enum Statement {
     Node {
         /// The node's name.
         name: Spanned<String>,
-        /// What is said of it.
+        /// Its attributes.
         attributes: Vec<Attribute>,
         /// All of it.
         span: Span,
@@ -42,7 +42,7 @@ pub enum Statement {
     Edges {
         /// The ends, each one name, or several in braces.
         ends: Vec<Vec<Spanned<String>>>,
-        /// What is said of each of the edges.
+        /// The attributes of each of the edges.
         attributes: Vec<Attribute>,
         /// All of it.
         span: Span,
@@ -51,14 +51,14 @@ pub enum Statement {
     Subgraph {
         /// Its name.
         name: Option<Spanned<String>>,
-        /// What stands between its braces.
+        /// The statements between its braces.
         statements: Vec<Statement>,
         /// All of it.
         span: Span,
     },
 }
 
-/// What attributes are for.
+/// The kind of element that attributes are for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Of {
     /// The graph, or a subgraph.
@@ -85,6 +85,6 @@ impl Of {
 pub struct Attribute {
     /// The key, without quotes (D12).
     pub key: Spanned<String>,
-    /// The value: what stands between quotes, escapes resolved, or the bare word.
+    /// The value: the text between quotes, escapes resolved, or the bare word.
     pub value: Spanned<String>,
 }

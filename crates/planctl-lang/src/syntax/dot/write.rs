@@ -1,4 +1,4 @@
-//! Writes DOT so that Graphviz reads it: what a file says stays as its author wrote it (D21).
+//! Writes DOT so that Graphviz reads it; the author's own text stays as it was written (D21).
 
 use super::lexemes::is_name;
 use super::read::is_keyword;

@@ -5,7 +5,7 @@ use super::Word;
 /// The words after a command's name.
 #[derive(Default)]
 pub(crate) struct Arguments<'a> {
-    /// What is no option.
+    /// The words that are no options.
     pub positional: Vec<&'a Word>,
     /// Options with their values, without dashes.
     pub valued: Vec<(String, &'a Word)>,
@@ -13,7 +13,7 @@ pub(crate) struct Arguments<'a> {
     pub letters: String,
     /// Long options without a value, without dashes.
     pub long: Vec<String>,
-    /// What comes after `--`; also among the positional ones.
+    /// The words after `--`; also among the positional ones.
     pub after_dashes: Vec<&'a Word>,
 }
 

@@ -1,4 +1,4 @@
-//! What `test`, `[` and `[[` ask, and what of it is decided before they run.
+//! The expressions of `test`, `[` and `[[`, and their parts that are decided before they run.
 
 use super::{Command, Part, Simple, Word};
 

@@ -28,7 +28,7 @@ pub(super) fn read(script: &str) -> Reading {
         Some(Ok(read)) => Reading::Read(read),
         None => Reading::TooDeep,
         Some(Err(fault)) => {
-            // What the parser does not know is tried again in words that it knows.
+            // A script that the parser does not know is tried again in words that it knows.
             if is_uncertain(script)
                 && let Some(Some(Ok(read))) = closed(script).map(|text| attempt(&text))
             {
@@ -334,7 +334,7 @@ impl Converter<'_> {
         }
     }
 
-    // An expression is a word without a literal; what counts are the scripts in it.
+    // An expression is a word without a literal; only the scripts in it count.
     fn expression(&self, expr: &ast::UnexpandedArithmeticExpr, loc: &SourceSpan) -> Converted<Word> {
         let text = self.source(loc);
         let mut nested = Vec::new();
@@ -563,7 +563,7 @@ fn is_literal(pieces: &[WordPieceWithSource], from: &Text, text: &mut Text, is_q
                 true
             }
             WordPiece::DoubleQuotedSequence(inner) => is_literal(inner, from, text, true),
-            // Kept as written: whatever home it is, it is not in the workspace.
+            // Kept as written: no home is in the workspace.
             WordPiece::TildeExpansion(word::TildeExpr::Home | word::TildeExpr::UserHome(_)) => {
                 text.extend(&from.bytes(start, end));
                 true

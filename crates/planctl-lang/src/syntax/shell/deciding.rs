@@ -1,4 +1,4 @@
-//! What decides a contract: the files that it runs, in whatever form it names them, and those that its tools read by
+//! The files that decide a contract: those that it runs, in any form of naming them, and those that its tools read by
 //! themselves.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::{FileUse, Reading, Script, Use, Word, read};
 use crate::text::Span;
 use crate::text::paths::leaves_workspace;
 
-/// What decides a contract, as paths relative to the workspace and as patterns.
+/// The files that decide a contract, as paths relative to the workspace and as patterns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Deciding {
     /// Protected where they are there at approval. One that comes later is no change: a source, or another test.
@@ -35,7 +35,7 @@ impl Deciding {
     }
 }
 
-/// What can be seen of the workspace that a contract runs in.
+/// The part of the workspace that a contract's reader can see.
 pub trait Look {
     /// Returns the text of a small file.
     fn read(&self, path: &str) -> Option<String>;
@@ -47,7 +47,7 @@ pub trait Look {
     fn inside(&self, absolute: &str) -> Option<String>;
 }
 
-/// Sees nothing: what a contract's text says alone.
+/// Sees nothing: the contract's text alone counts.
 pub struct Unseen;
 
 impl Look for Unseen {
@@ -93,7 +93,7 @@ impl Follower<'_> {
     /// Takes note of a file that is run.
     pub(super) fn run_file(&mut self, word: &Word, at: At) {
         let Some(values) = self.shell.resolved(word) else {
-            // What feeds something else is looked at there, and so is the command in `bash <(…)`.
+            // Input of another command is looked at there, and so is the command in `bash <(…)`.
             if at.decides && !word.raw.starts_with('(') {
                 self.deciding.untold(word.span);
             }
@@ -111,7 +111,7 @@ impl Follower<'_> {
             FileLocation::Outside => return,
             FileLocation::Unknown => return self.deciding.untold(span),
         };
-        // What is run after something was built may be what was built.
+        // A file run after a build may be a product of it.
         let may_be_new = at.decides && (is_pattern || !self.has_built);
         if may_be_new { self.fix(path) } else { self.keep(path) }
     }

@@ -7,14 +7,14 @@ use super::walk::git_verb;
 use super::{Arguments, Script, Test, Word};
 use crate::text::Span;
 
-/// What a script does with a file that it names.
+/// The use that a script makes of a file that it names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Use {
     /// It looks into it, or runs it.
     Reads,
-    /// It asks whether it is there: what a step makes.
+    /// It tests that the file exists: the step makes it.
     Tests,
-    /// It asks whether it is not there: what a step takes away.
+    /// It tests that the file is absent: the step removes it.
     TestsAbsence,
     /// It makes, changes or removes it.
     Writes,
@@ -27,7 +27,7 @@ pub struct FileUse {
     pub path: String,
     /// Where it stands in the script.
     pub span: Span,
-    /// What the script does with it.
+    /// The use.
     pub how: Use,
     /// Says that its place tells it is a file; else only its look does.
     pub is_certain: bool,

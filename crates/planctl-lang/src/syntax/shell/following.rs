@@ -17,13 +17,13 @@ const DEPTH_MAX: usize = 8;
 /// The most commands that are followed, so that functions that call each other end.
 const COMMANDS_MAX: usize = 20_000;
 
-/// What is asked of a command.
+/// The state in which a command is looked at.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     /// Says that the script goes well where the command succeeds: not after `!`, before `&& exit 1`, or as the condition
     /// of `if … then exit 1`.
     pub(super) wanted: bool,
-    /// Says that its exit code may decide: it feeds no pipe, and no text is made of what it prints.
+    /// Says that its exit code may decide: it feeds no pipe, and no text is made of its output.
     pub(super) decides: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Follower<'a> {
     pub(super) deciding: Deciding,
     /// Says that what is read is run: `cat X | bash`, `eval "$(cat X)"`.
     pub(super) feeds_program: bool,
-    /// Says that an earlier command makes files: what is run afterwards may be what it made.
+    /// Says that an earlier command makes files: a file run afterwards may be one of them.
     pub(super) has_built: bool,
     pub(super) depth: usize,
     functions: BTreeMap<String, Script>,
@@ -176,7 +176,7 @@ impl<'a> Follower<'a> {
     fn inline(&mut self, simple: &Simple, at: At) {
         match simple.name() {
             Some("eval") => simple.inline.iter().for_each(|script| self.script(script, at)),
-            // What a trap runs decides nothing.
+            // A trap's command decides nothing.
             Some("trap") => simple.inline.iter().for_each(|script| {
                 self.scoped(|inner| inner.script(script, At { decides: false, ..at }));
             }),
@@ -439,7 +439,7 @@ impl<'a> Follower<'a> {
         };
     }
 
-    // What `xargs` adds, behind the command or in the place of `{}`: one command for each.
+    // Returns the commands of `xargs` with its input, behind the command or in the place of `{}`: one command for each.
     fn with_input(&self, inner: &[Word], own: &[Word]) -> Vec<Vec<Word>> {
         let values = match &self.shell.input {
             Input::Values(values) => values.iter().map(Value::word).collect(),
@@ -694,7 +694,7 @@ impl Shell {
         printed.map_or(Input::Unknown, Input::Values)
     }
 
-    /// Returns a pattern of what `find` finds.
+    /// Returns a pattern of the files that `find` finds.
     pub(super) fn found_by(&self, words: &[Word]) -> Option<Vec<Value>> {
         let rest = &words[1..];
         let is_place = |word: &&Word| !word.raw.starts_with(['-', '(', '!', '\\']);
@@ -747,7 +747,7 @@ fn words_of(values: Vec<Value>) -> Vec<Value> {
     pieces.take(VALUES_MAX).collect()
 }
 
-// In what git is given, a star goes through folders.
+// In paths for git, a star goes through folders.
 fn below(value: &Value) -> Value {
     let folder: Vec<&str> =
         value.text.split('/').take_while(|part| !part.contains(['*', '?', '['])).collect();

@@ -13,8 +13,8 @@ pub struct Judge {
     pub span: Span,
 }
 
-/// Returns the scripts and tests whose exit code decides a script; what only feeds a pipe or a comparison is looked at
-/// by something else.
+/// Returns the scripts and tests whose exit code decides a script; a command that only feeds a pipe or a comparison is no
+/// judge.
 pub fn judges(script: &Script) -> Vec<Judge> {
     let mut found = Vec::new();
     of_script(script, &mut found);
@@ -42,7 +42,7 @@ fn of_script(script: &Script, found: &mut Vec<Judge>) {
 }
 
 fn of_simple(simple: &Simple, found: &mut Vec<Judge>) {
-    // What a trap runs decides nothing.
+    // A trap's command decides nothing.
     if simple.name() != Some("trap") {
         simple.inline.iter().for_each(|script| of_script(script, found));
     }
@@ -68,7 +68,7 @@ fn of_simple(simple: &Simple, found: &mut Vec<Judge>) {
     }
 }
 
-// What `uv run`, `timeout 60`, `npx`, `python -m` and their like start.
+// Returns the command that `uv run`, `timeout 60`, `npx`, `python -m` and their like start.
 fn unwrapped(words: &[Word]) -> &[Word] {
     let mut words = words;
     while let [first, rest @ ..] = words {

@@ -1,4 +1,4 @@
-//! What the bash parser behind us is not given, and what it is known to refuse though bash does not.
+//! The scripts that the bash parser behind us is not given, and those that it is known to refuse though bash does not.
 
 /// Each level takes stack of the parser, which recurses.
 const NESTING_MAX: usize = 24;
@@ -77,7 +77,7 @@ impl Depth {
     }
 }
 
-// What stands in single quotes is skipped where that is asked for; `None` where one stays open.
+// Text in single quotes is skipped where that is asked for; `None` where one stays open.
 fn depth(script: &str, skips_quoted: bool) -> Option<Depth> {
     let mut depth = Depth::default();
     let mut word = String::new();

@@ -26,7 +26,7 @@ pub(crate) enum Lost {
     Piped,
     /// Only the last round of a loop counts.
     Round,
-    /// `find … -exec … \;` succeeds whatever its command says.
+    /// `find … -exec … \;` succeeds even where its command fails.
     Found,
     /// `local x=$(…)` succeeds, and `$?` is asked for.
     Local,
@@ -61,7 +61,7 @@ pub(crate) fn only_looks(script: &Script) -> bool {
     looks
 }
 
-/// What becomes of a status.
+/// The use that is made of a status.
 #[derive(Clone, Copy)]
 struct Context {
     /// The whole looks at it.
@@ -75,7 +75,7 @@ struct Walk<'a, 'j> {
     words: Vec<&'a Word>,
     /// The functions that some condition calls.
     asked: BTreeSet<&'a str>,
-    /// The shell of its own that is walked through: what it assigns is lost behind it.
+    /// The subshell that is walked through: its assignments are lost behind it.
     scope: Option<Span>,
     found: Vec<Masked>,
 }
@@ -155,7 +155,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    // What a command writes to a file that is looked into later, is no check.
+    // A command whose output goes to a file that is read later is no check.
     fn is_read_later(&self, item: &Item) -> bool {
         let [Command::Simple(simple)] = last_of(item).commands.as_slice() else { return false };
         let written = simple.redirects.iter().filter(|redirect| redirect.writes && !redirect.is_document);
@@ -259,7 +259,7 @@ fn is_check(pipeline: &Pipeline) -> bool {
                 && simple.redirects.iter().any(|redirect| redirect.is_document);
             !is_text && !prepares(simple) && !shows(simple) && assigned_by(simple).is_none()
         }
-        // What a loop does is looked at by itself.
+        // A loop's body is looked at by itself.
         Some(Command::Compound(compound)) => {
             !matches!(compound.kind, CompoundKind::Arithmetic | CompoundKind::While | CompoundKind::For)
         }
@@ -442,7 +442,7 @@ fn looks_at(pipeline: &Pipeline) -> bool {
     words(&one).iter().any(|word| word.raw.contains("$?") || word.raw.contains("PIPESTATUS"))
 }
 
-// The last part of the pipe succeeds whatever it is fed, or at what else it is fed.
+// The last part of the pipe succeeds on any input, or on some other input.
 fn loses(pipeline: &Pipeline) -> bool {
     let [before @ .., last] = pipeline.commands.as_slice() else { return false };
     let Command::Simple(last) = last else { return false };

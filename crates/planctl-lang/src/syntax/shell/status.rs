@@ -81,7 +81,7 @@ impl Flow {
         self.returns.extend(next.returns.iter().map(|(end, by)| (*end, *by || came_by)));
     }
 
-    /// Returns the flow of what ends the script where it fails.
+    /// Returns the flow of a command that ends the script where it fails.
     fn stopped(mut self) -> Flow {
         for (end, by) in std::mem::take(&mut self.on) {
             self.exits.extend(end.may_fail().then(|| (end.failed(), by)));
@@ -116,14 +116,14 @@ pub(crate) fn status(script: &Script) -> Status {
     }
 }
 
-/// What the commands of a script can end with.
+/// The statuses with which the commands of a script can end.
 pub(super) struct Judge<'a> {
     pub errexit: bool,
     pub pipefail: bool,
     functions: BTreeMap<&'a str, &'a Script>,
     /// The functions that are being looked into, so that one that calls itself ends.
     open: RefCell<Vec<&'a str>>,
-    /// What each function was found to do; nothing in functions is watched.
+    /// The flow of each function; nothing in functions is watched.
     known: RefCell<BTreeMap<(&'a str, bool), Flow>>,
     /// The pipeline that is made to end so, less its `!`.
     watched: Option<(&'a Pipeline, End)>,
@@ -267,7 +267,7 @@ impl<'a> Judge<'a> {
                 "true" | ":" | "echo" | "printf" | "pwd" | "sleep" | "export" | "unset" | "set" | "shopt"
                 | "trap" | "alias" | "disown",
             ) => Flow::of(End::Known(0)),
-            // What fails in `local x=$(…)` is not its own failure; a `wait` for all of them has none.
+            // A failure in `local x=$(…)` is not its own; a `wait` for all of them has none.
             Some("local" | "declare" | "readonly" | "typeset") if assigns => Flow::of(End::Known(0)),
             Some("wait") if argument.is_none() => Flow::of(End::Known(0)),
             Some("date") if argument.is_none_or(|argument| argument.starts_with('+')) => {
@@ -371,7 +371,7 @@ impl<'a> Judge<'a> {
         flow
     }
 
-    // `trap 'exit 0' EXIT` decides the status whatever happens, and so does the function that it calls.
+    // `trap 'exit 0' EXIT` decides the status in every case, and so does the function that it calls.
     fn trapped(&self, script: &Script) -> Option<u8> {
         let mut fixed = None;
         super::each_simple(script, &mut |simple| {
@@ -419,7 +419,7 @@ pub(super) fn reads_lines(compound: &Compound) -> bool {
     first.and_then(Simple::name) == Some("read")
 }
 
-// Counts what it is fed, and succeeds whatever that is.
+// Counts its input, and succeeds on any.
 fn only_counts(command: &Command) -> bool {
     let Some(simple) = command.as_simple() else { return false };
     simple.name() == Some("wc") && simple.words[1..].iter().all(|word| word.raw.starts_with('-'))

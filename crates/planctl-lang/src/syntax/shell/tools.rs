@@ -1,8 +1,8 @@
-//! What the tools of a contract run and read by themselves: a table, and what has to be read from a command line.
+//! The files that the tools of a contract run and read by themselves: a table, and readers of command lines.
 //!
-//! Each entry is a choice between two mistakes. What is protected can't be weakened by the worker that it judges; it can't
-//! be changed by an honest one either, unless the step says so. So sources are never protected here, and neither are lock
-//! files that tools write themselves; a file that is only read where it is there is protected only where it is there.
+//! Each entry is a choice between two mistakes. A protected file can't be weakened by the worker that it judges; it can't be
+//! changed by an honest one either, unless the step says so. So sources are never protected here, and neither are lock files
+//! that tools write themselves; a file that is only read where it is there is protected only where it is there.
 
 mod go_and_node;
 mod just;
@@ -15,7 +15,7 @@ use super::following::{At, Follower, program};
 use super::values::{Value, joined, parent};
 use super::{Arguments, Word};
 
-/// What a tool reads besides what its command line names.
+/// The files that a tool reads besides those that its command line names.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
     /// The programs.
@@ -32,7 +32,7 @@ pub struct Tool {
     folder: &'static [&'static str],
     /// Options that name a file in the place of its own.
     file: &'static [&'static str],
-    /// What its command line and its files say, for people.
+    /// The further files that its command line and its files name, for people.
     pub also: &'static str,
     /// Why just these.
     pub why: &'static str,
@@ -50,7 +50,7 @@ const PLAIN: Tool = Tool {
     why: "",
 };
 
-/// What is known of tools.
+/// The tools that planctl knows.
 pub const TOOLS: &[Tool] = &[
     Tool {
         programs: &["bash", "sh", "dash", "zsh", "ksh", "source"],
@@ -251,7 +251,7 @@ pub const TOOLS: &[Tool] = &[
 ];
 
 impl Follower<'_> {
-    /// Takes note of what decides a command: the script that it runs, and what its program reads.
+    /// Takes note of the files that decide a command: the script that it runs, and those that its program reads.
     pub(super) fn tools(&mut self, words: &[Word], at: At) {
         let (name, rest) = (words[0].text(), &words[1..]);
         if name.contains('/') {
@@ -430,7 +430,7 @@ fn values_of(rest: &[Word], names: &[&str]) -> Vec<Word> {
     found
 }
 
-// What `uv run --frozen pytest` starts.
+// Returns the command that `uv run --frozen pytest` starts.
 fn behind(words: &[Word]) -> &[Word] {
     let options = words.iter().take_while(|word| word.raw.starts_with('-')).count();
     &words[options..]

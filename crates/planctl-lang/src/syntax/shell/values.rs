@@ -1,4 +1,4 @@
-//! What a word of a script stands for where it is read: names of files, or patterns of them, from the folder of then.
+//! The values of a script's words where they are read: names of files, or patterns of them, from the folder of then.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// What a command reads on its standard input.
+/// The standard input of a command.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum Input {
     /// Nobody can tell.
@@ -59,7 +59,7 @@ pub(super) enum Input {
     Values(Vec<Value>),
 }
 
-/// What a shell knows at one moment.
+/// The state of a shell at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Shell {
     /// The folder, relative to the workspace, or absolute; `None` where nobody can tell.
@@ -96,7 +96,7 @@ impl Shell {
         Some(if folder.starts_with('/') { format!("/{path}") } else { path })
     }
 
-    /// Keeps what both of two ways through a script leave: what differs is unknown, or both.
+    /// Keeps the values that both of two ways through a script leave: a value that differs is unknown, or both.
     pub(super) fn merge(&mut self, other: Shell) {
         if self.folder != other.folder {
             self.folder = None;
@@ -281,7 +281,7 @@ pub(super) fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Takes `.`, `..` and double slashes out of a relative path; what leads out of the workspace keeps its `..` at the start.
+/// Takes `.`, `..` and double slashes out of a relative path; a path out of the workspace keeps its `..` at the start.
 pub(super) fn straight(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

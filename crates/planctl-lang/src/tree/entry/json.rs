@@ -1,4 +1,4 @@
-//! JSON with places: what stands in a file, and why it can't be read.
+//! JSON with places: the values of a file, or the reason that it can't be read.
 
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;

@@ -1,4 +1,4 @@
-//! What the keys of an entry mean: its head, its steps, the nodes and edges of its graph.
+//! Reads the keys of an entry: its head, its steps, the nodes and edges of its graph.
 
 use jsonc_parser::ast::{Array, Object, Value};
 use planctl_engine::On;

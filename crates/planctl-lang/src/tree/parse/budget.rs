@@ -18,7 +18,7 @@ const USD_MAX: f64 = 1e9;
 pub(super) struct Fault {
     /// The bytes of the part.
     pub at: (usize, usize),
-    /// What is wrong with it, to follow its name.
+    /// The problem with it, to follow its name.
     pub why: String,
     pub help: String,
     /// The part that limits the same thing already.
@@ -27,7 +27,7 @@ pub(super) struct Fault {
     pub fix: Option<((usize, usize), String, bool)>,
 }
 
-/// What is wrong with a part, before its place is known.
+/// The problem with a part, before its place is known.
 struct Wrong {
     why: String,
     help: String,
@@ -262,7 +262,7 @@ const LABELS: &[(&str, Kind)] = &[
     ("duration", Kind::Time),
 ];
 
-// What a part says besides its amount; returns the amount, where it begins, and the kind that a label names.
+// Reads the amount out of a part; returns the amount, where it begins, and the kind that a label names.
 fn core(lower: &str) -> (&str, usize, Option<Kind>) {
     let mut rest = lower;
     let mut label = None;

@@ -241,7 +241,7 @@ impl Reader<'_> {
     }
 }
 
-// Other shells are no slip of the pen: what they run, bash may not.
+// Other shells are no slip of the pen: bash may not run their scripts.
 fn meant_language(language: &str) -> Option<&'static str> {
     let is_other = ["zsh", "ksh", "csh", "tcsh", "fish", "ash", "dash", "mksh", "xonsh"].contains(&language);
     did_you_mean(language, ["shell", "bash", "sh"]).filter(|_| !is_other)

@@ -15,7 +15,7 @@ pub(super) struct FieldLine {
     pub name: Spanned<String>,
     /// The name as written.
     pub label: String,
-    /// What follows on the line.
+    /// The rest of the line.
     pub value: Span,
     /// Name and value.
     pub whole: Span,

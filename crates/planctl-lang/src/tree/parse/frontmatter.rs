@@ -83,7 +83,7 @@ impl Reader<'_> {
         }
         let before = self.found.len();
         if let Err((offset, why)) = self.read_events(start, end) {
-            // What was said of the part before is said again when the lines are read one by one.
+            // Findings about the part before come again when the lines are read one by one.
             self.found.truncate(before);
             self.near.clear();
             let message = format!("the frontmatter is not valid YAML: {}", escape(&why));

@@ -1,4 +1,4 @@
-//! What each line of a plan's body belongs to.
+//! The part that each line of a plan's body belongs to.
 
 use crate::syntax::markdown::Outline;
 use crate::text::Span;
@@ -19,11 +19,11 @@ pub(crate) struct Layout {
 pub(crate) struct Part {
     /// The first of them, from 0.
     pub line: usize,
-    /// What they are.
+    /// Their kind.
     pub kind: PartKind,
 }
 
-/// What the lines of a part are.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PartKind {
     /// The plan's title, and text below it.

@@ -92,7 +92,7 @@ fn comes_before(shape: &Shape<'_>, one: usize, other: usize) -> bool {
     false
 }
 
-/// What every run's context has (X2, H2).
+/// The values that every run's context has (X2, H2).
 const WRITTEN: [&str; 16] = [
     "outcome",
     "preferred_label",
@@ -184,7 +184,7 @@ fn meant_status(word: &str) -> Option<&'static str> {
     }
 }
 
-// What any prompt or command names may well be written by it.
+// A name in any prompt or command may well be written by it.
 fn words_of_prompts(workflow: &Workflow) -> BTreeSet<&str> {
     let keys = ["prompt", "tool_command", "command", "label"];
     let texts = workflow.nodes.iter().flat_map(|node| keys.map(|key| node.said.text(key)));

@@ -1,4 +1,4 @@
-//! What a plan in markdown leaves unsaid becomes nodes: where branches begin and meet, and whether a step applies.
+//! Makes nodes of the parts that a plan in markdown implies: where branches begin and meet, and whether a step applies.
 //!
 //! Authors write that step 4 needs steps 2 and 3; a graph has a fork after step 1 for that, and a join before step 4. A
 //! `**when:**` becomes a decision before its step. Graphs of DOT and JSON say all of it themselves.
@@ -53,7 +53,8 @@ impl Made {
             for edge in self.workflow.edges.iter_mut().filter(|edge| edge.to.value == id) {
                 edge.to.value.clone_from(&ask);
             }
-            for edge in self.workflow.edges.iter_mut().filter(|edge| edge.from.value == id && is_way_on(edge))
+            for edge in
+                self.workflow.edges.iter_mut().filter(|edge| edge.from.value == id && leads_onward(edge))
             {
                 edge.from.value.clone_from(&past);
                 edge.on.value = On::Always;
@@ -61,7 +62,7 @@ impl Made {
             self.add(ask.clone(), format!("does step {id} apply?"), Kind::Decision, &node);
             self.add(past.clone(), format!("after step {id}"), Kind::Decision, &node);
             let place = node.said.text("when").map_or(node.id.span, |when| when.span);
-            // Whatever led to the step, its condition decides: after a failure, too, which led here by a way that names it.
+            // The condition decides on every edge that leads here, also on one for a failure.
             let condition = Some(Spanned::new(condition, place));
             self.connect(&ask, id, On::Success, &node).condition.clone_from(&condition);
             self.connect(&ask, id, On::Fail, &node).condition = condition;
@@ -71,19 +72,19 @@ impl Made {
     }
 
     /// Returns the ways on by one of their ends, as places among the edges.
-    fn ways_on(&self, end: impl Fn(&EdgeTree) -> &String) -> BTreeMap<String, Vec<usize>> {
-        let mut ways: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (at, edge) in self.workflow.edges.iter().enumerate().filter(|(_, edge)| is_way_on(edge)) {
-            ways.entry(end(edge).clone()).or_default().push(at);
+    fn onward_edges_by(&self, end: impl Fn(&EdgeTree) -> &String) -> BTreeMap<String, Vec<usize>> {
+        let mut grouped: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, edge) in self.workflow.edges.iter().enumerate().filter(|(_, edge)| leads_onward(edge)) {
+            grouped.entry(end(edge).clone()).or_default().push(at);
         }
-        ways
+        grouped
     }
 
-    // What several branches lead to waits for all of them, and so does what needs several steps.
+    // A node that several branches lead to waits for all of them, and so does one that needs several steps.
     fn joins(&mut self, concurrent: &Concurrent) {
         let places: BTreeMap<String, usize> =
             self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
-        for (to, edges) in self.ways_on(|edge| &edge.to.value) {
+        for (to, edges) in self.onward_edges_by(|edge| &edge.to.value) {
             let Some(place) = places.get(&to) else { continue };
             let node = self.workflow.nodes[*place].clone();
             let from: BTreeSet<usize> = edges
@@ -107,12 +108,12 @@ impl Made {
         }
     }
 
-    // What leads to several nodes leads to all of them.
+    // A node with edges to several nodes leads to all of them.
     fn forks(&mut self) {
         let places: BTreeMap<String, usize> =
             self.workflow.places().into_iter().map(|(name, at)| (name.to_owned(), at)).collect();
         let mut twice = BTreeSet::new();
-        for (from, edges) in self.ways_on(|edge| &edge.from.value) {
+        for (from, edges) in self.onward_edges_by(|edge| &edge.from.value) {
             let Some(node) = places.get(&from).map(|at| self.workflow.nodes[*at].clone()) else { continue };
             let mut targets = BTreeSet::new();
             let (once, again): (Vec<usize>, Vec<usize>) = edges
@@ -150,8 +151,8 @@ fn when(node: &NodeTree) -> Option<Condition> {
     Some(condition::read(&said.value).ok()?.condition).filter(|condition| !condition.is_always())
 }
 
-/// Says whether an edge leads on from whatever succeeds, for sure.
-pub(super) fn is_way_on(edge: &EdgeTree) -> bool {
+/// Says whether an edge leads on from every success.
+pub(super) fn leads_onward(edge: &EdgeTree) -> bool {
     matches!(edge.on.value, On::Success | On::Always) && edge.is_plain()
 }
 
@@ -175,14 +176,14 @@ enum Come {
 
 impl Concurrent {
     fn of(workflow: &Workflow) -> Concurrent {
-        let targets = |(at, ways): (usize, Vec<(usize, &EdgeTree)>)| {
+        let targets = |(at, out_edges): (usize, Vec<(usize, &EdgeTree)>)| {
             let is_choice = workflow.nodes[at].kind.value == Kind::Human;
-            let on = ways.into_iter().filter(|(_, edge)| is_way_on(edge) && !is_choice);
+            let on = out_edges.into_iter().filter(|(_, edge)| leads_onward(edge) && !is_choice);
             on.map(|(to, _)| to).collect::<BTreeSet<usize>>().into_iter().collect::<Vec<usize>>()
         };
-        let ways: Vec<Vec<usize>> = workflow.ways().into_iter().enumerate().map(targets).collect();
-        let forks = (0..ways.len()).filter(|at| ways[*at].len() > 1).take(FORKS_MAX);
-        Concurrent { forks: forks.map(|fork| Branching::of(fork, &ways)).collect() }
+        let out_edges: Vec<Vec<usize>> = workflow.out_edges().into_iter().enumerate().map(targets).collect();
+        let forks = (0..out_edges.len()).filter(|at| out_edges[*at].len() > 1).take(FORKS_MAX);
+        Concurrent { forks: forks.map(|fork| Branching::of(fork, &out_edges)).collect() }
     }
 
     /// Says whether two of the nodes that lead to one may both come.
@@ -203,9 +204,9 @@ impl Concurrent {
 }
 
 impl Branching {
-    fn of(fork: usize, ways: &[Vec<usize>]) -> Branching {
-        let heads = ways[fork].clone();
-        let mut come = vec![Come::Never; ways.len()];
+    fn of(fork: usize, out_edges: &[Vec<usize>]) -> Branching {
+        let heads = out_edges[fork].clone();
+        let mut come = vec![Come::Never; out_edges.len()];
         for (branch, head) in heads.iter().enumerate() {
             let mut open = vec![*head];
             while let Some(at) = open.pop() {
@@ -215,7 +216,7 @@ impl Branching {
                     Come::By(_) => come[at] = Come::BySeveral,
                     Come::Never => come[at] = Come::By(branch),
                 }
-                open.extend(&ways[at]);
+                open.extend(&out_edges[at]);
             }
         }
         Branching { fork, heads, come }

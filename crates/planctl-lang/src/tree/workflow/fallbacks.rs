@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::text::escape;
 
 // Ruling 2: elsewhere an edge without a condition is the way on from a failure, too.
-fn rest(shape: &Shape<'_>, node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+fn rest(shape: &Shape<'_>, node: &NodeTree, out_edges: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
     let is_for = |edge: &EdgeTree, outcome: &str| {
         let clauses = edge.condition.as_ref().map(|condition| condition.value.clauses.as_slice());
         let is_clause =
@@ -17,11 +17,11 @@ fn rest(shape: &Shape<'_>, node: &NodeTree, ways: &[(usize, &EdgeTree)], found: 
         edge.on.value == On::Always
             && clauses.is_some_and(|clauses| clauses.len() == 1 && clauses.iter().all(is_clause))
     };
-    let succeeds = ways.iter().find(|(_, edge)| is_for(edge, "success"));
+    let succeeds = out_edges.iter().find(|(_, edge)| is_for(edge, "success"));
     let is_failing = |edge: &EdgeTree| shape.workflow.names_failure(edge) && edge.on.value != On::Retry;
-    let rest = ways.iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
+    let rest = out_edges.iter().find(|(_, edge)| edge.on.value == On::Success && edge.is_plain());
     let (Some((_, succeeds)), Some((_, rest))) = (succeeds, rest) else { return };
-    if ways.iter().any(|(_, edge)| is_failing(edge)) {
+    if out_edges.iter().any(|(_, edge)| is_failing(edge)) {
         return;
     }
     let (name, to) = (escape(&node.id.value), escape(&rest.to.value));
@@ -41,19 +41,19 @@ fn rest(shape: &Shape<'_>, node: &NodeTree, ways: &[(usize, &EdgeTree)], found: 
 // L6: a node whose ways all have conditions, so that a run may find none that holds.
 pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let before = found.len();
-    for (at, ways) in shape.ways.iter().enumerate() {
+    for (at, out_edges) in shape.out_edges.iter().enumerate() {
         let node = shape.node(at);
-        if ways.is_empty() || found.len() > before + OF_A_KIND_MAX {
+        if out_edges.is_empty() || found.len() > before + OF_A_KIND_MAX {
             continue;
         }
-        rest(shape, node, ways, found);
+        rest(shape, node, out_edges, found);
         let leaves = |outcome: &str| {
-            let open = ways.iter().filter(|(_, edge)| match edge.on.value {
+            let open = out_edges.iter().filter(|(_, edge)| match edge.on.value {
                 On::Always => outcome == "success" || shape.workflow.names_failure(edge),
                 On::Success => outcome == "success",
                 On::Fail | On::Exhaust | On::Retry => outcome == "fail",
             });
-            // What each asks beside the outcome.
+            // The clauses of each beside the outcome.
             let asked: Vec<Vec<&Clause>> =
                 open.filter_map(|(_, edge)| beside_outcome(edge, outcome)).collect();
             !asked.iter().any(|rest| match rest.as_slice() {
@@ -65,9 +65,9 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
                 _ => false,
             })
         };
-        let has_conditions = ways.iter().any(|(_, edge)| !edge.is_plain());
+        let has_conditions = out_edges.iter().any(|(_, edge)| !edge.is_plain());
         let is_choice = node.kind.value == Kind::Decision || has_conditions;
-        let is_asked = node.kind.value == Kind::Human && ways.iter().all(|(_, edge)| edge.is_plain());
+        let is_asked = node.kind.value == Kind::Human && out_edges.iter().all(|(_, edge)| edge.is_plain());
         let open: Vec<&str> = ["success", "fail"].into_iter().filter(|outcome| leaves(outcome)).collect();
         // A step that fails is held for a person; a choice has nobody who would be asked.
         let is_open = open.contains(&"success") || (node.kind.value == Kind::Decision && !open.is_empty());
@@ -94,8 +94,8 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-// Of what failed the exit code is another than that of a success; only such edges are asked here, and only of what leads
-// here.
+// Says whether a clause asks for a failure: the exit code of a failed node is another than that of a success. Only such
+// edges are asked here, and only about the nodes that lead here.
 fn asks_for_failure(shape: &Shape<'_>, at: usize, clause: &Clause) -> bool {
     let is_of_all = |name: &str| {
         let mut before = shape.back[at].iter().map(|from| shape.node(*from).id.value.as_str());

@@ -41,7 +41,7 @@ pub(crate) fn asked(workflow: &Workflow) -> BTreeSet<String> {
     sound.filter_map(|said| kept(&said.value)).collect()
 }
 
-/// Finds folders that can be none of the workspace, whatever is there.
+/// Finds folders that can be none of any workspace.
 pub(super) fn lint(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
     found.extend(said(workflow).into_iter().filter_map(refused));
 }

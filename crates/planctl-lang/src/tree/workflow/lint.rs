@@ -1,4 +1,4 @@
-//! What is wrong with a graph, whatever language it is written in: rows L1–L6 and G-12.
+//! Findings about graphs, in every language: rows L1–L6 and G-12.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) const OF_A_KIND_MAX: usize = 50;
 pub(super) struct Shape<'w> {
     pub workflow: &'w Workflow,
     /// The edges that leave each node, with where they lead.
-    pub ways: Vec<Vec<(usize, &'w EdgeTree)>>,
+    pub out_edges: Vec<Vec<(usize, &'w EdgeTree)>>,
     /// The nodes with an edge to each node.
     pub back: Vec<Vec<usize>>,
     pub entry: Option<usize>,
@@ -35,14 +35,14 @@ pub(super) struct Shape<'w> {
 
 impl<'w> Shape<'w> {
     pub(super) fn of(workflow: &'w Workflow, language: Option<Language>) -> Shape<'w> {
-        let ways = workflow.ways();
-        let mut back = vec![Vec::new(); ways.len()];
-        for (from, ways) in ways.iter().enumerate() {
-            for (to, _) in ways {
+        let out_edges = workflow.out_edges();
+        let mut back = vec![Vec::new(); out_edges.len()];
+        for (from, out_edges) in out_edges.iter().enumerate() {
+            for (to, _) in out_edges {
                 back[*to].push(from);
             }
         }
-        Shape { workflow, ways, back, entry: workflow.entry(), language, places: workflow.places() }
+        Shape { workflow, out_edges, back, entry: workflow.entry(), language, places: workflow.places() }
     }
 
     /// Names a node as authors of its language do; markdown has steps, and two ends that nobody writes.
@@ -75,7 +75,7 @@ impl<'w> Shape<'w> {
 
     /// Returns the nodes that a search from some reaches, along edges or against them.
     fn reached(&self, from: impl IntoIterator<Item = usize>, is_back: bool) -> Vec<bool> {
-        let mut seen = vec![false; self.ways.len()];
+        let mut seen = vec![false; self.out_edges.len()];
         let mut open: Vec<usize> = from.into_iter().collect();
         for at in &open {
             seen[*at] = true;
@@ -102,9 +102,9 @@ impl<'w> Shape<'w> {
         let are_all = self.workflow.nodes.iter().all(waits_for_all);
         let needed = |at: usize| {
             let is_fork = are_all && self.node(at).kind.value == Kind::Fork;
-            if is_fork { self.ways[at].len() } else { 1 }
+            if is_fork { self.out_edges[at].len() } else { 1 }
         };
-        let mut needed: Vec<usize> = (0..self.ways.len()).map(needed).collect();
+        let mut needed: Vec<usize> = (0..self.out_edges.len()).map(needed).collect();
         let mut open: Vec<usize> = ends.iter().copied().filter(|end| *end != node).collect();
         open.iter().for_each(|end| needed[*end] = 0);
         while let Some(at) = open.pop() {
@@ -123,7 +123,7 @@ impl<'w> Shape<'w> {
 
     // A goal gate that fails, and attempts that are used up, lead back to where it is said.
     fn next(&self, at: usize) -> Vec<usize> {
-        self.ways[at].iter().map(|(to, _)| *to).collect()
+        self.out_edges[at].iter().map(|(to, _)| *to).collect()
     }
 }
 
@@ -132,10 +132,10 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     let shape = Shape::of(workflow, Some(language));
     ends(&shape, found);
     structure(&shape, found);
-    for (node, ways) in workflow.nodes.iter().zip(&shape.ways) {
+    for (node, out_edges) in workflow.nodes.iter().zip(&shape.out_edges) {
         said(workflow, node, language, found);
         if node.kind.value == Kind::Human {
-            keys(node, ways, found);
+            keys(node, out_edges, found);
         }
     }
     folders::lint(workflow, found);
@@ -144,7 +144,7 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     asked::lint(&shape, found);
 }
 
-/// Returns the findings about nodes and edges alone, whatever the nodes say.
+/// Returns the findings about nodes and edges alone, without their attributes.
 pub(super) fn structure(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     names(shape, found);
     reachable(shape, found);
@@ -272,7 +272,7 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let targets = retry_targets(shape.workflow);
     let from_start = shape.reached(std::iter::once(entry).chain(targets), false);
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
-    let ends = (0..shape.ways.len()).filter(|at| is_end(shape.node(*at)));
+    let ends = (0..shape.out_edges.len()).filter(|at| is_end(shape.node(*at)));
     let to_end = shape.reached(ends, true);
     let mut of_kind = Vec::new();
     let mut of_ends = Vec::new();
@@ -286,7 +286,7 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
                 false => unreachable(shape, node),
             });
         } else if !to_end[at] && !is_end(node) {
-            reported.push(dead_end(shape, node, !shape.ways[at].is_empty()));
+            reported.push(dead_end(shape, node, !shape.out_edges[at].is_empty()));
         }
         if of_kind.len() >= OF_A_KIND_MAX {
             break;
@@ -322,9 +322,9 @@ fn unreachable(shape: &Shape<'_>, node: &NodeTree) -> Diagnostic {
     }
 }
 
-fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_ways: bool) -> Diagnostic {
+fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_edges: bool) -> Diagnostic {
     let name = shape.named(node);
-    let message = match (has_ways, shape.language) {
+    let message = match (has_edges, shape.language) {
         (true, Some(_)) => format!("no way leads from {name} to an end"),
         (true, None) => format!("no way leads from {name} to the end of the plan"),
         (false, Some(_)) => format!("no edge leaves {name}"),
@@ -352,10 +352,10 @@ fn retry_targets(workflow: &Workflow) -> Vec<usize> {
 fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let are_branches = shape.workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value);
     let before = found.len();
-    for (at, ways) in shape.ways.iter().enumerate() {
+    for (at, out_edges) in shape.out_edges.iter().enumerate() {
         let node = shape.node(at);
         if node.kind.value == Kind::Exit
-            && let Some((_, edge)) = ways.first()
+            && let Some((_, edge)) = out_edges.first()
         {
             let message = match shape.language {
                 Some(_) => format!("an edge leaves the exit `{}`", escape(&node.id.value)),
@@ -367,7 +367,7 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
                 "delete the line",
             )));
         }
-        for (to, edge) in ways {
+        for (to, edge) in out_edges {
             let end = shape.node(*to).kind.value;
             if edge.loop_restart && matches!(end, Kind::Join | Kind::Exit | Kind::Escalate) {
                 let name = escape(&edge.to.value);
@@ -390,7 +390,7 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if found.len() > before + OF_A_KIND_MAX {
             return;
         }
-        several(shape, node, ways, are_branches, found);
+        several(shape, node, out_edges, are_branches, found);
     }
 }
 
@@ -398,7 +398,7 @@ fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 fn several(
     shape: &Shape<'_>,
     node: &NodeTree,
-    ways: &[(usize, &EdgeTree)],
+    out_edges: &[(usize, &EdgeTree)],
     are_branches: bool,
     found: &mut Vec<Diagnostic>,
 ) {
@@ -406,7 +406,7 @@ fn several(
         return;
     }
     let mut groups: BTreeMap<(On, String), Vec<&EdgeTree>> = BTreeMap::new();
-    for (_, edge) in ways {
+    for (_, edge) in out_edges {
         let condition = edge.condition.as_ref().map(|condition| condition.value.to_string());
         groups.entry((edge.on.value, condition.unwrap_or_default())).or_default().push(edge);
     }
@@ -444,7 +444,7 @@ fn is_told_apart(edges: &[&EdgeTree]) -> bool {
     labels.len() == edges.len() || weights.len() == edges.len()
 }
 
-// What a node of its kind must have.
+// Finds the attributes that a node of its kind lacks.
 fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
     let name = escape(&node.id.value);
     let missing = |what: &str, help: &str| {
@@ -542,9 +542,9 @@ fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Ve
 }
 
 // H1: of two options with one key, the key answers neither.
-fn keys(node: &NodeTree, ways: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+fn keys(node: &NodeTree, out_edges: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
     let mut seen: BTreeMap<String, &Spanned<String>> = BTreeMap::new();
-    for label in ways.iter().filter_map(|(_, edge)| edge.label.as_ref()) {
+    for label in out_edges.iter().filter_map(|(_, edge)| edge.label.as_ref()) {
         let Some(key) = planctl_engine::key_of(&label.value) else { continue };
         match seen.get(&key) {
             Some(first)

@@ -19,13 +19,14 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     // An edge that begins the run anew does so only so often, and nothing of the loop before is left.
-    let mut within = Shape { ways: shape.ways.clone(), ..Shape::of(shape.workflow, shape.language) };
-    for ways in &mut within.ways {
-        ways.retain(|(_, edge)| !edge.loop_restart);
+    let mut within =
+        Shape { out_edges: shape.out_edges.clone(), ..Shape::of(shape.workflow, shape.language) };
+    for out_edges in &mut within.out_edges {
+        out_edges.retain(|(_, edge)| !edge.loop_restart);
     }
-    within.back = vec![Vec::new(); within.ways.len()];
-    for (from, ways) in within.ways.iter().enumerate() {
-        for (to, _) in ways {
+    within.back = vec![Vec::new(); within.out_edges.len()];
+    for (from, out_edges) in within.out_edges.iter().enumerate() {
+        for (to, _) in out_edges {
             within.back[*to].push(from);
         }
     }
@@ -35,7 +36,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         let asks = matches!(node.kind.value, Kind::Human | Kind::Escalate | Kind::Exit);
         !asks && node.said.text("max_visits").is_none()
     };
-    let free: Vec<bool> = (0..shape.ways.len()).map(is_free).collect();
+    let free: Vec<bool> = (0..shape.out_edges.len()).map(is_free).collect();
     for part in parts(shape, &free).into_iter().take(LOOPS_MAX) {
         let Some(cycle) = round(shape, &part) else { continue };
         let name = |at: usize| escape(&shape.node(at).id.value);
@@ -51,7 +52,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         let mut finding = Diagnostic::new(Code::P309, message);
         for (at, from) in cycle.iter().enumerate().take(NAMES_MAX) {
             let to = cycle[(at + 1) % cycle.len()];
-            if let Some((_, edge)) = shape.ways[*from].iter().find(|(target, _)| *target == to) {
+            if let Some((_, edge)) = shape.out_edges[*from].iter().find(|(target, _)| *target == to) {
                 let is_last = at + 1 == cycle.len();
                 finding = finding.at(edge.span, if is_last { "and round again" } else { "" });
             }
@@ -84,7 +85,7 @@ fn parts(shape: &Shape<'_>, free: &[bool]) -> Vec<Vec<usize>> {
         while let Some((at, next)) = open.last_mut() {
             let (at, edge) = (*at, *next);
             *next += 1;
-            match shape.ways[at].get(edge) {
+            match shape.out_edges[at].get(edge) {
                 Some((to, _)) if free[*to] && !seen[*to] => {
                     seen[*to] = true;
                     open.push((*to, 0));
@@ -115,7 +116,7 @@ fn parts(shape: &Shape<'_>, free: &[bool]) -> Vec<Vec<usize>> {
                 }
             }
         }
-        if part.len() > 1 || shape.ways[root].iter().any(|(to, edge)| *to == root && !is_retry(edge)) {
+        if part.len() > 1 || shape.out_edges[root].iter().any(|(to, edge)| *to == root && !is_retry(edge)) {
             part.sort_unstable();
             parts.push(part);
         }
@@ -132,10 +133,10 @@ fn is_retry(edge: &EdgeTree) -> bool {
 // The shortest path from the part's first node round to itself, inside the part.
 fn round(shape: &Shape<'_>, part: &[usize]) -> Option<Vec<usize>> {
     let first = *part.first()?;
-    let mut before: Vec<Option<usize>> = vec![None; shape.ways.len()];
+    let mut before: Vec<Option<usize>> = vec![None; shape.out_edges.len()];
     let mut open = VecDeque::from([first]);
     while let Some(at) = open.pop_front() {
-        for (to, edge) in &shape.ways[at] {
+        for (to, edge) in &shape.out_edges[at] {
             if is_retry(edge) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a source says of its nodes to the agent that works on them, beside what the engine runs.
+//! A source's instructions to the agent that works on a node, beside those that the engine runs.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the steps of a plan need, by `**needs:**` or by the order of the text: numbers that no step has, and circles.
+//! The needs of a plan's steps, by `**needs:**` or by the order of the text: numbers that no step has, and circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(super) fn sound_needs(
     for count in 0.. {
         let waits: Vec<Vec<usize>> = (0..steps.len()).map(|at| before(&needs, at)).collect();
         let Some(ring) = ring(&waits) else { break };
-        // What leads back closes the circle, and without it the rest can be judged.
+        // An edge that leads back closes the circle, and without it the rest can be judged.
         let cut: BTreeSet<usize> = if count < CIRCLES_MAX {
             found.push(circle(steps, &needs, &ring));
             ring.into_iter().collect()

@@ -65,7 +65,7 @@ fn tree_of(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> NodeTree {
     tree
 }
 
-/// What says how work is done, and how often: nothing of it follows where no work is.
+/// Attributes about how work is done, and how often: they have no effect where no work is.
 const OF_WORK: [&str; 8] = [
     "contract",
     "llm_model",
@@ -77,7 +77,7 @@ const OF_WORK: [&str; 8] = [
     "retry_policy",
 ];
 
-// A decision routes what came in, or what its command says (DOT B7). What defaults say is meant for others.
+// A decision routes what came in, or what its command says (DOT B7). Defaults are meant for other nodes.
 fn idle(node: &PipelineNode, found: &mut Vec<Diagnostic>) {
     for key in OF_WORK {
         let Some(attr) = node.own.get(key).filter(|attr| !attr.value.value.trim().is_empty()) else {

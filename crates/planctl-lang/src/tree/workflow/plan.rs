@@ -106,7 +106,7 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
         say("expect_exit", contract.exit_code.as_ref().map(|code| (code.value.to_string(), code.span)));
         let command = Spanned::new(contract.command.trim_end().to_owned(), contract.span);
         match kind.value {
-            // What a call runs, and what decides a decision, are no contracts of somebody's work.
+            // The command of a call, or of a decision, is no contract of somebody's work.
             Kind::Call => node.said.insert("tool_command", command),
             Kind::Decision => node.said.insert("command", command),
             Kind::Start
@@ -161,8 +161,8 @@ fn list(entries: impl Iterator<Item = (String, Span)>) -> Option<(String, Span)>
     entries.reduce(|(texts, places), (text, span)| (format!("{texts}\n{text}"), places.to(span)))
 }
 
-// The edges of the prose, and for every step that it does not lead on from: what needs it, and the step after it. The prose
-// adds ways; it takes away only the one that would else lead on from where it says another.
+// Returns the edges of the prose, and for every step that it does not lead on from, edges to the steps that need it and to
+// the step after it. The prose adds ways; it takes away only the one that would else lead on from where it says another.
 fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
     let lines = tree.flow.iter().flat_map(|flow| &flow.value);
     let mut said: Vec<EdgeTree> = Vec::new();
@@ -174,7 +174,7 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
         }
         said.extend(flow_line(source, line, found));
     }
-    // What escalates is entered by the prose only, and a person's answer says where it leads.
+    // A step that escalates is entered by the prose only, and a person's answer says where it leads.
     let is_in_order = |step: &&StepTree| {
         let kind = step.kind.as_ref().map(|kind| kind.value);
         step.fixed_number().is_some() && kind != Some(StepKind::Escalate)
@@ -190,8 +190,8 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
     let leads_on: BTreeSet<String> = said
         .iter()
         .filter(|edge| {
-            let is_way_on = matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
-            is_way_on || decisions.contains(&edge.from.value)
+            let leads_onward = matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
+            leads_onward || decisions.contains(&edge.from.value)
         })
         .map(|edge| edge.from.value.clone())
         .collect();
@@ -229,7 +229,7 @@ fn edges(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Vec<E
             Some(_) | None => edges.push(success(&from, &done)),
         }
     }
-    // What is left are needs of a step that escalates.
+    // The rest are needs of a step that escalates.
     for (number, targets) in needed {
         for target in targets {
             edges.push(success(&Spanned::new(number.clone(), target.span), &target));
@@ -398,7 +398,7 @@ fn mentioned(source: &Source, place: Span) -> Vec<(Span, (u32, bool))> {
     named.collect()
 }
 
-/// Returns the ways that the lines of `## Flow` say; what can't be read is left to the verification of the plan.
+/// Returns the ways that the lines of `## Flow` say; an unreadable line is left to the verification of the plan.
 pub(crate) fn flow_edges(source: &Source, tree: &PlanTree) -> Vec<EdgeTree> {
     let lines = tree.flow.iter().flat_map(|flow| &flow.value).take(EDGES_MAX);
     lines.flat_map(|line| flow_line(source, line, &mut Vec::new())).collect()

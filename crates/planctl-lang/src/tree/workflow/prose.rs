@@ -15,15 +15,15 @@ use crate::tree::parse::parse;
 pub struct Markdown {
     /// The plan's text.
     pub text: String,
-    /// What the graph says and the plan does not, in sentences for people.
+    /// The parts of the graph that the plan does not say, in sentences for people.
     pub lost: Vec<String>,
 }
 
-/// What is said of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
+/// The attributes of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
 const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
 const FIELDS_AFTER: [&str; 4] = ["on_fail", "max_retries", "max_visits", "contract_timeout"];
 const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
-/// What is written elsewhere, or means nothing outside of DOT.
+/// Attributes that are written elsewhere, or mean nothing outside of DOT.
 const ELSEWHERE: [&str; 14] = [
     "label",
     "shape",
@@ -222,12 +222,12 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
 }
 
 fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>) -> Vec<String> {
-    let workflow = &one_way_each(workflow, lost);
-    let ways = through_forks(workflow);
-    let is_way_on = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
+    let workflow = &one_edge_each(workflow, lost);
+    let flat_edges = through_forks(workflow);
+    let leads_onward = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
     let mut leading: BTreeMap<&str, usize> = BTreeMap::new();
-    for (from, _, edge) in &ways {
-        *leading.entry(from).or_default() += usize::from(is_way_on(&as_outcome(edge)));
+    for (from, _, edge) in &flat_edges {
+        *leading.entry(from).or_default() += usize::from(leads_onward(&as_outcome(edge)));
     }
     for node in &workflow.nodes {
         let is_told = matches!(
@@ -257,11 +257,11 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
     let decisions: BTreeSet<&str> =
         workflow.nodes.iter().filter(is_decision).map(|node| node.id.value.as_str()).collect();
     let mut leaving: BTreeMap<&str, usize> = BTreeMap::new();
-    for (from, ..) in &ways {
+    for (from, ..) in &flat_edges {
         *leaving.entry(from).or_default() += 1;
     }
     let mut lines = Vec::new();
-    for (from, to, edge) in &ways {
+    for (from, to, edge) in &flat_edges {
         let edge = &as_outcome(edge);
         let ends = (numbers.name(workflow, from), numbers.name(workflow, to));
         let (Some(first), Some(last)) = ends else {
@@ -301,7 +301,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
 
 // Of several ways without a condition one is followed in DOT and JSON, and all of them in a plan. The one that is followed
 // where nobody says another stays; one with a label is followed where the worker names it; others have no words.
-fn one_way_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
+fn one_edge_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
     let mut one = workflow.clone();
     if workflow.said.flag("parallel_edges").is_some_and(|flag| flag.value) {
         return one;
@@ -346,7 +346,7 @@ fn one_way_each(workflow: &Workflow, lost: &mut BTreeSet<String>) -> Workflow {
     one
 }
 
-// What the plan does not say of the ways, though it should: its text is read again and compared.
+// Finds the ways that the plan's text lost: it is read again and compared.
 fn unsaid(workflow: &Workflow, numbers: &Numbers<'_>, text: &str, lost: &mut BTreeSet<String>) {
     let source = Source::new("plan.md", text);
     let (tree, _) = parse(&source);
@@ -377,7 +377,7 @@ fn as_outcome(edge: &EdgeTree) -> EdgeTree {
     edge
 }
 
-// The edges with forks taken out: what leads to a fork leads to each of its branches.
+// Returns the edges with forks taken out: an edge to a fork leads to each of its branches.
 fn through_forks(workflow: &Workflow) -> Vec<(String, String, EdgeTree)> {
     let forks: BTreeSet<&str> = workflow
         .nodes
@@ -389,21 +389,21 @@ fn through_forks(workflow: &Workflow) -> Vec<(String, String, EdgeTree)> {
     for edge in workflow.edges.iter().filter(|edge| forks.contains(edge.from.value.as_str())) {
         branches.entry(edge.from.value.as_str()).or_default().push(edge.to.value.as_str());
     }
-    let mut ways = Vec::new();
+    let mut flat_edges = Vec::new();
     for edge in workflow.edges.iter().filter(|edge| !forks.contains(edge.from.value.as_str())) {
         match branches.get(edge.to.value.as_str()) {
             Some(branches) => {
-                ways.extend(
+                flat_edges.extend(
                     branches
                         .iter()
                         .take(100)
                         .map(|to| (edge.from.value.clone(), (*to).to_owned(), edge.clone())),
                 );
             }
-            None => ways.push((edge.from.value.clone(), edge.to.value.clone(), edge.clone())),
+            None => flat_edges.push((edge.from.value.clone(), edge.to.value.clone(), edge.clone())),
         }
     }
-    ways
+    flat_edges
 }
 
 fn one_line(text: &str, otherwise: &str) -> String {

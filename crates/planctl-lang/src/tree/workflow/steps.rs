@@ -1,6 +1,6 @@
-//! The steps of a graph in DOT or JSON, as those of a plan in markdown are known: what they say, and where.
+//! The steps of a graph in DOT or JSON in the form of a markdown plan's steps, with their places.
 //!
-//! So one set of lints judges contracts, files, roles and budgets, and one lowering makes tasks of them, whatever the language.
+//! So one set of lints judges contracts, files, roles and budgets, and one lowering makes tasks of them, in every language.
 
 use planctl_engine::{Backoff, Subscription, WorkKind};
 
@@ -14,7 +14,7 @@ use crate::tree::{
     ContractTree, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
 };
 
-/// Who does the work, where a node says nothing.
+/// The role where a node names none.
 const ROLE: &str = "coder";
 
 /// Returns the plan that a graph is.
@@ -114,7 +114,7 @@ fn policy(node: &NodeTree) -> Option<Spanned<OnFail>> {
     let said = node.said.text("on_fail");
     let policy = said.and_then(|said| on_fail_of(&said.value));
     let has_then = policy.is_some_and(|policy| policy.then.is_some());
-    // R6 and H-37: what is partial, or not required, settles as warned.
+    // R6 and H-37: a partial success, and a node that is not required, settle as warned.
     let lenient = ["allow_partial", "required"].into_iter().zip([true, false]);
     let lenient = lenient
         .filter_map(|(key, is_lenient)| node.said.flag(key).filter(|flag| flag.value == is_lenient))
@@ -196,7 +196,7 @@ fn contract(source: &Source, node: &NodeTree) -> Option<ContractTree> {
     })
 }
 
-// H-28: what a library's entry asks of a file, a contract can ask.
+// H-28: makes of a library's condition on a file one that a contract can check.
 fn checked_file(node: &NodeTree) -> Option<Spanned<String>> {
     let kind = node.said.text("verify.type")?;
     let path = node.said.text("verify.value").filter(|_| kind.value == "file_exists")?;

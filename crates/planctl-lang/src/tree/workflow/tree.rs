@@ -1,4 +1,4 @@
-//! A graph as its author wrote it, whatever the language: nodes, edges, and what is said of them, each with its place.
+//! A graph as its author wrote it, in any language: nodes, edges and their attributes, each with its place.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::syntax::dot::{flag, seconds, whole};
 use crate::syntax::values::on_fail_of;
 use crate::text::{Span, Spanned};
 
-/// A graph as read; what could not be read is absent here and named by a finding.
+/// A graph as read; an unreadable part is absent here and named by a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workflow {
     /// Its name among others: the plan's key in a library, the digraph's name.
@@ -18,7 +18,7 @@ pub struct Workflow {
     pub title: Option<Spanned<String>>,
     /// The node where a run begins: its start node, or the node that the source names (G-03).
     pub start: Option<Spanned<String>>,
-    /// What is said of all of it, by the names of the dialect.
+    /// The attributes of the graph, by the names of the dialect.
     pub said: Said,
     /// When guided mode picks it; of library entries only.
     pub library: Library,
@@ -33,7 +33,7 @@ pub struct Workflow {
 pub struct Library {
     /// The domains it is for.
     pub domains: Vec<Spanned<String>>,
-    /// What a message must contain.
+    /// The words that a message must contain.
     pub triggers: Vec<Spanned<String>>,
     /// How many of them.
     pub trigger_threshold: Option<Spanned<u32>>,
@@ -48,9 +48,9 @@ pub struct NodeTree {
     pub id: Spanned<String>,
     /// All of it.
     pub span: Span,
-    /// What kind of node it is, and where that is said; the name's place where it is not.
+    /// The kind of node, and the place that says so; the name's place where nothing does.
     pub kind: Spanned<Kind>,
-    /// What is said of it.
+    /// Its attributes.
     pub said: Said,
     /// Its classes (D18, D19).
     pub classes: Vec<String>,
@@ -67,7 +67,7 @@ pub struct NamedContract {
     pub command: Spanned<String>,
 }
 
-/// What a node does when it is entered.
+/// The work of a node when it is entered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Where a run begins (S1).
@@ -155,15 +155,15 @@ pub struct EdgeTree {
     pub span: Span,
     /// For which outcomes it may be taken: success where a DOT edge says nothing, always where it has a condition.
     pub on: Spanned<On>,
-    /// What must hold besides.
+    /// A further condition that must hold.
     pub condition: Option<Spanned<Condition>>,
-    /// What people and workers call it.
+    /// Its label, for people and workers.
     pub label: Option<Spanned<String>>,
     /// Which of several that fit is taken: the heaviest.
     pub weight: i64,
     /// Says that taking it begins a new epoch of the run (A19).
     pub loop_restart: bool,
-    /// What else is said of it: `fidelity`, `thread_id` (A18).
+    /// Its other attributes: `fidelity`, `thread_id` (A18).
     pub said: Said,
 }
 
@@ -212,7 +212,7 @@ impl EdgeTree {
     }
 }
 
-/// What is said of a graph, a node or an edge: by the names of the dialect's attributes, aliases resolved.
+/// The attributes of a graph, a node or an edge, by the names of the dialect, aliases resolved.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Said(BTreeMap<&'static str, Spanned<String>>);
 
@@ -327,7 +327,7 @@ impl Workflow {
                     let node = self.nodes.iter().find(|node| node.id.value == name);
                     node.and_then(|node| node.said.number("expect_exit")).map_or(0, |code| code.value)
                 };
-                // What a decision passes on may be the failure of any node before it.
+                // A decision may pass on the failure of any node before it.
                 let expected = |named: Option<&str>| Some(Some(exit_code(named.unwrap_or(&edge.from.value))));
                 edge.condition.as_ref().is_some_and(|condition| condition.value.names_failure(&expected))
             }
@@ -340,16 +340,18 @@ impl Workflow {
         let routes =
             |node: &NodeTree| node.kind.value == Kind::Decision && node.said.text("command").is_none();
         let places = self.places();
-        let ways = self.ways();
+        let out_edges = self.out_edges();
         let mut takes: Vec<bool> = (0..self.nodes.len())
-            .map(|at| routes(&self.nodes[at]) && ways[at].iter().any(|(_, edge)| self.names_failure(edge)))
+            .map(|at| {
+                routes(&self.nodes[at]) && out_edges[at].iter().any(|(_, edge)| self.names_failure(edge))
+            })
             .collect();
         // A decision may leave it to the next one.
         let mut open: Vec<usize> = (0..takes.len()).filter(|at| takes[*at]).collect();
         while let Some(at) = open.pop() {
-            for (from, ways) in ways.iter().enumerate() {
+            for (from, out_edges) in out_edges.iter().enumerate() {
                 let hands_on = |(to, edge): &(usize, &EdgeTree)| *to == at && edge.is_bare();
-                if !takes[from] && routes(&self.nodes[from]) && ways.iter().any(hands_on) {
+                if !takes[from] && routes(&self.nodes[from]) && out_edges.iter().any(hands_on) {
                     takes[from] = true;
                     open.push(from);
                 }
@@ -411,21 +413,21 @@ impl Workflow {
     }
 
     /// Returns the edges that leave each node, by the nodes' places; edges that lead nowhere are left out.
-    pub fn ways(&self) -> Vec<Vec<(usize, &EdgeTree)>> {
+    pub fn out_edges(&self) -> Vec<Vec<(usize, &EdgeTree)>> {
         let places = self.places();
-        let mut ways = vec![Vec::new(); self.nodes.len()];
+        let mut out_edges = vec![Vec::new(); self.nodes.len()];
         for edge in &self.edges {
             let ends = (places.get(edge.from.value.as_str()), places.get(edge.to.value.as_str()));
             if let (Some(from), Some(to)) = ends {
-                ways[*from].push((*to, edge));
+                out_edges[*from].push((*to, edge));
             }
         }
-        ways
+        out_edges
     }
 
     /// Returns the places of all nodes in the order of a walk from the start on; those that nothing leads to come last.
     pub fn walk(&self) -> Vec<usize> {
-        let ways = self.ways();
+        let out_edges = self.out_edges();
         let mut seen = vec![false; self.nodes.len()];
         let mut order = Vec::with_capacity(self.nodes.len());
         for root in self.entry().into_iter().chain(0..self.nodes.len()) {
@@ -433,7 +435,7 @@ impl Workflow {
             while let Some(at) = open.pop() {
                 if !std::mem::replace(&mut seen[at], true) {
                     order.push(at);
-                    open.extend(ways[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
+                    open.extend(out_edges[at].iter().rev().map(|(to, _)| *to).filter(|to| !seen[*to]));
                 }
             }
         }

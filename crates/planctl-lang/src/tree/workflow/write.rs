@@ -90,7 +90,7 @@ fn node_pairs(node: &NodeTree, names: &Names) -> Vec<(String, String)> {
         match key {
             "shape" | "type" | "class" | "contract" | "checkpoint" => {}
             _ if is_target => say(key, &names.name(&value.value)),
-            // A diamond with a prompt is work (B7); what is decided, people read as its description.
+            // A diamond with a prompt is work (B7), so people read a decision's prompt as its description.
             "prompt" if kind == Kind::Decision => say("description", &value.value),
             "description" if kind == Kind::Decision && node.said.text("prompt").is_some() => {}
             _ => say(key, &value.value),
@@ -369,7 +369,7 @@ pub fn to_ascii(workflow: &Workflow) -> String {
 
 /// Writes a graph as lines of text, and where each of its nodes stands.
 pub fn to_ascii_at(workflow: &Workflow, stages: &Stages) -> String {
-    let ways = workflow.ways();
+    let out_edges = workflow.out_edges();
     let mut text = String::new();
     for at in workflow.walk() {
         let node = &workflow.nodes[at];
@@ -383,8 +383,8 @@ pub fn to_ascii_at(workflow: &Workflow, stages: &Stages) -> String {
         };
         let stage = stages.get(&node.id.value).map(stage_words).unwrap_or_default();
         text.push_str(&format!("{}{kind}{title}{stage}\n", one_line(&node.id.value)));
-        for (index, (to, edge)) in ways[at].iter().enumerate() {
-            let branch = if index + 1 == ways[at].len() { "`->" } else { "|->" };
+        for (index, (to, edge)) in out_edges[at].iter().enumerate() {
+            let branch = if index + 1 == out_edges[at].len() { "`->" } else { "|->" };
             let words = edge_words(edge);
             let words = if words.is_empty() { String::new() } else { format!("  ({})", one_line(&words)) };
             text.push_str(&format!("  {branch} {}{words}\n", one_line(&workflow.nodes[*to].id.value)));

@@ -7,10 +7,10 @@ use std::time::Duration;
 use planctl_engine::RunStatus;
 use planctl_store::{RunRow, StoreError};
 
-use super::{Found, Shared, Turns};
+use super::{Shared, TurnResult, Turns};
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
-use crate::runs::trouble_of;
+use crate::runs::shown::trouble_of;
 
 /// How many queued runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -23,7 +23,7 @@ impl Turns for Runs {
     const NAME: &'static str = "runs";
     const PACE: Duration = Duration::from_millis(50);
 
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let server_node = &shared.server_node;
         let mut taken = BTreeSet::new();
         let queued = server_node.store().queued_runs(server_node.host(), AT_ONCE).await?;
@@ -44,7 +44,7 @@ impl Turns for Runs {
                 shared.erred(Runs::NAME, error);
             }
         }
-        Ok(if is_empty { Found::Nothing } else { Found::Something })
+        Ok(if is_empty { TurnResult::Nothing } else { TurnResult::Something })
     }
 }
 

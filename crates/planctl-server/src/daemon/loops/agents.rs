@@ -7,7 +7,7 @@ use planctl_engine::RunStatus;
 use planctl_store::{ClaimLane, News, RunRow};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Found, Shared, Turns};
+use super::{Shared, TurnResult, Turns};
 use crate::node::runtime::stopped;
 use crate::node::services::ServiceError;
 
@@ -42,27 +42,27 @@ impl Turns for Served {
         Ok(served.into_iter().chain(of_any).min())
     }
 
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let mut stop = shared.stop.clone();
         let permit = tokio::select! {
             permit = shared.workers.clone().acquire_owned() => permit,
-            () = tokio::time::sleep(SHOWS_LIFE) => return Ok(Found::More),
-            () = stopped(&mut stop) => return Ok(Found::Nothing),
+            () = tokio::time::sleep(SHOWS_LIFE) => return Ok(TurnResult::More),
+            () = stopped(&mut stop) => return Ok(TurnResult::Nothing),
         };
         let mut permit = Some(permit.map_err(|error| ServiceError::broken(error.to_string()))?);
         if let Some(claimed) = shared.claim(ClaimLane::Served, Vec::new()).await?
             && let Some(permit) = permit.take()
         {
             shared.see_through(claimed, "agents", permit);
-            return Ok(Found::More);
+            return Ok(TurnResult::More);
         }
         if shared.executors.serves_all() && !self.claim_of_any(shared, &mut permit).await? {
-            return Ok(Found::Something);
+            return Ok(TurnResult::Something);
         }
         Ok(match permit {
-            None => Found::More,
-            Some(_) if shared.workers.available_permits() == 0 => Found::Something,
-            Some(_) => Found::Nothing,
+            None => TurnResult::More,
+            Some(_) if shared.workers.available_permits() == 0 => TurnResult::Something,
+            Some(_) => TurnResult::Nothing,
         })
     }
 }
@@ -80,7 +80,7 @@ impl Served {
         self.turned = self.turned.wrapping_add(1);
         let first = self.turned % active.len().max(1);
         for row in active[first..].iter().chain(&active[..first]) {
-            // What is wrong with one run keeps nobody else from working.
+            // An error of one run keeps no other run from working.
             if let Err(error) = claim_in(shared, row, permit).await {
                 shared.erred(Served::NAME, error);
             }

@@ -19,7 +19,7 @@ const KEPT_MAX: usize = 256;
 #[derive(Default)]
 pub(crate) struct ExecutorCache {
     kept: Mutex<HashMap<RunId, Arc<Executor>>>,
-    /// What serves roles that nothing else serves.
+    /// The agent that serves roles that nothing else serves.
     otherwise: Option<Agent>,
     /// Where to show what is under way.
     activity: LiveActivity,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_store::{ClaimLane, News};
 
-use super::{Found, Shared, Turns};
+use super::{Shared, TurnResult, Turns};
 use crate::node::runtime::stopped;
 use crate::node::services::ServiceError;
 
@@ -29,22 +29,22 @@ impl Turns for Gates {
         Ok(server_node.store().next_due(&ClaimLane::Gate, server_node.host()).await?)
     }
 
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let mut stop = shared.stop.clone();
         let permit = tokio::select! {
-            permit = shared.gates.one() => permit,
-            () = tokio::time::sleep(SHOWS_LIFE) => return Ok(Found::More),
-            () = stopped(&mut stop) => return Ok(Found::Nothing),
+            permit = shared.gates.acquire() => permit,
+            () = tokio::time::sleep(SHOWS_LIFE) => return Ok(TurnResult::More),
+            () = stopped(&mut stop) => return Ok(TurnResult::Nothing),
         };
         let permit = permit.map_err(|error| ServiceError::broken(error.to_string()))?;
         // Behind one that waits for its workspace, others of its run would wait too; its end wakes this loop.
         match shared.claim(ClaimLane::Gate, shared.gates.passed_over()).await? {
             Some(claimed) => {
                 shared.see_through(claimed, "gates", permit);
-                Ok(Found::More)
+                Ok(TurnResult::More)
             }
-            None if shared.gates.is_full() => Ok(Found::Something),
-            None => Ok(Found::Nothing),
+            None if shared.gates.is_full() => Ok(TurnResult::Something),
+            None => Ok(TurnResult::Nothing),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Found, Shared, Turns};
+use super::{Shared, TurnResult, Turns};
 use crate::clock;
 use crate::daemon::loops::sweep::EVERY;
 use crate::node::services::ServiceError;
@@ -23,7 +23,7 @@ impl Turns for Leases {
     const NAME: &'static str = "leases";
     const PACE: Duration = EVERY;
 
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let report = shared.server_node.sweep_once().await?;
         if report.expired > 0 {
             tracing::info!(leases = report.expired, runs = report.recovered, "leases were over");
@@ -38,6 +38,6 @@ impl Turns for Leases {
             store.delete_old_workers().await?;
             self.swept = Some(clock::instant());
         }
-        Ok(Found::More)
+        Ok(TurnResult::More)
     }
 }

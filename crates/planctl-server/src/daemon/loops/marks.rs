@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use planctl_engine::RunId;
 
-use super::{Found, Scope, Shared, Turns};
+use super::{Scope, Shared, TurnResult, Turns};
 use crate::node::quarantine::words_of;
 use crate::node::services::ServiceError;
 use crate::runs::plan_file::PlanFile;
@@ -38,7 +38,7 @@ impl Turns for Marks {
     const NAME: &'static str = "marks";
     const PACE: Duration = Duration::from_secs(1);
 
-    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<Found, ServiceError> {
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let now = match &shared.scope {
             Scope::Host => self.of_host(shared).await?,
             Scope::Run(family) => of_runs(shared, &family.open()).await?,
@@ -74,7 +74,7 @@ impl Turns for Marks {
             !shared.clearings.begin(&shared.health, run, clearing)
         });
         let is_still = self.drawn.is_empty() && self.left.is_empty();
-        Ok(if is_still { Found::Nothing } else { Found::Something })
+        Ok(if is_still { TurnResult::Nothing } else { TurnResult::Something })
     }
 }
 

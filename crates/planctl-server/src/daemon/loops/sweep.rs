@@ -21,7 +21,7 @@ impl ServerNode {
     ///
     /// # Errors
     ///
-    /// Those of the connection; what is wrong with a run is among what it returns.
+    /// Those of the connection; an error of one run is part of the report.
     pub(crate) async fn sweep_once(&self) -> Result<SweepReport, ServiceError> {
         let (mut report, mut recovered) = (SweepReport::default(), BTreeSet::new());
         let mut dead = Vec::new();

@@ -1,8 +1,8 @@
 //! Wakes the loops on notifications of the store, and periodically without one.
 //!
-//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was something to
-//! do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. What rests,
-//! as after a back-off, ends the wait when it is due.
+//! A notification only says "look again", and may be lost. So every loop also looks once a second where there was something
+//! to do, and every five seconds where there was not; a little jitter keeps several daemons from looking at once. An item
+//! that rests, as after a back-off, ends the wait when it is due.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(50);
 
 /// The result of one turn of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum TurnResult {
     /// Something that may be one of several: look again at once.
     More,
     /// Something is under way.
@@ -49,7 +49,7 @@ impl Wake {
     pub(crate) async fn rest(
         &self,
         shared: &Shared,
-        found: Found,
+        found: TurnResult,
         pace: Duration,
         due: impl Future<Output = Result<Option<Duration>, ServiceError>>,
     ) {
@@ -57,9 +57,9 @@ impl Wake {
             shared.pause(pace).await;
         }
         let span = match found {
-            Found::More => return,
-            Found::Something => BUSY,
-            Found::Nothing => IDLE,
+            TurnResult::More => return,
+            TurnResult::Something => BUSY,
+            TurnResult::Nothing => IDLE,
         };
         let mut stop = shared.stop.clone();
         tokio::select! {

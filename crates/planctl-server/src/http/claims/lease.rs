@@ -125,13 +125,13 @@ impl Lease {
                     .held_for(&self.item, self.generation, &self.token)
                     .await
                     .map_err(of_store)?;
-                // Of a lease that is over nobody knows any more; what is said then changes nothing.
+                // The duration of an ended lease is unknown; a report under it changes nothing.
                 Ok(held.unwrap_or_default())
             }
         }
     }
 
-    /// Works out the money of what was used, where the worker names its model and not the money.
+    /// Computes the money of reported usage, where the worker names its model and not the money.
     async fn priced(&self, call: &Call, said: AgentSaid) -> Result<AgentSaid, Problem> {
         if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
             return Ok(said);

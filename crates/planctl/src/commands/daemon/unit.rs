@@ -16,7 +16,7 @@ const NAME: &str = "planctl.service";
 const OURS: &str =
     "# Written by `planctl daemon install-service`, which writes it anew while nobody changes it: ";
 
-/// What was asked for.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub user: bool,
@@ -26,10 +26,10 @@ pub struct Wish {
     pub work: AtOnce,
 }
 
-/// What a unit is made of.
+/// The parts of a unit.
 struct Unit<'a> {
     program: &'a Path,
-    /// What the program is given.
+    /// The arguments of the program.
     words: &'a [OsString],
     state_dir: &'a Path,
     is_system: bool,

@@ -9,7 +9,7 @@ use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
 use super::picture::is_linear;
-use super::{Looked, typed};
+use super::{Looked, is_input, typed};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::show::{self, BAD, BOLD, FAINT, GOOD, styled};
@@ -40,7 +40,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
     }
 }
 
-// The first of the gravest findings: what a person mends first.
+// Returns the first of the gravest findings, which a person mends first.
 fn gravest(checked: &Checked) -> Option<(Severity, Code)> {
     let found = checked.verification.diagnostics.iter().filter(|found| found.level != Severity::Note);
     found.map(|found| (found.level, found.code)).min_by_key(|grave| grave.0)
@@ -111,7 +111,10 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
         text.push_str(&styled(FAINT, &format!("  default: {said}")));
         text.push('\n');
     }
-    text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
+    // Only a file can be run or mended.
+    if !is_input(file) {
+        text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
+    }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
     }
@@ -144,6 +147,9 @@ fn ordered(graph: &Graph) -> String {
 
 // Says what to type where findings can be mended.
 fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
+    if is_input(file) {
+        return None;
+    }
     let shown: Vec<_> =
         verification.diagnostics.iter().filter(|found| found.level != Severity::Note).collect();
     let fixes = |safe: bool| {
@@ -169,7 +175,7 @@ fn refused(checked: &Checked) -> String {
     text
 }
 
-// How many steps there are, and how many of their contracts were tried; nothing of what is no plan.
+// Returns the number of steps, and of their contracts that were tried; nothing for a file that is no plan.
 fn tried(checked: &Checked) -> String {
     let steps = match checked.verification.tree.steps.len() {
         0 => return String::new(),

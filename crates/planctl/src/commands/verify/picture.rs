@@ -1,4 +1,4 @@
-//! What a plan would run, put together and drawn: what a person approves.
+//! A plan as it would run, put together and drawn for the person who approves it.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
     })
 }
 
-// A timeout that the plan leaves out may be configured; what the graph says is what applies.
+// A timeout that the plan leaves out may be configured; the graph's value applies.
 fn step_defaults(shown: &BTreeMap<&str, &ShownStep>, task: &Task) -> Vec<DefaultView> {
     let Some(step) = shown.get(task.step.to_string().as_str()) else { return Vec::new() };
     defaults(&step.settings, |field| match field {
@@ -251,7 +251,7 @@ pub fn place(workspace: &str, mode: &str, git: &str) -> String {
     }
 }
 
-/// Draws what would run, contracts in full: what a person approves.
+/// Draws a plan as it would run, contracts in full, for the person who approves it.
 pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
@@ -334,7 +334,7 @@ fn contract_drawn(contract: &ContractView, what: &str, red_first: &str) -> Strin
     text
 }
 
-// What nothing follows from, such as no subscriptions, is not worth a word.
+// Defaults without effect, such as no subscriptions, are not worth a word.
 fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
     let said = defaults.iter().filter(|default| !matches!(default.value.as_str(), "none" | "no" | "never"));
     let words: Vec<String> = said

@@ -30,7 +30,7 @@ pub fn report(looked: &[Looked]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a plan's warnings, one a line and without what mends them: what a run goes on with all the same.
+/// Returns a plan's warnings, one a line and without remedies: a run goes on in spite of them.
 pub fn warnings(checked: &Checked) -> String {
     let name = show::safe(&checked.path);
     let found = checked.verification.diagnostics.iter().filter(|found| found.level == Severity::Warning);

@@ -13,7 +13,7 @@ use crate::show;
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// What URIs are relative to.
+/// The base of relative URIs.
 const BASE: &str = "%SRCROOT%";
 
 /// Returns the log of one run over all files.

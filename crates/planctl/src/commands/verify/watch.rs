@@ -20,7 +20,7 @@ use crate::commands::work::Stop;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
-/// What comes within this time after a change belongs to it: editors write a file in several steps.
+/// Changes within this time after one belong to it: editors write a file in several steps.
 const TOGETHER: Duration = Duration::from_millis(100);
 
 /// The formats in which answers can follow one another.
@@ -60,7 +60,7 @@ pub async fn watch(context: &Context, args: &VerifyArgs) -> Answer {
     }
 }
 
-/// What one verification found, and what could change it.
+/// The findings of one verification, and the files that could change them.
 struct Round {
     looked: Result<Vec<Looked>, Failure>,
     interest: Interest,
@@ -156,7 +156,7 @@ fn stamp(changed: Option<&std::path::Path>) -> String {
     show::styled(show::FAINT, &format!("{at}{what}"))
 }
 
-/// Clears the screen, where there is one; what was said before is about another text.
+/// Clears the screen, where there is one; earlier output is about another text.
 fn clear(format: Format) {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     if format == Format::Human && std::io::stdout().is_terminal() && !is_dumb {

@@ -1,4 +1,4 @@
-//! What `worker run` says: lines for people, or one JSON value per event.
+//! The output of `worker run`: lines for people, or one JSON value per event.
 
 use std::time::Duration;
 

@@ -39,9 +39,9 @@ const AWAY: std::ops::RangeInclusive<Duration> = Duration::from_millis(500)..=Du
 pub enum Phase {
     /// Work is claimed.
     Working,
-    /// What was claimed is finished.
+    /// Claimed items are finished.
     Draining,
-    /// What was claimed is given back.
+    /// Claimed items are given back.
     Ending,
 }
 

@@ -1,4 +1,4 @@
-//! What an attacker may try at the doors (PROMISES 3.4).
+//! Attacks on the API (PROMISES 3.4).
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -86,7 +86,7 @@ fn a38_a39_pages_of_other_sites_are_not_let_in() {
             assert_eq!((reply.status, reply.code().as_str()), (403, "origin"), "{origin} {path}");
         }
     }
-    // What a form can send has no token, no JSON, and a method that no header changes.
+    // A form can send no token, no JSON, and no method that a header changes.
     for headers in [
         vec![("content-type", "text/plain")],
         vec![("content-type", "application/x-www-form-urlencoded")],
@@ -153,7 +153,7 @@ fn a43_text_that_looks_like_sql_is_text() {
 #[test]
 fn a34_an_agent_can_not_decide_by_any_door() {
     let house = House::new();
-    // What it got hold of does not make it a person.
+    // The token that it got hold of does not make it a person.
     let (admin, port) = (house.token("admin"), house.port.rsplit(':').next().unwrap().to_owned());
     // The agent is served by the daemon itself, so everything it starts hangs below the daemon's helper.
     let program = env!("CARGO_BIN_EXE_planctl");

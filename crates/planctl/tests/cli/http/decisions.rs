@@ -1,4 +1,4 @@
-//! What is decided at the doors, and what nobody gets decided by a trick (rows 68 and 84 to 92, A13, A14, A31, A35, A36, A46).
+//! Decisions over the API, and tricks that don't lead to one (rows 68 and 84 to 92, A13, A14, A31, A35, A36, A46).
 
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ fn row_84_a_decision_about_what_is_over_or_changed_is_a_conflict_that_says_so() 
     let late = answer(&house, "late", &ask, "approve");
     assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
     assert_eq!(events(&house, &run).iter().filter(|event| *event == "human.answered").count(), 1);
-    // What was approved is one text: another one is shown beside it and does not run.
+    // The approval is of one text: another one is shown beside it and does not run.
     let waits = json!({ "waits_for_workers": true, "approve": {} });
     let (first, other) = (plan("two", "hello"), plan("two", "other"));
     assert_eq!(start(&house, "two", "two.md", &first, &json!({}), &waits).json()["started"], "ready");
@@ -259,7 +259,7 @@ fn row_92_over_a_cap_further_runs_are_refused_for_now_and_what_is_there_goes_on(
     assert_eq!((over.status, over.code().as_str()), (429, "too_many"), "{over:?}");
     assert!(over.headers.contains("retry-after: "), "{over:?}");
     assert!(over.body.contains("2 runs are open, and 2 may be at once"), "{over:?}");
-    // What is open already is taken up, approved and done as ever.
+    // An open request is resumed, approved and done as ever.
     assert_eq!(answer(&house, "approve", &ask, "approve").status, 200);
     let cancelled =
         house.local("POST", &format!("/v1/runs/{one}/cancel"), &Ask { key: Some("c"), ..Ask::default() });

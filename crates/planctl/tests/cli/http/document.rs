@@ -41,7 +41,7 @@ pub fn check(method: &str, path: &str, ask: &Ask<'_>, reply: &Reply) -> Option<S
     is_good.then_some(name)
 }
 
-/// What a route takes is in the document too.
+/// The body that a route takes is in the document too.
 fn check_request(name: &str, operation: &Value, ask: &Ask<'_>, query: &str) {
     let parameters = operation["parameters"].as_array().unwrap();
     let known = |place: &str, name: &str| {
@@ -162,7 +162,7 @@ impl Walk {
         assert_eq!(self.get(&format!("{path}/revisions/{digest}"))["source"], first["text"]);
     }
 
-    /// Works on a run by all that can be said of an item, and decides whatever is asked.
+    /// Works on a run with every event of an item, and decides every ask.
     fn work(&self) -> String {
         let run = self.start(&self.plan("first"));
         let claimed = self.house.claim();

@@ -1,4 +1,4 @@
-//! Clients that go away in the middle of what they asked for: nothing waits for them, and what they said is done.
+//! Clients that go away in the middle of a request: nothing waits for them, and their reports are carried out.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::house::{Ask, House, written};
 
-/// What a statement that claims, and one that writes what a worker reports, have in their text.
+/// Words in the text of a statement that claims, and of one that writes a worker's report.
 const CLAIM: &str = "planctl_claim_1";
 const REPORT: &str = "planctl_commit_1";
 
@@ -105,7 +105,7 @@ fn events(house: &House, run: &str) -> Vec<String> {
     lines.lines().map(word).collect()
 }
 
-/// Has the daemon prepare its statements: what it only prepares when a client goes is never done.
+/// Has the daemon prepare its statements: one that it only prepares when a client goes is never done.
 fn prepare(house: &House) {
     for _ in 0..5 {
         assert!(Asking::claim(house, "first", None, 0).answer().is_none());

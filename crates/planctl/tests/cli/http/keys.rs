@@ -85,7 +85,7 @@ fn p14_what_was_done_before_the_daemon_was_killed_is_not_done_again() {
     ));
     let sent: Vec<_> =
         mutations.iter().enumerate().map(|(at, it)| it.send(&house, &format!("k{at}"))).collect();
-    // What they do is done, and nobody was answered.
+    // Their work is done, and nobody was answered.
     house.until_sql(
         "select count(*) from pg_stat_activity where datname = current_database() and query like 'update requests %' \
          and state = 'active'",
@@ -132,7 +132,7 @@ fn p14_a_client_that_goes_away_in_mid_request_does_not_cut_it() {
         "1",
     );
     drop(socket);
-    // Whoever is answered came after the end of that connection.
+    // An answered request came after the end of that connection.
     assert_eq!(house.local("GET", "/v1/daemon", &Ask::default()).status, 200);
     house.room.sql("delete from held");
     house.until_sql("select status from requests where route = 'POST /v1/topics/news'", "200");
@@ -200,7 +200,7 @@ fn row_71_usage_that_was_acknowledged_outlives_the_daemon_and_a_report_is_repeat
     let failed = json!({ "reason": "rate limited", "kind": "transient" });
     assert_eq!(say(&house, &claimed, "fail", &failed).status, 200);
     assert_eq!(spent(&house, &run), (120, 0));
-    // What a failure says itself counts in place of what was said before it.
+    // Usage that comes with a failure counts in place of the usage noted before it.
     let claimed = house.claim();
     assert_eq!(say(&house, &claimed, "usage", &usage).status, 204);
     let failed = json!({ "reason": "rate limited", "kind": "transient", "usage": { "output_tokens": 200 } });

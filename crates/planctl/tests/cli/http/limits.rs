@@ -1,4 +1,4 @@
-//! Bounds the share of the daemon that one caller can use up (A44, sec holes 4, 16).
+//! Bounds the share of the daemon that one caller can use up (A44).
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -231,7 +231,7 @@ fn b7_who_makes_up_the_token_of_an_item_has_nothing_taken_in() {
         let text = r#"{"text": ""#;
         [head, text.to_owned(), "a".repeat(length - text.len() - 3)].concat().into_bytes()
     };
-    // Its last bytes never come: whoever waits for them has taken in all the others.
+    // Its last bytes never come: a server that waits for them has taken in all the others.
     let streams: Vec<TcpStream> = (0..40).map(|_| stalled(&house.port, &request(&made_up))).collect();
     for mut stream in &streams {
         stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
@@ -251,7 +251,7 @@ fn b7_who_makes_up_the_token_of_an_item_has_nothing_taken_in() {
     house.room.planctl(&["plan", "cancel", &run]);
 }
 
-/// What a process may have open, softly and at the most.
+/// The limits of a process's open files, soft and hard.
 fn files_of(pid: i64) -> (u64, u64) {
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();

@@ -1,4 +1,4 @@
-//! Lists at the doors: what they show, and that each comes in pages.
+//! Lists of the API: their entries, and that each comes in pages.
 
 use serde_json::{Value, json};
 

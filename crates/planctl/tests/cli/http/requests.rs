@@ -272,7 +272,7 @@ fn a44_a_slow_client_holds_nobody_up() {
             break;
         }
     }
-    // What it says is read as far as the closed door lets it.
+    // The answer is read as far as the closed connection lets it.
     let read = endless.read_to_end(&mut said);
     let said = String::from_utf8_lossy(&said);
     assert!(said.starts_with("HTTP/1.1 431") || read.is_err(), "{said}");

@@ -1,4 +1,4 @@
-//! Who may do what: every route is listed here with the scope it needs, and every scope tries every route (P19, A41).
+//! Scopes: every route is listed here with the scope it needs, and every scope tries every route (P19, A41).
 
 use planctl_server::http::{ROUTES, Route, Scope};
 

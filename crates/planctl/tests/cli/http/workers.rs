@@ -177,7 +177,7 @@ fn g_39_a_worker_holds_to_what_its_own_configuration_says_of_its_role() {
     let prompt = std::fs::read_to_string(house.room.path("../second/prompt")).unwrap();
     assert!(prompt.contains("Do nothing that has one of these effects: write."), "{prompt}");
     assert!(house.room.path("../second/soon").exists(), "its deadline is the role's");
-    // What it may not take was never claimed, and is not looked at again and again where nothing else is left.
+    // An item that it may not take was never claimed, and is not looked at again and again where nothing else is left.
     let said = house.room.planctl(&[&["--workspace", own][..], &words("true", &["--drain"])].concat());
     assert!(!said.err.contains(&first), "{said:?}");
     let told = events(&house.room, &first);
@@ -377,7 +377,7 @@ fn a_question_frees_the_worker_and_two_interrupts_give_an_item_back() {
     let said = going.end();
     assert_eq!(said.code, 130, "{said:?}");
     assert!(!lives(&house.room.read("long")));
-    // What was given back is there at once for the next one, and no attempt was spent.
+    // An item given back is there at once for the next worker, and no attempt was spent.
     let claimed = house.claim();
     assert_eq!(claimed["attempt"].to_string(), house.room.read("attempt").trim(), "{claimed}");
 }
@@ -457,7 +457,7 @@ fn a_script_claims_minds_and_completes_an_item() {
     let view = house.until(&run, "done");
     assert_eq!(view["spent"]["tokens"], 120, "{view}");
     assert!(house.room.planctl(&["plan", "logs", &run]).out.contains("my last words"));
-    // Whoever holds nothing any more is told to stop.
+    // A worker that holds nothing any more is told to stop.
     let held = house.room.read("held");
     let (item, token) = held.trim().split_once(' ').unwrap();
     let late = house.room.planctl(&["work", "heartbeat", item, "--token", token]);
@@ -596,7 +596,7 @@ fn without_logs(port: &str) -> String {
         for client in door.incoming().map_while(Result::ok) {
             let daemon = TcpStream::connect(&port).unwrap();
             let (mut answers, mut asker) = (daemon.try_clone().unwrap(), client.try_clone().unwrap());
-            // Whoever leaves ends both ways.
+            // A client that leaves ends both ways.
             std::thread::spawn(move || std::io::copy(&mut answers, &mut asker).ok());
             std::thread::spawn(move || pass_on(client, daemon));
         }

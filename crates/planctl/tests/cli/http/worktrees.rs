@@ -1,4 +1,4 @@
-//! Runs in worktrees beside a daemon: who works learns the place, contracts run there, and the API removes it.
+//! Runs in worktrees beside a daemon: the worker learns the place, contracts run there, and the API removes it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@ use super::super::values::joined;
 use super::super::{Arguments, Word};
 use super::values_of;
 
-/// What `node --test` runs where it is given nothing.
+/// The files that `node --test` runs without arguments.
 const NODE_TESTS: [&str; 3] = [
     "**/{*.test,*-test,*_test,test-*,test}.{js,mjs,cjs,ts,mts,cts}",
     "test/**/*.{js,mjs,cjs,ts,mts,cts}",

@@ -12,7 +12,7 @@ const NAMES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
 /// The most files of one just that are read.
 const FILES_MAX: usize = 50;
 
-/// What justfiles say.
+/// The content of justfiles.
 #[derive(Default)]
 struct Justfile {
     variables: BTreeMap<String, String>,
@@ -29,7 +29,7 @@ struct Recipe {
 }
 
 impl Follower<'_> {
-    /// Takes note of what just reads and runs.
+    /// Takes note of the files that just reads and runs.
     pub(super) fn just(&mut self, rest: &[Word], at: At) {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &["-d", "--working-directory"]) {
@@ -124,8 +124,8 @@ impl Justfile {
         }
     }
 
-    /// Returns the commands that the recipes which are asked for may run: the first one's where none is named. What is no
-    /// recipe is an argument.
+    /// Returns the commands that the recipes which are asked for may run: the first one's where none is named. A word that
+    /// names no recipe is an argument.
     fn lines(&self, asked: Vec<String>) -> Vec<String> {
         let is_recipe = |name: &String| self.recipes.iter().any(|recipe| recipe.name == *name);
         let mut open: Vec<String> = asked
@@ -153,7 +153,7 @@ impl Justfile {
         lines
     }
 
-    // `{{name}}` by its value; what is not known stays, as a word that names no file.
+    // Replaces `{{name}}` by its value; an unknown one stays, as a word that names no file.
     fn expanded(&self, text: &str) -> String {
         self.variables.iter().fold(text.to_owned(), |text, (name, value)| {
             text.replace(&format!("{{{{{name}}}}}"), value).replace(&format!("{{{{ {name} }}}}"), value)

@@ -13,7 +13,7 @@ const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// The most files of one make that are read.
 const FILES_MAX: usize = 50;
 
-/// What a makefile says.
+/// The content of a makefile.
 #[derive(Default)]
 struct Makefile {
     variables: BTreeMap<String, String>,
@@ -30,7 +30,7 @@ struct Rule {
 }
 
 impl Follower<'_> {
-    /// Takes note of what make reads and runs.
+    /// Takes note of the files that make reads and runs.
     pub(super) fn make(&mut self, rest: &[Word], at: At) {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &["-C", "--directory"]) {

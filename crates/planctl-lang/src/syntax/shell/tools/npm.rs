@@ -8,7 +8,7 @@ use super::super::{Arguments, Reading, Word, commands, read};
 use super::{behind, upward, values_of};
 
 const FOLDER: [&str; 4] = ["--prefix", "-C", "--dir", "--cwd"];
-/// What is read by `npm ci` and its kin.
+/// The files that `npm ci` and its kin read.
 const LOCK_FILES: [&str; 5] =
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"];
 

@@ -232,7 +232,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Protects a folder from new files that go before the library's modules. What is there already is the project's own.
+    /// Protects a folder from new files that go before the library's modules. Existing files are the project's own.
     fn no_shadows_in(&mut self, folder: &str) {
         for names in LIBRARY {
             let is_free = |name: &&&str| {
@@ -278,7 +278,7 @@ impl Follower<'_> {
                 continue;
             }
             let Some(folder) = self.folder_here() else { return self.deciding.untold(word.span) };
-            // `tests.test_cart.Cart.test_total`: what follows the module are classes and methods.
+            // `tests.test_cart.Cart.test_total`: the parts after the module are classes and methods.
             let is_class = |part: &&str| part.starts_with(|c: char| c.is_uppercase());
             let module: Vec<&str> = text.split('.').take_while(|part| !is_class(part)).collect();
             let path = module.join("/");
@@ -295,7 +295,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Takes note of what pytest runs and reads.
+    /// Takes note of the files that pytest runs and reads.
     pub(super) fn pytest_run(&mut self, rest: &[Word], at: At) {
         let long = [
             "maxfail",

@@ -11,7 +11,7 @@ use planctl_server::check::Checked;
 
 use super::{Debouncer, mode};
 
-/// What could change a verdict.
+/// The files that could change a verdict.
 #[derive(Debug, Default)]
 pub struct Interest {
     workspace: PathBuf,

@@ -10,7 +10,7 @@ use crate::text::limits::MAX_VISITS;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
 use crate::tree::{StepTree, Then};
 
-/// Returns what an edge says of what the agent at its end is told (A18).
+/// Returns the edge's setting of what the agent at its end is told (A18).
 fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
     let text = |key: &str| edge.said.text(key).map(|said| said.value.clone());
     let carry =
@@ -23,12 +23,12 @@ fn leads_on(edge: &EdgeTree) -> bool {
     matches!(edge.on.value, On::Success | On::Always)
 }
 
-/// What a person says who is asked whether something is done.
+/// The answer of a person who confirms that something is done.
 const DONE: &str = "done";
 const NOT_DONE: &str = "not done";
 
 /// The edges, as they are made node by node.
-pub(super) struct Ways<'w> {
+pub(super) struct LoweredEdges<'w> {
     workflow: &'w Workflow,
     is_markdown: bool,
     of: Vec<Vec<(usize, &'w EdgeTree)>>,
@@ -36,9 +36,15 @@ pub(super) struct Ways<'w> {
     helpers: BTreeMap<String, Node>,
 }
 
-impl<'w> Ways<'w> {
-    pub(super) fn of(workflow: &'w Workflow, is_markdown: bool) -> Ways<'w> {
-        Ways { workflow, is_markdown, of: workflow.ways(), edges: Vec::new(), helpers: BTreeMap::new() }
+impl<'w> LoweredEdges<'w> {
+    pub(super) fn of(workflow: &'w Workflow, is_markdown: bool) -> LoweredEdges<'w> {
+        LoweredEdges {
+            workflow,
+            is_markdown,
+            of: workflow.out_edges(),
+            edges: Vec::new(),
+            helpers: BTreeMap::new(),
+        }
     }
 
     /// Returns what a person may choose at a node.
@@ -51,13 +57,13 @@ impl<'w> Ways<'w> {
     /// Returns with which words a person may confirm the work of a node.
     pub(super) fn confirmations(&self, at: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let ways = self.of[at].iter().filter(|(_, edge)| leads_on(edge));
+        let onward = self.of[at].iter().filter(|(_, edge)| leads_on(edge));
         let words: Vec<String> =
-            ways.map(|(_, edge)| self.option(at, edge)).filter(|word| seen.insert(word.clone())).collect();
+            onward.map(|(_, edge)| self.option(at, edge)).filter(|word| seen.insert(word.clone())).collect();
         if words.is_empty() { vec![DONE.to_owned()] } else { words }
     }
 
-    /// Returns with which word a person says that the work of a node is not done: what its way for failures is called.
+    /// Returns the answer by which a person says that the work of a node is not done: the label of its way for failures.
     pub(super) fn refusal(&self, at: usize, confirmations: &[String]) -> String {
         let labels = self.of[at].iter().filter(|(_, edge)| !leads_on(edge));
         let labels = labels.filter_map(|(_, edge)| Some(edge.label.as_ref()?.value.clone()));
@@ -76,11 +82,11 @@ impl<'w> Ways<'w> {
         let is_freeform =
             node.said.text("mode").is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
         let is_question = node.kind.value == Kind::Human && !self.is_markdown;
-        let is_only_way = || match self.of[at].as_slice() {
+        let is_only_edge = || match self.of[at].as_slice() {
             [(_, only)] => only.label.is_none() && only.condition.is_none() && only.on.value == On::Success,
             _ => false,
         };
-        is_freeform || (is_question && is_only_way())
+        is_freeform || (is_question && is_only_edge())
     }
 
     /// Returns what a person chooses who wants to go on to a node.
@@ -89,7 +95,7 @@ impl<'w> Ways<'w> {
         Some(self.option(at, edge.1))
     }
 
-    // What an edge is called: its label, the answer that its condition names, or where it leads. One who confirms says
+    // Returns the name of an edge: its label, the answer that its condition names, or where it leads. One who confirms says
     // whether it is done.
     fn option(&self, at: usize, edge: &EdgeTree) -> String {
         if let Some(label) = &edge.label {
@@ -104,8 +110,8 @@ impl<'w> Ways<'w> {
         if !leads_on(edge) {
             return NOT_DONE.to_owned();
         }
-        let is_only_way = || self.of[at].iter().filter(|(_, edge)| leads_on(edge)).count() == 1;
-        if is_confirmed(&self.workflow.nodes[at]) || (self.is_markdown && is_only_way()) {
+        let is_only_edge = || self.of[at].iter().filter(|(_, edge)| leads_on(edge)).count() == 1;
+        if is_confirmed(&self.workflow.nodes[at]) || (self.is_markdown && is_only_edge()) {
             return DONE.to_owned();
         }
         edge.to.value.clone()
@@ -156,7 +162,7 @@ impl<'w> Ways<'w> {
         }
     }
 
-    // H5: who leaves a question unanswered takes its way for failures.
+    // H5: an unanswered question takes its way for failures.
     fn unanswered(&mut self, at: usize, from: &str) {
         let fails = |edge: &EdgeTree| matches!(edge.on.value, On::Fail | On::Exhaust) && edge.is_plain();
         let said = self.of[at].iter().find(|(_, edge)| fails(edge));
@@ -165,13 +171,13 @@ impl<'w> Ways<'w> {
         }
     }
 
-    // E12: what the next epoch knows of the one before it.
+    // E12: the part of an epoch that the next one knows.
     fn restart(&self) -> Restart {
         let keeps = self.workflow.said.list("loop_restart_persist_keys");
         Restart { keeps: keeps.into_iter().map(|name| name.value).collect() }
     }
 
-    // E9: what follows the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
+    // E9: the edge after the last attempt, where no edge says it. A plan in markdown asks a person, if it says nothing.
     fn after_last(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) -> Option<String> {
         let explicit = step.and_then(|step| step.on_fail.as_ref()?.value.then);
         let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };
@@ -183,14 +189,14 @@ impl<'w> Ways<'w> {
                 NodeKind::Escalate { reason: None, pace_level: None },
             )),
             Some(Then::Abort) => Some(self.helper("failed", "failed", NodeKind::Exit { success: false })),
-            Some(Then::Skip | Then::Warn) => self.way_on(at),
+            Some(Then::Skip | Then::Warn) => self.onward(at),
             None => said("retry_target").or_else(|| said("fallback_retry_target")),
         }
     }
 
     // A16: a step that is let pass goes where nothing but its success is asked. Edges with conditions are looked at as they
     // are written, and an author who says what follows a failure wants no other way for it.
-    fn way_on(&self, at: usize) -> Option<String> {
+    fn onward(&self, at: usize) -> Option<String> {
         let is_for_fail = |edge: &EdgeTree| {
             let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
             matches!(clauses, [Clause { key: Key::Outcome, test: Test::Is(word) }] if word == On::Fail.word())

@@ -1,0 +1,161 @@
+//! Resumes and cancels runs.
+
+use std::path::PathBuf;
+
+use planctl_api::Next;
+use planctl_api::wire::Decided;
+use planctl_config::Agent;
+use planctl_engine::{Decision, End, RunId, RunStatus};
+use planctl_store::{RunRow, StoreError};
+
+use crate::node::quarantine::SweepReport;
+use crate::node::services::{ServiceError, Services};
+use crate::plans::start::{refuse_other_worker, settings_json};
+use crate::runs::settings::RunSettings;
+
+impl Services {
+    /// Takes up a run by itself: a failed one is queued again, even if its plan's file has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where the run is over for good, waits for an approval or has lost it, and those of the
+    /// store.
+    pub async fn resume(&self, run: RunId, worker: Option<&Agent>) -> Result<Decided, ServiceError> {
+        let row = self.store.run(run).await?;
+        let decided = |repeated| Decided {
+            run: Some(row.name.clone()),
+            ask: None,
+            decision: "resume".to_owned(),
+            by: self.caller.actor.to_string(),
+            next: Some(Next::WatchRun { run: row.name.clone() }),
+            repeated,
+        };
+        match row.head.status {
+            RunStatus::Ended { end: End::Failed | End::Aborted } => {
+                if let Some(around) = &row.around {
+                    let around = self.store.run(around.run).await?.name;
+                    return Err(ServiceError::Conflict {
+                        what: format!("resume {}: it is a part of {around}", row.name),
+                        next: Next::show(around),
+                    });
+                }
+                self.refuse_without_worktree(&row)?;
+                self.refuse_unless_approval_holds(&row).await?;
+                self.take_over(&row, worker).await?;
+                match self.decide(run, Decision::Resume, None).await {
+                    Ok(_) => Ok(decided(false)),
+                    // Somebody else resumed it at the same moment.
+                    Err(ServiceError::Store(StoreError::Refused(_))) => Ok(decided(true)),
+                    Err(error) => Err(error),
+                }
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+                self.server_node.try_worktree_again(&row).await?;
+                self.take_over(&row, worker).await?;
+                Ok(decided(true))
+            }
+            RunStatus::New | RunStatus::Awaiting => Err(ServiceError::Conflict {
+                what: format!("resume {}: its plan is not approved", row.name),
+                next: Next::approve(&row.plan_path),
+            }),
+            RunStatus::Ended { end: End::Done | End::Cancelled } => Err(ServiceError::Conflict {
+                what: format!("resume {}: it is over", row.name),
+                next: Next::start_again(&row.plan_path),
+            }),
+        }
+    }
+
+    /// Cancels a run for good.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where it is over already, and those of the store.
+    pub async fn cancel(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
+        let row = self.store.run(run).await?;
+        let repeated = match row.head.status {
+            RunStatus::Ended { end: End::Cancelled } => true,
+            RunStatus::Ended { .. } => {
+                return Err(ServiceError::Conflict {
+                    what: format!("cancel {}: it is over", row.name),
+                    next: Next::show(&row.name),
+                });
+            }
+            RunStatus::New
+            | RunStatus::Awaiting
+            | RunStatus::Queued { .. }
+            | RunStatus::Active
+            | RunStatus::Paused => {
+                match self.decide(run, Decision::Cancel, note).await {
+                    Ok(_) => false,
+                    // Somebody else did so at the same moment.
+                    Err(error) => match self.store.run(run).await?.head.status {
+                        RunStatus::Ended { end: End::Cancelled } => true,
+                        RunStatus::Ended { .. }
+                        | RunStatus::New
+                        | RunStatus::Awaiting
+                        | RunStatus::Queued { .. }
+                        | RunStatus::Active
+                        | RunStatus::Paused => return Err(error),
+                    },
+                }
+            }
+        };
+        // Runs within it end with it.
+        self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
+        Ok(Decided {
+            run: Some(row.name),
+            ask: None,
+            decision: "cancel".to_owned(),
+            by: self.caller.actor.to_string(),
+            next: Some(Next::start_again(&row.plan_path)),
+            repeated,
+        })
+    }
+
+    /// Refuses to go on with a run whose approval was withdrawn; one that was given since serves too.
+    async fn refuse_unless_approval_holds(&self, run: &RunRow) -> Result<(), ServiceError> {
+        if let Some(approval) = run.approval
+            && self.store.approval(approval).await?.voided_at.is_none()
+        {
+            return Ok(());
+        }
+        let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
+        let config = self.caller.config.digest_in(&folder);
+        match self.store.approval_for(run.plan, &run.revision, &config).await? {
+            Some(approval) => self.bind(run.id, &approval, &sub_plans).await,
+            None => Err(ServiceError::Conflict {
+                what: format!("resume {}: its approval no longer holds", run.name),
+                next: Next::approve(&run.plan_path),
+            }),
+        }
+    }
+
+    /// Notes something else that serves a run's roles.
+    pub(super) async fn take_over(&self, run: &RunRow, worker: Option<&Agent>) -> Result<(), ServiceError> {
+        let Some(worker) = worker else { return Ok(()) };
+        if let Some(approval) = run.approval {
+            refuse_other_worker(&self.store.approval(approval).await?, Some(worker), &run.plan_path)?;
+        }
+        let place = PathBuf::from(run.place_now());
+        let settings = RunSettings { worker: Some(worker.clone()), ..RunSettings::of(run)? };
+        let settings = settings.with_scripts_of(&place)?;
+        self.keep_scripts(&place, &settings).await?;
+        let text = settings_json(&settings);
+        Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)
+    }
+
+    /// Refuses to approve a run whose agents' scripts are not those that its ask shows.
+    pub(super) fn refuse_changed_scripts(
+        &self,
+        run: &RunRow,
+        settings: &RunSettings,
+    ) -> Result<(), ServiceError> {
+        match settings.changed_scripts(std::path::Path::new(run.place_now()))? {
+            None => Ok(()),
+            Some(changed) => Err(ServiceError::Conflict {
+                what: format!("approve {}: {changed}", run.name),
+                next: Next::start(&run.plan_path),
+            }),
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Starts runs of plans: new ones, or those that are open already.
+
+use std::collections::BTreeMap;
+
+use planctl_api::wire::calls::{Approving, Start};
+use planctl_api::{Next, Starting};
+use planctl_config::{Agent, WorkspaceMode};
+use planctl_engine::{Decision, Digest, End, RunId, RunStatus, Tier};
+use planctl_harness::FolderIdentity;
+use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
+
+use crate::node::services::{ServiceError, Services};
+use crate::plans::agent_scripts::approved_worker;
+use crate::plans::{Approved, canonical};
+use crate::runs::settings::RunSettings;
+use crate::verify::check::Checked;
+use crate::workspaces::baselines::Unnamed;
+use crate::workspaces::notes;
+
+/// The result of a start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// A run is ready to be worked on.
+    Ready {
+        /// The run.
+        run: RunId,
+        /// Its name.
+        name: String,
+        /// Says that it had begun before and goes on.
+        is_taken_up: bool,
+    },
+    /// The plan's run is done, and nobody asked for another.
+    AlreadyDone {
+        /// The run's name.
+        name: String,
+    },
+    /// A person has to approve first; the ask is open.
+    NeedsApproval {
+        /// The run that waits.
+        run: RunId,
+        /// Its name.
+        name: String,
+        /// The ask's number.
+        ask: i64,
+    },
+    /// The text is not the one that was approved.
+    ChangedSinceApproval {
+        /// The text that was approved.
+        approved_text: String,
+        /// The unfinished run that goes on with it, where there is one.
+        run: Option<String>,
+    },
+}
+
+impl Services {
+    /// Starts a run of a verified plan, or takes up the one that is not finished.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotVerified`], [`ServiceError::NoAgent`], [`ServiceError::Isolation`], and those of the store.
+    pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
+        // Two that start one plan at the same moment share its run; the second takes up what the first began.
+        let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
+        let _starting = crate::node::instance::one_at_a_time(self.server_node.state_dir(), &starting).await?;
+        if let Some(request) = self.caller.request
+            && let Some(run) = self.store.run_of_request(request).await?
+        {
+            return self.started_before(&run, checked, start).await;
+        }
+        let standing = self.standing(checked).await?;
+        let is_approved = start.approve.is_some() || standing.approval.is_some();
+        if let Some(run) = &standing.newest_run
+            && let Some(started) = self.take_up(run, checked, start, is_approved).await?
+        {
+            return Ok(started);
+        }
+        if standing.approval.is_none()
+            && start.approve.is_none()
+            && checked.verification.is_verified()
+            && let Some(approved_text) = standing.approved_before
+        {
+            return Ok(Started::ChangedSinceApproval { approved_text, run: None });
+        }
+        if let Some(approval) = standing.approval.as_ref().filter(|_| start.approve.is_none()) {
+            refuse_other_worker(approval, start.worker.as_ref(), &checked.path)?;
+        }
+        self.refuse_unless_startable(checked, start).await?;
+        self.refuse_over_caps().await?;
+        let planned = self.planned_worktree(checked).await?;
+        if let Some(graph) = &checked.verification.graph {
+            self.refuse_unless_branches_can_fork(graph).await?;
+        }
+        let plan = self.keep(checked).await?;
+        let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
+        let approval = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
+        let shown = match approval {
+            Some(_) => None,
+            None => Some(self.where_approved(None, checked).await?.1),
+        };
+        let isolation = self.tier().await?;
+        let settings = RunSettings {
+            sub_plans,
+            shown,
+            auto_answer: start.auto_answer,
+            home: FolderIdentity::of(&self.place_of(None)?).ok(),
+            ..RunSettings::new(&self.caller.config, start.worker.clone(), isolation)
+                .with_scripts_of(&self.place_of(None)?)?
+        };
+        self.keep_scripts(&self.place_of(None)?, &settings).await?;
+        let new = NewRun {
+            plan: plan.id,
+            revision: &checked.verification.digest,
+            stem: &stem(checked),
+            approval: approval.as_ref().map(|approval| approval.id),
+            settings: &settings_json(&settings),
+            served: &settings.served(),
+            request: self.caller.request,
+        };
+        let run = match &planned {
+            None => self.store.create_run(&new).await?,
+            Some(planned) => {
+                let worktree = NewWorktree {
+                    folder: &planned.folder,
+                    inside: &planned.inside,
+                    base: &planned.base,
+                    left_behind: planned.left_behind,
+                };
+                self.store.create_run_apart(&new, &worktree).await?
+            }
+        };
+        self.decide(run.id, Decision::Submit, None).await?;
+        self.approved_or_asked(&run, approval.as_ref(), &settings.sub_plans, false).await
+    }
+
+    /// Says what came of a start whose run was made and whose answer got lost.
+    async fn started_before(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+    ) -> Result<Started, ServiceError> {
+        match run.head.status {
+            RunStatus::New | RunStatus::Awaiting => {
+                self.refuse_unless_startable(checked, start).await?;
+                let folder = RunSettings::of(run)?.folder;
+                let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
+                self.hand_in(run, checked, start, &sub_plans, false).await
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused | RunStatus::Ended { .. } => {
+                Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: false })
+            }
+        }
+    }
+
+    /// Submits a run that has not begun, and approves it where the start says so.
+    async fn hand_in(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+        sub_plans: &BTreeMap<String, Digest>,
+        is_taken_up: bool,
+    ) -> Result<Started, ServiceError> {
+        if run.head.status == RunStatus::New {
+            self.decide(run.id, Decision::Submit, None).await?;
+        }
+        self.plan_worktree_anew(run, checked).await?;
+        self.take_over(run, start.worker.as_ref()).await?;
+        let plan = self.keep(checked).await?;
+        let approval = self.approval_at_start(Some(run), &plan, checked, start, sub_plans).await?;
+        self.approved_or_asked(run, approval.as_ref(), sub_plans, is_taken_up).await
+    }
+
+    /// Refuses one more run where as much is open as may be (row 92).
+    async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
+        let caps = self.caller.caps;
+        let (runs, asks) = self.store.open_counts().await?;
+        let full = |what: String, next: Next| Err(ServiceError::TooMany { what, next });
+        if runs >= u64::from(caps.open_runs) {
+            let what = format!("start: {runs} runs are open, and {} may be at once", caps.open_runs);
+            return full(what, Next::ShowAllRuns);
+        }
+        if asks >= u64::from(caps.open_asks) {
+            let what = format!("start: {asks} asks wait for a person, and {} may at once", caps.open_asks);
+            return full(what, Next::ShowAsks);
+        }
+        Ok(())
+    }
+
+    /// Goes on with a plan's newest run, where it is not over; `None` where a new one is due.
+    async fn take_up(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+        is_approved: bool,
+    ) -> Result<Option<Started>, ServiceError> {
+        let is_same_text = run.revision == checked.verification.digest;
+        let is_same_place =
+            run.worktree.is_some() == (self.caller.config.workspace.mode == WorkspaceMode::Worktree);
+        match run.head.status {
+            // A run within another one's is that one's affair.
+            RunStatus::Ended { .. } if run.around.is_some() => return Ok(None),
+            RunStatus::Ended { end: End::Done } if is_same_text && !start.again => {
+                return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
+            }
+            RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
+                self.refuse_other_place(run)?;
+                if let Some(given) = &start.approve {
+                    self.approve(checked, given).await?;
+                }
+                self.resume(run.id, start.worker.as_ref()).await?;
+            }
+            RunStatus::Ended { .. } => return Ok(None),
+            RunStatus::New | RunStatus::Awaiting if !is_same_text || !is_same_place => {
+                let note = Some(match is_same_text {
+                    true => "it shall work in another kind of workspace",
+                    false => "the plan's text changed before it was approved",
+                });
+                self.decide(run.id, Decision::Cancel, note).await?;
+                return Ok(None);
+            }
+            RunStatus::New | RunStatus::Awaiting => {
+                self.refuse_unless_startable(checked, start).await?;
+                let folder = RunSettings::of(run)?.folder;
+                let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
+                // A person is shown the plan that will run; a plan handed in otherwise is asked anew (P18).
+                if !is_approved && !self.is_unchanged_since_submitted(run, checked, start, &sub_plans).await?
+                {
+                    let note = "its configuration, its worker, a protected file or a plan within it changed before it \
+                        was approved";
+                    self.decide(run.id, Decision::Cancel, Some(note)).await?;
+                    return Ok(None);
+                }
+                return Ok(Some(self.hand_in(run, checked, start, &sub_plans, true).await?));
+            }
+            RunStatus::Paused if !is_same_text && start.approve.is_some() => {
+                self.take_over(run, start.worker.as_ref()).await?;
+                self.approve(checked, start.approve.as_ref().unwrap_or(&Approving::default())).await?;
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
+                let approved_text = canonical(&self.store.revision(run.plan, &run.revision).await?.source);
+                // A paused run waits for just such a change; the others go on with the text that was approved.
+                let goes_on = run.head.status != RunStatus::Paused;
+                let run = goes_on.then(|| run.name.clone());
+                return Ok(Some(Started::ChangedSinceApproval { approved_text, run }));
+            }
+            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+                self.refuse_other_place(run)?;
+                self.server_node.try_worktree_again(run).await?;
+                self.take_over(run, start.worker.as_ref()).await?;
+            }
+        }
+        Ok(Some(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: true }))
+    }
+
+    /// Says whether a run that waits for its approval would be the same if it were handed in now.
+    async fn is_unchanged_since_submitted(
+        &self,
+        run: &RunRow,
+        checked: &Checked,
+        start: &Start,
+        sub_plans: &BTreeMap<String, Digest>,
+    ) -> Result<bool, ServiceError> {
+        let kept = RunSettings::of(run)?;
+        let is_same_worker = start.worker.is_none() || start.worker == kept.worker;
+        let is_same_script = kept.changed_scripts(&self.place_of(Some(run))?)?.is_none();
+        let (_, now) = self.where_approved(Some(run), checked).await?;
+        Ok(is_same_worker
+            && is_same_script
+            && kept.config == self.caller.config.approved()
+            && kept.sub_plans == *sub_plans
+            && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
+    }
+
+    /// Returns the approval that serves a start: the one given with it, else one that holds.
+    async fn approval_at_start(
+        &self,
+        run: Option<&RunRow>,
+        plan: &Plan,
+        checked: &Checked,
+        start: &Start,
+        sub_plans: &BTreeMap<String, Digest>,
+    ) -> Result<Option<Approval>, ServiceError> {
+        let digest = &checked.verification.digest;
+        // One that works in a worktree of its own begins with what is committed.
+        let run = run.filter(|run| run.is_under_way_within());
+        let (folder, now) = self.where_approved(run, checked).await?;
+        match &start.approve {
+            Some(given) => {
+                let note = given.note.as_deref();
+                let with = Next::StartRun { plan: checked.path.clone(), how: Starting::Approved };
+                let unnamed = Unnamed::Refuse(with);
+                let baseline =
+                    self.baseline_of_checked((plan.id, None), checked, &now, given, &unnamed).await?;
+                let config = self.caller.config.approved_in(&folder);
+                let approving = Approved { digest, config: &config, baseline: &baseline, worker: None };
+                let (approval, _) = self.record_approval(plan, &approving, note).await?;
+                self.keep_copies(&self.place_of(run)?, &baseline).await?;
+                if let Some(graph) = &checked.verification.graph {
+                    self.approve_inherited(&self.home()?, graph, &config, sub_plans, given).await?;
+                }
+                Ok(Some(approval))
+            }
+            None => {
+                let config = self.caller.config.digest_in(&folder);
+                Ok(self.store.approval_for(plan.id, digest, &config).await?)
+            }
+        }
+    }
+
+    /// Keeps copies of the agents' scripts, so that they can be put back.
+    pub(super) async fn keep_scripts(
+        &self,
+        place: &std::path::Path,
+        settings: &RunSettings,
+    ) -> Result<(), ServiceError> {
+        match &settings.scripts {
+            Some(scripts) => self.keep_copies(place, scripts).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Answers the plan ask of a run whose approval holds; says which ask a person has to answer otherwise.
+    async fn approved_or_asked(
+        &self,
+        run: &RunRow,
+        approval: Option<&Approval>,
+        sub_plans: &BTreeMap<String, Digest>,
+        is_taken_up: bool,
+    ) -> Result<Started, ServiceError> {
+        if let Some(approval) = approval {
+            self.answer_plan_ask(run, approval, sub_plans, approval.note.as_deref()).await?;
+            return Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up });
+        }
+        match self.plan_ask(run).await? {
+            Some(ask) => Ok(Started::NeedsApproval { run: run.id, name: run.name.clone(), ask: ask.number }),
+            None => Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up }),
+        }
+    }
+
+    /// Returns the isolation tier that a run gets here.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Isolation`] where the host does not offer what is demanded.
+    pub(crate) async fn tier(&self) -> Result<Tier, ServiceError> {
+        let wanted = self.caller.config.isolation;
+        let offered =
+            if wanted.needs_probe() { self.server_node.offered_tier().await? } else { Tier::SameUser };
+        wanted.tier(offered).ok_or_else(|| ServiceError::Isolation { wanted: wanted.to_string(), offered })
+    }
+
+    /// Refuses a run that could not go on: unverified, without an agent for a role, or below the isolation asked for.
+    async fn refuse_unless_startable(&self, checked: &Checked, start: &Start) -> Result<(), ServiceError> {
+        let Some(graph) = checked.verification.graph.as_ref().filter(|_| checked.verification.is_verified())
+        else {
+            return Err(ServiceError::NotVerified { plan: checked.path.clone() });
+        };
+        let isolation = self.tier().await?;
+        let settings = RunSettings::new(&self.caller.config, start.worker.clone(), isolation);
+        for (_, task) in graph.steps() {
+            let role = &task.role;
+            if settings.worker_for(role).is_none() && !start.waits_for_workers {
+                return Err(ServiceError::NoAgent { role: role.clone() });
+            }
+            for role in task.roles() {
+                if !settings.may_take(role, &checked.path) {
+                    return Err(ServiceError::NotForRole { role: role.clone(), plan: checked.path.clone() });
+                }
+                if let Err(what) = settings.can_be_held(role) {
+                    return Err(ServiceError::Unheld { role: role.clone(), what });
+                }
+                settings.can_isolate_network(role)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a worker that is not the one which was approved.
+pub(super) fn refuse_other_worker(
+    approval: &Approval,
+    worker: Option<&Agent>,
+    plan: &str,
+) -> Result<(), ServiceError> {
+    let Some(approved) = approved_worker(approval)?.filter(|approved| Some(approved) != worker) else {
+        return Ok(());
+    };
+    let named = worker.map_or("what is configured".to_owned(), Agent::shown);
+    Err(ServiceError::Conflict {
+        what: format!("start {plan} with {named}: it was approved for {}", approved.shown()),
+        next: Next::UseApprovedWorker {
+            plan: plan.to_owned(),
+            approved: approved.to_string(),
+            named: worker.map(Agent::to_string),
+        },
+    })
+}
+
+pub(crate) fn settings_json(settings: &RunSettings) -> String {
+    serde_json::to_string(settings).expect("settings have string keys and no failing serializer")
+}
+
+/// Returns what a run's name begins with: the plan file's name without its ending, as plain characters.
+fn stem(checked: &Checked) -> String {
+    stem_of(&checked.file)
+}
+
+/// Returns what the names of runs of a plan's file begin with.
+pub(crate) fn stem_of(file: &std::path::Path) -> String {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '.' { c.to_ascii_lowercase() } else { '-' })
+        .take(60)
+        .collect();
+    let plain = plain.trim_matches(|c| c == '-' || c == '.').to_owned();
+    if plain.is_empty() { "plan".to_owned() } else { plain }
+}

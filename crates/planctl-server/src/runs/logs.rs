@@ -1,0 +1,223 @@
+//! The attempts of a run: the reports of workers and the results of gates.
+
+use std::collections::BTreeMap;
+
+use planctl_api::wire::{AttemptView, GateView, LogView, Paged, SpentView, StepName, WorkView, moment, usd};
+use planctl_engine::{
+    AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, Found, Node, Overrun, RehearsalResult,
+    Report, RunId, Timestamp, Usage, Verdict,
+};
+use planctl_store::{Page, Said};
+
+use crate::node::services::{ServiceError, Services};
+use crate::runs::shown::{ending_words, exit_code, tampered, verdict_word};
+
+impl Services {
+    /// Shows the attempts of a run's steps: the workers' reports and the gates' results.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn logs(
+        &self,
+        run: RunId,
+        step: Option<u32>,
+        attempt: Option<u16>,
+        page: &Page<usize>,
+    ) -> Result<LogView, ServiceError> {
+        let shown = self.shown(run).await?;
+        if let Some(step) = step
+            && shown.named(&step.to_string()).is_none()
+        {
+            return Err(ServiceError::NotFound { what: format!("step {step} in {}", shown.view.run.name) });
+        }
+        // Attempts by their place in the order in which they began, which nothing that happens later changes.
+        let mut attempts: BTreeMap<usize, AttemptView> = BTreeMap::new();
+        let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();
+        let first = page.after.unwrap_or(0);
+        let end = first.saturating_add(usize::try_from(page.limit).unwrap_or(0));
+        let mut lines = self.history_of(run);
+        while let Some(line) = lines.next().await? {
+            let input = match &line.said {
+                Said::Input(input) => input,
+                Said::Fact(fact) => {
+                    if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = &**fact
+                        && let Some(step) = shown.graph.node(node).and_then(Node::step)
+                        && let Some(place) = places.get(&(step, attempt.number()))
+                        && let Some(attempt) = attempts.get_mut(place)
+                        && let Some(gate) = &mut attempt.gate
+                    {
+                        gate.vacuous = true;
+                    }
+                    continue;
+                }
+            };
+            let Some(at) = input.event.at() else { continue };
+            let Some((node, number)) = shown.graph.node(&at.node).and_then(|node| Some((node, node.step()?)))
+            else {
+                continue;
+            };
+            let own_step = number;
+            // A rehearsal is shown with the try that it comes before.
+            let is_rehearsal =
+                matches!(&input.event, Event::Harness(event) if matches!(event.found, Found::Rehearsed(_)));
+            let number = if is_rehearsal { at.attempt.next() } else { at.attempt }.number();
+            if step.is_some_and(|step| step != own_step) || attempt.is_some_and(|attempt| attempt != number) {
+                continue;
+            }
+            let newest = places.len();
+            let place = *places.entry((own_step, number)).or_insert(newest);
+            if !(first..end).contains(&place) {
+                continue;
+            }
+            let entry = attempts.entry(place).or_insert_with(|| AttemptView {
+                step: StepName { number: own_step, title: node.title.clone() },
+                visit: at.visit,
+                attempt: number,
+                before: Vec::new(),
+                work: None,
+                gate: None,
+                late: Vec::new(),
+            });
+            self.add_event(entry, node, line.at, &input.event).await?;
+        }
+        for refused in self.store.refusals(run).await? {
+            let Event::Agent(event) = &refused.event else { continue };
+            let step = shown.graph.node(&event.at.node).and_then(Node::step);
+            let place = step.and_then(|step| places.get(&(step, event.at.attempt.number())));
+            if let Some(entry) = place.and_then(|place| attempts.get_mut(place)) {
+                entry.late.extend(self.work_view(refused.at, event).await?);
+            }
+        }
+        let next = (places.len() > end).then(|| LogView::cursor(end));
+        let attempts = attempts.into_values().collect();
+        Ok(LogView { run: shown.view.run.name, attempts, next })
+    }
+
+    /// Adds a worker's report or a gate's result to its attempt.
+    async fn add_event(
+        &self,
+        entry: &mut AttemptView,
+        node: &Node,
+        at: Timestamp,
+        event: &Event,
+    ) -> Result<(), ServiceError> {
+        match event {
+            Event::Agent(event) => {
+                if let Some(work) = self.work_view(at, event).await? {
+                    entry.work = Some(work);
+                }
+            }
+            Event::Harness(event) => match &event.found {
+                Found::Evidence(evidence) => {
+                    if let Some(gated) = node.gated() {
+                        entry.gate = Some(self.gate_view(at, gated.contract, evidence).await?);
+                    }
+                }
+                Found::Rehearsed(evidence) => {
+                    if let Some(contract) = node.gated().map(|gated| gated.contract) {
+                        let mut seen = self.gate_view(at, contract, evidence).await?;
+                        seen.verdict =
+                            contract.shown(evidence).map_or("red", RehearsalResult::word).to_owned();
+                        entry.before.push(seen);
+                    }
+                }
+                Found::Recorded { .. }
+                | Found::Restored
+                | Found::Forked { .. }
+                | Found::Merged { .. }
+                | Found::Conflicted(_)
+                | Found::Begun { .. }
+                | Found::Ended(_)
+                | Found::Nothing(_) => {}
+            },
+            Event::Human(_) | Event::Clock(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn work_view(&self, at: Timestamp, event: &AgentEvent) -> Result<Option<WorkView>, ServiceError> {
+        let plain = |text: String| WorkView {
+            at: moment(at),
+            ending: None,
+            seconds: 0.0,
+            spent: None,
+            estimated: false,
+            bytes: text.len() as u64,
+            text,
+        };
+        Ok(match &event.said {
+            AgentSaid::Reported(report) => Some(self.report_view(at, report, event.used()).await?),
+            AgentSaid::Asked { question, .. } => Some(plain(format!("asked: {question}"))),
+            AgentSaid::Overran { past, duration, .. } => Some(WorkView {
+                ending: Some(match past {
+                    Overrun::Deadline => "ended at its deadline".to_owned(),
+                    Overrun::Silence => "ended after too long a silence".to_owned(),
+                }),
+                seconds: duration.as_secs_f64(),
+                ..plain(String::new())
+            }),
+            AgentSaid::Faulted(fault) => {
+                Some(WorkView { ending: Some("could not work".to_owned()), ..plain(fault.message.clone()) })
+            }
+            AgentSaid::Released => None,
+        })
+    }
+
+    async fn report_view(
+        &self,
+        at: Timestamp,
+        report: &Report,
+        used: Option<&Usage>,
+    ) -> Result<WorkView, ServiceError> {
+        Ok(WorkView {
+            at: moment(at),
+            ending: report.ending.map(ending_words),
+            seconds: report.duration.as_secs_f64(),
+            spent: used.map(|usage| SpentView {
+                tokens: usage.tokens(),
+                usd: usd(usage.micro_usd.unwrap_or(0)),
+                seconds: report.duration.as_secs_f64(),
+                unmetered: 0,
+            }),
+            estimated: used.is_some_and(|usage| usage.estimated),
+            text: self.text_of(&report.text).await?,
+            bytes: report.text.bytes,
+        })
+    }
+
+    async fn gate_view(
+        &self,
+        at: Timestamp,
+        contract: &Contract,
+        evidence: &Evidence,
+    ) -> Result<GateView, ServiceError> {
+        let verdict = contract.judge(evidence).unwrap_or(Verdict::Failed);
+        Ok(GateView {
+            at: moment(at),
+            verdict: verdict_word(verdict).to_owned(),
+            vacuous: false,
+            command: contract.command.clone(),
+            expected: contract.expect,
+            ending: ending_words(evidence.ending),
+            exit_code: exit_code(evidence.ending),
+            seconds: evidence.duration.as_secs_f64(),
+            isolation: evidence.isolation.to_string(),
+            git_head: evidence.git_head.clone(),
+            tampered: tampered(&evidence.tampered),
+            stdout: self.text_of(&evidence.stdout).await?,
+            stdout_bytes: evidence.stdout.bytes,
+            stderr: self.text_of(&evidence.stderr).await?,
+            stderr_bytes: evidence.stderr.bytes,
+        })
+    }
+
+    async fn text_of(&self, excerpt: &Excerpt) -> Result<String, ServiceError> {
+        if let Some(digest) = &excerpt.stored
+            && let Some(bytes) = self.store.output(digest).await?
+        {
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        Ok(excerpt.tail.clone())
+    }
+}

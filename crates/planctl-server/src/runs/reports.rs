@@ -1,0 +1,172 @@
+//! Reports about a run: SALUTE, its traversal, the context of an agent, the reason for a step, the audit.
+
+use planctl_api::wire::{
+    AuditView, AuditedRun, BecauseView, CheckpointView, ContextView, SaluteView, TraversalView, WhyView,
+    moment,
+};
+use planctl_engine::view::{Form, Scene};
+use planctl_engine::{Fact, Graph, Record, RunId, Timestamp, view};
+use planctl_lang::Source;
+use planctl_lang::workflow::{self, Language, Workflow};
+use planctl_store::{Page, Said, StoreError};
+
+use crate::node::services::{ServiceError, Services};
+use crate::runs::shown::next_for;
+use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
+
+impl Services {
+    /// Draws up the SALUTE report of a run (G-38).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn salute(&self, run: RunId) -> Result<SaluteView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let (facts, _) = self.newest_facts(run).await?;
+        let row = &shown.view.run;
+        let salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
+        Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
+    }
+
+    /// Says where a run is on its way through its graph, in the words of seed 2 (G-30 to G-37).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn traversal(&self, run: RunId) -> Result<TraversalView, ServiceError> {
+        let first = self.store.history(run, 0, BEGINNING).await?;
+        let newest = self.store.newest_lines(run, NEWEST).await?;
+        let shown = self.shown(run).await?;
+        let row = &shown.view.run;
+        let source = self.store.revision(row.plan, &row.revision).await?.source;
+        let workflow = workflow_of(&row.plan_path, &source, &shown.graph);
+        let stale = workflow.and_then(|workflow| workflow.library.stale_after_turns);
+        let way = traversal::view(row, &shown.graph, &shown.loaded(), (&first, &newest));
+        Ok(TraversalView { stale_after_turns: stale.map(|turns| turns.value), ..way })
+    }
+
+    /// Says what a run is resumed from, in the words of DOT's checkpoints (K1, K9).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn checkpoint(&self, run: RunId) -> Result<CheckpointView, ServiceError> {
+        let newest = self.store.newest_lines(run, NEWEST).await?;
+        let shown = self.shown(run).await?;
+        Ok(traversal::checkpoint(&shown.view.run, &shown.graph, &shown.loaded(), &newest))
+    }
+
+    /// Returns a run's beginning and its newest facts, in their order, and says whether some between are left out.
+    async fn newest_facts(&self, run: RunId) -> Result<(Vec<(Timestamp, Fact)>, bool), ServiceError> {
+        let mut lines = self.store.newest_lines(run, LINES_AT_ONCE).await?;
+        let is_cut = lines.first().is_some_and(|line| line.seq > 1);
+        if is_cut {
+            let mut first = self.store.history(run, 0, BEGINNING).await?;
+            let begins = |said: &Said| matches!(said, Said::Fact(fact) if matches!(**fact, Fact::PlanActivated { .. }));
+            first.retain(|line| begins(&line.said) && line.seq < lines[0].seq);
+            lines.splice(0..0, first);
+        }
+        let facts = lines.into_iter().filter_map(|line| match line.said {
+            Said::Fact(fact) => Some((line.at, *fact)),
+            Said::Input(_) => None,
+        });
+        Ok((facts.collect(), is_cut))
+    }
+
+    /// Writes the brief of a run for an agent that claims no items (rows H-40, H-41, G-33).
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn context(&self, run: RunId, form: Form) -> Result<ContextView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let (facts, is_cut) = self.newest_facts(run).await?;
+        let facts: Vec<Fact> = facts.into_iter().map(|(_, fact)| fact).collect();
+        let row = &shown.view.run;
+        let source = self.store.revision(row.plan, &row.revision).await?.source;
+        let workflow = workflow_of(&row.plan_path, &source, &shown.graph);
+        let manual = workflow.as_ref().map(workflow::manual).unwrap_or_default();
+        let loaded = shown.loaded();
+        let scene = Scene {
+            plan: shown.graph.title(),
+            graph: &shown.graph,
+            run: &loaded,
+            history: &facts,
+            is_cut,
+            manual: &manual,
+        };
+        let text = view::context(&scene, form);
+        Ok(ContextView { run: row.name.clone(), form: form.word().to_owned(), text })
+    }
+
+    /// Explains why a step is where it is, from the history: a step by its number, any node by its name.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where the plan has no such step, and those of the store.
+    pub async fn why(&self, run: RunId, step: &str) -> Result<WhyView, ServiceError> {
+        let shown = self.shown(run).await?;
+        let node = shown.named(step).ok_or_else(|| ServiceError::NotFound {
+            what: format!("step {step} in {}", shown.view.run.name),
+        })?;
+        let (mut because, mut choices) = (Vec::new(), Vec::new());
+        let mut lines = self.history_of(run);
+        while let Some(line) = lines.next().await? {
+            let Said::Fact(fact) = &line.said else { continue };
+            let seq = u64::try_from(line.seq).unwrap_or(0);
+            let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node.id);
+            let is_own = fact.node() == Some(&node.id);
+            if is_own || leads_here {
+                because.push(BecauseView {
+                    seq,
+                    at: moment(line.at),
+                    text: view::sentence(&shown.graph, fact),
+                });
+            }
+            if let Some(choice) = view::choice(&shown.graph, fact).filter(|_| is_own) {
+                choices.push(branches::choice_view(seq, choice));
+            }
+        }
+        let none = Record::default();
+        let record = shown.view.records.get(&node.id).unwrap_or(&none);
+        let step = shown.step(node.step().unwrap_or(0), node, record);
+        let next = next_for(&shown.waiting_on(), &step);
+        Ok(WhyView { run: shown.view.run.name.clone(), step, because, choices, next })
+    }
+
+    /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn audit(&self, run: Option<RunId>) -> Result<AuditView, ServiceError> {
+        let all = match run {
+            Some(run) => vec![run],
+            None => self.store.runs(None, &Page::ALL).await?.iter().map(id_of).collect(),
+        };
+        let mut runs = Vec::new();
+        for run in all {
+            let findings = self.store.audit(run).await?;
+            let last = match self.store.newest_lines(run, 1).await {
+                // The audit has said so.
+                Err(StoreError::Corrupt { .. }) => None,
+                lines => lines?.pop(),
+            };
+            runs.push(AuditedRun {
+                run: self.store.name_of(run).await?,
+                events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
+                head: last.map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+                problems: findings.iter().map(ToString::to_string).collect(),
+            });
+        }
+        Ok(AuditView { runs })
+    }
+}
+
+/// Reads the source of a run for what is said there and not in the graph that runs; of a library, the plan of its title.
+fn workflow_of(path: &str, source: &str, graph: &Graph) -> Option<Workflow> {
+    let (mut workflows, _) = workflow::read(&Source::new(path, source), Language::of(path)?);
+    let is_it = |read: &Workflow| read.title() == graph.title();
+    let at = if workflows.len() == 1 { 0 } else { workflows.iter().position(is_it)? };
+    Some(workflows.swap_remove(at))
+}

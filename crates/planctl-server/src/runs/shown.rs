@@ -1,0 +1,513 @@
+//! One run as people and programs see it: its state, its steps, the thing that it waits for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planctl_api::Next;
+use planctl_api::wire::{
+    BeforeView, JoinView, LevelView, LockView, PassageView, RunState, RunSummary, RunView, SpentView,
+    StepState, StepView, TamperView, WaitingOn, WorktreeView, moment,
+};
+use planctl_config::Agent;
+use planctl_engine::{
+    End, Ending, Graph, Level, Node, NodeId, NodeState, Outcome, Record, Rehearsal, Run, RunStatus, Scope,
+    Spent, Verdict, Work, view,
+};
+use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
+
+use crate::runs::branches;
+use crate::runs::settings::RunSettings;
+
+/// A run with what is needed to show it.
+pub(super) struct Shown {
+    pub(super) view: StoredView,
+    pub(super) graph: Arc<Graph>,
+    /// The run that a queued one waits for.
+    pub(super) ahead: Option<Ahead>,
+    /// Says that its work waits for the end of somebody whose lease was taken back.
+    pub(super) is_held_back: bool,
+    /// The locks that its items wait for.
+    pub(super) locks: Vec<AwaitedLock>,
+    /// The trouble that kept workers from the work of nodes that rest.
+    pub(super) troubles: BTreeMap<NodeId, String>,
+    /// The newest runs of the plans that its nodes carry out.
+    pub(super) within: BTreeMap<NodeId, Inner>,
+}
+
+/// A run within another.
+pub(super) struct Inner {
+    pub(super) name: String,
+    /// Where it stands, and what it waits for, while the run around it waits for its end.
+    pub(super) waits: Option<(RunState, Option<WaitingOn>)>,
+}
+
+/// The most characters of a stranger's text within a line.
+const QUOTED_CHARACTERS_MAX: usize = 160;
+
+impl Shown {
+    /// Finds a step by its number, else a node by its name.
+    pub(super) fn named(&self, given: &str) -> Option<&Node> {
+        let number = given.parse::<u32>().ok();
+        let step =
+            number.and_then(|number| self.graph.nodes().iter().find(|node| node.step() == Some(number)));
+        step.or_else(|| self.graph.node(&NodeId::new(given)))
+    }
+
+    fn item(&self, node: &NodeId) -> Option<&OpenItem> {
+        self.view.items.iter().find(|item| item.at.node == *node)
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        let state = run_state(&self.view.run);
+        let is_still = |inner: &&Inner| match inner.waits {
+            Some((RunState::Waiting | RunState::AwaitingApproval | RunState::Paused, _)) => true,
+            Some((
+                RunState::Queued
+                | RunState::Running
+                | RunState::Done
+                | RunState::Failed
+                | RunState::Cancelled,
+                _,
+            ))
+            | None => false,
+        };
+        let still = self.within.values().filter(is_still).count();
+        let out = usize::try_from(self.view.run.head.out).unwrap_or(usize::MAX);
+        if state == RunState::Running && still > 0 && still >= out { RunState::Waiting } else { state }
+    }
+
+    /// Returns what a run within this one waits for.
+    fn waiting_within(&self) -> Option<WaitingOn> {
+        self.within.values().find_map(|inner| {
+            let (_, waiting) = inner.waits.as_ref()?;
+            let waiting = waiting.clone()?;
+            Some(WaitingOn { run: waiting.run.or_else(|| Some(inner.name.clone())), ..waiting })
+        })
+    }
+
+    pub(super) fn steps(&self) -> Vec<StepView> {
+        let none = Record::default();
+        let steps = self.graph.numbered();
+        steps
+            .into_iter()
+            .map(|(number, node)| self.step(number, node, self.view.records.get(&node.id).unwrap_or(&none)))
+            .collect()
+    }
+
+    pub(super) fn step(&self, number: u32, node: &Node, record: &Record) -> StepView {
+        let item = self.item(&node.id);
+        let tally = &record.tally;
+        let state = match &record.state {
+            NodeState::Pending => StepState::Pending,
+            NodeState::Ready => StepState::Ready,
+            NodeState::Working { .. } | NodeState::Resting { .. } => match item {
+                Some(item) if item.is_leased => StepState::Working,
+                Some(item) if item.available_at > self.view.run.read_at => StepState::Resting,
+                Some(_) | None => StepState::Ready,
+            },
+            NodeState::Rehearsing
+            | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Checking { .. } => StepState::Checking,
+            NodeState::Nested { .. } => StepState::Working,
+            NodeState::Held { .. } => StepState::Waiting,
+            NodeState::Settled { outcome } => match outcome {
+                Outcome::Passed => StepState::Passed,
+                Outcome::Failed => StepState::Failed,
+                Outcome::Skipped => StepState::Skipped,
+                Outcome::Waived => StepState::Waived,
+                Outcome::Warned => StepState::Warned,
+            },
+        };
+        let is_judged = node.task().is_none_or(|task| !task.contract.command.is_empty());
+        let verdict = match (&record.failure, state) {
+            (_, StepState::Passed) if !is_judged => None,
+            (_, StepState::Passed) => Some("passed".to_owned()),
+            (Some(failure), _) => match &failure.what {
+                planctl_engine::Failing::Contract { verdict, .. } if failure.attempt == tally.attempt => {
+                    Some(verdict_word(*verdict).to_owned())
+                }
+                planctl_engine::Failing::Contract { .. }
+                | planctl_engine::Failing::Overran { .. }
+                | planctl_engine::Failing::Undelivered { .. }
+                | planctl_engine::Failing::Permission { .. }
+                | planctl_engine::Failing::Inconclusive { .. }
+                | planctl_engine::Failing::Conflict { .. }
+                | planctl_engine::Failing::SubPlan { .. }
+                | planctl_engine::Failing::Unconfirmed { .. }
+                | planctl_engine::Failing::NotRed { .. } => None,
+            },
+            (None, _) => None,
+        };
+        let has_gate = verdict.is_some();
+        let before = before_view(record);
+        StepView {
+            number,
+            title: node.title.clone(),
+            node: node.id.as_str().to_owned(),
+            kind: view::kind_word(&node.kind).to_owned(),
+            role: self.role_of(node, record).to_owned(),
+            state,
+            attempts: u32::from(tally.attempt.number()),
+            attempts_allowed: self.allowed(node, record),
+            visits: u32::from(tally.visits),
+            visits_allowed: u32::from(node.max_visits),
+            verdict,
+            vacuous: record.is_vacuous(),
+            before,
+            pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
+            isolation: has_gate.then(|| self.settings().isolation.to_string()),
+            failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
+            run: self.within.get(&node.id).map(|inner| inner.name.clone()),
+            lock: item
+                .and_then(|item| self.locks.iter().find(|lock| lock.item == item.id))
+                .map(|lock| LockView { name: lock.lock.clone(), run: lock.run.clone() }),
+            trouble: self.troubles.get(&node.id).filter(|_| state == StepState::Resting).cloned(),
+            spent: SpentView::from(tally.spent),
+            since: item.map(|item| moment(item.available_at)),
+        }
+    }
+
+    /// Returns the nodes that are no steps and that the run came to; of joins, also those that wait.
+    fn passages(&self) -> Vec<PassageView> {
+        let others = self.graph.nodes().iter().filter(|node| node.step().is_none());
+        let entered = others.filter_map(|node| Some((node, self.view.records.get(&node.id)?)));
+        let passages = entered.map(|(node, record)| {
+            let shown = self.step(0, node, record);
+            PassageView {
+                node: shown.node,
+                kind: shown.kind,
+                title: shown.title,
+                state: shown.state,
+                visits: shown.visits,
+            }
+        });
+        passages.collect()
+    }
+
+    /// Returns where branches meet that are still under way.
+    fn joins(&self) -> Vec<JoinView> {
+        let title = |join: &NodeId| self.graph.node(join).map_or(String::new(), |node| node.title.clone());
+        let joining = view::joining(&self.graph, &self.loaded());
+        joining
+            .into_iter()
+            .map(|joining| branches::join_view(joining.clone(), title(&joining.join)))
+            .collect()
+    }
+
+    /// Returns the run as the engine knows it.
+    pub(super) fn loaded(&self) -> Run {
+        let row = &self.view.run;
+        Run::loaded(row.id, row.head.clone(), Scope::All, self.view.records.clone())
+    }
+
+    /// Returns the highest PACE level of a step that is not over.
+    fn level(&self) -> Level {
+        let open = self.view.records.values().filter(|record| record.state.outcome().is_none());
+        open.map(Record::level).max().unwrap_or_default()
+    }
+
+    /// Returns the performer of a step: a role, the harness or a person.
+    fn role_of<'s>(&'s self, node: &'s Node, record: &'s Record) -> &'s str {
+        match self.graph.task(&node.id) {
+            Some(task) => record.worker(task).as_str(),
+            None if node.gated().is_some() || self.graph.sub_plan(&node.id).is_some() => "harness",
+            // Nobody is asked where the way on is chosen, or the workspace recorded.
+            None if matches!(
+                node.kind,
+                planctl_engine::NodeKind::Decision(_) | planctl_engine::NodeKind::Checkpoint
+            ) =>
+            {
+                "harness"
+            }
+            None => "human",
+        }
+    }
+
+    /// Returns how many attempts the step may come to in this visit, as things stand.
+    fn allowed(&self, node: &Node, record: &Record) -> u32 {
+        let tally = &record.tally;
+        let used = u32::from(tally.attempt.number()).saturating_sub(u32::from(tally.failed));
+        let running = u32::from(record.state.is_out());
+        let before = used.saturating_sub(running);
+        let before =
+            if record.state.outcome() == Some(Outcome::Passed) { before.saturating_sub(1) } else { before };
+        before + 1 + u32::from(node.gated().map_or(0, |gated| gated.max_retries)) + u32::from(tally.granted)
+    }
+
+    pub(super) fn waiting_on(&self) -> Option<WaitingOn> {
+        let of =
+            |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None, lock: None };
+        match self.view.run.head.status {
+            RunStatus::Queued { .. } if trouble_of(&self.view.run).is_some() => Some(of("worktree")),
+            RunStatus::Queued { .. } => Some(match &self.ahead {
+                Some(Ahead { run, is_ending: true }) => WaitingOn { run: Some(run.clone()), ..of("ending") },
+                ahead => WaitingOn { run: ahead.as_ref().map(|ahead| ahead.run.clone()), ..of("workspace") },
+            }),
+            RunStatus::Paused => Some(of("revision")),
+            RunStatus::Awaiting | RunStatus::Active => {
+                let own = self.view.items.iter().find_map(|item| match &item.work {
+                    Work::Human { ask } => Some(WaitingOn {
+                        id: item.number.and_then(|number| u64::try_from(number).ok()),
+                        ..of(ask.kind.word())
+                    }),
+                    Work::Agent { .. } if !item.is_leased && self.is_held_back => {
+                        Some(WaitingOn { run: Some(self.view.run.name.clone()), ..of("ending") })
+                    }
+                    Work::Agent { role, .. } if !item.is_leased && !self.is_served(role.as_str()) => {
+                        Some(WaitingOn { role: Some(role.as_str().to_owned()), ..of("worker") })
+                    }
+                    Work::Agent { .. } => {
+                        let awaited = self.locks.iter().find(|lock| lock.item == item.id)?;
+                        let lock = Some(awaited.lock.clone());
+                        Some(WaitingOn { run: Some(awaited.run.clone()), lock, ..of("lock") })
+                    }
+                    Work::Harness { .. } => None,
+                });
+                own.or_else(|| self.waiting_within())
+            }
+            RunStatus::New | RunStatus::Ended { .. } => None,
+        }
+    }
+
+    fn is_served(&self, role: &str) -> bool {
+        self.settings().serves(&role.into(), &self.view.run.plan_path)
+    }
+
+    pub(super) fn settings(&self) -> RunSettings {
+        serde_json::from_str(&self.view.run.settings).unwrap_or_default()
+    }
+
+    fn spent(&self) -> SpentView {
+        let head = &self.view.run.head;
+        let running = head.clock_since.map(|since| self.view.run.read_at.since(since)).unwrap_or_default();
+        SpentView::from(Spent { time: head.spent.time + running, ..head.spent })
+    }
+
+    fn reason(&self) -> Option<String> {
+        match self.view.run.head.status {
+            RunStatus::Ended { end } => {
+                let failed = self.view.records.iter().find_map(|(node, record)| {
+                    let failure = record
+                        .failure
+                        .as_deref()
+                        .filter(|_| record.state.outcome() == Some(Outcome::Failed))?;
+                    Some(format!("{}: {}", view::node_name(&self.graph, node), failure_line(failure)))
+                });
+                match end {
+                    End::Done => {
+                        let passed = |record: &&Record| record.state.outcome() == Some(Outcome::Passed);
+                        let records = self.view.records.values().filter(passed);
+                        let vacuous = match records.filter(|record| record.is_vacuous()).count() {
+                            0 => String::new(),
+                            count => format!(", of which {count} proves nothing (green before the work)"),
+                        };
+                        Some(view::outcomes_line(self.view.run.head.settled) + &vacuous)
+                    }
+                    End::Failed => failed.or(Some("a step failed".to_owned())),
+                    End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))
+                        .map(|text| text.trim_end_matches("; ").to_owned()),
+                    End::Cancelled => Some("cancelled by a person".to_owned()),
+                }
+            }
+            RunStatus::Queued { .. } => trouble_of(&self.view.run).map(str::to_owned),
+            RunStatus::New | RunStatus::Awaiting | RunStatus::Active | RunStatus::Paused => None,
+        }
+    }
+
+    pub(super) fn view(&self) -> RunView {
+        let row = &self.view.run;
+        RunView {
+            run: row.name.clone(),
+            id: row.id.to_string(),
+            plan: row.plan_path.clone(),
+            title: self.graph.title().to_owned(),
+            digest: row.revision.as_str().to_owned(),
+            workspace: row.workspace_path.clone(),
+            folder: Some(self.settings().folder).filter(|folder| !folder.is_empty()),
+            worktree: row.worktree.as_ref().map(worktree_view),
+            state: self.state(),
+            end: match row.head.status {
+                RunStatus::Ended { end } => Some(end_word(end).to_owned()),
+                RunStatus::New
+                | RunStatus::Awaiting
+                | RunStatus::Queued { .. }
+                | RunStatus::Active
+                | RunStatus::Paused => None,
+            },
+            reason: self.reason(),
+            steps: self.steps(),
+            passages: self.passages(),
+            joins: self.joins(),
+            pace_level: self.level().word().to_owned(),
+            waiting_on: self.waiting_on(),
+            spent: self.spent(),
+            budget: row.head.budget.into(),
+            exec: match self.settings().worker {
+                Some(Agent::Exec(command)) => Some(command),
+                Some(Agent::Known { .. }) | None => None,
+            },
+            agent: match self.settings().worker {
+                Some(agent @ Agent::Known { .. }) => Some(agent.to_string()),
+                Some(Agent::Exec(_)) | None => None,
+            },
+            auto_answer: self.settings().auto_answer,
+            is_plan_file_changed: false,
+            started_at: row.started_at.map(moment),
+            ended_at: row.ended_at.map(moment),
+        }
+    }
+
+    pub(super) fn summary(&self) -> RunSummary {
+        let row = &self.view.run;
+        let steps = self.steps();
+        let current = steps.iter().find(|step| {
+            !matches!(
+                step.state,
+                StepState::Pending
+                    | StepState::Passed
+                    | StepState::Skipped
+                    | StepState::Waived
+                    | StepState::Warned
+            )
+        });
+        RunSummary {
+            run: row.name.clone(),
+            plan: row.plan_path.clone(),
+            digest: row.revision.as_str().to_owned(),
+            workspace: row.workspace_path.clone(),
+            worktree: row.worktree.as_ref().map(worktree_view),
+            state: self.state(),
+            steps_settled: row.head.settled.total(),
+            steps_total: self.graph.task_count(),
+            step: current.map(StepView::name),
+            under_way: steps.iter().filter(|step| step.state.is_under_way()).map(StepView::name).collect(),
+            waiting_on: self.waiting_on(),
+            spent: self.spent(),
+            budget: row.head.budget.into(),
+            started_at: row.started_at.map(moment),
+            ended_at: row.ended_at.map(moment),
+        }
+    }
+}
+
+/// Says where a run stands, in the words of DESIGN 11.
+pub(crate) fn run_state(row: &RunRow) -> RunState {
+    match row.head.status {
+        RunStatus::New | RunStatus::Awaiting => RunState::AwaitingApproval,
+        RunStatus::Queued { .. } if trouble_of(row).is_some() => RunState::Waiting,
+        RunStatus::Queued { .. } => RunState::Queued,
+        RunStatus::Active if row.head.out == 0 => RunState::Waiting,
+        RunStatus::Active => RunState::Running,
+        RunStatus::Paused => RunState::Paused,
+        RunStatus::Ended { end: End::Done } => RunState::Done,
+        RunStatus::Ended { end: End::Failed | End::Aborted } => RunState::Failed,
+        RunStatus::Ended { end: End::Cancelled } => RunState::Cancelled,
+    }
+}
+
+fn worktree_view(row: &WorktreeRow) -> WorktreeView {
+    WorktreeView {
+        path: row.path.clone(),
+        branch: row.branch.clone(),
+        base: row.base.clone(),
+        is_made: row.made_at.is_some(),
+        is_removed: row.removed_at.is_some(),
+        left_behind: u32::try_from(row.left_behind).unwrap_or(0),
+        uncommitted: row.uncommitted.and_then(|count| u32::try_from(count).ok()),
+        commit: row.result.clone(),
+    }
+}
+
+/// Says what the contract showed before the work, where it was rehearsed.
+fn before_view(record: &Record) -> Option<BeforeView> {
+    match &record.rehearsal {
+        Some(Rehearsal::Done { showed, ending, .. }) => Some(BeforeView {
+            showed: showed.word().to_owned(),
+            ending: ending_words(*ending),
+            exit_code: exit_code(*ending),
+        }),
+        Some(Rehearsal::Due) | None => None,
+    }
+}
+
+fn end_word(end: End) -> &'static str {
+    match end {
+        End::Done => "done",
+        End::Failed => "failed",
+        End::Aborted => "aborted",
+        End::Cancelled => "cancelled",
+    }
+}
+
+pub(super) fn next_for(waiting: &Option<WaitingOn>, step: &StepView) -> Option<Next> {
+    match (waiting, step.state) {
+        (Some(WaitingOn { id: Some(id), .. }), StepState::Waiting) => Some(Next::ShowAsk { ask: *id }),
+        (Some(_) | None, _) => None,
+    }
+}
+
+/// Returns the word of a verdict in JSON.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::TimedOut => "timed_out",
+        Verdict::Tampered => "tampered",
+    }
+}
+
+pub(crate) fn ending_words(ending: Ending) -> String {
+    match ending {
+        Ending::Exited { code } => format!("exit {code}"),
+        Ending::Signalled { signal } => format!("signal {signal}"),
+        Ending::TimedOut => "timed out".to_owned(),
+        Ending::OverLimit { resource, max } => resource.exceeded(max),
+        Ending::NotRun => "not run".to_owned(),
+    }
+}
+
+pub(super) fn exit_code(ending: Ending) -> Option<i32> {
+    match ending {
+        Ending::Exited { code } => Some(code),
+        Ending::Signalled { .. } | Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun => None,
+    }
+}
+
+pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
+    files
+        .iter()
+        .map(|file| TamperView { path: file.path.clone(), change: file.change.word().to_owned(), diff: None })
+        .collect()
+}
+
+/// Tells a run that waits for its worktree from others.
+pub(crate) fn trouble_of(run: &RunRow) -> Option<&str> {
+    match run.head.status {
+        RunStatus::Queued { .. } => run.worktree.as_ref()?.trouble.as_deref(),
+        RunStatus::New
+        | RunStatus::Awaiting
+        | RunStatus::Active
+        | RunStatus::Paused
+        | RunStatus::Ended { .. } => None,
+    }
+}
+
+/// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
+pub(crate) fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("\"{}{more}\"", cut.replace('"', "'"))
+}
+
+/// Says in one line how an attempt failed, with the last line it printed.
+pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
+    let line = view::failing_line(&failure.what);
+    let last = [&failure.stderr, &failure.stdout]
+        .into_iter()
+        .find_map(|excerpt| excerpt.tail.lines().rev().map(str::trim).find(|line| !line.is_empty()));
+    match last {
+        Some(last) => format!("{line} {}", quoted(last)),
+        None => line,
+    }
+}
