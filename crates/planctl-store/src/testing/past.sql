@@ -14,7 +14,7 @@ insert into runs (id, plan, workspace, stem, number, name, revision, graph, sett
   select run_id(n), p.id, p.workspace, 'plan-' || p.id, n / 1000, 'plan-' || p.id || '-' || n / 1000, 'd', 'g', '{}', 'ended',
     '{}', 3, sha256('x'), now(), now(), now()
   from generate_series(1, 100000) n join plans p on p.id = 1 + n % 1000;
-insert into nodes (run, node, state, record) select id, '1', 'passed', '{}' from runs;
+insert into nodes (run, node, state, record) select run_id(n), '1', 'passed', '{}' from generate_series(1, 100000) n;
 insert into history (run, seq, at, kind, name, cause, node, visit, attempt, item, generation, command, body, hash)
   select run_id(n), s, now(), case when s = 1 then 'input' else 'fact' end, 'harness.evaluated', 'x', s::text, 1, 1,
     n || '.' || s, 1, gen_random_uuid(), '{}'::json, sha256('x')
@@ -30,7 +30,7 @@ insert into requests (principal, key, route, body_hash, call, status)
   select 'ann', 'k' || n, 'POST /', '', gen_random_uuid(), 200 from generate_series(1, 20000) n;
 insert into outputs (digest, bytes) select 'o' || n, '' from generate_series(1, 20000) n;
 insert into run_settings (run, number, seq, chain, digest, hash)
-  select id, 1, 1, chain, sha256('x'), sha256('x') from runs;
+  select run_id(n), 1, 1, sha256('x'), sha256('x'), sha256('x') from generate_series(1, 100000) n;
 insert into sub_plans (run, parent, item, place, depth)
   select run_id(n), run_id(n + 1), 's' || n, '/', 1 from generate_series(1, 20000) n;
 insert into worktrees (run, root, path, branch, base, made_at, left_behind, seen_seq, removed_at)
