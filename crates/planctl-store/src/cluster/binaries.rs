@@ -1,7 +1,7 @@
 //! Finds a Postgres on this machine: a directory with both `initdb` and `postgres`, of a major version we can use.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,6 +11,9 @@ use super::{ClusterError, ClusterOptions, fetch};
 
 /// The oldest major version that planctl's SQL is made for.
 const MAJOR_MIN: u32 = 14;
+
+/// The programs that a directory must have.
+const PROGRAMS: [&str; 2] = ["initdb", "postgres"];
 
 /// A usable directory of Postgres programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +38,13 @@ impl Binaries {
             return configured(dir, layout, identity, wanted);
         }
         let fits = |found: &Binaries| wanted.is_none_or(|major| major == found.major);
+        if let Some(known) = Known::read(layout).filter(fits)
+            && check_parents(&known.dir, &known.dir, identity).is_ok()
+        {
+            return Ok(known);
+        }
         if let Some(found) = installed(layout, identity).find(fits) {
+            Known::write(layout, &found);
             return Ok(found);
         }
         match wanted {
@@ -49,7 +58,7 @@ impl Binaries {
 
     /// Returns the programs in a directory if they are complete and answer.
     pub(crate) fn probe(dir: &Path) -> Result<Binaries, String> {
-        for name in ["initdb", "postgres"] {
+        for name in PROGRAMS {
             let runnable = fs::metadata(dir.join(name))
                 .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
             if !runnable {
@@ -74,6 +83,49 @@ impl Binaries {
     /// Returns the path of one program.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.dir.join(name)
+    }
+}
+
+/// The programs that were found last, with what their files looked like, so that nothing is started to find them again.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Known {
+    dir: PathBuf,
+    major: u32,
+    version: String,
+    files: Vec<FileStamp>,
+}
+
+/// Changes whenever a file is replaced or written.
+type FileStamp = (u64, u64, u64, i64, i64);
+
+impl Known {
+    /// Returns the programs, as long as their files are as they were.
+    fn read(layout: &Layout) -> Option<Binaries> {
+        let known: Known = serde_json::from_slice(&fs::read(layout.programs()).ok()?).ok()?;
+        let is_same = Known::stamps(&known.dir)? == known.files;
+        is_same.then_some(Binaries { dir: known.dir, major: known.major, version: known.version })
+    }
+
+    /// Notes programs that were found; where that can't be done, they are looked for again.
+    fn write(layout: &Layout, found: &Binaries) {
+        let Some(files) = Known::stamps(&found.dir) else { return };
+        let known =
+            Known { dir: found.dir.clone(), major: found.major, version: found.version.clone(), files };
+        let path = layout.programs();
+        let new = path.with_extension("new");
+        let written = serde_json::to_vec(&known).map_err(std::io::Error::other);
+        let written = written.and_then(|bytes| fs::write(&new, bytes)).and_then(|()| fs::rename(&new, &path));
+        if let Err(error) = written {
+            tracing::debug!(%error, "the place of Postgres was not noted");
+        }
+    }
+
+    fn stamps(dir: &Path) -> Option<Vec<FileStamp>> {
+        let stamp = |name: &&str| {
+            let found = fs::metadata(dir.join(name)).ok()?;
+            Some((found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec()))
+        };
+        PROGRAMS.iter().map(stamp).collect()
     }
 }
 
@@ -169,6 +221,27 @@ mod tests {
         assert_eq!(read("postgres (PostgreSQL) 18.4\n"), Some((18, "18.4".into())));
         assert_eq!(read("postgres (PostgreSQL) 19devel\n"), Some((19, "19devel".into())));
         assert_eq!(read("mysqld 9\n"), None);
+    }
+
+    #[test]
+    fn known_programs_are_taken_without_a_start_until_a_file_changes() {
+        let state = tempfile::tempdir().unwrap();
+        let layout = Layout::new(state.path()).unwrap();
+        fs::create_dir_all(&layout.pg_dir).unwrap();
+        let dir = state.path().join("bin");
+        fs::create_dir(&dir).unwrap();
+        for name in PROGRAMS {
+            fs::write(dir.join(name), "not to be started").unwrap();
+        }
+        assert_eq!(Known::read(&layout), None);
+        let found = Binaries { dir: dir.clone(), major: 15, version: "15.14".to_owned() };
+        Known::write(&layout, &found);
+        assert_eq!(Known::read(&layout), Some(found));
+        fs::write(dir.join("new"), "another").unwrap();
+        fs::rename(dir.join("new"), dir.join("initdb")).unwrap();
+        assert_eq!(Known::read(&layout), None, "an upgrade replaced one");
+        fs::write(layout.programs(), "{").unwrap();
+        assert_eq!(Known::read(&layout), None);
     }
 
     #[test]

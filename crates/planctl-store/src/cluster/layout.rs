@@ -114,6 +114,11 @@ impl Layout {
         self.pg_dir.join("postgres.log")
     }
 
+    /// Returns the note of the programs that were found last.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.pg_dir.join("programs.json")
+    }
+
     /// Returns the folder of fetched packages.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.pg_dir.join("bin")

@@ -23,6 +23,9 @@ use super::{ClusterError, ClusterOptions, data};
 /// How often the owner looks after its server, and the others try the lock.
 const WATCH: Duration = Duration::from_millis(25);
 
+/// How often a server that was just started is looked for at its socket.
+const SOCKET_LOOK: Duration = Duration::from_millis(2);
+
 /// How long a first run may take to bring and make everything before others give up waiting for it.
 const PREPARING: Duration = Duration::from_secs(600);
 
@@ -301,20 +304,21 @@ impl Supervisor {
             if let Some(how) = server.ended() {
                 return Err(Failure::Ended(how));
             }
-            let seen = match self.runtime.block_on(door.knock()) {
+            let (seen, pause) = match self.runtime.block_on(door.knock()) {
                 Knock::Up => return Ok(()),
                 Knock::NoDatabase => {
                     let created = self.runtime.block_on(door.create_database());
                     created.map_err(|error| Failure::Other(error.into()))?;
                     continue;
                 }
-                Knock::Busy => "it is still starting up".to_owned(),
-                Knock::Silent(error) => error.to_string(),
+                Knock::Busy => ("it is still starting up".to_owned(), KNOCK),
+                // Nobody listens at the socket: to look again costs next to nothing, and leaves no line in the log.
+                Knock::Silent(error) => (error.to_string(), SOCKET_LOOK),
             };
             if Instant::now() > deadline {
                 return Err(Failure::Late(seen));
             }
-            self.rest(KNOCK).map_err(Failure::Other)?;
+            self.rest(pause).map_err(Failure::Other)?;
         }
     }
 
