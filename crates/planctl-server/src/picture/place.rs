@@ -51,12 +51,12 @@ pub(super) fn lay_out(cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Placed, Un
         );
     }
     for (at, tie) in ties.iter().enumerate() {
-        let is_way_on = !tie.edge.is_for_failure();
+        let leads_onward = !tie.edge.is_for_failure();
         let label = EdgeLabel {
             width: tie.width(),
             height: tie.height(),
             labelpos: LabelPos::C,
-            weight: if is_way_on { STRAIGHT } else { 1.0 },
+            weight: if leads_onward { STRAIGHT } else { 1.0 },
             ..EdgeLabel::default()
         };
         let key = key(at, tie);

@@ -498,11 +498,10 @@ fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
 #[test]
 fn p20_reports_and_briefs_read_the_newest_lines_of_a_long_history_alone() {
     let room = Room::new();
-    room.write("p.md", &good_plan());
-    assert_eq!(
-        room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", GOOD_WORKER]).code,
-        0
-    );
+    let steps = [("Write one", "test -e one", "escalate"), ("Write two", "test -e two", "escalate")];
+    room.write("p.md", &plan("Two files", "5 minutes", &steps));
+    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
+    assert_eq!(said.code, 3, "{said:?}");
     let began = room.json(&["plan", "status", "@last", "--salute", "--json"])["time"].clone();
     // Lines that nobody can read, below more lines than are read at once.
     room.sql(
