@@ -1,4 +1,4 @@
-//! What a private folder holds when it is handed out, and how a folder that was used before is brought back to that.
+//! The content of a private folder at the moment when a contract gets it; a folder that was used before is brought back to it.
 //!
 //! A contract's folder has some twenty entries. Making and removing them for each contract costs as much as three commits,
 //! and many times that on ext4 without a journal, which searches for inodes that were not deleted in the last minute. So a
@@ -36,7 +36,7 @@ enum Entry {
     File { bytes: Vec<u8>, mode: u32 },
 }
 
-/// What happens to files that are as they should be already.
+/// The treatment of files that are as they should be already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OldFiles {
     /// They stay.
@@ -102,7 +102,7 @@ impl FolderContent {
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// What an entry is found to be.
+/// The result of a comparison with what the disk holds.
 enum Comparison {
     /// Nothing of that name, or what was there is removed.
     Missing,

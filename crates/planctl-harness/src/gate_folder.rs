@@ -1,9 +1,9 @@
 //! The private folder of one contract: its home, its folder for temporary files, its interpreters' caches and its git
-//! configuration. Nothing in it comes from a worker or from another contract (sec holes 8 and 13, cheats 41 and 44–47).
+//! configuration. Nothing in it comes from a worker or from another contract (A10).
 //!
 //! A worker could prepare the real ones: a start-up file in the home (`.npmrc`, `.cargo/config.toml`, `.gitconfig`), a
-//! compiled test in a cache. So contracts get none of them. What was downloaded or installed once (packages, toolchains)
-//! is costly to make anew; links in the private home lead to it ([`DOWNLOADED`]), and to no configuration beside it.
+//! compiled test in a cache. So contracts get none of them. Packages and toolchains that were downloaded or installed
+//! once are costly to make anew; links in the private home lead to it ([`DOWNLOADED`]), and to no configuration beside it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -122,7 +122,7 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // What stays is removed by the next sweep.
+        // The next sweep removes the rest.
         remove_tree(&self.path).ok();
     }
 }

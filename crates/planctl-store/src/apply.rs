@@ -4,7 +4,7 @@
 //! proves it, and the database's time. The second calls a function of the database (migration 0011) that writes everything
 //! that follows and commits by itself. Where this process wrote the run last, the first one is left out (see [`snapshot`]).
 //!
-//! No row is locked between the two. What keeps two writers apart is the run's row: the function updates it
+//! No row is locked between the two. The run's row keeps two writers apart: the function updates it
 //! `where seq = … and chain = …`, as they were read, so of two writers that read the same state one commits and the other is
 //! late; it reads again and decides again (see also [`lineage`]). The item is fenced in the same way by its generation and token:
 //! where the lease is another one, the function raises an error, which undoes the whole commit. So a transition is decided on
@@ -50,16 +50,16 @@ pub(crate) use read::{READ, READ_CLAIMED_NEXT, READ_COMMAND, READ_DUPLICATE, REA
 pub(crate) use snapshot::RunSnapshot;
 pub(crate) use write::{COMMIT, REFUSE};
 
-/// What one event did, and is durable.
+/// The durable result of one event.
 #[derive(Clone, Debug)]
 pub struct Applied {
     /// The number of the newest line of history that it wrote.
     pub seq: i64,
     /// The run's head after it; of a duplicate, the head as it is.
     pub head: Head,
-    /// What followed.
+    /// The facts that followed.
     pub facts: Vec<Fact>,
-    /// What was written to the queue and the timers; of a duplicate, nothing.
+    /// The changes of the queue and the timers; none for a duplicate.
     pub effects: Vec<Effect>,
     /// The item that the caller claimed with its report.
     pub claimed_next: Option<Claimed>,

@@ -1,4 +1,4 @@
-//! What the engine's effects come to in rows: items to put and to take away, timers to arm and to disarm.
+//! Turns the engine's effects into rows: items to put and to remove, timers to arm and to disarm.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

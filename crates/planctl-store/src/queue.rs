@@ -30,7 +30,7 @@ macro_rules! leased_columns {
     };
 }
 
-// What can be claimed, as `planctl_claim_1` says. Runs with a holder of a revoked lease are few, and read once for all candidates.
+// The work that can be claimed, as `planctl_claim_1` says. Runs with a holder of a revoked lease are few, and read once for all candidates.
 pub(crate) const WORK_READY: &str = "select distinct i.target, i.run, p.path \
      from items i join runs r on r.id = i.run join plans p on p.id = r.plan join workspaces w on w.id = r.workspace \
      where i.state = 'ready' and i.available_at <= clock_timestamp() \
@@ -89,7 +89,7 @@ pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock
 
 macro_rules! next_due {
     ($which:literal) => {
-        // What became due a moment ago may not have been when somebody looked.
+        // An item that became due a moment ago may not have been due at the last look.
         concat!(
             "select (extract(epoch from min(i.available_at) - clock_timestamp()) * 1000000)::bigint as wait_micros ",
             "from items i where i.state = 'ready' and i.available_at > clock_timestamp() - interval '1 second' and ",
@@ -107,7 +107,7 @@ pub(crate) const NEXT_WORK: &str = next_due!(
 pub(crate) const CLAIM: &str = "select place, id, run, node, visit, attempt, work, available_at, generation, lease_until, \
      hard_deadline, graph, revision, approval, settings from planctl_claim_1($1, $2, $3, $4, $5, $6, $7::json)";
 
-/// Who holds a lease: a process on a host, one start of it.
+/// The holder of a lease: a process on a host, one start of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holder {
     /// The host's id.
@@ -179,16 +179,16 @@ pub struct ItemCounts {
     pub oldest_queued: Option<Duration>,
 }
 
-/// What to claim.
+/// The items to claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
-    /// Whose work.
+    /// The role of the work.
     pub lane: ClaimLane,
     /// Only items of this run.
     pub run: Option<RunId>,
     /// No items of these runs, where no run is named.
     pub except: Vec<RunId>,
-    /// Who claims.
+    /// The claimant.
     pub holder: Holder,
     /// How long the lease lasts without a renewal.
     pub lease: Duration,
@@ -224,7 +224,7 @@ pub struct RunConfig {
     pub revision: Digest,
     /// The approval under which it runs.
     pub approval: Option<ApprovalId>,
-    /// Who works on it and how, as JSON.
+    /// The worker and its way of working, as JSON.
     pub settings: String,
 }
 

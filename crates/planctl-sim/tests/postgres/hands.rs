@@ -266,7 +266,7 @@ impl Hand {
     fn next_claim(&mut self) -> Option<NextClaim> {
         let served = match self.dice.below(4) {
             0 | 1 => return None,
-            // Whoever has work in hand claims no more of it.
+            // A hand that has work claims no more of it.
             _ if self.next.is_some() => Vec::new(),
             2 => vec![ServedRole::One(Role::from("coder"))],
             _ => vec![ServedRole::Any],

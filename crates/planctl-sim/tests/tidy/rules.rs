@@ -95,17 +95,6 @@ const OWN_WORDS: [&str; 40] = [
 
 /// Words that are no subject of a sentence in a comment: docs/STYLE.md asks for the actor's name.
 const NO_SUBJECTS: [&str; 5] = ["What ", "Whatever ", "Who ", "Whoever ", "Whose "];
-
-/// Files of which the comments are still to be written anew.
-const SUBJECT_EXCEPTIONS: [Exception; 6] = [
-    except("crates/planctl-harness/src/gate_folder.rs", "comments still to be written anew"),
-    except("crates/planctl-harness/src/scratch.rs", "comments still to be written anew"),
-    except("crates/planctl-store/src/apply.rs", "comments still to be written anew"),
-    except("crates/planctl-store/src/apply/", "comments still to be written anew"),
-    except("crates/planctl-store/src/effects.rs", "comments still to be written anew"),
-    except("crates/planctl-store/src/queue.rs", "comments still to be written anew"),
-];
-
 /// The entries allowed at the top of the workspace, beside hidden files and the build's folder.
 const TOP: [&str; 11] = [
     "Cargo.lock",
@@ -222,8 +211,7 @@ fn what_is_left_to_do_names_its_issue() {
 
 #[test]
 fn comments_name_their_subject() {
-    let kept = all().iter().filter(|source| !is_excepted(&SUBJECT_EXCEPTIONS, &source.path));
-    report(kept.flat_map(|source| {
+    report(all().iter().flat_map(|source| {
         let riddles = source.comments.iter().filter(|(_, comment)| has_no_subject(comment));
         riddles.map(|(line, text)| {
             format!("{}:{line}: {} (name the actor in place of `what` or `who`)", source.path, text.trim())
@@ -286,13 +274,7 @@ fn only_what_belongs_there_lies_at_the_top() {
 #[test]
 fn no_exception_outlives_its_reason() {
     let sources = all();
-    let lists = [
-        NAME_EXCEPTIONS.as_slice(),
-        &CLOCK_EXCEPTIONS,
-        &PROCESS_EXCEPTIONS,
-        &SQL_EXCEPTIONS,
-        &SUBJECT_EXCEPTIONS,
-    ];
+    let lists = [NAME_EXCEPTIONS.as_slice(), &CLOCK_EXCEPTIONS, &PROCESS_EXCEPTIONS, &SQL_EXCEPTIONS];
     for exception in lists.into_iter().flatten() {
         assert!(!exception.why.is_empty(), "{} says why", exception.place);
         let is_there = sources.iter().any(|source| source.path.starts_with(exception.place));

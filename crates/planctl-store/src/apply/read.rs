@@ -33,7 +33,7 @@ pub(crate) const READ_CLAIMED_NEXT: &str = "select i.generation, i.lease_until, 
      r.settings::text as settings from items i join runs r on r.id = i.run \
      where i.id = $1 and i.state = 'leased' and i.token_hash = $2";
 
-/// What a transition is decided on.
+/// The state that a transition is decided on.
 pub(super) struct Loaded {
     pub(super) seq: i64,
     pub(super) chain: [u8; 32],
@@ -57,7 +57,7 @@ pub(super) struct ItemRow {
     is_leased: bool,
     token_hash: Option<Vec<u8>>,
     is_over: bool,
-    /// What its holder said it has used so far, as it stands there.
+    /// The usage that its holder has reported so far, as stored.
     used: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What this process wrote last of its runs, so that the next news of a run is decided without reading it again.
+//! The states of runs that this process wrote last, so that it decides the next event of a run without reading it again.
 //!
 //! The snapshot is only a cache. A decision on a snapshot is written under the same fences as a decision on rows that were
 //! read, and the database checks the time that it assumed. If another process wrote in between, the statement fails, the

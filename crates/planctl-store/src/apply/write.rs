@@ -238,7 +238,7 @@ fn as_refused(event: &Event) -> String {
 impl Store {
     /// Writes a decided transition; returns what the database says of it.
     ///
-    /// What a worker or a gate reports under its lease is written together with what others report at the same time. The
+    /// Reports of workers and gates under their leases are written together with those that come at the same time. The
     /// rest is rare and may be refused for a reason of its own, so it is written alone.
     pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, CommitError> {
         let transition = self.transition(call, decided)?;
@@ -273,7 +273,7 @@ impl Store {
             Proof::Expired { dead_instance, .. } => (None, dead_instance.as_deref()),
             Proof::Person { .. } | Proof::Clock | Proof::Submit => (None, None),
         };
-        // What a person decides must reach the processes that wait for it even if this one ends at once.
+        // A person's decision must reach the processes that wait for it even if this one ends at once.
         let is_announced = self.settings().notifies && matches!(call.event, Event::Human(_));
         let revision = revised_to(call.event);
         let item = decided.item.as_ref();
