@@ -182,7 +182,7 @@ pub struct ItemCounts {
 /// The items to claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
-    /// The role of the work.
+    /// The lane, with the roles or the runs that it is limited to.
     pub lane: ClaimLane,
     /// Only items of this run.
     pub run: Option<RunId>,
