@@ -9,7 +9,7 @@ use crate::support::{Place, wait_until};
 
 #[test]
 fn a_daemon_in_the_background_is_started_seen_and_stopped() {
-    let place = Place::new();
+    let place = Place::untouched();
     let said = place.planctl(&["daemon", "status", "--json"]);
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("next: planctl daemon start"), "{said:?}");
