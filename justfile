@@ -46,6 +46,19 @@ mutants-save:
     git diff --cached HEAD -- crates/planctl-engine/src > crates/planctl-mutated-engine/mutants.patch
     git restore --source=HEAD --staged --worktree crates/planctl-engine/src
 
+# What a push tries in a short form, at length: more seeds of faults, soaks, random runs, cheats, fuzzing. Takes about two hours
+nightly:
+    cargo nextest run --run-ignored only -E 'binary(kill) & test(seed_)'
+    just sim-long
+    just soak
+    just chaos
+    just outage
+    just cheats
+    just escapes
+    just swaps
+    just fuzz 600
+    just fuzz-graphs 600
+
 # Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
 soak MINUTES="10":
     SOAK_MINUTES={{MINUTES}} cargo test -p planctl --test kill -- --ignored --nocapture

@@ -12,12 +12,15 @@
 //! let pool = sqlx::PgPool::connect_with(database.connect_options()).await;
 //! # }
 //! ```
+//!
+//! Tests of programs that start their private cluster have [`lay_private_cluster`].
 
 use std::error::Error;
 use std::fs::{self, DirBuilder};
 use std::future::Future;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,7 +29,14 @@ use sha2::{Digest as _, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use crate::cluster::{Cluster, ClusterOptions};
+use crate::cluster::{Cluster, ClusterOptions, ensure_state_dir};
+use crate::{Settings, Store};
+
+/// Settings of a server that no power cut can hit.
+const HASTY: &[(&str, &str)] = &[("fsync", "off"), ("full_page_writes", "off")];
+
+/// So much must be free in memory for the shared cluster to lie there.
+const MEMORY_BYTES_MIN: u64 = 1 << 30;
 
 /// Numbers the databases and directories of one process.
 static COUNTER: AtomicU32 = AtomicU32::new(0);
@@ -43,8 +53,10 @@ pub struct TestCluster {
 impl TestCluster {
     /// Returns the cluster that all test processes of this user share, started by the first of them.
     ///
-    /// It lives under `/tmp`, ends a second after the last test process did, and has `fsync` off: its data survive a
-    /// `kill -9` of every process, but not a power cut. Each process keeps it up while it lives.
+    /// It lives under `/tmp`, its data in `/dev/shm` where there is room: a database is three hundred files, and making and
+    /// removing those costs more than what a test does with them. It ends a second after the last test process did, and
+    /// has `fsync` off: its data survive a `kill -9` of every process, but not a power cut. Each process keeps it up while it
+    /// lives.
     ///
     /// # Panics
     ///
@@ -56,13 +68,15 @@ impl TestCluster {
                 // Without the watchdog nothing would end a server that outlives its owner.
                 return TestCluster::private();
             }
-            let state = shared_dir();
+            let state = shared_dir().join("shared");
+            lay_shared_cluster(&state)
+                .unwrap_or_else(|error| panic!("could not lay the test cluster: {error}"));
             let mut options = ClusterOptions::new(state);
             options.linger = true;
-            options.settings = ["fsync=off", "full_page_writes=off", "max_connections=300"]
-                .into_iter()
-                .filter_map(|setting| setting.split_once('='))
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            options.settings = [("max_connections", "300"), ("max_wal_size", "128MB")]
+                .iter()
+                .chain(HASTY)
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect();
             let test = TestCluster::attach(options, None);
             apart(test.drop_stale_databases())
@@ -129,6 +143,15 @@ impl TestCluster {
         }
     }
 
+    /// Makes a database with planctl's schema for one test, as a copy of one that is migrated once.
+    ///
+    /// # Panics
+    ///
+    /// When the database can't be made: a test can't go on then.
+    pub async fn migrated_database(&self) -> TestDatabase {
+        self.fresh_database(&Store::schema_fingerprint(), migrate).await
+    }
+
     /// Makes an empty database for one test.
     ///
     /// # Panics
@@ -158,7 +181,9 @@ impl TestCluster {
                 run(&mut admin, format!("alter database {template} is_template true")).await?;
             }
         }
-        run(&mut admin, format!("create database {name} template {template}")).await?;
+        // Version 14 has no other way. The usual one of later versions writes the whole database to the WAL as well.
+        let by_files = if self.cluster.major() > 14 { "strategy file_copy" } else { "" };
+        run(&mut admin, format!("create database {name} template {template} {by_files}")).await?;
         admin.close().await?;
         Ok(())
     }
@@ -181,6 +206,111 @@ impl TestCluster {
     fn admin_options(&self) -> PgConnectOptions {
         self.cluster.owner_options().database("postgres")
     }
+}
+
+/// Lays a private cluster into the state directory of one test, as a first run of planctl leaves it: with its roles and its
+/// schema, and stopped.
+///
+/// It is a copy of one that is made once, so that a test of something else waits neither for `initdb` nor for migrations.
+///
+/// # Panics
+///
+/// When that can't be done: a test can't go on then.
+pub fn lay_private_cluster(state_dir: &Path) {
+    copy_data(&pg_dir_in(state_dir));
+}
+
+/// Lays the shared cluster into its state directory, unless it is there.
+fn lay_shared_cluster(state_dir: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let lock = fs::File::create(state_dir.with_extension("lock"))?;
+    lock.lock()?;
+    let pg_dir = pg_dir_in(state_dir);
+    if data_in(&pg_dir).is_some_and(|data| data.join("PG_VERSION").exists()) {
+        return Ok(());
+    }
+    let memory = Path::new("/dev/shm");
+    let room = rustix::fs::statvfs(memory).map_or(0, |found| found.f_bavail * found.f_frsize);
+    if room < MEMORY_BYTES_MIN {
+        copy_data(&pg_dir);
+        return Ok(());
+    }
+    let folder = memory.join(format!("planctl-tests-{}", geteuid().as_raw()));
+    make_open_dir(&folder);
+    let data = copy_data(&folder);
+    let name = pg_dir.join(data.file_name().unwrap_or_default());
+    // After a restart of the machine it is there and leads nowhere.
+    remove_if_there(fs::remove_file(&name))?;
+    std::os::unix::fs::symlink(&data, &name)?;
+    let owner = fs::metadata(&data)?;
+    Ok(std::os::unix::fs::lchown(&name, Some(owner.uid()), Some(owner.gid()))?)
+}
+
+/// Returns the folder of private clusters in a state directory, which it makes.
+fn pg_dir_in(state_dir: &Path) -> PathBuf {
+    ensure_state_dir(state_dir).unwrap_or_else(|error| panic!("could not {error}"));
+    let pg_dir = state_dir.join("pg");
+    make_open_dir(&pg_dir);
+    pg_dir
+}
+
+/// Returns the data in a folder of private clusters: their directory's name is the major version.
+fn data_in(pg_dir: &Path) -> Option<PathBuf> {
+    let mut entries = fs::read_dir(pg_dir).ok()?.flatten();
+    entries.find(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).map(|entry| entry.path())
+}
+
+/// Copies the data of the cluster that others are copies of into a folder; returns where they are.
+fn copy_data(folder: &Path) -> PathBuf {
+    let made = made_private_cluster();
+    let data = data_in(&made.join("pg")).unwrap_or_else(|| panic!("{} holds no data", made.display()));
+    let copied = Command::new("cp").args(["-a", "--reflink=auto"]).arg(&data).arg(folder).status();
+    assert!(copied.is_ok_and(|status| status.success()), "could not copy {}", data.display());
+    folder.join(data.file_name().unwrap_or_default())
+}
+
+/// Returns the state directory of the private cluster that others are copies of, which the first caller makes.
+fn made_private_cluster() -> PathBuf {
+    let folder = shared_dir();
+    let fingerprint = Store::schema_fingerprint();
+    let ready = folder.join(format!("private-{}", fingerprint.get(..16).unwrap_or(&fingerprint)));
+    if ready.exists() {
+        return ready;
+    }
+    let make = || -> Result<(), Box<dyn Error + Send + Sync>> {
+        let lock = fs::File::create(folder.join("private.lock"))?;
+        lock.lock()?;
+        if ready.exists() {
+            return Ok(());
+        }
+        let half = folder.join("private.half");
+        remove_if_there(fs::remove_dir_all(&half))?;
+        let settings = HASTY.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let options = ClusterOptions { settings, ..ClusterOptions::new(&half) };
+        apart(async {
+            let cluster = Cluster::attach(options).await?;
+            cluster.create_roles().await?;
+            migrate(cluster.owner_options()).await
+        })?;
+        Ok(fs::rename(&half, &ready)?)
+    };
+    make().unwrap_or_else(|error| panic!("could not make a private cluster: {error}"));
+    ready
+}
+
+/// Takes it for success that what was to be removed is not there.
+fn remove_if_there(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Brings a database to planctl's newest schema.
+async fn migrate(options: PgConnectOptions) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let store = Store::connect(options, Settings::default()).await?;
+    store.migrate().await?;
+    store.close().await;
+    Ok(())
 }
 
 /// The least that a durable commit costs: one row, one statement, one connection; measurements print it beside theirs.
@@ -274,6 +404,24 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
+    /// Makes a database with planctl's schema in the shared cluster, for tests that have no runtime.
+    ///
+    /// # Panics
+    ///
+    /// When the database can't be made: a test can't go on then.
+    pub fn migrated() -> TestDatabase {
+        apart(TestCluster::shared().migrated_database())
+    }
+
+    /// Makes an empty database in the shared cluster, for tests that have no runtime.
+    ///
+    /// # Panics
+    ///
+    /// When the database can't be made: a test can't go on then.
+    pub fn empty() -> TestDatabase {
+        apart(TestCluster::shared().empty_database())
+    }
+
     /// Returns what sqlx needs to connect to it.
     pub fn connect_options(&self) -> PgConnectOptions {
         self.admin.clone().database(&self.name)
@@ -345,7 +493,7 @@ fn on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// Returns the shared cluster's state directory; one of another user is refused.
+/// Returns the folder of what all tests of this user share; one of another user is refused.
 fn shared_dir() -> PathBuf {
     let uid = geteuid().as_raw();
     let dir = PathBuf::from(format!("/tmp/planctl-tests-{uid}"));
@@ -353,7 +501,7 @@ fn shared_dir() -> PathBuf {
     let meta = fs::symlink_metadata(&dir)
         .unwrap_or_else(|error| panic!("could not read {}: {error}", dir.display()));
     assert!(meta.is_dir() && meta.uid() == uid, "{} belongs to another user; remove it", dir.display());
-    dir.join("state")
+    dir
 }
 
 /// Makes a directory that other users can pass through but not write to.
@@ -363,6 +511,8 @@ fn make_open_dir(dir: &Path) {
     {
         panic!("could not create {}: {error}", dir.display());
     }
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o711))
+        .unwrap_or_else(|error| panic!("could not open up {}: {error}", dir.display()));
 }
 
 /// A directory of this test alone.
@@ -373,14 +523,9 @@ impl Scratch {
     fn new() -> Scratch {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let dir = PathBuf::from(format!("/tmp/planctl-test-{}-{number}", std::process::id()));
-        if let Err(error) = fs::remove_dir_all(&dir)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            panic!("could not remove {}: {error}", dir.display());
-        }
+        remove_if_there(fs::remove_dir_all(&dir))
+            .unwrap_or_else(|error| panic!("could not remove {}: {error}", dir.display()));
         make_open_dir(&dir);
-        fs::set_permissions(&dir, fs::Permissions::from_mode(0o711))
-            .unwrap_or_else(|error| panic!("could not open up {}: {error}", dir.display()));
         Scratch(dir)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
 mod amounts;
 mod api;
@@ -35,6 +35,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long calls of the system that are under way may take at the end.
 const CALLS_END_WITHIN: Duration = Duration::from_millis(400);
+
+/// How many lines of the log may wait for a slow reader before lines are left out. The memory for them is taken, and written
+/// to, when a command starts.
+const LOG_LINES_MAX: usize = 8_192;
 
 fn main() -> ExitCode {
     secrecy::wipe_environment();
@@ -155,7 +159,8 @@ fn log(verbose: u8, command: &Command) -> WorkerGuard {
         None => tracing_subscriber::EnvFilter::new(default),
     };
     // A separate thread writes the log, so that a stopped terminal does not block the work.
-    let (writer, logs) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, logs) =
+        NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES_MAX).finish(std::io::stderr());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match daemon {
         Some(LogFormat::Json) => lines.json().init(),

@@ -2,25 +2,51 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use planctl_lang::Source;
+use planctl_server::testing::TestDatabase;
 use serde_json::Value;
 
 #[path = "examples/starters.rs"]
 mod starters;
 
-/// One example in a workspace of its own, with a private Postgres of its own.
+/// A home of one test, with a workspace and a database of its own.
+struct Home {
+    folder: tempfile::TempDir,
+    database: TestDatabase,
+}
+
+impl Home {
+    fn new() -> Home {
+        Home { folder: tempfile::tempdir().unwrap(), database: TestDatabase::migrated() }
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.folder.path().join("workspace")
+    }
+
+    /// A command with an environment that holds nothing of this machine's own settings.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().stdin(Stdio::null()).env("HOME", self.folder.path());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("PLANCTL_STATE_DIR", self.folder.path().join("state"));
+        command.env("PLANCTL_DATABASE_URL", self.database.url());
+        command
+    }
+}
+
+/// One example in a home of its own.
 struct Example {
     name: &'static str,
-    room: tempfile::TempDir,
+    home: Home,
 }
 
 impl Example {
     fn new(name: &'static str) -> Example {
-        let example = Example { name, room: new_room() };
+        let example = Example { name, home: Home::new() };
         let setup = example.folder().join("setup.sh");
         let made = example.command("bash").arg(setup).arg(example.workspace()).output().unwrap();
         assert!(made.status.success(), "{}", told(&made));
@@ -32,11 +58,11 @@ impl Example {
     }
 
     fn workspace(&self) -> PathBuf {
-        self.room.path().join("workspace")
+        self.home.workspace()
     }
 
     fn command(&self, program: &str) -> Command {
-        command_in(self.room.path(), program)
+        self.home.command(program)
     }
 
     fn planctl(&self, arguments: &[&str]) -> Output {
@@ -125,22 +151,6 @@ impl Example {
             );
         }
     }
-}
-
-fn new_room() -> tempfile::TempDir {
-    let room = tempfile::tempdir().unwrap();
-    // As root, Postgres runs as another user, who must be able to pass through.
-    std::fs::set_permissions(room.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    room
-}
-
-/// A command with an environment that holds nothing of this machine's own settings.
-fn command_in(room: &Path, program: &str) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().stdin(Stdio::null()).env("HOME", room);
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("PLANCTL_STATE_DIR", room.join("state"));
-    command
 }
 
 fn repository() -> &'static Path {

@@ -76,7 +76,7 @@ fn is_seen(seen: &Seen, place: &Place, going: &Going, lines: usize) -> bool {
 /// Lives a plan of ten steps through twenty kills to its end, and checks everything that must be true then.
 fn live(seed: u64) {
     let began = Instant::now();
-    let place = Place::new();
+    let place = Place::untouched();
     let mut chance = Chance::new(seed);
     place.plan(10, "");
     let mut attempts = [1; 10];
@@ -178,11 +178,13 @@ fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_1() {
 }
 
 #[test]
+#[ignore = "another seed; just nightly"]
 fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_2() {
     live_and_tell(live, 2);
 }
 
 #[test]
+#[ignore = "another seed; just nightly"]
 fn p10_a_run_killed_at_twenty_moments_ends_as_if_never_killed_seed_3() {
     live_and_tell(live, 3);
 }

@@ -6,7 +6,7 @@ use planctl_engine::{
 };
 use planctl_sim::truth;
 use planctl_store::testing::{TestCluster, TestDatabase};
-use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, Said, Settings, Store, WorkspaceId};
+use planctl_store::{NewRevision, NewRun, PlanStatus, Proof, Said, Store, WorkspaceId};
 
 pub const HOST: &str = "host-a";
 
@@ -20,14 +20,7 @@ pub struct Begun {
 
 /// Makes a database with the schema in it.
 pub async fn fresh() -> TestDatabase {
-    TestCluster::shared()
-        .fresh_database(&Store::schema_fingerprint(), async |options| {
-            let store = Store::connect(options, Settings::default()).await?;
-            store.migrate().await?;
-            store.close().await;
-            Ok(())
-        })
-        .await
+    TestCluster::shared().migrated_database().await
 }
 
 /// Begins a run of a graph in a workspace of its own.

@@ -106,7 +106,9 @@ pub const REMOVED_CHECK: &str = "PLANCTL_TEST_REMOVED_CHECK";
 
 pub async fn database() -> TestDatabase {
     use sqlx::Connection as _;
-    let removed = std::env::var(REMOVED_CHECK).unwrap_or_default();
+    let Ok(removed) = std::env::var(REMOVED_CHECK) else {
+        return TestCluster::shared().migrated_database().await;
+    };
     TestCluster::shared()
         .fresh_database(&format!("{}{removed}", Store::schema_fingerprint()), async |options| {
             let store = Store::connect(options.clone(), Settings::default()).await?;

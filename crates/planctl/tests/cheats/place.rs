@@ -1,7 +1,6 @@
 //! Where one scenario is performed: a workspace, a home, planctl's state and a database, and what came of it.
 
 use std::fs;
-use std::hash::Hasher;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -10,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use planctl_server::testing::{TestCluster, TestDatabase};
+use planctl_server::testing::TestDatabase;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
@@ -223,35 +222,6 @@ fn toolchain() -> Option<PathBuf> {
     folder.join("cargo").is_file().then_some(folder)
 }
 
-/// Makes a database with planctl's tables in it; the migrations run once.
-async fn migrated_database() -> TestDatabase {
-    static TEMPLATE: OnceLock<String> = OnceLock::new();
-    // Its name says which tables it has: those of the migrations that this binary brings.
-    let template = TEMPLATE.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
-        let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        let mut content = std::hash::DefaultHasher::new();
-        files.iter().for_each(|file| content.write(&fs::read(file).unwrap()));
-        format!("cheats-{:016x}", content.finish())
-    });
-    let cluster = TestCluster::shared();
-    let empty = cluster.empty_database().await;
-    let address = empty.url();
-    let name = empty.name().to_owned();
-    cluster
-        .fresh_database(template, async |options| {
-            let template = options.get_database().unwrap_or_default().to_owned();
-            let said = Command::new(env!("CARGO_BIN_EXE_planctl"))
-                .args(["daemon", "migrate"])
-                .env("PLANCTL_DATABASE_URL", address.replace(&name, &template))
-                .output()?;
-            assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-            Ok(())
-        })
-        .await
-}
-
 struct Place {
     folder: tempfile::TempDir,
     database: Option<TestDatabase>,
@@ -281,10 +251,7 @@ impl Place {
             })
             .unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let database = has_database.then(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(migrated_database())
-        });
+        let database = has_database.then(TestDatabase::migrated);
         let (plan, text) = scenario.plan();
         let exec = scenario.value("exec").map_or_else(
             || format!("bash '{}'", folder.path().join("worker.sh").display()),

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use planctl_server::testing::{TestCluster, TestDatabase};
+use planctl_server::testing::TestDatabase;
 use rustix::thread::CapabilitySet;
 use serde_json::Value;
 
@@ -35,15 +35,24 @@ pub struct Going {
 }
 
 impl Room {
+    /// A room whose database has planctl's schema.
     pub fn new() -> Room {
+        Room::with_database(TestDatabase::migrated())
+    }
+
+    /// A room whose database is empty, as where planctl never was.
+    #[allow(dead_code, reason = "those who look at the first start need it")]
+    pub fn unmigrated() -> Room {
+        Room::with_database(TestDatabase::empty())
+    }
+
+    fn with_database(database: TestDatabase) -> Room {
         let folder = tempfile::tempdir().unwrap();
         // As root, the private Postgres runs as another user, who must be able to pass through.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["work", "state", "home"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let database = runtime.block_on(TestCluster::shared().empty_database());
         Room { folder, database }
     }
 

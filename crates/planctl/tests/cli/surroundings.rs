@@ -177,7 +177,7 @@ fn row_102_a_half_migrated_schema_is_refused_with_what_is_wrong_and_left_alone()
 
 #[test]
 fn row_103_a_database_of_something_else_is_refused_and_left_alone() {
-    let room = Room::new();
+    let room = Room::unmigrated();
     room.sql("create table customers (id int)");
     for words in [&["plan", "ls"][..], &["daemon", "migrate"], &["daemon", "start"], &["doctor"]] {
         let said = room.planctl(words);

@@ -9,7 +9,7 @@ use crate::support::{Place, wait_until};
 
 #[test]
 fn a_daemon_in_the_background_is_started_seen_and_stopped() {
-    let place = Place::new();
+    let place = Place::untouched();
     let said = place.planctl(&["daemon", "status", "--json"]);
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("next: planctl daemon start"), "{said:?}");
@@ -383,8 +383,9 @@ fn without_notifications_everything_works_and_is_slower_only() {
 #[test]
 fn p20_what_children_print_costs_the_daemon_no_memory() {
     let place = Place::new();
-    place.plan(2, "");
-    let flood = "head -c 400000000 /dev/zero | tr '\\0' x; ";
+    place.plan(1, "");
+    // More than the daemon may have in memory, once from the worker and once from the contract.
+    let flood = "head -c 250000000 /dev/zero | tr '\\0' x; ";
     let worker = std::fs::read_to_string(place.path("worker.sh")).unwrap();
     std::fs::write(place.path("worker.sh"), format!("{flood}{worker}")).unwrap();
     let check = std::fs::read_to_string(place.path("check.sh")).unwrap();
@@ -397,7 +398,7 @@ fn p20_what_children_print_costs_the_daemon_no_memory() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kilobytes: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
     assert!(kilobytes < 200_000, "{peak}");
-    must_be_done(&place, &[1, 1]);
+    must_be_done(&place, &[1]);
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
     place.await_quiet();

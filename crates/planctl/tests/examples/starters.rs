@@ -1,12 +1,11 @@
 //! The ten starter plans in `plans/`, for real: a small repository, real git, make and tar, and a worker who is told how it
 //! goes. Each is run to its success, with something that goes wrong once, and to the person who is asked (H-10, G-41).
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{command_in, new_room, repository, told};
+use crate::{Home, repository, told};
 
 /// How one run of a plan goes.
 struct Story {
@@ -23,34 +22,33 @@ struct Story {
 }
 
 struct Room {
-    room: tempfile::TempDir,
+    home: Home,
 }
 
 impl Room {
     fn new(before: &str) -> Room {
-        let room = Room { room: new_room() };
+        let room = Room { home: Home::new() };
         let setup = repository().join("crates/planctl/tests/starters/setup.sh");
-        let made = command_in(room.room.path(), "bash").arg(setup).arg(room.workspace()).output().unwrap();
+        let made = room.home.command("bash").arg(setup).arg(room.home.workspace()).output().unwrap();
         assert!(made.status.success(), "{}", told(&made));
         room.holds(before);
         room
     }
 
-    fn workspace(&self) -> PathBuf {
-        self.room.path().join("workspace")
-    }
-
     fn planctl(&self) -> Command {
-        let mut command = command_in(self.room.path(), env!("CARGO_BIN_EXE_planctl"));
-        command.arg("-C").arg(self.workspace());
+        let mut command = self.home.command(env!("CARGO_BIN_EXE_planctl"));
+        command.arg("-C").arg(self.home.workspace());
         command
     }
 
     /// Runs a script in the repository, which must succeed.
     fn holds(&self, script: &str) {
-        let mut bash = command_in(self.room.path(), "bash");
-        let output =
-            bash.args(["-euo", "pipefail", "-c", script]).current_dir(self.workspace()).output().unwrap();
+        let mut bash = self.home.command("bash");
+        let output = bash
+            .args(["-euo", "pipefail", "-c", script])
+            .current_dir(self.home.workspace())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{script}\n{}", told(&output));
     }
 

@@ -67,7 +67,7 @@ fn p22_terminated_in_mid_gate_that_does_not_listen() {
 
 #[test]
 fn p22_terminated_before_there_is_a_run() {
-    let place = Place::new();
+    let place = Place::untouched();
     place.plan(1, "");
     let mut going = place.start_run();
     // The cluster is being made.

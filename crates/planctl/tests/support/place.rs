@@ -94,7 +94,15 @@ pub struct Entry {
 }
 
 impl Place {
+    /// A place whose private Postgres has been used before: made and migrated, and stopped.
     pub fn new() -> Place {
+        let place = Place::untouched();
+        planctl_server::testing::lay_private_cluster(&place.path("state"));
+        place
+    }
+
+    /// A place where planctl never was.
+    pub fn untouched() -> Place {
         let folder = tempfile::Builder::new().prefix("planctl-test-").tempdir().unwrap();
         // As root, Postgres runs as another user, who must be able to pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

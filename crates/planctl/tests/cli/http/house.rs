@@ -7,13 +7,19 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use serde_json::Value;
 
 use super::document;
 use crate::room::{Room, Said};
+
+/// Longer than anything here takes; who waits this long has found a hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a condition is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A daemon of one test; it is stopped when the test ends.
 pub struct House {
@@ -91,15 +97,23 @@ impl House {
         self.local("GET", "/v1/daemon", &Ask::default()).json()
     }
 
-    /// Kills the daemon where it is.
+    /// Kills the daemon where it is, and waits for its end: a busy machine needs a moment for that, and until then it is
+    /// there for whoever looks.
     pub fn kill(&self) {
-        self.signal(Signal::KILL);
+        let stat = format!("/proc/{}/stat", self.signal(Signal::KILL));
+        wait_until(|| {
+            let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with(['Z', 'X'])).then_some(())
+        })
+        .expect("what was killed ends");
     }
 
-    /// Sends the daemon a signal, also where it does not answer.
-    pub fn signal(&self, signal: Signal) {
+    /// Sends the daemon a signal, also where it does not answer; returns its number.
+    pub fn signal(&self, signal: Signal) -> i32 {
         let lock = std::fs::read_to_string(self.room.state().join("daemon.lock")).unwrap();
-        kill_process(Pid::from_raw(lock.trim().parse().unwrap()).unwrap(), signal).unwrap();
+        let pid = lock.trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        pid
     }
 
     /// Starts another daemon after one was killed.
@@ -110,14 +124,11 @@ impl House {
     /// Waits until the database answers a question with this.
     pub fn until_sql(&self, question: &str, answer: &str) {
         let mut found = String::new();
-        for _ in 0..600 {
+        wait_until(|| {
             found = self.room.sql(question);
-            if found == answer {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("{question} is {found:?} after a minute");
+            (found == answer).then_some(())
+        })
+        .unwrap_or_else(|| panic!("{question} is {found:?} after a minute"));
     }
 
     /// Makes a token; returns its secret.
@@ -158,14 +169,11 @@ impl House {
     /// Waits until a run is in a state.
     pub fn until(&self, run: &str, state: &str) -> Value {
         let mut view = Value::Null;
-        for _ in 0..600 {
+        wait_until(|| {
             view = self.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
-            if view["state"] == state {
-                return view;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("{run} is not {state} after a minute: {view}");
+            (view["state"] == state).then(|| view.clone())
+        })
+        .unwrap_or_else(|| panic!("{run} is not {state} after a minute: {view}"))
     }
 
     /// Sends a request through the socket.
@@ -200,6 +208,20 @@ impl House {
         let stream = TcpStream::connect(&self.port).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         exchange(stream, request)
+    }
+}
+
+/// Looks for a minute until there is what is looked for.
+pub fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if began.elapsed() > PATIENCE {
+            return None;
+        }
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -8,11 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::house::{Ask, House, plan as one_step};
+use super::house::{Ask, House, plan as one_step, wait_until};
 use crate::room::{Going, Room, Said, plan, schema};
-
-/// How long a condition is waited for, in tenths of a second.
-const PATIENCE: usize = 600;
 
 /// Starts a run of a plan without waiting for it; returns its name.
 fn begin(room: &Room, file: &str, text: &str) -> String {
@@ -31,13 +28,7 @@ fn words<'a>(exec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..PATIENCE {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    panic!("after a minute: {what} is not so");
+    wait_until(|| is_so().then_some(())).unwrap_or_else(|| panic!("after a minute: {what} is not so"));
 }
 
 fn lives(pid: &str) -> bool {

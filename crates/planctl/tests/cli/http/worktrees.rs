@@ -1,11 +1,10 @@
 //! Runs in worktrees beside a daemon: the worker learns the place, contracts run there, and the API removes it.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::house::{Ask, House, plan};
+use super::house::{Ask, House, plan, wait_until};
 use crate::room::git;
 
 fn house() -> House {
@@ -26,15 +25,12 @@ fn complete(house: &House, claimed: &Value) {
 
 /// Waits until the daemon has looked at what the run left.
 fn seen(house: &House, run: &str) -> Value {
-    let begun = Instant::now();
-    loop {
-        let view = house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
-        if view["worktree"]["uncommitted"].is_u64() {
-            return view;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{view}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let mut view = Value::Null;
+    wait_until(|| {
+        view = house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
+        view["worktree"]["uncommitted"].is_u64().then(|| view.clone())
+    })
+    .unwrap_or_else(|| panic!("{view}"))
 }
 
 #[test]
