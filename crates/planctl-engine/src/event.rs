@@ -396,6 +396,8 @@ pub enum ClockEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         noted: Option<Usage>,
     },
+    /// A worker reported what it has used so far; refused where the budget allows that.
+    Metered,
 }
 
 impl Event {
@@ -433,6 +435,7 @@ impl Event {
                 ClockEvent::Due { .. } => "clock.due",
                 ClockEvent::LeaseLost { .. } => "clock.lease_lost",
                 ClockEvent::Overran { .. } => "clock.overran",
+                ClockEvent::Metered => "clock.metered",
             },
         }
     }
@@ -444,7 +447,7 @@ impl Event {
             Event::Harness(event) => Some(&event.at),
             Event::Human(_) => None,
             Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => Some(at),
-            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => None,
+            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => None,
         }
     }
 }

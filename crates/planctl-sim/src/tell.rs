@@ -65,6 +65,7 @@ pub fn event(event: &Event) -> String {
             ClockEvent::LeaseLost { interrupted: true, .. } => format!("clock lease interrupted{at}"),
             ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
             ClockEvent::Overran { .. } => format!("clock overran{at}"),
+            ClockEvent::Metered => "clock metered".to_owned(),
         },
     }
 }

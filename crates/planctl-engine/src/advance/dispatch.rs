@@ -309,7 +309,7 @@ pub(super) fn back_off(item: &ItemId, losses: u16) -> Duration {
 }
 
 /// Whether the budget suffices for the next attempt.
-enum Funds {
+pub(super) enum Funds {
     /// It does; this much of it is expected to be used.
     Enough(Reserved),
     /// It may, once attempts that are under way have used less than they are expected to.
@@ -356,7 +356,7 @@ fn awaits_funds(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 
 /// Compares each limit with what was used and what the next attempt is expected to use (DESIGN 9), and with what is set aside
 /// for others besides.
-fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
+pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
     let head = &turn.run.head;
     let (budget, spent, others) = (head.budget, head.spent, head.reserved_beside(node));
     let planned = turn.graph.budget();
@@ -374,7 +374,7 @@ fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
     let mut look = |part: BudgetPart, limit: Option<u64>, spent: u64, others: u64, estimate: u64| {
         let Some(limit) = limit else { return Ok(0) };
         let left = limit.saturating_sub(spent).max(1);
-        let estimate = if is_first { estimate.min(left) } else { estimate };
+        let estimate = if is_first && spent <= limit { estimate.min(left) } else { estimate };
         let unit = if part == BudgetPart::Seconds { 1_000_000 } else { 1 };
         if spent.saturating_add(estimate) > limit {
             return Err(Shortfall {

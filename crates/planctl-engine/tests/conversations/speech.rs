@@ -56,6 +56,8 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
         ["clock", "unanswered", node] => {
             Event::Clock(ClockEvent::Due { timer: TimerId::Answer(NodeId::from(*node)) })
         }
+        ["clock", "budget"] => Event::Clock(ClockEvent::Due { timer: TimerId::Budget }),
+        ["clock", "metered"] => Event::Clock(ClockEvent::Metered),
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
         ["clock", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
             at: the_try(room, at, &[]),
@@ -118,7 +120,7 @@ fn hints(words: &[&str]) -> Option<Box<Hints>> {
 }
 
 /// Reads `500 tokens` and `$2` behind a report.
-fn usage(words: &[&str]) -> Option<Usage> {
+pub(super) fn usage(words: &[&str]) -> Option<Usage> {
     let tokens = words.windows(2).find(|pair| pair[1] == "tokens").map(|pair| number(pair[0]));
     let dollars = words.iter().find_map(|word| word.strip_prefix('$')).map(|word| number(word) * 1_000_000);
     (tokens.is_some() || dollars.is_some()).then(|| Usage {

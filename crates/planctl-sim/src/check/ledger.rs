@@ -117,7 +117,7 @@ impl Ledger {
             }
             Event::Harness(_)
             | Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => {}
+            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
         }
     }
 

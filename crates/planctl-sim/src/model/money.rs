@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use planctl_engine::{Budget, NodeId, NodeKind};
+use planctl_engine::{Budget, NodeId, NodeKind, Timestamp, Usage};
 
 use super::journal::Entry;
+use super::rules::later;
 use super::{Model, Place};
 
 /// Whether the next attempt can be paid for.
@@ -84,8 +85,11 @@ impl Model {
         for (part, expected) in all.iter_mut().zip(self.expected(id)) {
             let Some(limit) = part.limit else { continue };
             // The very first attempt begins with whatever is left.
-            let most =
-                if nobody_began && is_alone { limit.saturating_sub(part.used).max(1) } else { u64::MAX };
+            let most = if nobody_began && is_alone && part.used <= limit {
+                limit.saturating_sub(part.used).max(1)
+            } else {
+                u64::MAX
+            };
             part.expected = expected.min(most);
         }
         if all.iter().any(|part| part.exceeds(part.used)) {
@@ -137,6 +141,24 @@ impl Model {
     /// Says whether whoever works at a node is paid by the budget: an agent, or the run of another plan.
     pub(super) fn is_paid(&self, id: &NodeId) -> bool {
         matches!(self.kind(id), NodeKind::Task(_) | NodeKind::SubPlan(_))
+    }
+
+    /// Says whether more than some limit is used, with what those who work said so far.
+    pub(super) fn overspends(&self, working: &[NodeId]) -> bool {
+        let said = |part: fn(&Usage) -> u64| -> u64 {
+            working.iter().filter_map(|node| self.so_far.get(node)).map(part).sum()
+        };
+        let tokens = self.tokens(None) + said(|usage| usage.input_tokens + usage.output_tokens);
+        let micro_usd = self.micro_usd(None) + said(|usage| usage.micro_usd.unwrap_or(0));
+        self.budget.tokens.is_some_and(|limit| tokens > limit)
+            || self.budget.micro_usd.is_some_and(|limit| micro_usd > limit)
+            || self.budget.time.is_some_and(|limit| self.time_up_to_now() > limit)
+    }
+
+    /// Returns the first moment at which more time than is allowed is used, if the run goes on and that is to come.
+    pub(super) fn budget_ends(&self) -> Option<Timestamp> {
+        let left = self.budget.time?.checked_sub(self.time_up_to_now())?;
+        Some(later(self.now, left + Duration::from_micros(1)))
     }
 
     /// Says whether four fifths of some limit are used.
