@@ -226,6 +226,9 @@ pub enum Found {
     Begun {
         /// The run.
         run: RunId,
+        /// What it may use; a part that is absent has no limit.
+        #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+        budget: Budget,
     },
     /// The run of a sub-plan is over.
     Ended(Box<ChildEnd>),

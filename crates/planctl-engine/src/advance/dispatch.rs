@@ -320,6 +320,11 @@ pub(super) enum Funds {
 
 /// Sets aside what an attempt is expected to use, from before it is sent out until what it used is charged (P15).
 fn reserve(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) {
+    // The run of a sub-plan may use all that is left, until it says what its own plan allows.
+    let estimate = match turn.graph.sub_plan(node).map(|_| turn.run.head.left_for(node)) {
+        Some(left) => Reserved { tokens: left.tokens.unwrap_or(0), micro_usd: left.micro_usd.unwrap_or(0) },
+        None => estimate,
+    };
     let uses_budget = uses_budget(turn, node);
     let reserved = &mut turn.run.head.reserved;
     reserved.remove(node);

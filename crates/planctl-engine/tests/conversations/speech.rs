@@ -157,7 +157,11 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
         ["recorded", name] => return Found::Recorded { name: (*name).to_owned() },
         ["restored"] => return Found::Restored,
-        ["begun"] => return Found::Begun { run: RunId::from_u128(2) },
+        ["begun", may_use @ ..] => {
+            let tokens = usage(may_use).map(|usage| usage.input_tokens);
+            let budget = Budget { tokens, ..Budget::default() };
+            return Found::Begun { run: RunId::from_u128(2), budget };
+        }
         ["ended", end, ..] => {
             let end = match *end {
                 "done" => End::Done,

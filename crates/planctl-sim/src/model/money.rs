@@ -126,16 +126,41 @@ impl Model {
             matches!(self.place(id), Place::Rehearsed | Place::WithAgent | Place::Resting | Place::Within)
         };
         self.journal.nodes().filter(|id| Some(*id) != but).filter(at_work).fold((0, 0), |sum, id| {
-            let of_one = self.newest(id, |entry| {
-                if let Entry::Promised { tokens, micro_usd, .. } = entry {
-                    Some((*tokens, *micro_usd))
-                } else {
-                    None
-                }
-            });
-            let (tokens, usd) = of_one.unwrap_or((0, 0));
+            let (tokens, usd) = self.promised_to(id);
             (sum.0 + tokens, sum.1 + usd)
         })
+    }
+
+    /// What is left of the parts that have a limit, without what is promised to others: the run of another plan may use it all.
+    pub(super) fn left_beside(&self, id: &NodeId) -> (u64, u64) {
+        let (tokens, usd) = self.promised(Some(id));
+        let left = |limit: Option<u64>, used: u64| limit.map_or(0, |limit| limit.saturating_sub(used));
+        (
+            left(self.budget.tokens, self.tokens(None) + tokens),
+            left(self.budget.micro_usd, self.micro_usd(None) + usd),
+        )
+    }
+
+    /// Promises the run of another plan what it says that it may use.
+    pub(super) fn promise_what_a_run_may_use(&mut self, id: &NodeId, may_use: Budget) {
+        let (tokens, micro_usd) = self.promised_to(id);
+        if tokens + micro_usd == 0 {
+            return;
+        }
+        let tokens = self.budget.tokens.and(may_use.tokens).unwrap_or(tokens);
+        let micro_usd = self.budget.micro_usd.and(may_use.micro_usd).unwrap_or(micro_usd);
+        self.journal.push(Entry::Promised { node: id.clone(), tokens, micro_usd });
+    }
+
+    fn promised_to(&self, id: &NodeId) -> (u64, u64) {
+        let of_one = self.newest(id, |entry| {
+            if let Entry::Promised { tokens, micro_usd, .. } = entry {
+                Some((*tokens, *micro_usd))
+            } else {
+                None
+            }
+        });
+        of_one.unwrap_or((0, 0))
     }
 
     /// Says whether whoever works at a node is paid by the budget: an agent, or the run of another plan.

@@ -182,7 +182,8 @@ impl Model {
                 self.ask(node, AskKind::Escalation, "conflict");
                 Ok(())
             }
-            (Found::Begun { run }, Place::Within) => {
+            (Found::Begun { run, budget }, Place::Within) => {
+                self.promise_what_a_run_may_use(node, *budget);
                 if self.child(node) != Some(*run) {
                     self.journal.push(Entry::Child { node: node.clone(), run: *run });
                     self.tell(format!("began {node}"));
