@@ -4,6 +4,7 @@ mod agent;
 mod choose;
 mod clock;
 mod dispatch;
+mod exceeded;
 mod harness;
 mod hold;
 mod human;
@@ -17,6 +18,7 @@ mod sub_plan;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use choose::Chosen;
 
@@ -80,7 +82,7 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
     }
     route::arrive_everywhere(&mut turn)?;
     turns::count(&mut turn, event)?;
-    turn.finish(event);
+    turn.finish(event, &run.head);
     Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts, noted: turn.noted })
 }
 
@@ -97,7 +99,7 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
             with_successors(&at.node)
         }
         Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),
-        Event::Clock(ClockEvent::Due { .. }) => Scope::Live(BTreeSet::new()),
+        Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
         Event::Human(event) => match event.decision {
             Decision::Submit => with_successors(graph.start()),
             Decision::Answer { .. } | Decision::Cancel => Scope::Live(BTreeSet::new()),
@@ -378,13 +380,32 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn finish(&mut self, event: &Event) {
+    /// Arms the timer for when the budget's time is over; where it is over already, nothing is to be awaited.
+    fn arm_budget(&mut self) {
+        let Some(limit) = self.run.head.budget.time else { return };
+        if let Some(left) = limit.checked_sub(self.run.time_spent(self.now)) {
+            // What is used up exactly is not exceeded.
+            let at = self.now.after(left.saturating_add(Duration::from_micros(1)));
+            self.effects.push(Effect::Arm { timer: TimerId::Budget, at });
+        }
+    }
+
+    fn finish(&mut self, event: &Event, before: &Head) {
         let now = self.now;
         let spent = self.run.time_spent(now);
         let head = &mut self.run.head;
         head.spent.time = spent;
         let is_running = head.status == RunStatus::Active && head.out > 0;
         head.clock_since = is_running.then_some(now);
+        match (before.clock_since, is_running) {
+            (Some(_), true) if before.budget.time == head.budget.time => {}
+            (_, true) => self.arm_budget(),
+            (Some(_), false) if head.budget.time.is_some() => {
+                self.effects.push(Effect::Disarm(TimerId::Budget));
+            }
+            (_, false) => {}
+        }
+        let head = &mut self.run.head;
         head.transitions = head.transitions.saturating_add(1);
         self.run.noted.clear();
         let head = &mut self.run.head;
@@ -415,7 +436,7 @@ fn is_progress(event: &Event) -> bool {
             Found::Nothing(_) => false,
         },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
-        Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. }) => false,
+        Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => false,
     }
 }
 

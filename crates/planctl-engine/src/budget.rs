@@ -16,6 +16,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Says whether no part has a limit.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        *self == Budget::default()
+    }
+
     /// Adds what a person granted; a part without limit stays so.
     pub fn raised(self, by: Budget) -> Budget {
         Budget {

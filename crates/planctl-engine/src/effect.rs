@@ -37,6 +37,8 @@ pub enum Effect {
 pub enum TimerId {
     /// The run stands still for too long.
     Stale,
+    /// The time that the budget allows is over.
+    Budget,
     /// Nobody answered what this node asks in time.
     Answer(NodeId),
 }
@@ -46,6 +48,7 @@ impl TimerId {
     pub fn word(&self) -> Cow<'static, str> {
         match self {
             TimerId::Stale => Cow::Borrowed("stale"),
+            TimerId::Budget => Cow::Borrowed("budget"),
             TimerId::Answer(node) => Cow::Owned(format!("answer {node}")),
         }
     }
@@ -53,6 +56,7 @@ impl TimerId {
     /// Reads the name it is stored under.
     pub fn read(word: &str) -> Option<TimerId> {
         match word.split_once(' ') {
+            None if word == "budget" => Some(TimerId::Budget),
             None => (word == "stale").then_some(TimerId::Stale),
             Some(("answer", node)) => Some(TimerId::Answer(NodeId::new(node))),
             Some(_) => None,

@@ -227,6 +227,9 @@ pub enum Found {
     Begun {
         /// The run.
         run: RunId,
+        /// What it may use; a part that is absent has no limit.
+        #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+        budget: Budget,
     },
     /// The run of a sub-plan is over.
     Ended(Box<ChildEnd>),
@@ -397,6 +400,8 @@ pub enum ClockEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         noted: Option<Usage>,
     },
+    /// A worker reported what it has used so far; refused where the budget allows that.
+    Metered,
 }
 
 impl Event {
@@ -434,6 +439,7 @@ impl Event {
                 ClockEvent::Due { .. } => "clock.due",
                 ClockEvent::LeaseLost { .. } => "clock.lease_lost",
                 ClockEvent::Overran { .. } => "clock.overran",
+                ClockEvent::Metered => "clock.metered",
             },
         }
     }
@@ -445,7 +451,7 @@ impl Event {
             Event::Harness(event) => Some(&event.at),
             Event::Human(_) => None,
             Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => Some(at),
-            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => None,
+            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => None,
         }
     }
 }

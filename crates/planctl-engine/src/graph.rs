@@ -214,6 +214,9 @@ pub enum GraphDefect {
     /// A join that no branch can reach, or a fork or a goal that names a node of another kind.
     #[error("node `{0}` names or awaits a node that does not fit")]
     Misjoined(NodeId),
+    /// An edge begins the run anew on a branch whose worktree only its fork makes.
+    #[error("an edge begins the run anew at `{0}`, on a branch that has a worktree of its own")]
+    RestartInWorktree(NodeId),
 }
 
 impl Graph {
@@ -229,6 +232,10 @@ impl Graph {
         shape::refuse_unreachable(&parts, &outgoing)?;
         shape::refuse_dead_ends(&parts)?;
         let branches = Branches::of(&parts, &outgoing)?;
+        let restarts = parts.edges.iter().filter(|edge| edge.restart.is_some());
+        if let Some(edge) = restarts.into_iter().find(|edge| branches.worktree_branch(&edge.to).is_some()) {
+            return Err(GraphDefect::RestartInWorktree(edge.to.clone()));
+        }
         let steps = parts.nodes.iter().filter(|node| node.step().is_some()).count();
         let (watched, asked) = looked_at(&parts);
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);

@@ -21,7 +21,7 @@ pub use diagnostic::explain::{Example, Explanation, unescape};
 pub use diagnostic::levels::{Levels, UnknownWish, Wish};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
 pub use edit::annotate::{Mark, annotate};
-pub use edit::expand::{Expanded, expand};
+pub use edit::expand::{Expanded, expand, expand_in_batches};
 pub use edit::fix::{Reach, apply_fixes, fixing_edits};
 pub use edit::format::format;
 pub use edit::insert::{Insertion, insert_step, insertion};

@@ -445,7 +445,7 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
             Event::Clock(ClockEvent::LeaseLost { at, noted, .. } | ClockEvent::Overran { at, noted }) => {
                 (at, noted.as_ref())
             }
-            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. })
+            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered)
             | Event::Harness(_)
             | Event::Human(_) => continue,
         };

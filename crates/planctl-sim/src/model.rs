@@ -39,6 +39,7 @@ pub struct Model {
     budget: Budget,
     stopped_at: Vec<NodeId>,
     stale_timer: Option<Timestamp>,
+    budget_timer: Option<Timestamp>,
     /// Usage that workers have told so far, but for the one that the next event comes from.
     so_far: BTreeMap<NodeId, Usage>,
     /// The facts that followed from the current event.
@@ -150,6 +151,7 @@ impl Model {
             budget,
             stopped_at: Vec::new(),
             stale_timer: None,
+            budget_timer: None,
             so_far: BTreeMap::new(),
             tellings: Vec::new(),
             beyond: Vec::new(),
@@ -167,8 +169,9 @@ impl Model {
 
     /// Returns when the run must be woken by each timer.
     pub fn timers(&self) -> BTreeMap<TimerId, Timestamp> {
-        let mut timers: BTreeMap<TimerId, Timestamp> =
-            self.stale_timer.map(|at| (TimerId::Stale, at)).into_iter().collect();
+        let stale = self.stale_timer.map(|at| (TimerId::Stale, at));
+        let budget = self.budget_timer.map(|at| (TimerId::Budget, at));
+        let mut timers: BTreeMap<TimerId, Timestamp> = stale.into_iter().chain(budget).collect();
         for node in self.graph.nodes() {
             if let NodeKind::Human(question) = &node.kind
                 && let Some(default) = &question.default

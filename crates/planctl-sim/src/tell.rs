@@ -42,7 +42,7 @@ pub fn event(event: &Event) -> String {
             Found::Forked { base } => format!("harness parted{at} {base}"),
             Found::Merged { files, .. } => format!("harness merged{at} {files}"),
             Found::Conflicted(conflict) => format!("harness conflicted{at} {}", conflict.files.join(" ")),
-            Found::Begun { run } => format!("harness begun{at} {run}"),
+            Found::Begun { run, .. } => format!("harness begun{at} {run}"),
             Found::Ended(child) => format!("harness ended{at} {:?}", child.end),
             Found::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
         },
@@ -65,6 +65,7 @@ pub fn event(event: &Event) -> String {
             ClockEvent::LeaseLost { interrupted: true, .. } => format!("clock lease interrupted{at}"),
             ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
             ClockEvent::Overran { .. } => format!("clock overran{at}"),
+            ClockEvent::Metered => "clock metered".to_owned(),
         },
     }
 }

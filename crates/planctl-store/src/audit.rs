@@ -97,7 +97,7 @@ impl Store {
         match &line.said {
             Said::Input(input) => {
                 if let Some(digest) = &input.graph {
-                    match self.graph(digest).await {
+                    match self.stored_graph(digest).await {
                         Ok(graph) => {
                             audit.graph = Some(graph);
                             audit.named_graph = Some(digest.clone());

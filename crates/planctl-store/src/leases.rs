@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use planctl_engine::{ItemId, RunId, Timestamp, Usage};
+use planctl_engine::{ClockEvent, Event, ItemId, RunId, Timestamp, Usage};
 use sqlx::Row;
 
 use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
+use crate::proof::Proof;
 use crate::queue::{Claimed, ITEM};
 use crate::rows::{stored_run, time_at, to_json};
 use crate::store::Store;
@@ -27,6 +28,9 @@ pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1
      and state = 'leased' and hard_deadline > clock_timestamp()) as is_held";
 pub(crate) const HELD_FOR: &str = "select (extract(epoch from clock_timestamp() - hard_deadline) * 1000000)::bigint + span_micros \
      as micros from items where id = $1 and generation = $2 and token_hash = $3 and state = 'leased'";
+/// Says whether the run is over or paused, or has taken this work back.
+pub(crate) const IS_CANCELLED: &str = "select r.status <> 'active' or exists (select from items i where i.id = $2 \
+     and i.generation = $3 and i.token_hash = $4 and i.state = 'withdrawn') as is_cancelled from runs r where r.id = $1";
 pub(crate) const RUN_STATUS_OF: &str = "select status from runs where id = $1";
 /// The result of a renewal of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +42,7 @@ pub enum Renewal {
         /// Says that the hard deadline has passed: end the work and say so.
         is_over: bool,
     },
-    /// The run has ended or was paused: stop at once, nobody waits for a report.
+    /// The run has ended or was paused, or the work was taken back: stop at once, nobody waits for a report.
     Cancelled,
     /// Somebody else has the item, or nobody: stop at once.
     Lost,
@@ -150,18 +154,19 @@ impl Store {
                 is_over: row.try_get("is_over")?,
             });
         }
-        let status = match item.run() {
-            Some(run) => self.status_of(run).await?,
-            None => None,
-        };
-        Ok(match status.as_deref() {
-            Some("active") | None => Renewal::Lost,
-            Some(_) => Renewal::Cancelled,
-        })
+        let Some(run) = item.run().map(stored_run) else { return Ok(Renewal::Lost) };
+        let row = repeated!(self, connection => sqlx::query(IS_CANCELLED)
+            .bind(run)
+            .bind(item.as_str())
+            .bind(generation)
+            .bind(&hash)
+            .fetch_optional(&mut *connection))?;
+        let is_cancelled = row.map(|row| row.try_get::<bool, _>("is_cancelled")).transpose()?;
+        Ok(if is_cancelled == Some(true) { Renewal::Cancelled } else { Renewal::Lost })
     }
 
-    /// Keeps the usage that the holder has reported so far with its lease, for the next event of the item; says whether it
-    /// is held.
+    /// Keeps the usage that the holder has reported so far with its lease, for the next event of the item, and ends the lease if
+    /// the budget does not allow it; says whether it was held.
     ///
     /// # Errors
     ///
@@ -184,7 +189,15 @@ impl Store {
             // The next event is decided on the stored usage, so that it need not be decided twice.
             self.cache().invalidate_snapshot(run);
         }
-        Ok(noted.rows_affected() > 0)
+        let is_held = noted.rows_affected() > 0;
+        if let Some(run) = item.run().filter(|_| is_held) {
+            match self.apply(run, &Event::Clock(ClockEvent::Metered), &Proof::Clock, None).await {
+                // The budget allows it, or the run is over.
+                Ok(_) | Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(is_held)
     }
 
     /// Says whether a lease is held and its hard deadline has not passed, if the caller shows its generation and secret.

@@ -506,12 +506,20 @@ impl Store {
 
     /// Returns the compiled graph of this digest, from the cache where it is there.
     pub(crate) async fn graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
-        if let Some(graph) = self.cache().graph(digest) {
-            return Ok(graph);
+        match self.cache().graph(digest) {
+            Some(graph) => Ok(graph),
+            None => self.stored_graph(digest).await,
         }
+    }
+
+    /// Returns the compiled graph of this digest as it is stored; one that was changed there reads as corrupt.
+    pub(crate) async fn stored_graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(GRAPH).bind(digest.as_str()).fetch_optional(&mut *connection))?;
         let row = row.ok_or_else(|| StoreError::corrupt(format!("graph {digest} is missing")))?;
         let body: &str = row.try_get("body")?;
+        if graph_digest(body) != *digest {
+            return Err(StoreError::corrupt(format!("graph {digest} is not what was stored")));
+        }
         let graph: Arc<Graph> = Arc::new(from_json(body, "a graph")?);
         self.cache().keep_graph(digest.clone(), graph.clone(), body.len());
         Ok(graph)

@@ -44,7 +44,10 @@ impl Proof {
             (Event::Agent(_) | Event::Harness(_), Proof::Lease { .. }) => true,
             (Event::Human(human), Proof::Submit) => human.decision == Decision::Submit,
             (Event::Human(_), Proof::Person { .. }) => true,
-            (Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }), Proof::Clock) => true,
+            (
+                Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered),
+                Proof::Clock,
+            ) => true,
             (
                 Event::Clock(ClockEvent::LeaseLost { .. } | ClockEvent::Overran { .. }),
                 Proof::Expired { .. },

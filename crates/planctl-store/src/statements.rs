@@ -37,6 +37,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("leases: note usage", leases::NOTE_USAGE),
     ("leases: is held", leases::IS_HELD),
     ("leases: held for", leases::HELD_FOR),
+    ("leases: is cancelled", leases::IS_CANCELLED),
     ("leases: run status of", leases::RUN_STATUS_OF),
     ("queue: expired", queue::EXPIRED),
     ("queue: held by", queue::HELD_BY),

@@ -481,7 +481,7 @@ pub enum PlanCommand {
     #[command(before_help = "Examples:
   planctl plan expand plans/migrate.md --command 'git ls-files src'
   planctl plan expand plans/migrate.md --item a.py --item b.py -o plans/migrate-two.md
-  planctl plan expand plans/migrate.md --items batches.txt --write
+  planctl plan expand plans/migrate.md --items docs/inventory.md --batch 5 --write
 
 In a template {item}, {n} (the step's number), {index} and {count} are filled in; in a contract
 items are quoted as the shell needs it, so write {item} without quotes.")]
@@ -740,6 +740,9 @@ pub struct Expanding {
     /// One item; may be given again
     #[arg(long, value_name = "X", group = "list", allow_hyphen_values = true)]
     pub item: Vec<String>,
+    /// So many items for each step; the last gets what is left
+    #[arg(long, value_name = "N")]
+    pub batch: Option<std::num::NonZeroUsize>,
     /// Write to this file, which must not be there yet [default: standard output]
     #[arg(short, long, value_name = "FILE", conflicts_with = "write")]
     pub output: Option<PathBuf>,

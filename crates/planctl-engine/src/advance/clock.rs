@@ -8,12 +8,20 @@ use crate::ids::{Actor, At, NodeId};
 use crate::run::{NodeState, Outcome, RunStatus};
 
 use super::settle::Said;
-use super::{Turn, agent, dispatch, hold, human, pace, revise, route, settle};
+use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle};
 
 pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
         ClockEvent::Admitted => admitted(turn),
         ClockEvent::Due { timer: TimerId::Stale } => stale(turn),
+        ClockEvent::Due { timer: TimerId::Budget } => {
+            if !exceeded::stop(turn)? && turn.run.head.clock_since.is_some() {
+                turn.arm_budget();
+            }
+            Ok(())
+        }
+        ClockEvent::Metered if exceeded::stop(turn)? => Ok(()),
+        ClockEvent::Metered => Err(Refusal::WrongState),
         ClockEvent::Due { timer: TimerId::Answer(node) } => unanswered(turn, node),
         ClockEvent::LeaseLost { at, interrupted, noted } => {
             lease_lost(turn, at, *interrupted, noted.as_ref())

@@ -309,7 +309,7 @@ pub(super) fn back_off(item: &ItemId, losses: u16) -> Duration {
 }
 
 /// Whether the budget suffices for the next attempt.
-enum Funds {
+pub(super) enum Funds {
     /// It does; this much of it is expected to be used.
     Enough(Reserved),
     /// It may, once attempts that are under way have used less than they are expected to.
@@ -320,6 +320,11 @@ enum Funds {
 
 /// Sets aside what an attempt is expected to use, from before it is sent out until what it used is charged (P15).
 fn reserve(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) {
+    // The run of a sub-plan may use all that is left, until it says what its own plan allows.
+    let estimate = match turn.graph.sub_plan(node).map(|_| turn.run.head.left_for(node)) {
+        Some(left) => Reserved { tokens: left.tokens.unwrap_or(0), micro_usd: left.micro_usd.unwrap_or(0) },
+        None => estimate,
+    };
     let uses_budget = uses_budget(turn, node);
     let reserved = &mut turn.run.head.reserved;
     reserved.remove(node);
@@ -356,7 +361,7 @@ fn awaits_funds(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 
 /// Compares each limit with what was used and what the next attempt is expected to use (DESIGN 9), and with what is set aside
 /// for others besides.
-fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
+pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
     let head = &turn.run.head;
     let (budget, spent, others) = (head.budget, head.spent, head.reserved_beside(node));
     let planned = turn.graph.budget();
@@ -374,7 +379,7 @@ fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
     let mut look = |part: BudgetPart, limit: Option<u64>, spent: u64, others: u64, estimate: u64| {
         let Some(limit) = limit else { return Ok(0) };
         let left = limit.saturating_sub(spent).max(1);
-        let estimate = if is_first { estimate.min(left) } else { estimate };
+        let estimate = if is_first && spent <= limit { estimate.min(left) } else { estimate };
         let unit = if part == BudgetPart::Seconds { 1_000_000 } else { 1 };
         if spent.saturating_add(estimate) > limit {
             return Err(Shortfall {

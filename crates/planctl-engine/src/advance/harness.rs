@@ -40,7 +40,7 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
         Found::Forked { base } => join::worktrees_forked(turn, node, base),
         Found::Merged { files, .. } => join::merged(turn, node, *files),
         Found::Conflicted(conflict) => join::conflicted(turn, node, conflict),
-        Found::Begun { run } => sub_plan::begun(turn, node, *run),
+        Found::Begun { run, budget } => sub_plan::begun(turn, node, *run, *budget),
         Found::Ended(child) => sub_plan::ended(turn, node, child),
         Found::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
         Found::Nothing(why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what })) => {

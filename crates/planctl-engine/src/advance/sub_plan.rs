@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::budget::Spent;
+use crate::budget::{Budget, Spent};
 use crate::contract::Excerpt;
 use crate::event::{ChildEnd, Refusal};
 use crate::fact::Fact;
@@ -18,9 +18,14 @@ const CHILD: &str = "stack.child.";
 /// How long an item rests whose run is under way: it is woken when that is over.
 const UNTIL_WOKEN: Duration = Duration::from_secs(50 * 365 * 24 * 3_600);
 
-/// Waits for the run of a sub-plan, which has begun.
-pub(super) fn begun(turn: &mut Turn<'_>, node: &NodeId, run: RunId) -> Result<(), Refusal> {
+/// Waits for the run of a sub-plan, which has begun: as much as it may use is set aside.
+pub(super) fn begun(turn: &mut Turn<'_>, node: &NodeId, run: RunId, budget: Budget) -> Result<(), Refusal> {
     refuse_unless_nested(turn, node)?;
+    let limits = turn.run.head.budget;
+    if let Some(reserved) = turn.run.head.reserved.get_mut(node) {
+        reserved.tokens = limits.tokens.and(budget.tokens).unwrap_or(reserved.tokens);
+        reserved.micro_usd = limits.micro_usd.and(budget.micro_usd).unwrap_or(reserved.micro_usd);
+    }
     let record = turn.run.record_mut(node)?;
     if record.child != Some(run) {
         record.child = Some(run);

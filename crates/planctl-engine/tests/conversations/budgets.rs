@@ -67,17 +67,17 @@ fn time_stands_still_while_a_person_is_asked() {
         "
         plan  a: task  b: task  budget 100 seconds
         approved
-        -> clock admitted           a#1 to coder
+        -> clock admitted           a#1 to coder; wake at 100 s
         wait 20 seconds
-        -> agent asked a#1 \"which?\"  a held: question asked
+        -> agent asked a#1 \"which?\"  a held: question asked; no wake
         wait 5000 seconds
-        -> human answer \"this\"    a#2 to coder, told “this”
+        -> human answer \"this\"    a#2 to coder, told “this”; wake at 5100 s
         wait 20 seconds
         -> agent reported a#2       a#2 to harness
         -> harness found a#2 exit 0  a#2 passed; a settled passed; b#1 to coder
         wait 70 seconds
         -> agent reported b#1       110 % used; b#1 to harness
-        -> harness found b#1 exit 0  b#1 passed; b settled passed; DONE
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; no wake; DONE
         ",
     );
 }
@@ -88,7 +88,7 @@ fn what_comes_before_the_first_work_does_not_keep_it_from_its_share() {
         "
         plan  a: task retry 1 abort red-first deny  budget 600 seconds
         approved
-        -> clock admitted               a rehearsed, time 1
+        -> clock admitted               a rehearsed, time 1; wake at 600 s
         wait 5 seconds
         -> harness rehearsed a#0 exit 1  a red before the work; a#1 to coder
         wait 20 seconds
@@ -97,7 +97,7 @@ fn what_comes_before_the_first_work_does_not_keep_it_from_its_share() {
         -> harness found a#1 exit 1     a#1 failed; a#2 to coder, told #1 failed
         wait 20 seconds
         -> agent reported a#2           a#2 to harness
-        -> harness found a#2 exit 0     a#2 passed; a settled passed; DONE
+        -> harness found a#2 exit 0     a#2 passed; a settled passed; no wake; DONE
         ",
     );
     // Where nothing is left, nothing begins; and once somebody worked, each step needs its share.
@@ -105,20 +105,20 @@ fn what_comes_before_the_first_work_does_not_keep_it_from_its_share() {
         "
         plan  a: task red-first deny  budget 10 seconds
         approved
-        -> clock admitted               a rehearsed, time 1
+        -> clock admitted               a rehearsed, time 1; wake at 10 s
         wait 10 seconds
-        -> harness rehearsed a#0 exit 1  a red before the work; 100 % used; a held: budget budget, 1 short
-        -> human raise 10 seconds       a#1 to coder
+        -> harness rehearsed a#0 exit 1  a red before the work; 100 % used; a held: budget budget, 1 short; no wake
+        -> human raise 10 seconds       a#1 to coder; wake at 20 s
         ",
     );
     talk(
         "
         plan  a: task  b: task  budget 100 seconds
         approved
-        -> clock admitted           a#1 to coder
+        -> clock admitted           a#1 to coder; wake at 100 s
         wait 60 seconds
         -> agent reported a#1       a#1 to harness
-        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 10 short
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b held: budget budget, 10 short; no wake
         ",
     );
 }
@@ -229,4 +229,59 @@ fn p15_an_attempt_whose_worker_was_lost_waits_for_what_another_one_is_expected_t
         -> agent reported b#1 50 tokens  b#1 to harness; a#2 to coder
         "
     ));
+}
+
+#[test]
+fn p73_a_worker_that_uses_the_budget_up_in_mid_attempt_is_stopped_and_a_person_asked() {
+    for (budget, used, more, short) in
+        [("1000 tokens", "1200 tokens", "2000 tokens", "1400 short"), ("$10", "$12", "$14", "14000000 short")]
+    {
+        talk(&format!(
+            "
+            plan  a: task retry 1  budget {budget}
+            approved
+            -> clock admitted           a#1 to coder
+            noted a {used}
+            -> clock metered            120 % used; a#1 taken back from agent; a held: budget budget, {short}
+            -> agent reported a#1       refused: the step is not in a state for this
+            -> human raise {more}       a#2 to coder
+            "
+        ));
+    }
+}
+
+#[test]
+fn p73_what_the_budget_allows_stops_nobody() {
+    talk(
+        "
+        plan  a: task  budget 1000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        noted a 1000 tokens
+        -> clock metered            refused: the step is not in a state for this
+        -> agent reported a#1 1000 tokens  100 % used; a#1 to harness
+        -> clock metered            refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
+fn p73_a_worker_is_stopped_when_the_time_of_the_budget_is_over() {
+    talk(
+        "
+        plan  a: task retry 1  budget 100 seconds
+        approved
+        -> clock admitted           a#1 to coder; wake at 100 s
+        wait 60 seconds
+        -> clock budget             wake at 100 s
+        wait 41 seconds
+        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 short; no wake
+        wait 5000 seconds
+        -> human raise 200 seconds  a#2 to coder; wake at 5300 s
+        -> agent reported a#2       a#2 to harness
+        wait 300 seconds
+        -> clock budget             133 % used
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; no wake; DONE
+        ",
+    );
 }

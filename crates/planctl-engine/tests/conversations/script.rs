@@ -10,13 +10,13 @@
 //! Parts of a plan and the two halves of a line stand at least two blanks apart. `approved` stands for the lines with which
 //! every run begins.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::view::{self, Salute};
 use planctl_engine::{
-    Effect, End, Event, Fact, Graph, Item, ItemId, Purpose, Refusal, Run, RunId, RunStatus, Scope, Timestamp,
-    Work, advance, touched,
+    Effect, End, Event, Fact, Graph, Item, ItemId, NodeId, Purpose, Refusal, Run, RunId, RunStatus, Scope,
+    Timestamp, Usage, Work, advance, touched,
 };
 
 use super::plan;
@@ -64,6 +64,11 @@ fn played(text: &str) -> Stage {
                 stage.now = stage.now.after(Duration::from_secs(seconds));
                 continue;
             }
+            [line] if line.starts_with("noted ") => {
+                let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+                stage.as_mut().unwrap().note(&words);
+                continue;
+            }
             ["approved"] => {
                 let stage = stage.as_mut().unwrap();
                 for line in ["human submits", "human approve"] {
@@ -96,7 +101,9 @@ struct Stage {
     now: Timestamp,
     asks: Vec<ItemId>,
     revision: u32,
-    history: Vec<(Graph, Event, Timestamp)>,
+    /// What workers have reported so far that they use.
+    noted: BTreeMap<NodeId, Usage>,
+    history: Vec<(Graph, Event, Timestamp, BTreeMap<NodeId, Usage>)>,
     facts: Vec<(Timestamp, Fact)>,
 }
 
@@ -104,7 +111,21 @@ impl Stage {
     fn new(graph: Graph) -> Stage {
         let now = Timestamp::from_micros(0);
         let run = Run::new(RunId::from_u128(1), &graph, now);
-        Stage { graph, run, now, asks: Vec::new(), revision: 1, history: Vec::new(), facts: Vec::new() }
+        Stage {
+            graph,
+            run,
+            now,
+            asks: Vec::new(),
+            revision: 1,
+            noted: BTreeMap::new(),
+            history: Vec::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, words: &[&str]) {
+        let [node, used @ ..] = words else { panic!("who notes?") };
+        self.noted.insert(NodeId::from(*node), speech::usage(used).unwrap());
     }
 
     /// Lets the engine hear a line and returns what it made of it, in words.
@@ -119,7 +140,8 @@ impl Stage {
             None => self.graph.clone(),
         };
         let before = self.run.clone();
-        let done = match advance(&graph, &self.run, &event, self.now) {
+        let run = self.run.clone().with_noted(self.noted.clone());
+        let done = match advance(&graph, &run, &event, self.now) {
             Ok(done) => done,
             Err(refusal) => {
                 assert_eq!(self.run, before, "a refusal changes nothing");
@@ -129,7 +151,8 @@ impl Stage {
         self.decides_alike_on_touched_records(&graph, &event, &done.run, &done.effects);
         self.graph = graph;
         self.run = done.run;
-        self.history.push((self.graph.clone(), event, self.now));
+        self.noted.retain(|node, _| !done.noted.contains_key(node));
+        self.history.push((self.graph.clone(), event, self.now, done.noted));
         self.facts.extend(done.facts.iter().map(|fact| (self.now, fact.clone())));
         self.fold_gives_the_same_run();
         for effect in &done.effects {
@@ -160,7 +183,8 @@ impl Stage {
             let loaded =
                 self.run.records().iter().filter(|(id, record)| is_loaded(id, record.state.is_live()));
             let nodes = loaded.map(|(id, record)| (id.clone(), record.clone())).collect();
-            let part = Run::loaded(self.run.id, self.run.head.clone(), scope.clone(), nodes);
+            let part = Run::loaded(self.run.id, self.run.head.clone(), scope.clone(), nodes)
+                .with_noted(self.noted.clone());
             match advance(graph, &part, event, self.now) {
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),
                 decided => break decided.unwrap(),
@@ -174,10 +198,10 @@ impl Stage {
 
     /// A run's state is the fold of its inputs (HOUSE 3.6, invariant 3).
     fn fold_gives_the_same_run(&self) {
-        let (first, _, _) = &self.history[0];
+        let (first, ..) = &self.history[0];
         let mut run = Run::new(self.run.id, first, Timestamp::from_micros(0));
-        for (graph, event, at) in &self.history {
-            run = advance(graph, &run, event, *at).unwrap().run;
+        for (graph, event, at, noted) in &self.history {
+            run = advance(graph, &run.with_noted(noted.clone()), event, *at).unwrap().run;
         }
         assert_eq!(run, self.run);
     }

@@ -56,6 +56,8 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
         ["clock", "unanswered", node] => {
             Event::Clock(ClockEvent::Due { timer: TimerId::Answer(NodeId::from(*node)) })
         }
+        ["clock", "budget"] => Event::Clock(ClockEvent::Due { timer: TimerId::Budget }),
+        ["clock", "metered"] => Event::Clock(ClockEvent::Metered),
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
         ["clock", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
             at: the_try(room, at, &[]),
@@ -118,7 +120,7 @@ fn hints(words: &[&str]) -> Option<Box<Hints>> {
 }
 
 /// Reads `500 tokens` and `$2` behind a report.
-fn usage(words: &[&str]) -> Option<Usage> {
+pub(super) fn usage(words: &[&str]) -> Option<Usage> {
     let tokens = words.windows(2).find(|pair| pair[1] == "tokens").map(|pair| number(pair[0]));
     let dollars = words.iter().find_map(|word| word.strip_prefix('$')).map(|word| number(word) * 1_000_000);
     (tokens.is_some() || dollars.is_some()).then(|| Usage {
@@ -155,7 +157,11 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
         ["recorded", name] => return Found::Recorded { name: (*name).to_owned() },
         ["restored"] => return Found::Restored,
-        ["begun"] => return Found::Begun { run: RunId::from_u128(2) },
+        ["begun", may_use @ ..] => {
+            let tokens = usage(may_use).map(|usage| usage.input_tokens);
+            let budget = Budget { tokens, ..Budget::default() };
+            return Found::Begun { run: RunId::from_u128(2), budget };
+        }
         ["ended", end, ..] => {
             let end = match *end {
                 "done" => End::Done,

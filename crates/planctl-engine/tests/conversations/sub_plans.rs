@@ -80,3 +80,26 @@ fn p11_a_run_whose_sub_plan_is_under_way_does_not_stand_still() {
         ",
     );
 }
+
+/// A branch beside a sub-plan goes out only with what the sub-plan's run may not use.
+#[test]
+fn p15_what_the_run_of_a_sub_plan_may_use_is_set_aside() {
+    let branches = "f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2";
+    talk(&format!(
+        "
+        plan  {branches}  budget 1000 tokens
+        approved
+        -> clock admitted           b queued; a#1 to its plan
+        -> harness found a#1 begun  a has a run; a#1 to its plan later
+        -> harness found a#1 ended done  a ended Done; a settled passed; b#1 to coder
+        "
+    ));
+    talk(&format!(
+        "
+        plan  {branches}  budget 1000 tokens
+        approved
+        -> clock admitted           b queued; a#1 to its plan
+        -> harness found a#1 begun 500 tokens  a has a run; a#1 to its plan later; b#1 to coder
+        "
+    ));
+}

@@ -3,6 +3,7 @@
 mod quoting;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::fix::{line_end, with_line_ends};
@@ -21,6 +22,9 @@ use quoting::{Context, contexts, is_plain, quote};
 const ITEM_CHARACTERS_MAX: usize = 500;
 /// The placeholders of the item, the new step's number, the item's place in the list, and the number of items.
 const PLACEHOLDERS: [&str; 4] = ["{item}", "{n}", "{index}", "{count}"];
+
+/// The items of a template, those of one step together.
+type Batches = Vec<Vec<String>>;
 
 /// A plan whose templates are written out.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,11 +48,29 @@ pub struct Expanded {
 ///
 /// Returns findings where items are missing or can't be put in, or where the plan would be too large.
 pub fn expand(source: &Source, given: Option<&[String]>) -> Result<Expanded, Vec<Diagnostic>> {
+    expand_in_batches(source, given, NonZeroUsize::MIN)
+}
+
+/// Writes out the templates of a plan as [`expand`] does, with a step for so many items each, the last with what is left.
+///
+/// In text `{item}` becomes a list with commas, in a contract words, and a subscription that names it is repeated.
+///
+/// # Errors
+///
+/// Those of [`expand`], and where several items stand in a contract for what is one word.
+pub fn expand_in_batches(
+    source: &Source,
+    given: Option<&[String]>,
+    batch: NonZeroUsize,
+) -> Result<Expanded, Vec<Diagnostic>> {
     let (tree, _) = parse(source);
     let outline = Outline::read(source, body_line(source, &tree));
     let parts: Vec<Part<'_>> = (0..tree.steps.len()).map(|at| part(source, &tree, &outline, at)).collect();
     let mut found = Vec::new();
-    let lists: Vec<Option<Vec<String>>> = parts.iter().map(|part| items(part, given, &mut found)).collect();
+    let in_batches =
+        |list: Vec<String>| -> Batches { list.chunks(batch.get()).map(<[String]>::to_vec).collect() };
+    let lists: Vec<Option<Batches>> =
+        parts.iter().map(|part| items(part, given, &mut found).map(in_batches)).collect();
     found.extend(unused(&parts, given));
     found.extend(parts.iter().filter(|part| part.is_several()).flat_map(|part| slips(source, part)));
     if !found.is_empty() {
@@ -250,7 +272,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(parts: &[Part<'_>], lists: &[Option<Vec<String>>]) -> Numbers {
+    fn of(parts: &[Part<'_>], lists: &[Option<Batches>]) -> Numbers {
         let mut numbers = Numbers { fixed: BTreeMap::new(), templates: BTreeMap::new(), open: Vec::new() };
         let mut next = 1;
         for (part, list) in parts.iter().zip(lists) {
@@ -309,7 +331,7 @@ fn listed<'n>(numbers: impl IntoIterator<Item = &'n usize>) -> String {
 
 /// One filling of a template.
 struct Filling<'a> {
-    item: &'a str,
+    items: &'a [String],
     number: usize,
     index: usize,
     count: usize,
@@ -318,7 +340,7 @@ struct Filling<'a> {
 impl Filling<'_> {
     fn value(&self, placeholder: &str) -> String {
         match placeholder {
-            "{item}" => self.item.to_owned(),
+            "{item}" => self.items.join(", "),
             "{n}" => self.number.to_string(),
             "{index}" => self.index.to_string(),
             _ => self.count.to_string(),
@@ -327,18 +349,18 @@ impl Filling<'_> {
 }
 
 impl Writer<'_> {
-    fn write(&mut self, part: &Part<'_>, list: Option<Vec<String>>, text: &mut String) {
+    fn write(&mut self, part: &Part<'_>, list: Option<Batches>, text: &mut String) {
         let Some(list) = list else {
             let mut edits = self.common_edits(part, self.commands.len() + 1);
-            edits.extend(self.repeated_subscriptions(part));
+            edits.extend(self.repeated_subscriptions(part, &self.latest));
             self.commands.push(part.step.contract.as_ref().map(|contract| contract.command.clone()));
             text.push_str(&edited(self.source, part.span, edits));
             return;
         };
         let is_last = part.span.end == self.source.text().len();
-        for (at, item) in list.iter().enumerate() {
+        for (at, items) in list.iter().enumerate() {
             let number = self.commands.len() + 1;
-            let filling = Filling { item, number, index: at + 1, count: list.len() };
+            let filling = Filling { items, number, index: at + 1, count: list.len() };
             let body = self.filled(part, &filling);
             text.push_str(&body);
             if is_last && at + 1 < list.len() {
@@ -350,7 +372,7 @@ impl Writer<'_> {
                 return;
             }
         }
-        self.latest = list;
+        self.latest = list.concat();
     }
 
     /// Returns what stands outside of the steps.
@@ -413,19 +435,17 @@ impl Writer<'_> {
         new
     }
 
-    fn repeated_subscriptions(&self, part: &Part<'_>) -> Vec<(Span, String)> {
+    fn repeated_subscriptions(&self, part: &Part<'_>, items: &[String]) -> Vec<(Span, String)> {
         let mut edits = Vec::new();
         for subscription in &part.step.subscriptions {
             let line = self.source.whole_line(subscription.span.start);
             let text = self.source.slice(line);
-            if self.latest.is_empty()
-                || !text.contains("{item}")
-                || !text.trim_start().starts_with(['-', '*', '+'])
+            if items.is_empty() || !text.contains("{item}") || !text.trim_start().starts_with(['-', '*', '+'])
             {
                 continue;
             }
-            let count = self.latest.len();
-            let lines = self.latest.iter().enumerate().map(|(at, item)| {
+            let count = items.len();
+            let lines = items.iter().enumerate().map(|(at, item)| {
                 let index = (at + 1).to_string();
                 text.replace("{item}", item).replace("{index}", &index).replace("{count}", &count.to_string())
             });
@@ -436,19 +456,22 @@ impl Writer<'_> {
 
     fn filled(&mut self, part: &Part<'_>, filling: &Filling<'_>) -> String {
         let mut edits = self.common_edits(part, filling.number);
+        if filling.items.len() > 1 {
+            edits.extend(self.repeated_subscriptions(part, filling.items));
+        }
         let quoting = self.quoting(part);
         let mut has_item = false;
         for (at, placeholder) in placeholders(self.source.slice(part.span)) {
             let span = Span::new(part.span.start + at, part.span.start + at + placeholder.len());
             has_item |= placeholder == "{item}";
             let value = match quoting.get(&span.start) {
-                Some(context) if placeholder == "{item}" => self.quoted(part, filling.item, *context, span),
+                Some(context) if placeholder == "{item}" => self.words(part, filling.items, *context, span),
                 Some(_) | None => filling.value(placeholder),
             };
             edits.push((span, value));
         }
         if !has_item {
-            edits.extend(self.item_hints(part, filling.item));
+            edits.extend(self.item_hints(part, &filling.value("{item}")));
         }
         if let Some(list) = &part.step.for_each {
             edits.push((self.field_lines(list.span), String::new()));
@@ -465,7 +488,9 @@ impl Writer<'_> {
                 let place = contract.in_plan(Span::at(from)).start;
                 command.push_str(&contract.command[at..from]);
                 let value = match quoting.get(&place) {
-                    Some(_) if placeholder == "{item}" => quote(filling.item),
+                    Some(_) if placeholder == "{item}" => {
+                        filling.items.iter().map(|item| quote(item)).collect::<Vec<_>>().join(" ")
+                    }
                     Some(_) | None => filling.value(placeholder),
                 };
                 command.push_str(&value);
@@ -504,6 +529,17 @@ impl Writer<'_> {
         let Some(contract) = &part.step.contract else { return BTreeMap::new() };
         let contexts = contexts(&contract.command);
         contexts.into_iter().map(|(at, context)| (contract.in_plan(Span::at(at)).start, context)).collect()
+    }
+
+    /// Returns the items of a step as words of its contract.
+    fn words(&mut self, part: &Part<'_>, items: &[String], context: Context, span: Span) -> String {
+        if items.len() > 1 && context != Context::Bare {
+            let message = "several items stand for what is one word here";
+            let refused = Diagnostic::new(Code::P012, message).at(span, "here").step(name_of(part.step));
+            self.found.push(refused.help("write `{item}` as a word of its own, or leave `--batch` out"));
+        }
+        let words: Vec<String> = items.iter().map(|item| self.quoted(part, item, context, span)).collect();
+        words.join(" ")
     }
 
     fn quoted(&mut self, part: &Part<'_>, item: &str, context: Context, span: Span) -> String {

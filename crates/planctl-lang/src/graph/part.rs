@@ -7,7 +7,7 @@ use planctl_engine::{GraphParts, NodeKind};
 use super::meet::Net;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::{Span, escape};
-use crate::tree::workflow::Workflow;
+use crate::tree::workflow::{EdgeTree, Workflow};
 
 /// The most forks whose branches are looked at; each costs a walk over them.
 const FORKS_MAX: usize = 500;
@@ -60,6 +60,22 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Re
                 ),
             ),
         }
+    }
+    let forked: Vec<_> = forks.iter().filter(|(fork, _)| in_worktrees.contains(fork)).collect();
+    let is_forked = |edge: &&EdgeTree| {
+        let to = parts.nodes.iter().position(|node| node.id.as_str() == edge.to.value);
+        to.is_some_and(|to| forked.iter().any(|(_, branches)| branches.contains_key(&to)))
+    };
+    for edge in workflow.edges.iter().filter(|edge| edge.loop_restart).filter(is_forked) {
+        let name = escape(&edge.to.value);
+        findings.push(
+            Diagnostic::new(
+                Code::P315,
+                format!("the run would begin anew at `{name}`, on a branch that has a worktree of its own"),
+            )
+            .at(edge.span, "its fork makes the worktree, and would not be entered")
+            .help("lead it to the fork or to a node before it"),
+        );
     }
     if !findings.is_empty() {
         return Err(findings);

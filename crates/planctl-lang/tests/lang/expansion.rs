@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use crate::sample::{PLAN, facts, with};
-use planctl_lang::{Code, Levels, Source, TEMPLATES, digest, expand, instantiate, parse, slug, verify};
+use planctl_lang::{
+    Code, Levels, Source, TEMPLATES, digest, expand, expand_in_batches, instantiate, parse, slug, verify,
+};
 
 const MIGRATE: &str = include_str!("../fixtures/migrate-httpx.md");
 
@@ -299,4 +301,28 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn p_79_a_step_for_each_batch_of_five() {
+    let names: Vec<String> = (1..=7).map(|number| format!("src/{number} .py")).collect();
+    let batches = |text: &str| {
+        let batch = std::num::NonZeroUsize::new(5).unwrap();
+        expand_in_batches(&Source::new("plan.md", text), Some(&names), batch)
+    };
+    let expanded = batches(MIGRATE).unwrap();
+    assert_eq!(
+        (expanded.templates, expanded.steps),
+        (2, 5),
+        "two of inventory and review, two batches, one at the end"
+    );
+    assert!(
+        expanded.text.contains("This step is for: src/1 .py, src/2 .py, src/3 .py, src/4 .py, src/5 .py\n")
+    );
+    assert!(expanded.text.contains("This step is for: src/6 .py, src/7 .py\n"));
+    let text = batches(&templated("ls {item}")).unwrap().text;
+    assert!(text.contains("\nls 'src/1 .py' 'src/2 .py' 'src/3 .py' 'src/4 .py' 'src/5 .py'\n"), "{text}");
+    assert!(text.contains("\nls 'src/6 .py' 'src/7 .py'\n"), "{text}");
+    let told = batches(&templated("ls out/{item}")).unwrap_err();
+    assert_eq!(told[0].message, "several items stand for what is one word here");
 }

@@ -4,8 +4,8 @@ use planctl_engine::condition::Condition;
 use planctl_engine::{
     Backoff, Carry, Edge, Fidelity, Graph, NodeId, NodeKind, On, Outcome, Profile, Restart, SubPlan,
 };
-use planctl_lang::workflow::{Language, check, to_graph, to_json};
-use planctl_lang::{Code, Diagnostic, Source};
+use planctl_lang::workflow::{Language, check, to_graph, to_json, to_markdown};
+use planctl_lang::{Code, Diagnostic, Facts, Levels, Severity, Source, verify};
 
 fn found(text: &str, language: Language) -> Vec<Diagnostic> {
     check(&Source::new("plan", text), language).1
@@ -86,11 +86,18 @@ fn g12_each_flaw_of_a_graph_is_found() {
         ),
     ];
     let twice = text("", &way("a", "end", "on_success"));
-    let is_twice = |found: &Diagnostic| found.code == Code::P311;
+    let is_twice =
+        |found: &Diagnostic| found.code == Code::P308 && found.message == "one edge of `a` is there twice";
     assert!(found(&twice, Language::Json).iter().any(is_twice), "two edges for success, as in DOT");
+    let twice = format!("digraph g {{ start a [{STEP}] exit start -> a -> exit a -> exit }}");
+    assert!(found(&twice, Language::Dot).iter().any(is_twice));
     for (flaw, nodes, edges, code, words) in flaws {
         let found = found(&text(&nodes, &edges), Language::Json);
-        let is_told = found.iter().any(|found| found.code == code && found.message.contains(words));
+        // A loop without a bound ends after ten entries.
+        let level = if code == Code::P309 { Severity::Warning } else { Severity::Error };
+        let is_told = found
+            .iter()
+            .any(|found| found.code == code && found.level == level && found.message.contains(words));
         assert!(is_told, "{flaw}: {:?}", found.iter().map(|found| &found.message).collect::<Vec<_>>());
     }
     assert!(found(&text("", ""), Language::Json).is_empty());
@@ -368,4 +375,28 @@ fn p63_what_lowering_finds_is_told_with_the_other_findings() {
     let codes: Vec<Code> =
         verified.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code).collect();
     assert_eq!(codes, [Code::P017, Code::P305]);
+}
+
+/// What a plan must say and a graph need not is written as it is taken.
+#[test]
+fn a_graph_without_roles_is_written_as_a_plan_that_verifies() {
+    let text = r#"{"steps": [{"name": "Build it", "action": "Build it", "contract": "test -f built"}]}"#;
+    let (workflows, _) = check(&Source::new("plan", text), Language::Json);
+    let written = to_markdown(&workflows[0]).text;
+    assert!(
+        written.contains("\nowner: orchestrator\n") && written.contains("\n**target:** coder\n"),
+        "{written}"
+    );
+    let verified = verify(&Source::new("plan.md", &*written), &crate::sample::facts(), &Levels::default());
+    assert!(verified.is_verified(), "{:?}\n{written}", verified.diagnostics);
+}
+
+#[test]
+fn a_role_that_nobody_named_is_missed_at_the_name_of_the_step() {
+    let text = r#"{"steps": [{"name": "Build it", "action": "Build it", "contract": "test -f built"}]}"#;
+    let nobody = Facts { roles: None, ..crate::sample::facts() };
+    let found = verify(&Source::new("plan.json", text), &nobody, &Levels::default()).diagnostics;
+    let missed = found.iter().find(|found| found.code == Code::P402).expect("no roles are configured");
+    let span = missed.spans[0].span;
+    assert!(text[span.start..span.end].contains("Build it"), "{}", &text[span.start..span.end]);
 }

@@ -415,6 +415,20 @@ fn a_fork_parts_where_it_or_a_node_on_its_branches_says_so() {
     let branch = inner.worktree_branch(&NodeId::new("y")).expect("a branch");
     assert_eq!((branch.fork.as_str(), branch.join.as_str(), branch.branch), ("g", "k", 0));
     assert_eq!(inner.worktree_branch(&NodeId::new("x")), None);
+    let restart = |to: &str| {
+        dot(&format!(
+            "start a [{STEP}] f [shape=component{says}] x [{STEP}] y [{STEP}] j [shape=tripleoctagon] exit \
+             start -> a -> f -> x -> j f -> y -> j j -> exit j -> {to} [on=fail, loop_restart=true]"
+        ))
+    };
+    assert!(restart("f").is_ok() && restart("a").is_ok());
+    assert_eq!(
+        restart("x").expect_err("nothing makes its worktree"),
+        [(
+            Code::P315,
+            "the run would begin anew at `x`, on a branch that has a worktree of its own".to_owned()
+        )]
+    );
     let refused = dot(&format!("start a [{STEP}{says}] exit start -> a -> exit")).expect_err("no branch");
     assert_eq!(
         refused,

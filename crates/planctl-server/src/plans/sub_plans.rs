@@ -261,7 +261,7 @@ impl Within<'_> {
             | RunStatus::Awaiting
             | RunStatus::Queued { .. }
             | RunStatus::Active
-            | RunStatus::Paused => Found::Begun { run: child.id },
+            | RunStatus::Paused => Found::Begun { run: child.id, budget: child.head.budget },
         })
     }
 

@@ -29,6 +29,7 @@ pub struct Ledger {
     /// By node: the sum of the usage that its workers reported, and the number of reports.
     of: BTreeMap<NodeId, (Sum, u64)>,
     out: BTreeMap<NodeId, Promise>,
+    limits: [Option<u64>; 2],
     /// An attempt has ended, whether its worker reported usage or not.
     has_begun: bool,
 }
@@ -40,6 +41,7 @@ impl Ledger {
     ///
     /// Tells what was sent out beyond the budget, or what a person is asked about within it.
     pub fn book(&mut self, graph: &Graph, event: &Event, advance: &Advance) -> Result<(), String> {
+        self.limits = limits(advance.run.head.budget);
         self.book_event(event);
         // An item that an event answers is out no longer, unless it goes on.
         let is_sent = |id: &ItemId| {
@@ -112,12 +114,22 @@ impl Ledger {
                 self.used = [self.used[0] + child.spent.tokens, self.used[1] + child.spent.micro_usd];
                 self.has_begun |= child.spent.metered + child.spent.unmetered > 0;
             }
+            Event::Harness(HarnessEvent { at, found: Found::Begun { budget, .. } }) => {
+                if let Some(promise) = self.out.get_mut(&at.node)
+                    && promise.expected != [0, 0]
+                {
+                    for (part, may_use) in [budget.tokens, budget.micro_usd].into_iter().enumerate() {
+                        promise.expected[part] =
+                            self.limits[part].and(may_use).unwrap_or(promise.expected[part]);
+                    }
+                }
+            }
             Event::Harness(HarnessEvent { at, found: Found::Rehearsed(_) }) => {
                 self.out.remove(&at.node);
             }
             Event::Harness(_)
             | Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => {}
+            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
         }
     }
 
@@ -171,6 +183,14 @@ impl Ledger {
                     item.id, self.used[part], expected[part]
                 )
             })?;
+        }
+        // The run of another plan may use all that is left.
+        if is_sub_plan(&item.id) {
+            for (part, limit) in limits.into_iter().enumerate() {
+                let others = self.out.iter().filter(|(other, _)| *other != node);
+                let others: u64 = others.map(|(_, out)| out.expected[part]).sum();
+                expected[part] = limit.map_or(0, |limit| limit.saturating_sub(self.used[part] + others));
+            }
         }
         self.out.insert(node.clone(), Promise { item: item.id.clone(), expected });
         Ok(())

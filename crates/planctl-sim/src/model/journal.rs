@@ -360,7 +360,7 @@ impl Model {
     }
 
     /// Returns each accepted event's time, whether something was out after it, and whether it moved the work.
-    fn heard(&self) -> impl DoubleEndedIterator<Item = (Timestamp, bool, bool)> + '_ {
+    pub(super) fn heard(&self) -> impl DoubleEndedIterator<Item = (Timestamp, bool, bool)> + '_ {
         self.journal.iter().filter_map(|entry| {
             if let Entry::Heard { at, is_running, is_progress } = entry {
                 Some((*at, *is_running, *is_progress))

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use planctl_engine::{Budget, NodeId, NodeKind};
+use planctl_engine::{Budget, NodeId, NodeKind, Timestamp, Usage};
 
 use super::journal::Entry;
+use super::rules::later;
 use super::{Model, Place};
 
 /// Whether the next attempt can be paid for.
@@ -84,8 +85,11 @@ impl Model {
         for (part, expected) in all.iter_mut().zip(self.expected(id)) {
             let Some(limit) = part.limit else { continue };
             // The very first attempt begins with the rest of the budget, however small.
-            let most =
-                if nobody_began && is_alone { limit.saturating_sub(part.used).max(1) } else { u64::MAX };
+            let most = if nobody_began && is_alone && part.used <= limit {
+                limit.saturating_sub(part.used).max(1)
+            } else {
+                u64::MAX
+            };
             part.expected = expected.min(most);
         }
         if all.iter().any(|part| part.exceeds(part.used)) {
@@ -122,21 +126,64 @@ impl Model {
             matches!(self.place(id), Place::Rehearsed | Place::WithAgent | Place::Resting | Place::Within)
         };
         self.journal.nodes().filter(|id| Some(*id) != but).filter(at_work).fold((0, 0), |sum, id| {
-            let of_one = self.newest(id, |entry| {
-                if let Entry::Promised { tokens, micro_usd, .. } = entry {
-                    Some((*tokens, *micro_usd))
-                } else {
-                    None
-                }
-            });
-            let (tokens, usd) = of_one.unwrap_or((0, 0));
+            let (tokens, usd) = self.promised_to(id);
             (sum.0 + tokens, sum.1 + usd)
         })
+    }
+
+    /// Returns the rest of the parts that have a limit, without what is promised to others: the run of another plan may use it all.
+    pub(super) fn left_beside(&self, id: &NodeId) -> (u64, u64) {
+        let (tokens, usd) = self.promised(Some(id));
+        let left = |limit: Option<u64>, used: u64| limit.map_or(0, |limit| limit.saturating_sub(used));
+        (
+            left(self.budget.tokens, self.tokens(None) + tokens),
+            left(self.budget.micro_usd, self.micro_usd(None) + usd),
+        )
+    }
+
+    /// Promises the run of another plan what it says that it may use.
+    pub(super) fn promise_what_a_run_may_use(&mut self, id: &NodeId, may_use: Budget) {
+        let (tokens, micro_usd) = self.promised_to(id);
+        if tokens + micro_usd == 0 {
+            return;
+        }
+        let tokens = self.budget.tokens.and(may_use.tokens).unwrap_or(tokens);
+        let micro_usd = self.budget.micro_usd.and(may_use.micro_usd).unwrap_or(micro_usd);
+        self.journal.push(Entry::Promised { node: id.clone(), tokens, micro_usd });
+    }
+
+    fn promised_to(&self, id: &NodeId) -> (u64, u64) {
+        let of_one = self.newest(id, |entry| {
+            if let Entry::Promised { tokens, micro_usd, .. } = entry {
+                Some((*tokens, *micro_usd))
+            } else {
+                None
+            }
+        });
+        of_one.unwrap_or((0, 0))
     }
 
     /// Says whether the work at a node is paid by the budget: an agent's, or that of a sub-plan's run.
     pub(super) fn is_paid(&self, id: &NodeId) -> bool {
         matches!(self.kind(id), NodeKind::Task(_) | NodeKind::SubPlan(_))
+    }
+
+    /// Says whether more than some limit is used, with what those who work said so far.
+    pub(super) fn overspends(&self, working: &[NodeId]) -> bool {
+        let said = |part: fn(&Usage) -> u64| -> u64 {
+            working.iter().filter_map(|node| self.so_far.get(node)).map(part).sum()
+        };
+        let tokens = self.tokens(None) + said(|usage| usage.input_tokens + usage.output_tokens);
+        let micro_usd = self.micro_usd(None) + said(|usage| usage.micro_usd.unwrap_or(0));
+        self.budget.tokens.is_some_and(|limit| tokens > limit)
+            || self.budget.micro_usd.is_some_and(|limit| micro_usd > limit)
+            || self.budget.time.is_some_and(|limit| self.time_up_to_now() > limit)
+    }
+
+    /// Returns the first moment at which more time than is allowed is used, if the run goes on and that is to come.
+    pub(super) fn budget_ends(&self) -> Option<Timestamp> {
+        let left = self.budget.time?.checked_sub(self.time_up_to_now())?;
+        Some(later(self.now, left + Duration::from_micros(1)))
     }
 
     /// Says whether four fifths of some limit are used.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, AskKind, At, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event, Evidence,
-    FaultKind, Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome,
+    AgentEvent, AgentSaid, AskKind, At, Budget, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event,
+    Evidence, FaultKind, Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome,
     RehearsalResult, Signal, TimerId, Timestamp,
 };
 
@@ -37,13 +37,13 @@ impl Model {
         };
         heard.ok()?;
         next.walk_on();
-        next.close(event);
+        next.close(event, self.budget);
         next.so_far.clear();
         *self = next;
         Some(self.tellings.clone())
     }
 
-    fn close(&mut self, event: &Event) {
+    fn close(&mut self, event: &Event, before: Budget) {
         let is_running = self.status == Status::Active && !self.out().is_empty();
         let is_progress = match event {
             Event::Agent(event) => match event.said {
@@ -53,9 +53,17 @@ impl Model {
             Event::Harness(event) => !matches!(event.found, Found::Nothing(_)),
             Event::Human(_) => true,
             Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
-            Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. }) => false,
+            Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => {
+                false
+            }
         };
+        let ran_before = self.heard().next_back().is_some_and(|(_, was_running, _)| was_running);
         self.journal.push(Entry::Heard { at: self.now, is_running, is_progress });
+        if !is_running {
+            self.budget_timer = None;
+        } else if !ran_before || self.budget.time != before.time {
+            self.budget_timer = self.budget_ends().or(self.budget_timer);
+        }
         if self.status == Status::Active && self.is_mostly_used() && !self.is_noticed() {
             self.journal.push(Entry::Noticed);
             self.tell("budget noticed".to_owned());
@@ -174,7 +182,8 @@ impl Model {
                 self.ask(node, AskKind::Escalation, "conflict");
                 Ok(())
             }
-            (Found::Begun { run }, Place::Within) => {
+            (Found::Begun { run, budget }, Place::Within) => {
+                self.promise_what_a_run_may_use(node, *budget);
                 if self.child(node) != Some(*run) {
                     self.journal.push(Entry::Child { node: node.clone(), run: *run });
                     self.tell(format!("began {node}"));
@@ -324,6 +333,19 @@ impl Model {
             }
             ClockEvent::Due { timer: TimerId::Answer(node) } => self.unanswered(node),
             ClockEvent::Due { timer: TimerId::Stale } => self.stood_still(),
+            ClockEvent::Due { timer: TimerId::Budget } => {
+                self.must_be(&[Status::Active])?;
+                self.budget_timer = None;
+                let was_running = self.heard().next_back().is_some_and(|(_, was_running, _)| was_running);
+                if !self.stop_overspending() && was_running {
+                    self.budget_timer = self.budget_ends();
+                }
+                Ok(())
+            }
+            ClockEvent::Metered => {
+                self.must_be(&[Status::Active])?;
+                if self.stop_overspending() { Ok(()) } else { Err(No) }
+            }
             ClockEvent::LeaseLost { at, interrupted, noted } => {
                 self.check_try(at)?;
                 match self.place(&at.node) {
@@ -359,6 +381,23 @@ impl Model {
                 Ok(())
             }
         }
+    }
+
+    /// Stops all who work once more is used than is allowed, with what they said so far; says whether it is (P-73).
+    fn stop_overspending(&mut self) -> bool {
+        let at_work =
+            |model: &Model, node: &NodeId| matches!(model.place(node), Place::WithAgent | Place::Resting);
+        let working: Vec<NodeId> = self.out().into_iter().filter(|node| at_work(self, node)).collect();
+        if working.is_empty() || !self.overspends(&working) {
+            return false;
+        }
+        for node in &working {
+            self.charge_so_far(node);
+        }
+        for node in &working {
+            self.ask(node, AskKind::Budget, "budget");
+        }
+        true
     }
 
     fn stood_still(&mut self) -> Fits {

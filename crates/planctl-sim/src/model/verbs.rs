@@ -139,6 +139,9 @@ impl Model {
             Means::Promised => self.stand_in_line(node),
             Means::Enough { tokens, micro_usd } => {
                 if self.is_paid(node) {
+                    let is_sub_plan = matches!(self.kind(node), NodeKind::SubPlan(_));
+                    let (tokens, micro_usd) =
+                        if is_sub_plan { self.left_beside(node) } else { (tokens, micro_usd) };
                     self.journal.push(Entry::Promised { node: node.clone(), tokens, micro_usd });
                 }
                 return true;

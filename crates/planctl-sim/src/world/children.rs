@@ -1,7 +1,7 @@
 //! Plans within the plan: each is a run of its own, which ends some time, wakes who waits for it, and is ended where nobody
 //! does any more.
 
-use planctl_engine::{ChildEnd, End, Fact, Found, ItemId, NodeId, Outcomes, RunId, Spent};
+use planctl_engine::{Budget, ChildEnd, End, Fact, Found, ItemId, NodeId, Outcomes, RunId, Spent};
 
 use super::World;
 use super::store::RowPlace;
@@ -12,6 +12,8 @@ use crate::dice::truth;
 pub(super) struct Child {
     node: NodeId,
     run: RunId,
+    /// What its own plan allows.
+    budget: Budget,
     /// How it ended, once it has.
     ended: Option<ChildEnd>,
 }
@@ -20,7 +22,7 @@ impl Child {
     /// Says where it stands, as the harness does who looks after it.
     pub(super) fn look(&self) -> Found {
         match &self.ended {
-            None => Found::Begun { run: self.run },
+            None => Found::Begun { run: self.run, budget: self.budget },
             Some(child) => Found::Ended(Box::new(child.clone())),
         }
     }
@@ -31,9 +33,14 @@ impl World {
     pub(super) fn child_of(&mut self, item: &ItemId) -> &Child {
         let number = self.children.len() as u128 + 1;
         let node = self.store.items[item].item.at.node.clone();
+        let allowed = truth(self.options.seed, &["allowed", item.as_str()], 0);
         self.children.entry(item.clone()).or_insert_with(|| Child {
             node,
             run: RunId::from_u128((1 << 100) + number),
+            budget: Budget {
+                tokens: allowed.is_multiple_of(2).then_some(allowed / 2 % 2_000),
+                ..Budget::default()
+            },
             ended: None,
         })
     }

@@ -78,7 +78,8 @@ impl World {
         let asks: Vec<NodeId> = asks.collect();
         match self.any_of(asks) {
             Some(node) if self.dice.happens(500) => TimerId::Answer(node),
-            Some(_) | None => TimerId::Stale,
+            Some(_) | None if self.dice.happens(500) => TimerId::Stale,
+            Some(_) | None => TimerId::Budget,
         }
     }
 

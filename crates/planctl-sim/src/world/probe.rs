@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, At, Attempt, ChildEnd, ClockEvent, Decision, Digest, End, Event, Fault,
-    FaultKind, Found, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, RunId,
-    Spent, advance,
+    Actor, AgentEvent, AgentSaid, At, Attempt, Budget, ChildEnd, ClockEvent, Decision, Digest, End, Event,
+    Fault, FaultKind, Found, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun,
+    RunId, Spent, advance,
 };
 
 use super::World;
@@ -91,7 +91,7 @@ impl World {
                     2 | 3 => Found::Recorded { name },
                     4 => Found::Forked { base: name },
                     5 => Found::Merged { files: 1, protected: BTreeMap::new() },
-                    6 => Found::Begun { run },
+                    6 => Found::Begun { run, budget: Budget::default() },
                     _ => Found::Ended(Box::new(ChildEnd {
                         run,
                         name,

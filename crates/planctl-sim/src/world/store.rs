@@ -473,6 +473,10 @@ impl Store {
         {
             row.place = RowPlace::Closed;
         }
+        // A timer that came due is over, unless it is armed anew.
+        if let Event::Clock(planctl_engine::ClockEvent::Due { timer }) = &command.event {
+            self.timers.remove(timer);
+        }
         part.effects.into_iter().try_for_each(|effect| self.carry_out(effect, now))?;
         if let Some(before) = before {
             self.free_locks(&before);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, At, Attempt, Event, Excerpt, Fault, FaultKind, Hints, NodeId, Overrun, Report,
-    Usage, Work,
+    AgentEvent, AgentSaid, At, Attempt, ClockEvent, Event, Excerpt, Fault, FaultKind, Hints, NodeId, Overrun,
+    Report, Usage, Work,
 };
 
 use super::store::{Command, Lease, Proof, Renewal};
@@ -49,8 +49,7 @@ impl World {
             return Ok(());
         }
         if self.dice.happens(if self.is_calm { 50 } else { 250 }) {
-            self.renew(place, &hand);
-            return Ok(());
+            return self.renew(place, &hand);
         }
         let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
         if self.strikes(Trouble::AttemptGarbled) {
@@ -72,7 +71,7 @@ impl World {
     }
 
     /// Extends the lease of a worker, which says what it has used so far; where the lease was revoked, the worker ends.
-    fn renew(&mut self, place: usize, hand: &Hand) {
+    fn renew(&mut self, place: usize, hand: &Hand) -> Result<(), String> {
         let span = if place.is_multiple_of(2) { OWN_LEASE } else { REMOTE_LEASE };
         let until = self.now.after(span);
         match self.store.renew(&hand.item, hand.generation, until) {
@@ -83,13 +82,13 @@ impl World {
                 self.workers[place] = None;
                 self.ends_work(hand);
                 self.store.acknowledge(&hand.item, hand.generation);
-                return;
+                return Ok(());
             }
             Renewal::Lost => {}
         }
-        if let Some(usage) = self.told_before("so far", &hand.at) {
-            self.store.note(&hand.item, hand.generation, usage);
-        }
+        let Some(usage) = self.told_before("so far", &hand.at) else { return Ok(()) };
+        self.store.note(&hand.item, hand.generation, usage);
+        self.say(Event::Clock(ClockEvent::Metered), Proof::Anyone)
     }
 
     /// Draws what a worker told of its usage in another way than with its report, by a sequence of its own, so that a

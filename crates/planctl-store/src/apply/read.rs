@@ -113,7 +113,7 @@ impl Loaded {
             }
             Event::Harness(_)
             | Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. }) => {}
+            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
         }
         Ok(Cow::Owned(event))
     }

@@ -224,3 +224,13 @@ async fn p6_history_refuses_changes() {
         assert!(aside.execute(change).await.is_err(), "{change}");
     }
 }
+
+/// A run executes what was approved, whatever somebody wrote into the database since.
+#[tokio::test]
+async fn i12_a_graph_that_was_changed_is_named() {
+    let findings = after(
+        r#"update graphs set body = replace(body::text, '"command":"true"', '"command":"false"')::json"#,
+    )
+    .await;
+    assert!(findings.iter().any(|finding| finding.what.ends_with("is not what was stored")), "{findings:?}");
+}

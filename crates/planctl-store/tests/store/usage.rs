@@ -7,7 +7,7 @@ use planctl_engine::{
     Outcome, RedFirst, RunId, Spent, SubPlan, Usage,
 };
 use planctl_store::{
-    Claim, ClaimLane, Claimed, NewAround, NewRun, Proof, Settings, Store, StoreError, Token,
+    Claim, ClaimLane, Claimed, NewAround, NewRun, Proof, Renewal, Settings, Store, StoreError, Token,
 };
 
 use crate::world::{
@@ -195,4 +195,24 @@ async fn p15_b5_a_run_within_another_has_what_is_left_of_its_budget() {
     for run in [child.id, run.id] {
         world.assert_sound(run).await;
     }
+}
+
+#[tokio::test]
+async fn p73_a_lease_whose_holder_uses_the_budget_up_ends_and_a_person_is_asked() {
+    let budget = Budget { tokens: Some(1000), ..Budget::default() };
+    let world = world_of(linear_with(1, budget, RedFirst::Off)).await;
+    let run = world.begun().await;
+    let work = work(&world, run.id).await;
+    assert!(note(&world, &work, &tokens(1000)).await);
+    let renewed = async || {
+        let lease = Duration::from_secs(60);
+        world.store.renew_by(&work.item.id, work.generation, &work.token, lease).await.unwrap()
+    };
+    assert!(matches!(renewed().await, Renewal::Held { .. }), "what the budget allows");
+    assert!(note(&world, &work, &tokens(1001)).await);
+    assert_eq!(renewed().await, Renewal::Cancelled);
+    let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);
+    assert_eq!((ask.ask.kind.word(), ask.ask.reason.word()), ("budget", "budget"));
+    assert_eq!(spent(&world, &work).await.tokens, 1001);
+    assert!(world.store.audit(run.id).await.unwrap().is_empty());
 }

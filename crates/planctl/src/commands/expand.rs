@@ -1,10 +1,11 @@
 //! `planctl plan expand`: templates of steps become numbered steps, to be read before they are approved.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
 use planctl_harness::{Command, End, Spawner, contract_environment, read_plan};
-use planctl_lang::{Expanded, Source, expand, render_all};
+use planctl_lang::{Expanded, Source, expand_in_batches, render_all};
 
 use super::{Context, plan, write};
 use crate::args::Expanding;
@@ -20,7 +21,8 @@ const ITEMS_BYTES_MAX: usize = 1024 * 1024;
 pub async fn run(context: &Context, file: &Path, how: &Expanding) -> Answer {
     let source = read(file)?;
     let items = items(context, how).await?;
-    let expanded = match expand(&source, items.as_deref()) {
+    let expanded = match expand_in_batches(&source, items.as_deref(), how.batch.unwrap_or(NonZeroUsize::MIN))
+    {
         Ok(expanded) => expanded,
         Err(found) => {
             show::print(&format!("{}\n", render_all(&found, &source, true)))?;

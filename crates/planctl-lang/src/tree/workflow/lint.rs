@@ -417,7 +417,18 @@ fn several(
             continue;
         }
         let name = escape(&node.id.value);
-        if is_choice {
+        let twin = |(at, one): (usize, &&EdgeTree)| {
+            let same = edges[at + 1..].iter().find(|other| other.to.value == one.to.value)?;
+            Some((one.span, same.span))
+        };
+        if let Some((first, second)) = edges.iter().enumerate().find_map(twin).filter(|_| is_choice) {
+            let message = match shape.language {
+                Some(_) => format!("one edge of `{name}` is there twice"),
+                None => format!("one way on from step {name} is there twice"),
+            };
+            let finding = Diagnostic::new(Code::P308, message).at(second, "a second one");
+            found.push(finding.at(first, "the first").help("delete one of them"));
+        } else if is_choice {
             let message = format!("several edges leave `{name}` at once, and only one is followed");
             let finding =
                 Diagnostic::new(Code::P311, message).at(second.span, "never followed where the other is");

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 
+use super::steps::ROLE;
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
 use crate::syntax::source::Source;
 use crate::text::Spanned;
@@ -45,7 +46,7 @@ const ELSEWHERE: [&str; 14] = [
 pub fn to_markdown(workflow: &Workflow) -> Markdown {
     let mut lost = BTreeSet::new();
     let numbers = Numbers::of(workflow, &mut lost);
-    let mut text = String::from("---\ntype: plan\nstatus: draft\n---\n\n");
+    let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n");
     text.push_str(&format!("# {}\n", one_line(workflow.title(), "Plan")));
     for (field, key) in [("Context", "goal"), ("Budget", "budget"), ("Priority", "priority")] {
         if let Some(said) = workflow.said.text(key) {
@@ -164,6 +165,10 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
 ",
             kind.word()
         )),
+    }
+    // A plan names the role; a graph may leave it out.
+    if kind == Kind::Task && node.said.text("target").is_none() {
+        text.push_str(&format!("**target:** {ROLE}\n"));
     }
     for key in FIELDS {
         field(node, key, text);

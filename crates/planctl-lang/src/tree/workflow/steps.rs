@@ -15,7 +15,7 @@ use crate::tree::{
 };
 
 /// The role where a node names none.
-const ROLE: &str = "coder";
+pub(super) const ROLE: &str = "coder";
 
 /// Returns the plan that a graph is.
 pub(crate) fn steps(source: &Source, workflow: &Workflow) -> PlanTree {
@@ -87,7 +87,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         .map(|mode| Spanned::new(WorkspaceMode::Worktree, mode.span));
     if node.kind.value == Kind::Task {
         let role = said.text("target").cloned();
-        step.target = Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), here)));
+        step.target = Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title)));
     }
     step
 }

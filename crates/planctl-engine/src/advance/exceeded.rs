@@ -1,0 +1,46 @@
+//! A budget that is used up in mid-attempt: the workers are stopped, and a person is asked (P-73).
+
+use crate::effect::Effect;
+use crate::event::Refusal;
+use crate::ids::NodeId;
+use crate::run::NodeState;
+
+use super::dispatch::{self, Funds};
+use super::{Turn, hold};
+
+/// Takes back the work of all agents if the run has used more than its budget, together with what they have reported so far;
+/// says whether it did. No attempt of the allowance is spent. A gate that is out goes on: the work that it judges is paid for.
+pub(super) fn stop(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
+    turn.refuse_unless_active()?;
+    let mut working = Vec::new();
+    for node in turn.run.live()? {
+        if matches!(turn.state(&node)?, NodeState::Working { .. } | NodeState::Resting { .. }) {
+            working.push(node);
+        }
+    }
+    if working.is_empty() || !is_exceeded(turn, &working) {
+        return Ok(false);
+    }
+    for node in &working {
+        if let Some(item) = turn.item_out(node)? {
+            turn.effects.push(Effect::Withdraw(item));
+        }
+        turn.charge_noted(node)?;
+    }
+    for node in &working {
+        let Funds::Short(shortfall) = dispatch::funds(turn, node)? else { return Err(Refusal::WrongState) };
+        hold::for_budget(turn, node, shortfall)?;
+    }
+    Ok(true)
+}
+
+fn is_exceeded(turn: &Turn<'_>, working: &[NodeId]) -> bool {
+    let (budget, spent) = (turn.run.head.budget, turn.run.head.spent);
+    let noted = || working.iter().filter_map(|node| turn.run.noted.get(node));
+    let tokens = noted().fold(spent.tokens, |sum, usage| sum.saturating_add(usage.tokens()));
+    let micro_usd =
+        noted().fold(spent.micro_usd, |sum, usage| sum.saturating_add(usage.micro_usd.unwrap_or(0)));
+    budget.tokens.is_some_and(|limit| tokens > limit)
+        || budget.micro_usd.is_some_and(|limit| micro_usd > limit)
+        || budget.time.is_some_and(|limit| turn.run.time_spent(turn.now) > limit)
+}
