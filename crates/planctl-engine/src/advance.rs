@@ -384,7 +384,7 @@ impl<'a> Turn<'a> {
     fn arm_budget(&mut self) {
         let Some(limit) = self.run.head.budget.time else { return };
         if let Some(left) = limit.checked_sub(self.run.time_spent(self.now)) {
-            // What is used up exactly is not exceeded.
+            // A budget that is used up exactly is not exceeded.
             let at = self.now.after(left.saturating_add(Duration::from_micros(1)));
             self.effects.push(Effect::Arm { timer: TimerId::Budget, at });
         }

@@ -227,7 +227,7 @@ pub enum Found {
     Begun {
         /// The run.
         run: RunId,
-        /// What it may use; a part that is absent has no limit.
+        /// Its own budget; a part that is absent has no limit.
         #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
         budget: Budget,
     },

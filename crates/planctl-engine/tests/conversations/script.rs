@@ -101,7 +101,7 @@ struct Stage {
     now: Timestamp,
     asks: Vec<ItemId>,
     revision: u32,
-    /// What workers have reported so far that they use.
+    /// The usage that workers have reported so far.
     noted: BTreeMap<NodeId, Usage>,
     history: Vec<(Graph, Event, Timestamp, BTreeMap<NodeId, Usage>)>,
     facts: Vec<(Timestamp, Fact)>,

@@ -377,7 +377,7 @@ fn p63_what_lowering_finds_is_told_with_the_other_findings() {
     assert_eq!(codes, [Code::P017, Code::P305]);
 }
 
-/// What a plan must say and a graph need not is written as it is taken.
+/// A plan must say some things that a graph may leave out; they are written as they are taken.
 #[test]
 fn a_graph_without_roles_is_written_as_a_plan_that_verifies() {
     let text = r#"{"steps": [{"name": "Build it", "action": "Build it", "contract": "test -f built"}]}"#;

@@ -12,7 +12,7 @@ use crate::dice::truth;
 pub(super) struct Child {
     node: NodeId,
     run: RunId,
-    /// What its own plan allows.
+    /// The budget of its own plan.
     budget: Budget,
     /// How it ended, once it has.
     ended: Option<ChildEnd>,

@@ -209,6 +209,7 @@ async fn p73_a_lease_whose_holder_uses_the_budget_up_ends_and_a_person_is_asked(
         world.store.renew_by(&work.item.id, work.generation, &work.token, lease).await.unwrap()
     };
     assert!(matches!(renewed().await, Renewal::Held { .. }), "what the budget allows");
+    assert!(world.store.refusals(run.id).await.unwrap().is_empty(), "and nobody hears of it");
     assert!(note(&world, &work, &tokens(1001)).await);
     assert_eq!(renewed().await, Renewal::Cancelled);
     let ask = world.store.asks(Some(run.id), None).await.unwrap().remove(0);

@@ -252,7 +252,7 @@ async fn heartbeat(context: &Context, item: &HeldItem, wait: Duration) -> Answer
     } else if let (Some(until), false) = (&view.lease_until, view.cancel) {
         show::print(&format!("{until}\n"))?;
     } else {
-        context.say("the run is over: end the work, nobody waits for a report");
+        context.say("the run is over, or the work was taken back: end the work, nobody waits for a report");
     }
     Ok(if view.cancel { Exit::Cancelled } else { Exit::Yes })
 }

@@ -354,6 +354,7 @@ impl Place {
                 "attached.lock",
                 "home",
                 "postgres.log",
+                "programs.json",
                 "run",
                 "supervisor.lock",
                 "users.conf",

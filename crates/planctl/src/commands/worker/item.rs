@@ -189,7 +189,9 @@ async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
         asked_at = planctl_server::instant();
         rest = BEAT_AGAIN;
         match tokio::time::timeout_at(ends_at, held.beat(pause)).await {
-            Ok(Ok(view)) if view.cancel => return "the work was taken back, and ended",
+            Ok(Ok(view)) if view.cancel => {
+                return "the run is over, or the work was taken back; the work was ended";
+            }
             // It counts from when it was asked for: the answer takes its time.
             Ok(Ok(_)) => (ends_at, rest) = (asked_at + lease, BEAT_EVERY),
             Ok(Err(failure)) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
