@@ -47,8 +47,8 @@ fn quoted(user: &str) -> String {
     format!("\"{}\"", user.replace('"', "\"\""))
 }
 
-/// Writes a file that the server's user can read.
-fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+/// Replaces a file by one that the server's user can read.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
     let draft = path.with_extension("draft");
     match fs::remove_file(&draft) {
         Ok(()) => {}

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::identity::Identity;
 use super::layout::{Layout, check_parents};
-use super::{ClusterError, ClusterOptions, fetch};
+use super::{ClusterError, ClusterOptions, access, fetch};
 
 /// The oldest major version that planctl's SQL is made for.
 const MAJOR_MIN: u32 = 14;
@@ -111,11 +111,9 @@ impl Known {
         let Some(files) = Known::stamps(&found.dir) else { return };
         let known =
             Known { dir: found.dir.clone(), major: found.major, version: found.version.clone(), files };
-        let path = layout.programs();
-        let new = path.with_extension("new");
-        let written = serde_json::to_vec(&known).map_err(std::io::Error::other);
-        let written = written.and_then(|bytes| fs::write(&new, bytes)).and_then(|()| fs::rename(&new, &path));
-        if let Err(error) = written {
+        // A path that is not UTF-8 has no form in JSON.
+        let Ok(text) = serde_json::to_string(&known) else { return };
+        if let Err(error) = access::write(&layout.programs(), &text) {
             tracing::debug!(%error, "the place of Postgres was not noted");
         }
     }
