@@ -102,12 +102,29 @@ impl FolderContent {
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The result of a comparison with what the disk holds.
+impl Entry {
+    /// Makes the entry where nothing is, a folder empty; returns the folder.
+    fn make(&self, folder: &OwnedFd, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+        match self {
+            Entry::Folder(_) => {
+                mkdirat(folder, name, Mode::RWXU)?;
+                return Ok(Some(openat(folder, name, FOLDER, Mode::empty())?));
+            }
+            Entry::Link(target) => symlinkat(target, folder, name)?,
+            Entry::File { bytes, mode } => write_new(folder, name, bytes, *mode)?,
+        }
+        Ok(None)
+    }
+}
+
+/// The result of a comparison of an entry with what the disk holds under its name.
 enum Comparison {
-    /// Nothing of that name, or what was there is removed.
+    /// It is the entry; a folder is open, and what it holds was not looked at.
+    Same(Option<OwnedFd>),
+    /// It is something else.
+    Other,
+    /// It is nothing.
     Missing,
-    /// It is as it should be; a folder is open, and what it holds was not looked at.
-    Right(Option<OwnedFd>),
 }
 
 struct Restorer {
@@ -129,58 +146,49 @@ impl Restorer {
             }
         }
         for (name, entry) in &content.entries {
-            let found = match self.compare(entry, folder, name)? {
-                Some(found) => found,
-                None => {
+            let inner = match self.compare(entry, folder, name)? {
+                Comparison::Same(inner) => inner,
+                Comparison::Other => {
                     remove(folder, name, path)?;
-                    Comparison::Missing
+                    entry.make(folder, name)?
                 }
+                Comparison::Missing => entry.make(folder, name)?,
             };
-            match (entry, found) {
-                (Entry::Folder(content), Comparison::Right(Some(inner))) => {
-                    self.restore(content, &inner, &path.join(name), OsStr::new(""))?;
-                }
-                (Entry::Folder(content), _) => {
-                    mkdirat(folder, name, Mode::RWXU)?;
-                    let inner = openat(folder, name, FOLDER, Mode::empty())?;
-                    self.restore(content, &inner, &path.join(name), OsStr::new(""))?;
-                }
-                (Entry::Link(target), Comparison::Missing) => symlinkat(target, folder, name)?,
-                (Entry::File { bytes, mode }, Comparison::Missing) => write_new(folder, name, bytes, *mode)?,
-                (Entry::Link(_) | Entry::File { .. }, Comparison::Right(_)) => {}
+            if let (Entry::Folder(content), Some(inner)) = (entry, inner) {
+                self.restore(content, &inner, &path.join(name), OsStr::new(""))?;
             }
         }
         Ok(())
     }
 
-    /// Compares an entry with what has its name; `None` where that is something else.
-    fn compare(&self, entry: &Entry, folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Comparison>> {
-        match entry {
+    fn compare(&self, entry: &Entry, folder: &OwnedFd, name: &OsStr) -> io::Result<Comparison> {
+        let compared = match entry {
             Entry::Folder(_) => match openat(folder, name, FOLDER, Mode::empty()) {
-                Ok(found) => Ok(self.is_private_folder(&found)?.then_some(Comparison::Right(Some(found)))),
-                Err(Errno::NOENT) => Ok(Some(Comparison::Missing)),
-                Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => Ok(None),
-                Err(error) => Err(error.into()),
+                Ok(found) if self.is_private_folder(&found)? => Ok(Comparison::Same(Some(found))),
+                Ok(_) | Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => Ok(Comparison::Other),
+                Err(error) => Err(error),
             },
             Entry::Link(target) => match readlinkat(folder, name, Vec::new()) {
-                Ok(found) if found.as_bytes() == target.as_os_str().as_bytes() => {
-                    Ok(Some(Comparison::Right(None)))
-                }
-                Err(Errno::NOENT) => Ok(Some(Comparison::Missing)),
-                Ok(_) | Err(Errno::INVAL) => Ok(None),
-                Err(error) => Err(error.into()),
+                Ok(found) if found.as_bytes() == target.as_os_str().as_bytes() => Ok(Comparison::Same(None)),
+                Ok(_) | Err(Errno::INVAL) => Ok(Comparison::Other),
+                Err(error) => Err(error),
             },
             Entry::File { bytes, mode } => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(found) => {
-                    let is_right = self.old == OldFiles::Keep
+                Ok(found)
+                    if self.old == OldFiles::Keep
                         && self.is_private(&found, FileType::RegularFile, *mode)
                         && found.st_nlink == ONE_NAME
-                        && has_bytes(folder, name, bytes)?;
-                    Ok(is_right.then_some(Comparison::Right(None)))
+                        && has_bytes(folder, name, bytes)? =>
+                {
+                    Ok(Comparison::Same(None))
                 }
-                Err(Errno::NOENT) => Ok(Some(Comparison::Missing)),
-                Err(error) => Err(error.into()),
+                Ok(_) => Ok(Comparison::Other),
+                Err(error) => Err(error),
             },
+        };
+        match compared {
+            Err(Errno::NOENT) => Ok(Comparison::Missing),
+            compared => Ok(compared?),
         }
     }
 
