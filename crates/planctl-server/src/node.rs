@@ -38,7 +38,7 @@ pub struct ServerNodeOptions {
     pub state_dir: PathBuf,
     /// The database that was named; the private cluster otherwise.
     pub database_url: Option<DatabaseUrl>,
-    /// Where the private cluster's programs come from.
+    /// Where the private cluster's programs come from, and how long its server goes on.
     pub postgres: Postgres,
     /// This program, to be started as the helper that minds child processes.
     pub program: PathBuf,
@@ -119,10 +119,9 @@ impl ServerNode {
                 (None, store, url.to_string())
             }
             None => {
-                let mut wanted = ClusterOptions::new(&options.state_dir);
-                wanted.bin_dir.clone_from(&options.postgres.bin_dir);
-                wanted.download = options.postgres.download;
-                let cluster = Cluster::attach(wanted).await?;
+                let wanted = database::cluster_options(&options.state_dir, &options.postgres);
+                let linger = database::linger(&options.postgres, &options.program);
+                let cluster = Cluster::attach(ClusterOptions { linger, ..wanted }).await?;
                 let store = private_store(&cluster, &options).await?;
                 let line = cluster.describe();
                 (Some(cluster), store, line)

@@ -19,7 +19,7 @@ use planctl_api::wire::{
     EventLine, LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, TraversalView,
     WhyView,
 };
-use planctl_config::{Agent, Config};
+use planctl_config::{Agent, Config, Postgres};
 use planctl_engine::view::Form;
 use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
@@ -33,6 +33,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::api::{self, Access, Address, Api};
+use crate::caller;
 use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
@@ -116,7 +117,7 @@ impl Client {
         let (api, server_node) = match daemon(context).await? {
             Some(api) => (api, None),
             None => {
-                let server_node = take_place(context, true).await?.map_err(failure)?;
+                let server_node = take_place(context, true, stop_after(context)?).await?.map_err(failure)?;
                 let api = Api::in_process(InProcess::new(server_node.clone()), &context.actor());
                 (api, Some(server_node))
             }
@@ -549,17 +550,27 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
     Ok(Some(api))
 }
 
-/// Makes the database reachable from this process; `migrates` brings its tables up to date.
+/// Returns how long a private Postgres goes on after a command. What a step's contract or worker starts ends with it.
+pub fn stop_after(context: &Context) -> Result<Duration, Failure> {
+    if caller::is_in_worker() {
+        return Ok(Duration::ZERO);
+    }
+    Ok(context.config()?.config.postgres.stop_after)
+}
+
+/// Makes the database reachable from this process; `migrates` brings its tables up to date. A private Postgres that is started
+/// for it goes on for `stop_after` when this process is over.
 pub async fn take_place(
     context: &Context,
     migrates: bool,
+    stop_after: Duration,
 ) -> Result<Result<ServerNode, ServiceError>, Failure> {
     let config = &context.config()?.config;
     limits::enough()?;
     let options = ServerNodeOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),
-        postgres: config.postgres.clone(),
+        postgres: Postgres { stop_after, ..config.postgres.clone() },
         // The running program itself, also where its file was replaced meanwhile.
         program: "/proc/self/exe".into(),
         migrates,

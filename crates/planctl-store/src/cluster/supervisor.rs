@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use tokio::runtime::Runtime;
@@ -18,6 +18,7 @@ use super::error::At as _;
 use super::identity::Identity;
 use super::layout::Layout;
 use super::server::{Door, KNOCK, Knock, STOP, Server, disown_zombie, log_tail, postmaster, stop_postmaster};
+use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
 
 /// How often the owner looks after its server, and the others try the lock.
@@ -111,6 +112,8 @@ impl Supervisor {
         let deadline = Instant::now() + self.options.start_timeout;
         loop {
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+                // A watcher sees by it that somebody was here, also when it looked too seldom.
+                file.set_modified(SystemTime::now()).at("write", &self.layout.attached_lock())?;
                 return Ok(file);
             }
             if Instant::now() > deadline {
@@ -156,7 +159,7 @@ impl Supervisor {
             };
         }
         if let Membership::Owner(mut tenure) = membership
-            && !self.options.linger
+            && !is_watched(&self.layout)
         {
             tenure.server.stop(self.stop_timeout.get());
         }
@@ -217,9 +220,7 @@ impl Supervisor {
     fn take_over(&self) -> Result<(Server, Attached), ClusterError> {
         let identity = Identity::detect(self.data_owner().as_deref())?;
         data::remove_leftovers(&self.layout)?;
-        if self.options.linger
-            && let Some(adopted) = self.adopt(&identity)
-        {
+        if let Some(adopted) = self.adopt(&identity) {
             return Ok(adopted);
         }
         let binaries = Binaries::find(&self.options, &self.layout, &identity)?;
@@ -231,7 +232,11 @@ impl Supervisor {
         Ok((server, Attached { major: binaries.major, door }))
     }
 
+    /// Takes over a server that goes on without its owner.
     fn adopt(&self, identity: &Identity) -> Option<(Server, Attached)> {
+        if !is_watched(&self.layout) {
+            return None;
+        }
         let major = self.layout.existing_major()?;
         let data = self.layout.data(major);
         let pid = postmaster(&data)?;
