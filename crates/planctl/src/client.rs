@@ -19,7 +19,7 @@ use planctl_api::wire::{
     EventLine, LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, TraversalView,
     WhyView,
 };
-use planctl_config::{Agent, Config, Postgres};
+use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
 use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
@@ -570,7 +570,8 @@ pub async fn take_place(
     let options = ServerNodeOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),
-        postgres: Postgres { stop_after, ..config.postgres.clone() },
+        postgres: config.postgres.clone(),
+        stop_after,
         // The running program itself, also where its file was replaced meanwhile.
         program: "/proc/self/exe".into(),
         migrates,

@@ -44,9 +44,8 @@ pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions 
     }
 }
 
-/// Returns how a server that this process starts goes on after it, by its configuration; `program` is planctl's.
-pub(super) fn linger(postgres: &Postgres, program: &Path) -> Option<Linger> {
-    let idle = postgres.stop_after;
+/// Returns how a server that this process starts goes on after it; `program` is planctl's.
+pub(super) fn linger(idle: Duration, program: &Path) -> Option<Linger> {
     let watcher = || vec![program.into(), WATCH_POSTGRES.into()];
     (!idle.is_zero()).then(|| Linger { idle, watcher: watcher() })
 }
