@@ -133,7 +133,7 @@ pub(super) fn lint(workflow: &Workflow, language: Language, found: &mut Vec<Diag
     ends(&shape, found);
     structure(&shape, found);
     for (node, out_edges) in workflow.nodes.iter().zip(&shape.out_edges) {
-        said(workflow, node, language, found);
+        attributes(workflow, node, language, found);
         if node.kind.value == Kind::Human {
             keys(node, out_edges, found);
         }
@@ -455,68 +455,17 @@ fn is_told_apart(edges: &[&EdgeTree]) -> bool {
     labels.len() == edges.len() || weights.len() == edges.len()
 }
 
-// Finds the attributes that a node of its kind lacks.
-fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
+// Finds the attributes that a node of its kind lacks, and those that have no effect there.
+fn attributes(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
     let name = escape(&node.id.value);
-    let missing = |what: &str, help: &str| {
-        let message = format!("node `{name}` has no {what}");
-        Diagnostic::new(Code::P009, message).at(node.id.span, "").help(help)
-    };
-    // Some readers of the dialect have these two shapes the other way round.
-    let is_shaped = |shape: &str| node.said.text("shape").is_some_and(|said| said.value == shape);
     match node.kind.value {
-        Kind::Task => {
-            if node.contracts.is_empty() && node.said.text("verify.type").is_none() {
-                let message =
-                    format!("node `{name}` has no contract, so nothing could say that its work is done");
-                let finding = Diagnostic::new(Code::P010, message).at(node.id.span, "");
-                let finding = finding.help(
-                    "write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person",
-                );
-                found.push(match language {
-                    Language::Dot => finding.mends_all(
-                        "`node [contract=none]` before the first node lets a person confirm each of them",
-                    ),
-                    Language::Json => finding,
-                });
-            }
-            // A8: the label is the prompt where there is none.
-            if node.said.text("prompt").or(node.said.text("label")).is_none() {
-                let help = "write what is to be done into `prompt`; until then its name is all that the worker is told";
-                found.push(missing("prompt", help).level(Severity::Warning));
-            }
-        }
+        Kind::Task => task_attributes(node, language, found),
         Kind::Call if node.said.text("tool_command").is_none() => {
-            found.push(missing("command to call", "write `tool_command=\"COMMAND\"`"));
+            found.push(lacks(node, "command to call", "write `tool_command=\"COMMAND\"`"));
         }
-        Kind::SubPlan => {
-            if sub_plans::file(workflow, node).is_none() {
-                let help = match is_shaped("house") {
-                    true => {
-                        "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`"
-                    }
-                    false => "write `stack.child_dotfile=\"FILE\"`",
-                };
-                found.push(missing("plan to run", help));
-            }
-            if let Some(until) = node.said.text("manager.stop_condition")
-                && let Err(refused) = condition::read(&until.value)
-            {
-                found.push(refused.finding(until.span, false));
-            }
-        }
+        Kind::SubPlan => sub_plan_attributes(workflow, node, found),
         // The reader of JSON says it of the form in which both are required.
-        Kind::Escalate if language == Language::Dot => {
-            if node.said.text("escalate").is_none() {
-                let help = "say what the person is to know: `escalate=\"REASON\"`, or `\"reason\"` in JSON";
-                found.push(missing("reason", help).level(Severity::Warning));
-            }
-            if node.said.text("pace_level").is_none() {
-                let help =
-                    "write `pace_level=contingent`, or another of primary, alternate, contingent, emergency";
-                found.push(missing("PACE level", help).level(Severity::Warning));
-            }
-        }
+        Kind::Escalate if language == Language::Dot => escalation_attributes(node, found),
         Kind::Start => {
             // In DOT a contract may be the default of all nodes (`node [contract=none]`).
             let is_own = language == Language::Json;
@@ -527,19 +476,21 @@ fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Ve
                 found.push(finding.help("move it to a task that the start leads to"));
             }
         }
+        Kind::Join => {
+            if let Some(prompt) = node.said.text("prompt") {
+                let message = format!("nobody works at the join `{name}`, so its prompt has no effect");
+                let finding = Diagnostic::new(Code::P314, message).at(prompt.span, "");
+                found
+                    .push(finding.help("let a task after it judge the branches, with a contract of its own"));
+            }
+        }
         Kind::Escalate
         | Kind::Decision
         | Kind::Human
         | Kind::Call
         | Kind::Checkpoint
         | Kind::Fork
-        | Kind::Join
         | Kind::Exit => {}
-    }
-    if let (Kind::Join, Some(prompt)) = (node.kind.value, node.said.text("prompt")) {
-        let message = format!("nobody works at the join `{name}`, so its prompt has no effect");
-        let finding = Diagnostic::new(Code::P314, message).at(prompt.span, "");
-        found.push(finding.help("let a task after it judge the branches, with a contract of its own"));
     }
     if let (Some(policy), Some(retries)) = (node.said.text("on_fail"), node.said.text("max_retries"))
         && policy.value.contains("retry")
@@ -549,6 +500,59 @@ fn said(workflow: &Workflow, node: &NodeTree, language: Language, found: &mut Ve
             .level(Severity::Warning)
             .at(retries.span, "this has no effect");
         found.push(clash.at(policy.span, "this counts").help("keep one of them"));
+    }
+}
+
+fn lacks(node: &NodeTree, what: &str, help: &str) -> Diagnostic {
+    let message = format!("node `{}` has no {what}", escape(&node.id.value));
+    Diagnostic::new(Code::P009, message).at(node.id.span, "").help(help)
+}
+
+fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
+    if node.contracts.is_empty() && node.said.text("verify.type").is_none() {
+        let name = escape(&node.id.value);
+        let message = format!("node `{name}` has no contract, so nothing could say that its work is done");
+        let finding = Diagnostic::new(Code::P010, message)
+            .at(node.id.span, "")
+            .help("write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person");
+        found.push(match language {
+            Language::Dot => finding
+                .mends_all("`node [contract=none]` before the first node lets a person confirm each of them"),
+            Language::Json => finding,
+        });
+    }
+    // A8: the label is the prompt where there is none.
+    if node.said.text("prompt").or(node.said.text("label")).is_none() {
+        let help =
+            "write what is to be done into `prompt`; until then its name is all that the worker is told";
+        found.push(lacks(node, "prompt", help).level(Severity::Warning));
+    }
+}
+
+fn sub_plan_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+    if sub_plans::file(workflow, node).is_none() {
+        // Some readers of the dialect have these two shapes the other way round.
+        let help = match node.said.text("shape").is_some_and(|said| said.value == "house") {
+            true => "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`",
+            false => "write `stack.child_dotfile=\"FILE\"`",
+        };
+        found.push(lacks(node, "plan to run", help));
+    }
+    if let Some(until) = node.said.text("manager.stop_condition")
+        && let Err(refused) = condition::read(&until.value)
+    {
+        found.push(refused.finding(until.span, false));
+    }
+}
+
+fn escalation_attributes(node: &NodeTree, found: &mut Vec<Diagnostic>) {
+    if node.said.text("escalate").is_none() {
+        let help = "say what the person is to know: `escalate=\"REASON\"`, or `\"reason\"` in JSON";
+        found.push(lacks(node, "reason", help).level(Severity::Warning));
+    }
+    if node.said.text("pace_level").is_none() {
+        let help = "write `pace_level=contingent`, or another of primary, alternate, contingent, emergency";
+        found.push(lacks(node, "PACE level", help).level(Severity::Warning));
     }
 }
 
