@@ -72,18 +72,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
-            // A tier above 0 is the best that the host offers, unless another was named.
-            let wanted = context.config()?.config.isolation;
-            let is_shown = tier == Tier::SameUser || matches!(wanted, Isolation::Exactly(_));
-            let tier = if tier == Tier::SameUser && wanted == Isolation::Auto {
-                " · isolation off, planctl doctor says how to confine it".to_owned()
-            } else if is_shown {
-                format!(" · isolation tier {tier}")
-            } else {
-                String::new()
-            };
-            let run = styled(BOLD, &show::safe(&run));
-            context.say(&format!("{verb} {run} · {}{tier}", show::safe(title)));
+            let (run, isolation) = (styled(BOLD, &show::safe(&run)), isolation_words(context, tier)?);
+            context.say(&format!("{verb} {run} · {}{isolation}", show::safe(title)));
             if let Some(worktree) = &client.status(handle).await?.worktree {
                 context.say(&worktree_lines(worktree, is_taken_up));
             }
