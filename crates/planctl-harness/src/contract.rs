@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    Contract, Digest, Ending, Evidence, Excerpt, Found, Inconclusive, Resource, Resources, Tier,
+    Contract, Digest, Ending, Evidence, Excerpt, HarnessResult, Inconclusive, Resource, Resources, Tier,
 };
 
 use crate::digest::digest_of;
@@ -56,7 +56,7 @@ pub struct ContractRunner {
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// The event for the engine.
-    pub found: Found,
+    pub found: HarnessResult,
     /// Texts to store before it is said.
     pub outputs: Vec<Output>,
     /// Entries below protected patterns that the contract made, and what they are.
@@ -165,7 +165,7 @@ impl ContractRunner {
         };
         let mut evidence = self.evidence_before(contract, git_head, before);
         if !evidence.tampered.is_empty() {
-            return gate(Found::Evidence(Box::new(evidence)));
+            return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
         let folder =
             match GateFolder::make(&self.spawner, &self.setting, &self.workspace, self.isolation.tier) {
@@ -220,7 +220,7 @@ impl ContractRunner {
             }
         }
         let outputs = self.record_process(&mut evidence, contract, &finished);
-        let found = Found::Evidence(Box::new(evidence));
+        let found = HarnessResult::Evidence(Box::new(evidence));
         Gate { found, outputs, made, written }
     }
 
@@ -367,12 +367,12 @@ impl ContractRunner {
     }
 }
 
-fn gate(found: Found) -> Gate {
+fn gate(found: HarnessResult) -> Gate {
     Gate { found, outputs: Vec::new(), made: BTreeMap::new(), written: Written::new() }
 }
 
 fn nothing(inconclusive: Inconclusive) -> Gate {
-    gate(Found::Nothing(inconclusive))
+    gate(HarnessResult::Nothing(inconclusive))
 }
 
 /// Says why a contract did not run. A shortage passes after a while, and is nothing that a person has to bring.

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, Event, Fault, FaultKind, Found, HarnessEvent, Inconclusive, Node, NodeId, Role,
-    RunId, Work,
+    AgentEvent, AgentSaid, Event, Fault, FaultKind, HarnessEvent, HarnessResult, Inconclusive, Node, NodeId,
+    Role, RunId, Work,
 };
 use planctl_harness::{Baseline, ContractRunner, Masks, Output, Spawner};
 use planctl_store::{
@@ -188,7 +188,7 @@ impl Executor {
                 Event::Agent(AgentEvent::new(claimed.item.at.clone(), said))
             }
             Work::Harness { .. } | Work::Human { .. } => {
-                let found = Found::Nothing(Inconclusive::ToolMissing { what });
+                let found = HarnessResult::Nothing(Inconclusive::ToolMissing { what });
                 Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found })
             }
         };

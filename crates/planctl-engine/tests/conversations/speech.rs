@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, ClockEvent, Conflict, Decision,
-    Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent,
-    Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report, Resources, Role, Run, RunId,
-    Spent, Tampering, TimerId, Usage,
+    Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph, HarnessEvent,
+    HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report, Resources,
+    Role, Run, RunId, Spent, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -35,16 +35,16 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
         ["harness", "rehearsed", at, found @ ..] => {
             let at = the_try(room, at, found);
             let found = match finding(room, &at, found) {
-                Found::Evidence(evidence) => Found::Rehearsed(evidence),
-                other @ (Found::Rehearsed(_)
-                | Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_)) => other,
+                HarnessResult::Evidence(evidence) => HarnessResult::Rehearsed(evidence),
+                other @ (HarnessResult::Rehearsed(_)
+                | HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_)) => other,
             };
             Event::Harness(HarnessEvent { at, found })
         }
@@ -139,7 +139,7 @@ fn the_try(room: &Room<'_>, text: &str, more: &[&str]) -> At {
     At { node, visit, attempt: Attempt::from_number(number(attempt) as u16) }
 }
 
-fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
+fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> HarnessResult {
     let digest = room.graph.gated(&at.node).map(|gated| gated.contract.digest.clone());
     let mut evidence = evidence(digest.unwrap_or_else(|| Digest::from("sha256:none")), 0);
     match found {
@@ -155,12 +155,12 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
             evidence.tampered.push(tampering);
         }
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
-        ["recorded", name] => return Found::Recorded { name: (*name).to_owned() },
-        ["restored"] => return Found::Restored,
+        ["recorded", name] => return HarnessResult::Recorded { name: (*name).to_owned() },
+        ["restored"] => return HarnessResult::Restored,
         ["begun", may_use @ ..] => {
             let tokens = usage(may_use).map(|usage| usage.input_tokens);
             let budget = Budget { tokens, ..Budget::default() };
-            return Found::Begun { run: RunId::from_u128(2), budget };
+            return HarnessResult::Begun { run: RunId::from_u128(2), budget };
         }
         ["ended", end, ..] => {
             let end = match *end {
@@ -170,28 +170,28 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
             };
             let spent = Spent { tokens: 300, metered: 1, ..Spent::default() };
             let (run, name, settled) = (RunId::from_u128(2), "child-1".to_owned(), Outcomes::default());
-            return Found::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
+            return HarnessResult::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
         }
-        ["parted"] => return Found::Forked { base: "base".to_owned() },
-        ["merged"] => return Found::Merged { files: 2, protected: BTreeMap::new() },
+        ["parted"] => return HarnessResult::Forked { base: "base".to_owned() },
+        ["merged"] => return HarnessResult::Merged { files: 2, protected: BTreeMap::new() },
         ["conflict", file] => {
-            return Found::Conflicted(Box::new(Conflict {
+            return HarnessResult::Conflicted(Box::new(Conflict {
                 branch: Some(1),
                 files: vec![(*file).to_owned()],
                 folder: "/state/merge".to_owned(),
                 hunks: Excerpt::default(),
             }));
         }
-        ["nothing:", "interrupted"] => return Found::Nothing(Inconclusive::Interrupted),
+        ["nothing:", "interrupted"] => return HarnessResult::Nothing(Inconclusive::Interrupted),
         ["nothing:", "no", what] => {
-            return Found::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
+            return HarnessResult::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
         }
         ["nothing:", "unstable", what] => {
-            return Found::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });
+            return HarnessResult::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });
         }
         other => panic!("what does the harness find: {other:?}?"),
     }
-    Found::Evidence(Box::new(evidence))
+    HarnessResult::Evidence(Box::new(evidence))
 }
 
 /// Returns evidence of a contract that exited with a code.

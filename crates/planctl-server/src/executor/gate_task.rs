@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planctl_engine::{
-    Digest, Event, Found, Gated, HarnessEvent, Inconclusive, Node, Purpose, Subscription, Work,
+    Digest, Event, Gated, HarnessEvent, HarnessResult, Inconclusive, Node, Purpose, Subscription, Work,
 };
 use planctl_harness::{Baseline, ContractRunner, Stability, Written};
 use planctl_store::Claimed;
@@ -48,14 +48,14 @@ impl Executor {
             None => self.runner(Path::new(&claimed.workspace)),
         };
         let (found, outputs) = match runner {
-            Err(what) => (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
+            Err(what) => (HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(runner) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
                 let (activity, masks) = (self.activity.clone(), self.masks().clone());
                 let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
                 let work = async |mut cancel: Cancel| {
                     let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
-                        return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
+                        return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
                     };
                     let runner = runner.with_locks(lock.descriptors());
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
@@ -66,7 +66,7 @@ impl Executor {
                     let gate = runner.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
                     // One that was replaced meanwhile was judged in part, or not at all.
                     if let Some(what) = self.replaced_home(&claimed.run_name) {
-                        return Ok((Found::Nothing(Inconclusive::Unstable { what }), Vec::new()));
+                        return Ok((HarnessResult::Nothing(Inconclusive::Unstable { what }), Vec::new()));
                     }
                     self.note_by_products(claimed, gate.made);
                     self.note_written(claimed, &gated.contract.digest, gate.written);
@@ -81,20 +81,20 @@ impl Executor {
         };
         self.keep(&outputs).await?;
         let found = match found {
-            Found::Evidence(evidence) if is_rehearsal => Found::Rehearsed(evidence),
-            other @ (Found::Evidence(_)
-            | Found::Rehearsed(_)
-            | Found::Recorded { .. }
-            | Found::Restored
-            | Found::Forked { .. }
-            | Found::Merged { .. }
-            | Found::Conflicted(_)
-            | Found::Begun { .. }
-            | Found::Ended(_)
-            | Found::Nothing(_)) => other,
+            HarnessResult::Evidence(evidence) if is_rehearsal => HarnessResult::Rehearsed(evidence),
+            other @ (HarnessResult::Evidence(_)
+            | HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_)) => other,
         };
         // A gate that is repeated may have to wait; the items that follow a verdict are due at once.
-        let is_verdict = matches!(found, Found::Evidence(_));
+        let is_verdict = matches!(found, HarnessResult::Evidence(_));
         let next_claim = self.next_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, next_claim.as_ref()).await
@@ -223,11 +223,11 @@ impl Executor {
     async fn with_moved_files(
         &self,
         claimed: &Claimed,
-        found: Found,
+        found: HarnessResult,
         gated: &Gated<'_>,
-    ) -> Result<Found, ServiceError> {
+    ) -> Result<HarnessResult, ServiceError> {
         match found {
-            Found::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
+            HarnessResult::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
                 let known = self.moved(claimed).await?;
                 let (approved, graph) = (self.approved.clone(), claimed.graph.clone());
                 let (node, workspace) = (claimed.item.at.node.clone(), PathBuf::from(&claimed.workspace));
@@ -236,18 +236,18 @@ impl Executor {
                     None => Ok(BTreeMap::new()),
                 });
                 evidence.protected.extend(moved.await??);
-                Ok(Found::Evidence(evidence))
+                Ok(HarnessResult::Evidence(evidence))
             }
-            Found::Evidence(_)
-            | Found::Rehearsed(_)
-            | Found::Recorded { .. }
-            | Found::Restored
-            | Found::Forked { .. }
-            | Found::Merged { .. }
-            | Found::Conflicted(_)
-            | Found::Begun { .. }
-            | Found::Ended(_)
-            | Found::Nothing(_) => Ok(found),
+            HarnessResult::Evidence(_)
+            | HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_) => Ok(found),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use planctl_engine::{Event, Found, HarnessEvent, Inconclusive, Purpose};
+use planctl_engine::{Event, HarnessEvent, HarnessResult, Inconclusive, Purpose};
 use planctl_harness::{Checkpoints, Spawner};
 use planctl_store::Claimed;
 
@@ -39,28 +39,28 @@ impl Executor {
         let workspace = Path::new(&claimed.workspace);
         let work = async |mut cancel: Cancel| {
             let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
-                return Ok(Found::Nothing(Inconclusive::Interrupted));
+                return Ok(HarnessResult::Nothing(Inconclusive::Interrupted));
             };
             let checkpoints = Checkpoints::new(self.spawner.holding(lock.descriptors()), kept.clone());
             let found = match (self.lost_place(claimed), &saved) {
                 (Some(what), _) => Err(what),
                 (None, Some(name)) => {
                     let restored = checkpoints.restore(workspace, name).await;
-                    restored.map(|()| Found::Restored).map_err(|error| error.to_string())
+                    restored.map(|()| HarnessResult::Restored).map_err(|error| error.to_string())
                 }
                 (None, None) => {
                     let recorded = checkpoints.record(workspace).await;
-                    recorded.map(|name| Found::Recorded { name }).map_err(|error| error.to_string())
+                    recorded.map(|name| HarnessResult::Recorded { name }).map_err(|error| error.to_string())
                 }
             };
             drop(lock);
-            let nothing = |what| Found::Nothing(Inconclusive::ToolMissing { what });
+            let nothing = |what| HarnessResult::Nothing(Inconclusive::ToolMissing { what });
             Ok::<_, ServiceError>(found.unwrap_or_else(nothing))
         };
         let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
         // An inconclusive gate is repeated after a wait; the successor of a record is due at once.
-        let is_done = !matches!(found, Found::Nothing(_));
+        let is_done = !matches!(found, HarnessResult::Nothing(_));
         let next_claim = self.next_claim(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, next_claim.as_ref()).await
@@ -80,7 +80,7 @@ impl Executor {
         let work = async |_: Cancel| within.look(claimed, plan).await;
         let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
-        let goes_on = matches!(found, Found::Ended(_));
+        let goes_on = matches!(found, HarnessResult::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         let next_claim = self.next_claim(slot).filter(|_| goes_on);
         self.say(claimed, &event, next_claim.as_ref()).await
@@ -97,10 +97,10 @@ impl Executor {
         let branches = |spawner: &Spawner| Branches::new(&self.store, spawner, &self.state_dir);
         let work = async |mut cancel: Cancel| {
             let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
-                return Ok((Found::Nothing(Inconclusive::Interrupted), Vec::new()));
+                return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
             };
             let done = match self.lost_place(claimed) {
-                Some(what) => Ok((Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
+                Some(what) => Ok((HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
                 None => {
                     let branches = branches(&self.spawner.holding(lock.descriptors()));
                     branches.do_at(claimed, purpose, &self.approved).await
@@ -112,7 +112,7 @@ impl Executor {
         let Some(done) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let (found, outputs) = done?;
         self.keep(&outputs).await?;
-        let merged = if matches!(found, Found::Merged { .. }) {
+        let merged = if matches!(found, HarnessResult::Merged { .. }) {
             branches(&self.spawner).merged_at(claimed).await?
         } else {
             None
