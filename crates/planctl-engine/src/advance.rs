@@ -24,7 +24,7 @@ use choose::Chosen;
 
 use crate::budget::Usage;
 use crate::effect::{Effect, Purpose, TimerId};
-use crate::event::{AgentSaid, ClockEvent, Decision, Event, Found, Refusal};
+use crate::event::{AgentSaid, ClockEvent, Decision, Event, HarnessResult, Refusal};
 use crate::fact::Fact;
 use crate::graph::{Confirmation, Gated, Graph, Node, NodeKind, Question, Signal, Task};
 use crate::ids::{At, Attempt, ItemId, NodeId};
@@ -424,16 +424,16 @@ fn is_progress(event: &Event) -> bool {
     match event {
         Event::Agent(event) => !matches!(event.said, AgentSaid::Faulted(_) | AgentSaid::Released),
         Event::Harness(event) => match event.found {
-            Found::Evidence(_)
-            | Found::Rehearsed(_)
-            | Found::Recorded { .. }
-            | Found::Restored
-            | Found::Forked { .. }
-            | Found::Merged { .. }
-            | Found::Conflicted(_)
-            | Found::Begun { .. }
-            | Found::Ended(_) => true,
-            Found::Nothing(_) => false,
+            HarnessResult::Evidence(_)
+            | HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_) => true,
+            HarnessResult::Nothing(_) => false,
         },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
         Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => false,

@@ -189,13 +189,13 @@ pub struct HarnessEvent {
     /// The try.
     pub at: At,
     /// The result.
-    pub found: Found,
+    pub found: HarnessResult,
 }
 
 /// The result of an item in the harness's lane.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "found", rename_all = "snake_case")]
-pub enum Found {
+pub enum HarnessResult {
     /// The contract was evaluated; the verdict follows from the evidence.
     Evidence(Box<Evidence>),
     /// The contract was evaluated before the work; no verdict follows from it.
@@ -416,16 +416,16 @@ impl Event {
                 AgentSaid::Released => "agent.released",
             },
             Event::Harness(event) => match event.found {
-                Found::Evidence(_) => "harness.evaluated",
-                Found::Rehearsed(_) => "harness.rehearsed",
-                Found::Recorded { .. } => "harness.recorded",
-                Found::Restored => "harness.restored",
-                Found::Forked { .. } => "harness.parted",
-                Found::Merged { .. } => "harness.merged",
-                Found::Conflicted(_) => "harness.conflicted",
-                Found::Begun { .. } => "harness.begun",
-                Found::Ended(_) => "harness.ended",
-                Found::Nothing(_) => "harness.inconclusive",
+                HarnessResult::Evidence(_) => "harness.evaluated",
+                HarnessResult::Rehearsed(_) => "harness.rehearsed",
+                HarnessResult::Recorded { .. } => "harness.recorded",
+                HarnessResult::Restored => "harness.restored",
+                HarnessResult::Forked { .. } => "harness.parted",
+                HarnessResult::Merged { .. } => "harness.merged",
+                HarnessResult::Conflicted(_) => "harness.conflicted",
+                HarnessResult::Begun { .. } => "harness.begun",
+                HarnessResult::Ended(_) => "harness.ended",
+                HarnessResult::Nothing(_) => "harness.inconclusive",
             },
             Event::Human(event) => match event.decision {
                 Decision::Submit => "human.submitted",

@@ -82,10 +82,7 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::NodeEntered { node, attempt, .. } => format!("{} began with attempt {attempt}", name(node)),
         Fact::EpochBegan { epoch, after, node, kept } => {
-            let kept = match kept.as_slice() {
-                [] => String::new(),
-                kept => format!("; kept: {}", kept.join(", ")),
-            };
+            let kept = if kept.is_empty() { String::new() } else { format!("; kept: {}", kept.join(", ")) };
             format!(
                 "the run began anew at {} after {}, for the {} time{kept}",
                 name(node),
@@ -140,27 +137,13 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::NodeRehearsed { node, showed, ending, tampered } => {
             let line = contract_line(*ending, tampered);
-            let means = match showed {
-                RehearsalResult::Red => "it can fail, as it should",
-                RehearsalResult::Green => "its pass will prove nothing",
-                RehearsalResult::Tampered => "it can't be told whether it can fail",
-            };
-            format!("before the work of {}: {line}; {means}", name(node))
+            format!("before the work of {}: {line}; {}", name(node), rehearsal_words(*showed))
         }
         Fact::RetryTriggered { node, attempt, left } => {
             format!("{} is tried again: attempt {attempt}, {left} left after it", name(node))
         }
         Fact::EdgeFollowed { from, to, signal, choosing, .. } => {
-            let why = choosing.as_deref().map(choosing_words).unwrap_or_default();
-            let target = graph.node(to).map(|node| &node.kind);
-            let reason =
-                if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
-            let reason = quoted(reason);
-            let decides = graph.node(from).filter(|node| node.decides() != Some(node.title.as_str()));
-            let decides =
-                decides.and_then(Node::decides).map(|what| format!(" ({what})")).unwrap_or_default();
-            let came = signal_words(*signal);
-            format!("{}{decides} {came}, so the run went to {}{reason}{why}", name(from), name(to))
+            edge_followed(graph, from, to, *signal, choosing.as_deref())
         }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
@@ -182,25 +165,16 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
             format!("the gate of {} told nothing at attempt {attempt} ({why}) and ran again", name(node))
         }
         Fact::AskOpened { node, kind, reason, shortfall, .. } => {
-            let short = shortfall.as_ref().map(|short| format!(": {}", shortfall_line(short)));
-            format!(
-                "{} waits for a person: {} ({}){}",
-                name(node),
-                kind.word(),
-                reason_words(*reason),
-                short.unwrap_or_default()
-            )
+            let short =
+                shortfall.as_ref().map(|short| format!(": {}", shortfall_line(short))).unwrap_or_default();
+            format!("{} waits for a person: {} ({}){short}", name(node), kind.word(), reason_words(*reason))
         }
         Fact::AskAnswered { node, by, note, kind: AskKind::Choice, option: Some(option), .. } => {
             format!("{by} chose \"{option}\" at {}{}", name(node), quoted(note.as_deref()))
         }
         Fact::AskAnswered { node, answer, by, note, kind, .. } => {
-            format!(
-                "{by} answered the {} about {} with {answer}{}",
-                kind.word(),
-                name(node),
-                quoted(note.as_deref())
-            )
+            let note = quoted(note.as_deref());
+            format!("{by} answered the {} about {} with {answer}{note}", kind.word(), name(node))
         }
         Fact::PlanEscalated { node, reason, message } => {
             format!("{} was escalated: {}{}", name(node), reason_words(*reason), quoted(message.as_deref()))
@@ -225,6 +199,27 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::PlanFailed { node, .. } => format!("the run failed at {}", name(node)),
         Fact::PlanCancelled { by, note } => format!("{by} cancelled the run{}", quoted(note.as_deref())),
     }
+}
+
+fn edge_followed(
+    graph: &Graph,
+    from: &NodeId,
+    to: &NodeId,
+    signal: Signal,
+    choosing: Option<&Choosing>,
+) -> String {
+    let target = graph.node(to).map(|node| &node.kind);
+    let reason = if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
+    let decides = graph.node(from).filter(|node| node.decides() != Some(node.title.as_str()));
+    let decides = decides.and_then(Node::decides).map(|what| format!(" ({what})")).unwrap_or_default();
+    format!(
+        "{}{decides} {}, so the run went to {}{}{}",
+        node_name(graph, from),
+        signal_words(signal),
+        node_name(graph, to),
+        quoted(reason),
+        choosing.map(choosing_words).unwrap_or_default()
+    )
 }
 
 /// Says in one line what a contract asks for.
@@ -379,6 +374,14 @@ fn verdict_verb(verdict: Verdict) -> &'static str {
         Verdict::Failed => "failed",
         Verdict::TimedOut => "timed out",
         Verdict::Tampered => "found protected files touched",
+    }
+}
+
+fn rehearsal_words(showed: RehearsalResult) -> &'static str {
+    match showed {
+        RehearsalResult::Red => "it can fail, as it should",
+        RehearsalResult::Green => "its pass will prove nothing",
+        RehearsalResult::Tampered => "it can't be told whether it can fail",
     }
 }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Tier, Usage};
 
 use self::dialect::{Answer, Listener};
-use self::exec::Room;
+use self::exec::AttemptFolder;
 pub use self::known::{KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions};
 use crate::context::ContextEntry;
 use crate::environment::Inherited;
@@ -170,26 +170,27 @@ impl Agent {
     ) -> Worked {
         let (scratch, prompt, context) =
             (self.scratch.clone(), assignment.prompt.clone(), assignment.context.clone());
-        let furnished = tokio::task::spawn_blocking(move || Room::furnish(&scratch, &prompt, &context)).await;
-        let room = match furnished.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
-            Ok(room) => room,
+        let prepared =
+            tokio::task::spawn_blocking(move || AttemptFolder::prepare(&scratch, &prompt, &context)).await;
+        let folder = match prepared.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            Ok(folder) => folder,
             Err(error) => return could_not_run(format!("its private folder could not be made: {error}")),
         };
-        let worked = self.work_in(&room, spawner, assignment, watch, cancel).await;
+        let worked = self.work_in(&folder, spawner, assignment, watch, cancel).await;
         // Nobody waits until what the agent left there is removed.
-        tokio::task::spawn_blocking(move || drop(room));
+        tokio::task::spawn_blocking(move || drop(folder));
         worked
     }
 
     async fn work_in(
         &self,
-        room: &Room,
+        folder: &AttemptFolder,
         spawner: &Spawner,
         assignment: &Assignment,
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
         cancel: impl Future<Output = ()>,
     ) -> Worked {
-        let command = match exec::command(self, assignment, room) {
+        let command = match exec::command(self, assignment, folder) {
             Ok(command) => command,
             Err(message) => return could_not_run(message),
         };
@@ -204,11 +205,11 @@ impl Agent {
         match finished {
             Ok(mut finished) => {
                 let mut answer = listener.finish(&finished.stdout, &finished.stderr);
-                if let Some(file) = room.result() {
+                if let Some(file) = folder.result() {
                     answer = file.or_usage_of(answer);
                 }
                 if answer.text.is_none() {
-                    answer.text = room.last_message();
+                    answer.text = folder.last_message();
                 }
                 self.masks.captured(&mut finished.stdout);
                 self.masks.captured(&mut finished.stderr);

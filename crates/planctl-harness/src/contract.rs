@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    Contract, Digest, Ending, Evidence, Excerpt, Found, Inconclusive, Resource, Resources, Tier,
+    Contract, Digest, Ending, Evidence, Excerpt, HarnessResult, Inconclusive, Resource, Resources, Tier,
 };
 
 use crate::digest::digest_of;
@@ -22,7 +22,7 @@ use crate::isolation::{Isolation, own_users_note};
 use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, ResourceLimits, Stream, find_program};
-use crate::protect::{Baseline, Comparing, Stability, Steady, Written};
+use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, Written};
 use crate::spawn::{Spawner, Stage};
 
 /// A contract that prints more than this is ended (A21).
@@ -56,7 +56,7 @@ pub struct ContractRunner {
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// The event for the engine.
-    pub found: Found,
+    pub found: HarnessResult,
     /// Texts to store before it is said.
     pub outputs: Vec<Output>,
     /// Entries below protected patterns that the contract made, and what they are.
@@ -163,21 +163,9 @@ impl ContractRunner {
             Ok(begun) => begun,
             Err(error) => return nothing(Inconclusive::ToolMissing { what: error }),
         };
-        let mut evidence = Evidence {
-            contract: digest_of(contract.command.as_bytes()),
-            ending: Ending::NotRun,
-            duration: Duration::ZERO,
-            resources: Resources::default(),
-            stdout: Excerpt::default(),
-            stderr: Excerpt::default(),
-            isolation: self.isolation.tier,
-            git_head,
-            protected: before.digests,
-            tampered: before.tampered,
-            stragglers: 0,
-        };
+        let mut evidence = self.evidence_before(contract, git_head, before);
         if !evidence.tampered.is_empty() {
-            return gate(Found::Evidence(Box::new(evidence)));
+            return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
         let folder =
             match GateFolder::make(&self.spawner, &self.setting, &self.workspace, self.isolation.tier) {
@@ -231,24 +219,52 @@ impl ContractRunner {
                 return Gate { made, written, ..nothing(Inconclusive::Unstable { what }) };
             }
         }
+        let outputs = self.record_process(&mut evidence, contract, &finished);
+        let found = HarnessResult::Evidence(Box::new(evidence));
+        Gate { found, outputs, made, written }
+    }
+
+    /// Returns the evidence of a gate whose command has not run.
+    fn evidence_before(&self, contract: &Contract, git_head: Option<String>, before: Comparison) -> Evidence {
+        Evidence {
+            contract: digest_of(contract.command.as_bytes()),
+            ending: Ending::NotRun,
+            duration: Duration::ZERO,
+            resources: Resources::default(),
+            stdout: Excerpt::default(),
+            stderr: Excerpt::default(),
+            isolation: self.isolation.tier,
+            git_head,
+            protected: before.digests,
+            tampered: before.tampered,
+            stragglers: 0,
+        }
+    }
+
+    /// Notes in the evidence what the ended process printed and used. Returns its whole output.
+    fn record_process(
+        &self,
+        evidence: &mut Evidence,
+        contract: &Contract,
+        finished: &Finished,
+    ) -> Vec<Output> {
         let mut outputs = Vec::new();
         evidence.stdout = excerpt(&finished.stdout, &mut outputs);
         evidence.stderr = excerpt(&finished.stderr, &mut outputs);
         if finished.end == End::Flooded {
             evidence.stderr.tail.push_str("\n[ended by planctl: it printed more than 1 GiB]\n");
         }
-        if let Some(note) = self.limit_hint(&finished) {
+        if let Some(note) = self.limit_hint(finished) {
             evidence.stderr.tail.push_str(&note);
         }
-        if let Some(note) = self.reach_hint(contract, &finished) {
+        if let Some(note) = self.reach_hint(contract, finished) {
             evidence.stderr.tail.push_str(note);
         }
         evidence.duration = finished.duration;
         evidence.stragglers = finished.stragglers;
         evidence.resources =
             Resources { user: finished.user, system: finished.system, max_rss_kib: finished.max_rss_kib };
-        let found = Found::Evidence(Box::new(evidence));
-        Gate { found, outputs, made, written }
+        outputs
     }
 
     /// Looks at the files that must stay as they are; `None` where there are none.
@@ -351,12 +367,12 @@ impl ContractRunner {
     }
 }
 
-fn gate(found: Found) -> Gate {
+fn gate(found: HarnessResult) -> Gate {
     Gate { found, outputs: Vec::new(), made: BTreeMap::new(), written: Written::new() }
 }
 
 fn nothing(inconclusive: Inconclusive) -> Gate {
-    gate(Found::Nothing(inconclusive))
+    gate(HarnessResult::Nothing(inconclusive))
 }
 
 /// Says why a contract did not run. A shortage passes after a while, and is nothing that a person has to bring.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use planctl_engine::{Contract, Ending, Evidence, Found};
+use planctl_engine::{Contract, Ending, Evidence, HarnessResult};
 
 use crate::contract::ContractRunner;
 use crate::environment::safe_path;
@@ -135,7 +135,7 @@ impl TrialRunner {
         while runs.len() < RUNS {
             let gate = self.runner.evaluate(contract, &nothing, &mut |_, _| (), cancel.as_mut()).await;
             match gate.found {
-                Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
+                HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) => {
                     let is_late = evidence.ending == Ending::TimedOut;
                     runs.push(*evidence);
                     // A contract that took too long once is not run again.
@@ -143,15 +143,17 @@ impl TrialRunner {
                         break;
                     }
                 }
-                Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(planctl_engine::Inconclusive::Interrupted) => return Ok(Trial::Interrupted),
-                Found::Nothing(
+                HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(planctl_engine::Inconclusive::Interrupted) => {
+                    return Ok(Trial::Interrupted);
+                }
+                HarnessResult::Nothing(
                     planctl_engine::Inconclusive::ToolMissing { what }
                     | planctl_engine::Inconclusive::Unstable { what },
                 ) => {
@@ -170,7 +172,7 @@ impl TrialRunner {
     }
 
     /// Runs a contract once and leaves the copy as it is then.
-    pub async fn run_once(&self, contract: &Contract, cancel: impl Future<Output = ()>) -> Found {
+    pub async fn run_once(&self, contract: &Contract, cancel: impl Future<Output = ()>) -> HarnessResult {
         let nothing = Arc::new(Baseline::default());
         self.runner.evaluate(contract, &nothing, &mut |_, _| (), cancel).await.found
     }

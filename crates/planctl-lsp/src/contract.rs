@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use planctl_config::Config;
-use planctl_engine::{Contract, Ending, Evidence, Found, Verdict};
+use planctl_engine::{Contract, Ending, Evidence, HarnessResult, Verdict};
 use planctl_harness::{ReplicaLimits, Spawner};
 use planctl_lang::{Facts, Levels, Obstacle, verify};
 use planctl_server::probe::{Probe, ProbeError, candidates_of, configured};
@@ -104,16 +104,18 @@ impl Trial {
             () = cancelled => return Err(refused("nobody waits any more".to_owned())),
         };
         match found {
-            Ok(Found::Evidence(evidence) | Found::Rehearsed(evidence)) => Ok(self.report(&evidence)),
+            Ok(HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence)) => {
+                Ok(self.report(&evidence))
+            }
             Ok(
-                what @ (Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_)),
+                what @ (HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_)),
             ) => Err(refused(format!("could not run the contract: {what:?}"))),
             Err(ProbeError::Interrupted) => {
                 Err(Refusal::new(Refusal::CANCELLED, "the contract was cancelled"))

@@ -3,29 +3,31 @@
 //! Messages are handled one after the other, so edits keep their order. A verification runs beside them; one that an
 //! edit overtook is dropped and begun anew. Requests that need the findings wait for those of the newest text.
 
+mod checks;
+mod runs;
+
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use gen_lsp_types as lsp;
-use planctl_config::Config;
 use planctl_harness::{Spawner, git_top_level};
-use planctl_lang::{Source, Verification};
-use planctl_server::check::{Checking, plan_path, verify_text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::client::{Client, Refusal, Weight};
-use super::contract::{RUN_CONTRACT, Report, Trial};
-use super::document::{Document, Waiting, path_of};
+use super::contract::RUN_CONTRACT;
+use super::document::{Document, path_of};
 use super::frames::Frame;
 use super::host::Host;
 use super::text::{Encoding, Text};
 use super::{completion, findings, hover, outline, places};
+pub use checks::Looked;
+pub use runs::Ran;
+use runs::{Run, cancel};
 
 /// The state of a session, which decides the answer to requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,14 +38,6 @@ enum Stage {
     Running,
     /// The editor said goodbye.
     ShutDown,
-}
-
-/// A verification or trial that a person waits for.
-struct Run {
-    cancel: Option<oneshot::Sender<()>>,
-    token: Option<Value>,
-    is_begun: bool,
-    title: String,
 }
 
 /// A conversation.
@@ -67,19 +61,6 @@ pub struct Session<'a> {
     said: BTreeSet<String>,
     parent: Option<i32>,
     exit: Option<bool>,
-}
-
-/// A verification that ended.
-pub struct Looked {
-    uri: String,
-    generation: u64,
-    found: Result<Box<Verification>, String>,
-}
-
-/// A contract that ended.
-pub struct Ran {
-    id: Value,
-    report: Result<Report, Refusal>,
 }
 
 /// Something that ended beside the conversation.
@@ -350,81 +331,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn check_all(&mut self) {
-        let keys: Vec<String> = self.documents.keys().cloned().collect();
-        for key in keys {
-            if let Some(document) = self.documents.get_mut(&key) {
-                document.outdate();
-            }
-            self.check(&key);
-        }
-    }
-
-    /// Verifies a file's text, unless that is being done: then once more at its end.
-    fn check(&mut self, key: &str) {
-        let Some(mut document) = self.documents.remove(key) else { return };
-        if !document.is_plan() {
-            self.unmark(&mut document);
-        } else if document.checking.is_none() {
-            document.checking = Some(document.generation);
-            self.begin_check(key, &document);
-        }
-        self.documents.insert(key.to_owned(), document);
-    }
-
-    fn begin_check(&mut self, key: &str, document: &Document) {
-        let config = self.config(&document.workspace);
-        let (uri, generation) = (key.to_owned(), document.generation);
-        let (path, workspace) = (document.path.clone(), document.workspace.clone());
-        let bytes = document.text.as_str().as_bytes().to_vec();
-        let spawner = self.spawner();
-        self.checks.spawn(async move {
-            let checked = async {
-                let source = match Source::from_bytes(path.to_string_lossy(), bytes) {
-                    Ok(source) => source,
-                    Err(unreadable) => return Ok(Box::new(Verification::unreadable(&unreadable))),
-                };
-                let spawner = spawner?;
-                let checking = Checking {
-                    workspace: &workspace,
-                    folder: "",
-                    config: &config,
-                    worker: None,
-                    levels: &config.verify,
-                    probe: None,
-                };
-                let shown = plan_path(&path, &workspace);
-                let found = verify_text(&path, &shown, &source, checking, &spawner).await;
-                found.map(Box::new).map_err(|error| format!("could not {error}"))
-            };
-            Looked { uri, generation, found: checked.await }
-        });
-    }
-
-    fn spawner(&self) -> Result<Spawner, String> {
-        if let Some(spawner) = self.spawner.get() {
-            return Ok(spawner.clone());
-        }
-        let spawner =
-            Spawner::start_self(None).map_err(|error| format!("could not start the helper: {error}"))?;
-        Ok(self.spawner.get_or_init(|| spawner).clone())
-    }
-
-    fn config(&mut self, workspace: &Path) -> Config {
-        match self.host.load(workspace) {
-            Ok(loaded) => {
-                for warning in &loaded.warnings {
-                    self.say_once(Weight::Warning, warning);
-                }
-                loaded.config
-            }
-            Err(message) => {
-                self.say_once(Weight::Error, &message);
-                Config::default()
-            }
-        }
-    }
-
     fn say_once(&mut self, weight: Weight, message: &str) {
         if self.said.insert(message.to_owned()) {
             self.client.show(weight, &format!("planctl: {}", planctl_lang::printable(message)));
@@ -446,41 +352,6 @@ impl<'a> Session<'a> {
                 }
             }
         }
-    }
-
-    fn looked(&mut self, looked: Looked) {
-        let Some(document) = self.documents.get_mut(&looked.uri) else { return };
-        if document.checking == Some(looked.generation) {
-            document.checking = None;
-        }
-        if document.generation != looked.generation {
-            // An edit overtook it.
-            return self.check(&looked.uri);
-        }
-        match looked.found {
-            Ok(found) => {
-                document.findings = Some(*found);
-                let marks = findings::marks(document);
-                document.is_marked = true;
-                self.client.notify("textDocument/publishDiagnostics", findings::published(document, &marks));
-            }
-            Err(message) => self.say_once(Weight::Error, &message),
-        }
-        let waiting =
-            self.documents.get_mut(&looked.uri).map(|document| std::mem::take(&mut document.waiting));
-        for waiting in waiting.into_iter().flatten() {
-            let answer = self.read(&waiting.method, waiting.params);
-            self.client.answer(&waiting.id, answer);
-        }
-    }
-
-    /// Puts a request off until the newest text is verified; gives its parameters back where it need not wait.
-    fn wait_for_findings(&mut self, id: Value, method: &str, params: Value) -> Option<Value> {
-        let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default();
-        let document = self.documents.get_mut(uri).filter(|document| document.checking.is_some());
-        let Some(document) = document else { return Some(params) };
-        document.waiting.push(Waiting { id, method: method.to_owned(), params });
-        None
     }
 
     /// Answers a request that changes nothing.
@@ -547,109 +418,6 @@ impl<'a> Session<'a> {
         }
         serde_json::to_value(answer(document, params))
             .map_err(|error| Refusal::new(Refusal::INTERNAL_ERROR, error.to_string()))
-    }
-
-    fn execute(&mut self, id: &Value, params: Value) -> Result<(), Refusal> {
-        let params: lsp::ExecuteCommandParams = read_params(params)?;
-        let refuse = |message: String| Refusal::new(Refusal::INVALID_PARAMS, message);
-        if params.command != RUN_CONTRACT {
-            return Err(refuse(format!("planctl knows no command `{}`", params.command)));
-        }
-        let argument = params.arguments.unwrap_or_default().into_iter().next().unwrap_or_default();
-        let word = |name: &str| match argument.get(name) {
-            Some(Value::String(text)) => Ok(text.clone()),
-            Some(Value::Number(number)) => Ok(number.to_string()),
-            _ => Err(refuse(format!("{RUN_CONTRACT} takes {{\"uri\": …, \"step\": …}}"))),
-        };
-        let (uri, step) = (word("uri")?, word("step")?);
-        let document =
-            self.documents.get(&uri).ok_or_else(|| refuse(format!("the file {uri} is not open")))?;
-        let (reading, workspace) = (document.reading(), document.workspace.clone());
-        let config = self.config(&workspace);
-        let trial = Trial::new(&step, &reading, workspace, config)?;
-        let spawner = self.spawner().map_err(|message| Refusal::new(Refusal::FAILED, message))?;
-        let state_dir = self.host.state_dir().map_err(|message| Refusal::new(Refusal::FAILED, message))?;
-        let token = params.work_done_progress_params.work_done_token;
-        let token = token.and_then(|token| serde_json::to_value(token).ok());
-        self.begin_run(id, &step, token);
-        let (sender, receiver) = oneshot::channel();
-        if let Some(run) = self.runs.get_mut(&id.to_string()) {
-            run.cancel = Some(sender);
-        }
-        let id = id.clone();
-        self.trials.spawn(async move { Ran { id, report: trial.run(spawner, state_dir, receiver).await } });
-        Ok(())
-    }
-
-    fn begin_run(&mut self, id: &Value, step: &str, token: Option<Value>) {
-        let key = id.to_string();
-        let title = format!("contract of step {step}");
-        let mut run = Run { cancel: None, is_begun: false, title, token };
-        match &run.token {
-            Some(_) => begin_progress(&self.client, &mut run),
-            None if self.shows_progress => {
-                let token = json!(format!("planctl-contract-{key}"));
-                let asked = self.client.ask("window/workDoneProgress/create", &json!({ "token": token }));
-                run.token = Some(token);
-                self.tokens.insert(asked.to_string(), key.clone());
-            }
-            None => {}
-        }
-        self.runs.insert(key, run);
-    }
-
-    /// Takes in an answer to a request of ours.
-    fn answered(&mut self, id: &Value, is_granted: bool) {
-        let run = self.tokens.remove(&id.to_string()).and_then(|key| self.runs.get_mut(&key));
-        if let Some(run) = run.filter(|_| is_granted) {
-            begin_progress(&self.client, run);
-        }
-    }
-
-    fn cancel(&mut self, id: &Value) {
-        if let Some(run) = self.runs.get_mut(&id.to_string()) {
-            return cancel(run);
-        }
-        for document in self.documents.values_mut() {
-            if let Some(at) = document.waiting.iter().position(|waiting| waiting.id == *id) {
-                document.waiting.remove(at);
-                let refusal = Refusal::new(Refusal::CANCELLED, "cancelled");
-                return self.client.answer(id, Err(refusal));
-            }
-        }
-    }
-
-    fn ran(&mut self, ran: &Ran) {
-        let run = self.runs.remove(&ran.id.to_string());
-        if let Some(token) = run.filter(|run| run.is_begun).and_then(|run| run.token) {
-            let value = match &ran.report {
-                Ok(report) => json!({ "kind": "end", "message": report.line }),
-                Err(refusal) => json!({ "kind": "end", "message": refusal.message }),
-            };
-            self.client.notify("$/progress", json!({ "token": token, "value": value }));
-        }
-        match &ran.report {
-            Ok(report) => {
-                self.client.log(report.weight, &planctl_lang::printable(&report.log));
-                self.client.show(report.weight, &report.line);
-                self.client.answer(&ran.id, Ok(report.value.clone()));
-            }
-            Err(refusal) => self.client.answer(&ran.id, Err(refusal.clone())),
-        }
-    }
-}
-
-fn begin_progress(client: &Client, run: &mut Run) {
-    run.is_begun = true;
-    let value = json!({ "kind": "begin", "title": run.title, "cancellable": true });
-    client.notify("$/progress", json!({ "token": run.token, "value": value }));
-}
-
-fn cancel(run: &mut Run) {
-    if let Some(cancel) = run.cancel.take()
-        && cancel.send(()).is_err()
-    {
-        tracing::debug!("the contract had ended already");
     }
 }
 

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentSaid, At, ClockEvent, Earned, End, Ending, Event, Fact, Found, Graph, ItemId, NodeId, NodeKind,
-    NodeState, Outcome, Outcomes, Purpose, RedFirst, RehearsalResult, Run, RunStatus, Spent, TimerId,
-    Timestamp, Usage, Verdict, Work, advance,
+    AgentSaid, At, ClockEvent, Earned, End, Ending, Event, Fact, Graph, HarnessResult, ItemId, NodeId,
+    NodeKind, NodeState, Outcome, Outcomes, Purpose, RedFirst, RehearsalResult, Run, RunStatus, Spent,
+    TimerId, Timestamp, Usage, Verdict, Work, advance,
 };
 
 use serde::Serialize;
@@ -288,7 +288,7 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
 /// Says whether an event is that the run of a plan within the plan is done.
 fn ended_well(entry: &Entry, node: &NodeId) -> bool {
     let Event::Harness(event) = &entry.event else { return false };
-    matches!(&event.found, Found::Ended(child) if child.end == End::Done && event.at.node == *node)
+    matches!(&event.found, HarnessResult::Ended(child) if child.end == End::Done && event.at.node == *node)
 }
 
 /// Says whether the next try at a node began with an event.
@@ -302,7 +302,7 @@ fn begins_anew(entry: &Entry, node: &NodeId) -> bool {
 /// Says whether an event is passing evidence of the newest attempt at a node: by its own reading of the evidence.
 fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
     let Event::Harness(event) = &entry.event else { return false };
-    let Found::Evidence(evidence) = &event.found else { return false };
+    let HarnessResult::Evidence(evidence) = &event.found else { return false };
     let Some(gated) = graph.gated(node) else { return false };
     let verified = entry.facts.iter().any(|fact| {
         matches!(fact, Fact::NodeVerified { node: n, attempt, .. } if n == node && *attempt == event.at.attempt)
@@ -425,7 +425,7 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
     let mut nodes: BTreeMap<&NodeId, (u64, u64)> = BTreeMap::new();
     for entry in &store.history {
         if let Event::Harness(event) = &entry.event
-            && let Found::Ended(child) = &event.found
+            && let HarnessResult::Ended(child) = &event.found
         {
             run = (run.0 + child.spent.tokens, run.1 + child.spent.micro_usd);
         }

@@ -1,8 +1,8 @@
 //! The conversation in lines that a person can read.
 
 use planctl_engine::{
-    AgentSaid, Answer, ClockEvent, Decider, Decision, Edge, Ending, Event, Fact, FaultKind, Found, Graph,
-    NodeKind, On, Outcome, Purpose, Signal, Task, Timestamp,
+    AgentSaid, Answer, ClockEvent, Decider, Decision, Edge, Ending, Event, Fact, FaultKind, Graph,
+    HarnessResult, NodeKind, On, Outcome, Purpose, Signal, Task, Timestamp,
 };
 
 /// Returns what an event says.
@@ -25,8 +25,12 @@ pub fn event(event: &Event) -> String {
             AgentSaid::Released => format!("agent released{at}"),
         },
         Event::Harness(event) => match &event.found {
-            Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
-                let verb = if matches!(event.found, Found::Rehearsed(_)) { "rehearsed" } else { "evaluated" };
+            HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) => {
+                let verb = if matches!(event.found, HarnessResult::Rehearsed(_)) {
+                    "rehearsed"
+                } else {
+                    "evaluated"
+                };
                 let ending = match evidence.ending {
                     Ending::Exited { code } => format!("exit {code}"),
                     Ending::Signalled { signal } => format!("signal {signal}"),
@@ -37,14 +41,16 @@ pub fn event(event: &Event) -> String {
                 let tampered = if evidence.tampered.is_empty() { "" } else { ", tampered" };
                 format!("harness {verb}{at} {ending}{tampered} of {}", evidence.contract)
             }
-            Found::Recorded { name } => format!("harness recorded{at} {name}"),
-            Found::Restored => format!("harness restored{at}"),
-            Found::Forked { base } => format!("harness parted{at} {base}"),
-            Found::Merged { files, .. } => format!("harness merged{at} {files}"),
-            Found::Conflicted(conflict) => format!("harness conflicted{at} {}", conflict.files.join(" ")),
-            Found::Begun { run, .. } => format!("harness begun{at} {run}"),
-            Found::Ended(child) => format!("harness ended{at} {:?}", child.end),
-            Found::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
+            HarnessResult::Recorded { name } => format!("harness recorded{at} {name}"),
+            HarnessResult::Restored => format!("harness restored{at}"),
+            HarnessResult::Forked { base } => format!("harness parted{at} {base}"),
+            HarnessResult::Merged { files, .. } => format!("harness merged{at} {files}"),
+            HarnessResult::Conflicted(conflict) => {
+                format!("harness conflicted{at} {}", conflict.files.join(" "))
+            }
+            HarnessResult::Begun { run, .. } => format!("harness begun{at} {run}"),
+            HarnessResult::Ended(child) => format!("harness ended{at} {:?}", child.end),
+            HarnessResult::Nothing(why) => format!("harness inconclusive{at}: {why:?}"),
         },
         Event::Human(event) => {
             let note = event.note.as_ref().map_or_else(String::new, |note| format!(" “{note}”"));

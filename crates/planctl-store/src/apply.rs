@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    Advance, ClockEvent, Decision, Effect, Event, Fact, Found, Graph, Head, HumanEvent, ItemId, Refusal, Run,
-    RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
+    Advance, ClockEvent, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId,
+    Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -502,12 +502,14 @@ pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
     match event {
         Event::Agent(_) => *item == ItemId::agent(run, at),
         Event::Harness(event) => match event.found {
-            Found::Evidence(_) => is_gate(),
-            Found::Rehearsed(_) => is_rehearsal(),
-            Found::Recorded { .. } | Found::Restored => is_checkpoint(),
-            Found::Forked { .. } | Found::Merged { .. } | Found::Conflicted(_) => is_branches(),
-            Found::Begun { .. } | Found::Ended(_) => is_sub_plan(),
-            Found::Nothing(_) => {
+            HarnessResult::Evidence(_) => is_gate(),
+            HarnessResult::Rehearsed(_) => is_rehearsal(),
+            HarnessResult::Recorded { .. } | HarnessResult::Restored => is_checkpoint(),
+            HarnessResult::Forked { .. } | HarnessResult::Merged { .. } | HarnessResult::Conflicted(_) => {
+                is_branches()
+            }
+            HarnessResult::Begun { .. } | HarnessResult::Ended(_) => is_sub_plan(),
+            HarnessResult::Nothing(_) => {
                 is_gate() || is_rehearsal() || is_checkpoint() || is_branches() || is_sub_plan()
             }
         },

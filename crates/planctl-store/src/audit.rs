@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AgentSaid, Attempt, Budget, Digest, Earned, Event, Excerpt, Fact, Found, Graph, NodeId, NodeState, Run,
-    RunId, RunStatus, Work, advance,
+    AgentSaid, Attempt, Budget, Digest, Earned, Event, Excerpt, Fact, Graph, HarnessResult, NodeId,
+    NodeState, Run, RunId, RunStatus, Work, advance,
 };
 use uuid::Uuid;
 
@@ -225,7 +225,7 @@ impl Audit {
             self.find("I8", Some(line.seq), format!("generation {generation} of {item} was over"));
         }
         if let Event::Harness(harness) = event
-            && let Found::Evidence(evidence) | Found::Rehearsed(evidence) = &harness.found
+            && let HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) = &harness.found
         {
             let gated = self.graph.as_ref().and_then(|graph| graph.gated(&harness.at.node));
             if gated.is_none_or(|gated| gated.contract.digest != evidence.contract) {
@@ -245,17 +245,17 @@ impl Audit {
                 | AgentSaid::Released => Vec::new(),
             },
             Event::Harness(harness) => match &harness.found {
-                Found::Evidence(evidence) | Found::Rehearsed(evidence) => {
+                HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) => {
                     vec![&evidence.stdout, &evidence.stderr]
                 }
-                Found::Conflicted(conflict) => vec![&conflict.hunks],
-                Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_) => Vec::new(),
+                HarnessResult::Conflicted(conflict) => vec![&conflict.hunks],
+                HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_) => Vec::new(),
             },
             Event::Human(_) | Event::Clock(_) => Vec::new(),
         };

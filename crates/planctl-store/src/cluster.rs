@@ -115,12 +115,12 @@ impl Cluster {
     /// Returns what sqlx needs to connect to the database planctl as the role that reads and writes rows and changes no
     /// history; [`Cluster::create_roles`] makes it.
     pub fn connect_options(&self) -> PgConnectOptions {
-        self.attached.door.connect_options_as(data::APP, data::NAME)
+        self.attached.endpoint.connect_options_as(data::APP, data::NAME)
     }
 
     /// Returns what sqlx needs to connect as the superuser, who owns the tables.
     pub fn owner_options(&self) -> PgConnectOptions {
-        self.attached.door.connect_options(data::NAME)
+        self.attached.endpoint.connect_options(data::NAME)
     }
 
     /// Creates the roles that are no superusers, where they are not there yet.
@@ -129,17 +129,17 @@ impl Cluster {
     ///
     /// Those of the connection.
     pub async fn create_roles(&self) -> Result<(), sqlx::Error> {
-        self.attached.door.create_roles().await
+        self.attached.endpoint.create_roles().await
     }
 
     /// Returns the address for psql and other programs that only read.
     pub fn reading_url(&self) -> String {
-        admin::url_as(data::READ, &self.attached.door.socket_dir)
+        admin::url_as(data::READ, &self.attached.endpoint.socket_dir)
     }
 
     /// Returns the address for psql and other programs, as the superuser.
     pub fn url(&self) -> String {
-        admin::url(&self.attached.door.socket_dir)
+        admin::url(&self.attached.endpoint.socket_dir)
     }
 
     /// Says which database is used: "private Postgres 15 in /var/lib/planctl/pg/15".
@@ -159,7 +159,7 @@ impl Cluster {
 
     /// Returns the directory of the server's socket.
     pub fn socket_dir(&self) -> &Path {
-        &self.attached.door.socket_dir
+        &self.attached.endpoint.socket_dir
     }
 
     /// Returns true while this process runs the server.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planctl_engine::{Digest, Event, Found, Graph, NodeId, Record, Role, RunId};
+use planctl_engine::{Digest, Event, Graph, HarnessResult, NodeId, Record, Role, RunId};
 use sqlx::{Connection, PgConnection, Row};
 
 use crate::connections::repeated;
@@ -108,16 +108,16 @@ impl Store {
             let input: Input = from_json(row.try_get("body")?, "an input")?;
             let Event::Harness(event) = input.event else { continue };
             let files = match event.found {
-                Found::Evidence(evidence) => evidence.protected,
-                Found::Merged { protected, .. } => protected,
-                Found::Rehearsed(_)
-                | Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_) => continue,
+                HarnessResult::Evidence(evidence) => evidence.protected,
+                HarnessResult::Merged { protected, .. } => protected,
+                HarnessResult::Rehearsed(_)
+                | HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_) => continue,
             };
             newest.retain(|(other, _)| *other != node);
             newest.push((node, files));

@@ -1,5 +1,8 @@
 //! Plans, their revisions, the moves of their status, and approvals.
 
+mod approvals;
+mod status;
+
 use std::sync::Arc;
 
 use planctl_engine::{Digest, Graph, Timestamp};
@@ -10,8 +13,11 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::rows::{from_json, optional_time_at, time_at, to_json};
+use crate::rows::{from_json, time_at, to_json};
 use crate::store::Store;
+pub(crate) use approvals::{APPROVAL, APPROVAL_FOR, APPROVAL_OF_NONCE, APPROVE, VOID_OTHERS};
+pub use approvals::{Approval, NewApproval};
+pub use status::PlanStatus;
 
 pub(crate) const WORKSPACE: &str = "insert into workspaces (host, path) values ($1, $2) \
      on conflict (host, path) do update set path = excluded.path returning id";
@@ -34,8 +40,6 @@ pub(crate) const MOVE_PLAN: &str =
     "update plans set status = $2, digest = $3, updated_at = clock_timestamp() where id = $1";
 pub(crate) const RECORD_MOVE: &str = "insert into plan_transitions (plan, from_status, to_status, by, why, digest) \
      values ($1, $2, $3, $4, $5, $6)";
-pub(crate) const VOID_OTHERS: &str = "update approvals set voided_at = clock_timestamp(), voided_why = $3 \
-     where plan = $1 and voided_at is null and ($2::text is null or digest <> $2)";
 pub(crate) const GRAPH: &str = "select body::text as body from graphs where digest = $1";
 pub(crate) const REVISION: &str =
     "select source, graph, created_at from revisions where plan = $1 and digest = $2";
@@ -58,23 +62,6 @@ pub(crate) const PLANS: &str = plans_where!(
 );
 pub(crate) const PLAN_MOVES: &str = "select from_status, to_status, by, why, digest, at from plan_transitions \
      where plan = $1 order by id";
-pub(crate) const APPROVE: &str = "insert into approvals (workspace, plan, digest, config_digest, config, protected, by, note, nonce) \
-     select p.workspace, p.id, $2, $3, $4::json, $5::json, $6, $7, $8 from plans p where p.id = $1 \
-     on conflict (nonce) do nothing";
-macro_rules! approvals_where {
-    ($which:literal) => {
-        concat!(
-            "select id, plan, digest, config_digest, config::text as config, protected::text as protected, by, note, ",
-            "at, voided_at from approvals where ",
-            $which
-        )
-    };
-}
-pub(crate) const APPROVAL: &str = approvals_where!("id = $1");
-pub(crate) const APPROVAL_OF_NONCE: &str = approvals_where!("nonce = $1");
-pub(crate) const APPROVAL_FOR: &str = approvals_where!(
-    "plan = $1 and digest = $2 and config_digest = $3 and voided_at is null order by id desc limit 1"
-);
 
 macro_rules! number_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -109,65 +96,6 @@ impl PlanId {
 number_id! {
     /// Identifies an approval.
     ApprovalId
-}
-
-/// Where a plan stands (DESIGN 4).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum PlanStatus {
-    /// Written, and not verified as it stands.
-    Draft,
-    /// Every static check passed.
-    Verified,
-    /// A person, or a policy of theirs, let it run.
-    Approved,
-    /// A run is under way.
-    InProgress,
-    /// A run reached its exit.
-    Done,
-    /// A run failed, or was cancelled.
-    Failed,
-}
-
-impl PlanStatus {
-    /// All statuses, in the order of a plan's life.
-    pub const ALL: [PlanStatus; 6] = [
-        PlanStatus::Draft,
-        PlanStatus::Verified,
-        PlanStatus::Approved,
-        PlanStatus::InProgress,
-        PlanStatus::Done,
-        PlanStatus::Failed,
-    ];
-
-    /// Returns the word that files and people use.
-    pub fn word(self) -> &'static str {
-        match self {
-            PlanStatus::Draft => "draft",
-            PlanStatus::Verified => "verified",
-            PlanStatus::Approved => "approved",
-            PlanStatus::InProgress => "in-progress",
-            PlanStatus::Done => "done",
-            PlanStatus::Failed => "failed",
-        }
-    }
-
-    /// Reads the word.
-    pub fn from_word(word: &str) -> Option<PlanStatus> {
-        PlanStatus::ALL.into_iter().find(|status| status.word() == word)
-    }
-
-    /// Says whether a plan may go from one status to another (P-18 to P-26).
-    pub fn may_become(self, to: PlanStatus) -> bool {
-        use PlanStatus::{Approved, Done, Draft, Failed, InProgress, Verified};
-        match (self, to) {
-            (Verified | Approved | InProgress | Done | Failed, Draft)
-            | (Draft, Verified)
-            | (Verified | Done | Failed, Approved)
-            | (Approved | Failed, InProgress)
-            | (InProgress, Done | Failed) => true,
-            (Draft | Verified | Approved | InProgress | Done | Failed, _) => false,
-        }
-    }
 }
 
 /// One exact text of a plan, to be kept.
@@ -240,50 +168,6 @@ pub struct PlanMoved {
     pub at: Timestamp,
 }
 
-/// A decision that a plan may run.
-#[derive(Clone, Debug)]
-pub struct NewApproval<'a> {
-    /// The plan.
-    pub plan: PlanId,
-    /// The revision.
-    pub digest: &'a Digest,
-    /// The digest of the effective configuration.
-    pub config_digest: &'a Digest,
-    /// The effective configuration, as JSON.
-    pub config: &'a str,
-    /// The baseline of the protected files, as JSON.
-    pub protected: &'a str,
-    /// The person who approves.
-    pub by: &'a str,
-    /// Why, where they say so.
-    pub note: Option<&'a str>,
-}
-
-/// A decision that a plan may run, as recorded.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Approval {
-    /// Its id.
-    pub id: ApprovalId,
-    /// The plan.
-    pub plan: PlanId,
-    /// The revision.
-    pub digest: Digest,
-    /// The digest of the effective configuration.
-    pub config_digest: Digest,
-    /// The effective configuration, as JSON.
-    pub config: String,
-    /// The baseline of the protected files, as JSON.
-    pub protected: String,
-    /// The person who approved.
-    pub by: String,
-    /// Why, where they said so.
-    pub note: Option<String>,
-    /// When.
-    pub at: Timestamp,
-    /// When it ceased to serve.
-    pub voided_at: Option<Timestamp>,
-}
-
 fn status_at(row: &PgRow, column: &str) -> Result<PlanStatus, StoreError> {
     let word: &str = row.try_get(column)?;
     PlanStatus::from_word(word).ok_or_else(|| StoreError::corrupt(format!("a plan's status is `{word}`")))
@@ -305,23 +189,6 @@ impl Plan {
             digest: digest_at(row, "digest")?,
             created_at: time_at(row, "created_at")?,
             updated_at: time_at(row, "updated_at")?,
-        })
-    }
-}
-
-impl Approval {
-    pub(crate) fn read(row: &PgRow) -> Result<Approval, StoreError> {
-        Ok(Approval {
-            id: ApprovalId(row.try_get("id")?),
-            plan: PlanId(row.try_get("plan")?),
-            digest: digest_at(row, "digest")?,
-            config_digest: digest_at(row, "config_digest")?,
-            config: row.try_get("config")?,
-            protected: row.try_get("protected")?,
-            by: row.try_get("by")?,
-            note: row.try_get("note")?,
-            at: time_at(row, "at")?,
-            voided_at: optional_time_at(row, "voided_at")?,
         })
     }
 }
@@ -523,66 +390,6 @@ impl Store {
         let graph: Arc<Graph> = Arc::new(from_json(body, "a graph")?);
         self.cache().keep_graph(digest.clone(), graph.clone(), body.len());
         Ok(graph)
-    }
-
-    /// Records an approval. It serves until the text or the configuration changes, or it is voided.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`] and those of the connection.
-    pub async fn approve(&self, approval: &NewApproval<'_>) -> Result<Approval, StoreError> {
-        let nonce = crate::random::uuid();
-        repeated!(self, connection => sqlx::query(APPROVE)
-            .bind(approval.plan.0)
-            .bind(approval.digest.as_str())
-            .bind(approval.config_digest.as_str())
-            .bind(approval.config)
-            .bind(approval.protected)
-            .bind(approval.by)
-            .bind(approval.note)
-            .bind(nonce)
-            .execute(&mut *connection))?;
-        let row = repeated!(self, connection => sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *connection))?;
-        Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", approval.plan.0)))?)
-    }
-
-    /// Returns an approval.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`] and those of the connection.
-    pub async fn approval(&self, approval: ApprovalId) -> Result<Approval, StoreError> {
-        let row = repeated!(self, connection => sqlx::query(APPROVAL).bind(approval.0).fetch_optional(&mut *connection))?;
-        Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("approval {}", approval.0)))?)
-    }
-
-    /// Returns the newest approval that still holds for this text and configuration (P18).
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn approval_for(
-        &self,
-        plan: PlanId,
-        digest: &Digest,
-        config_digest: &Digest,
-    ) -> Result<Option<Approval>, StoreError> {
-        let row = repeated!(self, connection => sqlx::query(APPROVAL_FOR)
-            .bind(plan.0)
-            .bind(digest.as_str())
-            .bind(config_digest.as_str())
-            .fetch_optional(&mut *connection))?;
-        row.as_ref().map(Approval::read).transpose()
-    }
-
-    /// Voids every approval of a plan that still holds.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn void_approvals(&self, plan: PlanId, why: &str) -> Result<(), StoreError> {
-        repeated!(self, connection => sqlx::query(VOID_OTHERS).bind(plan.0).bind(None::<&str>).bind(why).execute(&mut *connection))?;
-        Ok(())
     }
 }
 

@@ -1,11 +1,12 @@
 //! The queue: claim, renew, and what has run out. None of it touches a run.
 
+mod counts;
+mod expired;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{
-    At, Attempt, ClockEvent, Digest, Event, Graph, Item, ItemId, NodeId, Role, RunId, Timestamp, Work,
-};
+use planctl_engine::{At, Attempt, Digest, Graph, Item, ItemId, NodeId, Role, RunId, Timestamp, Work};
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -13,15 +14,18 @@ use uuid::Uuid;
 
 use crate::connections::{RetryPolicy, repeated};
 use crate::effects::micros;
-use crate::error::{StoreError, Unread, violates};
+use crate::error::{StoreError, violates};
 use crate::leases::Renewal;
-use crate::page::Page;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
 use crate::rows::{bytes, from_json, run_id, stored_run, stored_runs, time_at, to_json};
 use crate::runs::ServedRole;
 use crate::store::Store;
 use crate::token::Token;
+pub(crate) use counts::{ITEM_COUNTS, ROLES};
+pub use counts::{ItemCounts, RoleRow};
+pub use expired::Expired;
+pub(crate) use expired::{EXPIRED, HELD_BY, HOLDERS};
 
 macro_rules! leased_columns {
     () => {
@@ -50,35 +54,6 @@ macro_rules! claimed_where {
 }
 pub(crate) const CLAIMED_BEFORE: &str = claimed_where!("i.state = 'leased' and i.token_hash = $1");
 pub(crate) const ITEM: &str = claimed_where!("i.id = $1");
-pub(crate) const ITEM_COUNTS: &str = "select count(*) filter (where lane = 'agent' and state = 'ready') as queued, \
-     count(*) filter (where lane = 'agent' and state = 'leased') as working, \
-     count(*) filter (where lane = 'harness' and state <> 'withdrawn') as gates, count(*) filter (where lane = 'human') as asks, \
-     (extract(epoch from clock_timestamp() - min(available_at) filter (where lane = 'agent' and state = 'ready')) \
-       * 1000000)::bigint as oldest_micros from items";
-pub(crate) const ROLES: &str = "select role, sum(queued)::bigint as queued, sum(served)::bigint as served, \
-       sum(working)::bigint as working, (extract(epoch from clock_timestamp() - min(oldest)) * 1000000)::bigint as oldest_micros, \
-       array_remove(array_agg(worker order by worker), null) as workers from ( \
-     select target as role, count(*) filter (where state = 'ready') as queued, \
-       count(*) filter (where state = 'ready' and served_on is not null) as served, \
-       count(*) filter (where state = 'leased') as working, min(available_at) filter (where state = 'ready') as oldest, \
-       null::text as worker from items where lane = 'agent' group by target \
-     union all select unnest(roles), 0, 0, 0, null, id from workers \
-       where not paused and last_seen_at >= clock_timestamp() - $3::bigint * interval '1 microsecond') known \
-     where $1::text is null or role > $1 group by role order by role limit $2";
-macro_rules! leased_where {
-    ($which:literal) => {
-        concat!(
-            "select i.id, i.run, i.node, i.visit, i.attempt, i.lane, i.generation, i.own, i.instance, ",
-            "i.hard_deadline < clock_timestamp() as is_overrun from items i where i.state = 'leased' and ",
-            $which,
-            " and i.run <> all($2::uuid[]) order by i.lease_until limit $1"
-        )
-    };
-}
-pub(crate) const EXPIRED: &str =
-    leased_where!("(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp())");
-pub(crate) const HELD_BY: &str = leased_where!("i.host = $3 and i.instance = $4");
-pub(crate) const HOLDERS: &str = "select distinct boot, instance from items where state in ('leased', 'withdrawn') and own and host = $1 order by 1, 2";
 pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock_timestamp()) * 1000000)::bigint as wait_micros from ( \
      select min(i.available_at) as at from items i where i.run = $1 and i.state = 'ready' and i.lane <> 'human' \
        and (i.locks is null or not exists (select from locks l where l.name = any(i.locks) \
@@ -162,21 +137,6 @@ pub struct NextClaim {
     pub holder: Holder,
     /// How long the lease lasts without a renewal.
     pub lease: Duration,
-}
-
-/// Items that are out, by what they wait for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ItemCounts {
-    /// Work that nobody has claimed.
-    pub queued: u64,
-    /// Work that somebody does.
-    pub working: u64,
-    /// Contracts to evaluate.
-    pub gates: u64,
-    /// Asks of people.
-    pub asks: u64,
-    /// How long the oldest unclaimed work has been due.
-    pub oldest_queued: Option<Duration>,
 }
 
 /// The items to claim.
@@ -272,72 +232,6 @@ impl Claimed {
     }
 }
 
-/// A lease that has run out, or whose holder is dead.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Expired {
-    /// The item.
-    pub item: ItemId,
-    /// The run.
-    pub run: RunId,
-    /// The try.
-    pub at: At,
-    /// The generation that is over.
-    pub generation: i64,
-    /// Says that it was an agent's work whose hard deadline has passed.
-    pub is_overrun: bool,
-    /// Says that the holder was one of our own processes.
-    pub own: bool,
-    /// The instance that holds it, dead or not.
-    pub holder: Option<String>,
-    /// The instance that held it, where it is known to be dead.
-    pub dead_instance: Option<String>,
-}
-
-impl Expired {
-    /// Returns the news for the engine.
-    pub fn event(&self) -> Event {
-        Event::Clock(if self.is_overrun {
-            ClockEvent::Overran { at: self.at.clone(), noted: None }
-        } else {
-            ClockEvent::LeaseLost { at: self.at.clone(), interrupted: self.own, noted: None }
-        })
-    }
-
-    /// Returns the proof, which is checked again when the news is applied.
-    pub fn proof(&self) -> Proof {
-        Proof::Expired {
-            item: self.item.clone(),
-            generation: self.generation,
-            dead_instance: self.dead_instance.clone(),
-        }
-    }
-
-    fn each(rows: &[PgRow], dead_instance: Option<&str>) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
-        rows.iter()
-            .map(|row| {
-                let run = run_id(row.try_get("run")?);
-                Ok(Expired::read(row, dead_instance).map_err(|error| Unread::new(run, error)))
-            })
-            .collect()
-    }
-
-    fn read(row: &PgRow, dead_instance: Option<&str>) -> Result<Expired, StoreError> {
-        let lane: &str = row.try_get("lane")?;
-        let is_past: bool = row.try_get("is_overrun")?;
-        Ok(Expired {
-            item: ItemId::new(row.try_get::<String, _>("id")?),
-            run: run_id(row.try_get("run")?),
-            at: at_of(row)?,
-            generation: row.try_get("generation")?,
-            // Of a holder that is dead nobody minded it, whatever its deadline was: an interruption, not an overrun.
-            is_overrun: lane == "agent" && is_past && dead_instance.is_none(),
-            own: row.try_get::<Option<bool>, _>("own")?.unwrap_or(false),
-            holder: row.try_get("instance")?,
-            dead_instance: dead_instance.map(str::to_owned),
-        })
-    }
-}
-
 pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
     let number = |column| -> Result<u16, StoreError> {
         u16::try_from(row.try_get::<i32, _>(column)?)
@@ -348,45 +242,6 @@ pub(crate) fn at_of(row: &PgRow) -> Result<At, StoreError> {
         visit: number("visit")?,
         attempt: Attempt::from_number(number("attempt")?),
     })
-}
-
-/// A role, with the work that is out for it and who does such work.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RoleRow {
-    /// The role.
-    pub role: Role,
-    /// Work that nobody has claimed.
-    pub queued: u64,
-    /// How much of that a daemon does by the settings of its run.
-    pub served: u64,
-    /// Work that somebody does.
-    pub working: u64,
-    /// How old the oldest unclaimed work is.
-    pub oldest_queued: Option<Duration>,
-    /// The ids of the workers.
-    pub workers: Vec<String>,
-}
-
-impl RoleRow {
-    fn read(row: &PgRow) -> Result<RoleRow, StoreError> {
-        Ok(RoleRow {
-            role: Role::new(row.try_get::<String, _>("role")?),
-            queued: count_at(row, "queued")?,
-            served: count_at(row, "served")?,
-            working: count_at(row, "working")?,
-            oldest_queued: age_at(row, "oldest_micros")?,
-            workers: row.try_get("workers")?,
-        })
-    }
-}
-
-fn count_at(row: &PgRow, column: &str) -> Result<u64, StoreError> {
-    Ok(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or(0))
-}
-
-fn age_at(row: &PgRow, column: &str) -> Result<Option<Duration>, StoreError> {
-    let age: Option<i64> = row.try_get(column)?;
-    Ok(age.map(|age| Duration::from_micros(u64::try_from(age).unwrap_or(0))))
 }
 
 impl Store {
@@ -504,36 +359,6 @@ impl Store {
             .collect()
     }
 
-    /// Counts the items that are out, by what they wait for.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn item_counts(&self) -> Result<ItemCounts, StoreError> {
-        let row = repeated!(self, connection => sqlx::query(ITEM_COUNTS).fetch_one(&mut *connection))?;
-        Ok(ItemCounts {
-            queued: count_at(&row, "queued")?,
-            working: count_at(&row, "working")?,
-            gates: count_at(&row, "gates")?,
-            asks: count_at(&row, "asks")?,
-            oldest_queued: age_at(&row, "oldest_micros")?,
-        })
-    }
-
-    /// Returns the roles that have work out, or workers who were seen within this time and are not paused; by name.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn roles(&self, page: &Page<String>, seen: Duration) -> Result<Vec<RoleRow>, StoreError> {
-        let rows = repeated!(self, connection => sqlx::query(ROLES)
-            .bind(&page.after)
-            .bind(page.limit)
-            .bind(micros(seen))
-            .fetch_all(&mut *connection))?;
-        rows.iter().map(RoleRow::read).collect()
-    }
-
     pub(crate) async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
         let run = run_id(row.try_get("run")?);
         let meta = self.run_meta(run).await?;
@@ -567,55 +392,6 @@ impl Store {
     /// Those of the connection.
     pub async fn renew(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
         self.renew_by(&claimed.item.id, claimed.generation, &claimed.token, lease).await
-    }
-
-    /// Returns leases that have run out, but none of these runs, for a sweep to apply with [`Expired::event`] and
-    /// [`Expired::proof`].
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn expired(
-        &self,
-        except: &[RunId],
-        limit: i64,
-    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
-        let except = stored_runs(except);
-        let rows = repeated!(self, connection => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *connection))?;
-        Expired::each(&rows, None)
-    }
-
-    /// Returns the leases of an instance on this host that the caller knows to be dead, but none of these runs, for a
-    /// sweep.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn held_by_dead(
-        &self,
-        host: &str,
-        instance: &str,
-        except: &[RunId],
-    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
-        let except = stored_runs(except);
-        let rows = repeated!(self, connection => sqlx::query(HELD_BY)
-            .bind(1000_i64)
-            .bind(&except)
-            .bind(host)
-            .bind(instance)
-            .fetch_all(&mut *connection))?;
-        Expired::each(&rows, Some(instance))
-    }
-
-    /// Returns boot and instance of planctl's own processes on this host that hold leases, or held some that were taken back.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn holders(&self, host: &str) -> Result<Vec<(String, String)>, StoreError> {
-        let rows =
-            repeated!(self, connection => sqlx::query(HOLDERS).bind(host).fetch_all(&mut *connection))?;
-        rows.iter().map(|row| Ok((row.try_get("boot")?, row.try_get("instance")?))).collect()
     }
 
     /// Returns how long from now something of a lane becomes due in a host's workspaces that rests, or did just now; of agents

@@ -1,76 +1,40 @@
 //! Runs as pages and the command line read them, and their making.
 
+mod asks;
+mod creation;
+mod named;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use planctl_engine::{
-    Ask, At, Budget, Digest, End, Event, Head, ItemId, NodeId, Record, Role, Run, RunId, RunStatus,
-    Timestamp, Work,
+    At, Digest, End, Event, Head, ItemId, NodeId, Record, RunId, RunStatus, Timestamp, Work,
 };
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{Connection, PgConnection, Row};
-use uuid::Uuid;
 
 use crate::cache::RunMeta;
-use crate::connections::{RetryPolicy, repeated};
-use crate::error::{StoreError, Unread, violates};
-use crate::history::genesis;
+use crate::connections::repeated;
+use crate::error::{StoreError, Unread};
 use crate::page::Page;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
 use crate::queue::{RunConfig, at_of};
 use crate::requests::RequestId;
-use crate::rows::{
-    from_json, optional_time_at, records, run_id, status_word, stored_run, stored_time, time_at, to_json,
-};
-use crate::sealed::SEAL;
+use crate::rows::{from_json, optional_time_at, records, run_id, stored_run, time_at};
 use crate::store::Store;
-use crate::sub_plans::{AroundRow, NewAround};
-use crate::worktrees::{NewWorktree, WorktreeRow};
+use crate::sub_plans::AroundRow;
+use crate::worktrees::WorktreeRow;
+pub use asks::AskRow;
+pub(crate) use asks::{ASK, ASKS};
+pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};
+pub use creation::{NewRun, ServedRole};
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";
-macro_rules! new_run {
-    () => {
-        "insert into runs (id, plan, workspace, stem, number, name, revision, graph, approval, settings, \
-     status, head, chain, created_at, served, apart) \
-     select $1, p.id, p.workspace, $3, n.number, $3 || '-' || n.number, v.digest, v.graph, $5, $6::json, $7, $8::json, $9, $10, \
-       $11::text[], $12::text is not null \
-     from plans p join revisions v on v.plan = p.id and v.digest = $4, \
-       (select coalesce(max(number), 0) + 1 as number from runs where stem = $3) n \
-     where p.id = $2 on conflict (id) do nothing"
-    };
-}
-/// A request makes one run, and that is line 0 of what was accepted under its keys.
-macro_rules! of_request {
-    () => {
-        ", made as (insert into commands (key, run, body_hash, seq, at) select $13::text, id, ''::bytea, 0, $10 from run \
-     where $13::text is not null) "
-    };
-}
-pub(crate) const NEW_RUN: &str =
-    concat!("with run as (", new_run!(), " returning id)", of_request!(), "select id from run");
-/// The id's end keeps runs of different databases apart that have the same name in one repository.
-pub(crate) const NEW_RUN_APART: &str = concat!(
-    "with run as (",
-    new_run!(),
-    " returning id, name || '-' || right(replace(id::text, '-', ''), 6) as own)",
-    of_request!(),
-    "insert into worktrees (run, root, path, branch, base, left_behind) \
-     select id, $12 || '/' || own, $12 || '/' || own || $14, 'planctl/' || own, $15, $16 from run"
-);
-/// A run of a sub-plan waits for nobody, as one that works apart.
-pub(crate) const NEW_SUB_PLAN: &str = concat!(
-    "with run as (",
-    new_run!(),
-    " returning id)",
-    of_request!(),
-    "insert into sub_plans (run, parent, item, place, depth, budget) select id, $14, $15, $16, $17, $18::json from run"
-);
 pub(crate) const RUN_META: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
      from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace left join worktrees t on t.run = r.id \
      left join sub_plans c on c.run = r.id where r.id = $1";
 pub(crate) const BUSY: &str = "select o.name from runs r join runs o on o.workspace = r.workspace and o.active and not o.apart \
      where r.id = $1 and o.id <> r.id and not r.apart";
-pub(crate) const ATTACH_APPROVAL: &str = "update runs set approval = $2 where id = $1";
 macro_rules! runs_where {
     ($which:literal) => {
         concat!(
@@ -131,74 +95,8 @@ pub(crate) const RECORDS: &str =
 pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
      i.generation, a.number, i.instance, i.lease_until, i.created_at from items i left join asks a on a.item = i.id \
      where i.run = $1 and i.state <> 'withdrawn' order by i.created_at, i.id";
-macro_rules! asks_where {
-    ($which:literal) => {
-        concat!(
-            "select a.number, a.item, a.run, a.node, a.visit, a.attempt, a.work::text as work, a.created_at, ",
-            "a.closed_at is null as is_open, r.name as run_name, p.path as plan_path, r.workspace ",
-            "from asks a join runs r on r.id = a.run join plans p on p.id = r.plan where ",
-            $which
-        )
-    };
-}
-pub(crate) const ASKS: &str = asks_where!(
-    "a.closed_at is null and ($1::uuid is null or a.run = $1) and ($2::bigint is null or r.workspace = $2) \
-     and ($3::bigint is null or a.number > $3) order by a.number limit $4"
-);
-pub(crate) const ASK: &str = asks_where!("a.number = $1");
 pub(crate) const REFUSALS: &str = "select item, generation, name, reason, body::text as body, at from (select * from refusals where run = $1 \
      order by id desc limit 100) newest order by id";
-
-/// A run to be made.
-#[derive(Clone, Debug)]
-pub struct NewRun<'a> {
-    /// The plan.
-    pub plan: PlanId,
-    /// The revision, which must be kept already.
-    pub revision: &'a Digest,
-    /// The beginning of its name: the plan file's stem. The name gets a number, as in `fix-auth-3`.
-    pub stem: &'a str,
-    /// The approval that serves, where there is one already.
-    pub approval: Option<ApprovalId>,
-    /// The settings of its work (agents, isolation, limits) as JSON; the store only keeps it.
-    pub settings: &'a str,
-    /// The roles that these settings serve.
-    pub served: &'a [ServedRole],
-    /// The request that makes it, and makes one.
-    pub request: Option<RequestId>,
-}
-
-/// The roles that a run's own settings serve.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ServedRole {
-    /// Every role.
-    Any,
-    /// This one.
-    One(Role),
-}
-
-impl ServedRole {
-    pub(crate) fn is(&self, role: &Role) -> bool {
-        match self {
-            ServedRole::Any => true,
-            ServedRole::One(served) => served == role,
-        }
-    }
-
-    pub(crate) fn word(&self) -> &str {
-        match self {
-            ServedRole::Any => "*",
-            ServedRole::One(role) => role.as_str(),
-        }
-    }
-}
-
-/// Where a new run works.
-enum RunLocation<'a> {
-    Workspace,
-    Worktree(&'a NewWorktree<'a>),
-    Around(&'a NewAround<'a>),
-}
 
 /// A run as it stands.
 #[derive(Clone, PartialEq, Debug)]
@@ -291,31 +189,6 @@ pub struct OpenItem {
     /// Until when.
     pub lease_until: Option<Timestamp>,
     /// When it was first put in its lane.
-    pub created_at: Timestamp,
-}
-
-/// A question for a person.
-#[derive(Clone, PartialEq, Debug)]
-pub struct AskRow {
-    /// The number people say.
-    pub number: i64,
-    /// Its item.
-    pub item: ItemId,
-    /// The run that asks.
-    pub run: RunId,
-    /// The run's name.
-    pub run_name: String,
-    /// The plan's path in the workspace.
-    pub plan_path: String,
-    /// The run's workspace.
-    pub workspace: WorkspaceId,
-    /// Where it came up.
-    pub at: At,
-    /// The question.
-    pub ask: Ask,
-    /// Says that nobody has answered yet.
-    pub is_open: bool,
-    /// When it was asked.
     pub created_at: Timestamp,
 }
 
@@ -417,141 +290,7 @@ fn open_item(row: &PgRow) -> Result<OpenItem, StoreError> {
     })
 }
 
-fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
-    let work: Work = from_json(row.try_get("work")?, "an item's work")?;
-    let ask = match work {
-        Work::Human { ask } => *ask,
-        Work::Agent { .. } | Work::Harness { .. } => {
-            return Err(StoreError::corrupt("an ask is not for a person"));
-        }
-    };
-    Ok(AskRow {
-        number: row.try_get("number")?,
-        item: ItemId::new(row.try_get::<String, _>("item")?),
-        run: run_id(row.try_get("run")?),
-        run_name: row.try_get("run_name")?,
-        plan_path: row.try_get("plan_path")?,
-        workspace: WorkspaceId(row.try_get("workspace")?),
-        at: at_of(row)?,
-        ask,
-        is_open: row.try_get("is_open")?,
-        created_at: time_at(row, "created_at")?,
-    })
-}
-
 impl Store {
-    /// Makes a run of which nothing has been said yet; submit it with [`Store::apply`]. Where its request made one before,
-    /// returns that.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`] where the revision is not kept, and those of the connection.
-    pub async fn create_run(&self, new: &NewRun<'_>) -> Result<RunRow, StoreError> {
-        self.create(new, &RunLocation::Workspace).await
-    }
-
-    /// Makes a run that shall work in a worktree of its own; nothing is made on disk.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::create_run`].
-    pub async fn create_run_apart(
-        &self,
-        new: &NewRun<'_>,
-        worktree: &NewWorktree<'_>,
-    ) -> Result<RunRow, StoreError> {
-        self.create(new, &RunLocation::Worktree(worktree)).await
-    }
-
-    /// Makes the run that an item of another one waits for; where that was done before, returns what was made then.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::create_run`].
-    pub async fn create_sub_plan(
-        &self,
-        new: &NewRun<'_>,
-        around: &NewAround<'_>,
-    ) -> Result<RunRow, StoreError> {
-        match self.create(new, &RunLocation::Around(around)).await {
-            Err(StoreError::NotFound { .. }) if self.sub_plan_of(around.item).await?.is_some() => {}
-            made => return made,
-        }
-        let made = self.sub_plan_of(around.item).await?;
-        made.ok_or_else(|| StoreError::not_found(format!("the run of {}", around.item)))
-    }
-
-    async fn create(&self, new: &NewRun<'_>, location: &RunLocation<'_>) -> Result<RunRow, StoreError> {
-        let revision = self.revision(new.plan, new.revision).await?;
-        let now = self.now().await?;
-        let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
-        let id = run_id(crate::random::uuid_at(millis));
-        let left = match location {
-            RunLocation::Around(around) => self.left_for(around.item).await?,
-            RunLocation::Workspace | RunLocation::Worktree(_) => Budget::default(),
-        };
-        let run = Run::new(id, &revision.graph, now).within(left);
-        let head = to_json(&run.head);
-        let served: Vec<&str> = new.served.iter().map(ServedRole::word).collect();
-        let mut retries = RetryPolicy::new(self.settings());
-        loop {
-            let attempt = async {
-                let mut connection = self.connections().acquire().await?;
-                let (statement, folder) = match location {
-                    RunLocation::Workspace => (NEW_RUN, None),
-                    RunLocation::Worktree(worktree) => (NEW_RUN_APART, Some(worktree.folder)),
-                    RunLocation::Around(around) => (NEW_SUB_PLAN, Some(around.place)),
-                };
-                let mut query = sqlx::query(statement)
-                    .bind(stored_run(id))
-                    .bind(new.plan.0)
-                    .bind(new.stem)
-                    .bind(new.revision.as_str())
-                    .bind(new.approval.map(|approval| approval.0))
-                    .bind(new.settings)
-                    .bind(status_word(run.head.status))
-                    .bind(&head)
-                    .bind(&genesis(id)[..])
-                    .bind(stored_time(now))
-                    .bind(&served)
-                    .bind(folder)
-                    .bind(new.request.map(|request| request.to_string()));
-                if let RunLocation::Around(NewAround { parent, item, place, depth }) = location {
-                    query = query.bind(stored_run(*parent)).bind(item.as_str()).bind(*place).bind(*depth);
-                    query = query.bind((left != Budget::default()).then(|| to_json(&left)));
-                }
-                if let RunLocation::Worktree(NewWorktree { inside, base, left_behind, .. }) = location {
-                    let inside = if inside.is_empty() { String::new() } else { format!("/{inside}") };
-                    let left_behind = i32::try_from(*left_behind).unwrap_or(i32::MAX);
-                    query = query.bind(inside).bind(*base).bind(left_behind);
-                }
-                let result = query.execute(&mut *connection).await;
-                connection.recycle(result)
-            };
-            match attempt.await {
-                Ok(_) => {
-                    if let Some(approval) = new.approval {
-                        self.attach_approval(id, approval).await?;
-                    }
-                    return self.run(id).await;
-                }
-                // Somebody else made it at the same moment.
-                Err(error) if violates(&error, "sub_plans_item_key") => return self.run(id).await,
-                // Another call of the request made it at the same moment.
-                Err(error) if violates(&error, "commands_pkey") => {
-                    let made = match new.request {
-                        Some(request) => self.run_of_request(request).await?,
-                        None => None,
-                    };
-                    return made.ok_or_else(|| StoreError::not_found("the run of a request"));
-                }
-                // Somebody else took the number at the same moment.
-                Err(error) if violates(&error, "runs_stem_number_key") => {}
-                Err(error) => retries.after(error).await?,
-            }
-        }
-    }
-
     /// Returns the database's time.
     ///
     /// # Errors
@@ -560,17 +299,6 @@ impl Store {
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
         let row = repeated!(self, connection => sqlx::query(NOW).fetch_one(&mut *connection))?;
         Ok(time_at(&row, "now")?)
-    }
-
-    /// Notes under which approval a run runs, and seals the settings that it has.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn attach_approval(&self, run: RunId, approval: ApprovalId) -> Result<(), StoreError> {
-        let id = stored_run(run);
-        repeated!(self, connection => attach_on(&mut connection, id, approval))?;
-        Ok(())
     }
 
     /// Returns a run.
@@ -593,72 +321,6 @@ impl Store {
         let key = request.to_string();
         let row = repeated!(self, connection => sqlx::query(RUN_OF_REQUEST).bind(&key).fetch_optional(&mut *connection))?;
         row.as_ref().map(RunRow::read).transpose()
-    }
-
-    /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a
-    /// name or id. `@last` and paths are of the workspace where one is given.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NotFound`], [`StoreError::Ambiguous`], and those of the connection.
-    pub async fn find_run(&self, given: &str, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
-        let place = workspace.map(|workspace| workspace.0);
-        if given == "@last" {
-            let here = match place {
-                Some(place) => {
-                    repeated!(self, connection => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *connection))?
-                }
-                None => None,
-            };
-            let row = match here {
-                Some(row) => Some(row),
-                None => {
-                    repeated!(self, connection => sqlx::query(RUN_LAST).fetch_optional(&mut *connection))?
-                }
-            };
-            return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
-        }
-        if let Some(id) = RunId::parse(given) {
-            return self.run(id).await;
-        }
-        if let Some((stem, number)) = given.rsplit_once('-')
-            && let Ok(number) = number.parse::<i32>()
-        {
-            let named = repeated!(self, connection => sqlx::query(RUN_NAMED).bind(stem).bind(number).fetch_optional(&mut *connection))?;
-            if let Some(row) = named {
-                return RunRow::read(&row);
-            }
-        }
-        let of_path = repeated!(self, connection => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *connection))?;
-        if let Some(row) = of_path {
-            return RunRow::read(&row);
-        }
-        self.find_run_beginning(given).await
-    }
-
-    async fn find_run_beginning(&self, given: &str) -> Result<RunRow, StoreError> {
-        let missing = || StoreError::not_found(format!("run `{given}`"));
-        let is_plain = given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-        if given.is_empty() || !is_plain {
-            return Err(missing());
-        }
-        let (first, last) = ids_beginning(given).unzip();
-        let beyond = beyond_those_beginning(given);
-        let rows = repeated!(self, connection => sqlx::query(RUNS_BEGINNING)
-            .bind(given)
-            .bind(&beyond)
-            .bind(first)
-            .bind(last)
-            .fetch_all(&mut *connection))?;
-        let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
-        match <[RunRow; 1]>::try_from(found) {
-            Ok([only]) => Ok(only),
-            Err(none) if none.is_empty() => Err(missing()),
-            Err(several) => Err(StoreError::Ambiguous {
-                given: given.to_owned(),
-                candidates: several.into_iter().map(|run| run.name).collect(),
-            }),
-        }
     }
 
     /// Returns the newest run of a plan.
@@ -796,51 +458,6 @@ impl Store {
         records(row.try_get("names")?, row.try_get("records")?).map_err(|error| error.of(run))
     }
 
-    /// Returns the open asks of a run, of a workspace, or all, by number.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn asks(
-        &self,
-        run: Option<RunId>,
-        workspace: Option<WorkspaceId>,
-    ) -> Result<Vec<AskRow>, StoreError> {
-        self.asks_page(run, workspace, &Page::ALL).await
-    }
-
-    /// Returns a page of the open asks of a run, of a workspace, or all, by number.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub async fn asks_page(
-        &self,
-        run: Option<RunId>,
-        workspace: Option<WorkspaceId>,
-        page: &Page<i64>,
-    ) -> Result<Vec<AskRow>, StoreError> {
-        let (run, workspace) = (run.map(stored_run), workspace.map(|workspace| workspace.0));
-        let rows = repeated!(self, connection => sqlx::query(ASKS)
-            .bind(run)
-            .bind(workspace)
-            .bind(page.after)
-            .bind(page.limit)
-            .fetch_all(&mut *connection))?;
-        rows.iter().map(ask_row).collect()
-    }
-
-    /// Returns the ask of this number, open or answered.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::NoAsk`] and those of the connection.
-    pub async fn ask(&self, number: i64) -> Result<AskRow, StoreError> {
-        let row =
-            repeated!(self, connection => sqlx::query(ASK).bind(number).fetch_optional(&mut *connection))?;
-        ask_row(&row.ok_or_else(|| StoreError::NoAsk { number })?)
-    }
-
     /// Returns the news of a run that did not fit, oldest first: the newest hundred.
     ///
     /// # Errors
@@ -902,35 +519,4 @@ impl Store {
         let row = repeated!(self, connection => sqlx::query(BUSY).bind(id).fetch_optional(&mut *connection))?;
         Ok(row.map(|row| row.try_get("name")).transpose()?)
     }
-}
-
-/// Two statements, so that the second sees the row that the first has changed and holds.
-async fn attach_on(
-    connection: &mut PgConnection,
-    run: Uuid,
-    approval: ApprovalId,
-) -> Result<(), sqlx::Error> {
-    let mut transaction = connection.begin().await?;
-    sqlx::query(ATTACH_APPROVAL).bind(run).bind(approval.0).execute(&mut *transaction).await?;
-    sqlx::query(SEAL).bind(run).execute(&mut *transaction).await?;
-    transaction.commit().await
-}
-
-/// Returns the first text behind all that begin with this one, byte by byte.
-fn beyond_those_beginning(plain: &str) -> String {
-    let mut beyond: Vec<char> = plain.chars().collect();
-    if let Some(last) = beyond.last_mut() {
-        *last = char::from_u32(u32::from(*last) + 1).unwrap_or(char::MAX);
-    }
-    beyond.into_iter().collect()
-}
-
-/// Returns the first and the last id that begin with these digits, whose hyphens say nothing.
-fn ids_beginning(given: &str) -> Option<(Uuid, Uuid)> {
-    let digits = given.replace('-', "");
-    let of = |fill: &str| {
-        let id = format!("{digits}{}", fill.repeat(32_usize.checked_sub(digits.len())?));
-        u128::from_str_radix(&id, 16).ok().map(Uuid::from_u128)
-    };
-    if digits.is_empty() { None } else { of("0").zip(of("f")) }
 }

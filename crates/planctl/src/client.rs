@@ -3,6 +3,8 @@
 //! All of them speak planctl's API. Where a daemon of this state directory runs, or one is named, it answers; else its
 //! routes are called in this process, which then works on runs itself.
 
+mod following;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,12 +27,7 @@ use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
 use planctl_server::database::ClusterError;
 use planctl_server::http::{InProcess, socket_of};
-use planctl_server::{
-    Cleaning, LiveActivity, RunLoopEnd, RunLoopOptions, ServerNode, ServerNodeOptions, ServiceError,
-    StoreSettings,
-};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use planctl_server::{Cleaning, ServerNode, ServerNodeOptions, ServiceError, StoreSettings};
 
 use crate::api::{self, Access, Address, Api};
 use crate::caller;
@@ -39,6 +36,7 @@ use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::show;
+pub use following::Outcome;
 
 /// planctl's API, and what every call of it says of this side.
 pub struct Client {
@@ -86,17 +84,6 @@ pub enum How {
         /// The unfinished run that goes on with it.
         run: Option<String>,
     },
-}
-
-/// How working on a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// The run is over.
-    Ended,
-    /// It waits for a person.
-    Waiting,
-    /// It was asked to stop.
-    Stopped,
 }
 
 impl Client {
@@ -219,65 +206,6 @@ impl Client {
         self.api.post(&format!("/v1/runs/{}/cancel", handle.0), &[], &call).await
     }
 
-    /// Works a run's items in this process, or waits while a daemon does, until it ends, waits for a person and
-    /// `no_wait` is set, or `stopped` says so.
-    pub async fn work_on(
-        &self,
-        handle: Handle,
-        no_wait: bool,
-        activity: LiveActivity,
-        mut stopped: watch::Receiver<bool>,
-    ) -> Result<Outcome, Failure> {
-        let stop = async move {
-            if stopped.wait_for(|is_stopped| *is_stopped).await.is_err() {
-                // Nobody can ask for a stop any more.
-                std::future::pending::<()>().await;
-            }
-        };
-        let Some(server_node) = self.server_node.clone() else {
-            return tokio::select! {
-                outcome = self.until_settled(handle, no_wait) => outcome,
-                () = stop => Ok(Outcome::Stopped),
-            };
-        };
-        let options = RunLoopOptions { returns_when_waiting: no_wait, activity };
-        // A task of its own: the caller may be kept by a terminal. The task ends with the caller.
-        let mut run_loop = JoinSet::new();
-        run_loop.spawn(async move { server_node.run_loop(handle.0, &options, stop).await });
-        match run_loop.join_next().await {
-            Some(Ok(end)) => Ok(match end.map_err(failure)? {
-                RunLoopEnd::Ended(_) => Outcome::Ended,
-                RunLoopEnd::Waiting(_) => Outcome::Waiting,
-                RunLoopEnd::Stopped => Outcome::Stopped,
-            }),
-            Some(Err(error)) => Err(Failure::new(Exit::Temporary, format!("a defect of planctl: {error}"))),
-            None => Ok(Outcome::Stopped),
-        }
-    }
-
-    async fn until_settled(&self, handle: Handle, no_wait: bool) -> Result<Outcome, Failure> {
-        let mut looks = 0;
-        loop {
-            let since = self.newest_seq(handle).await?;
-            let view = self.status(handle).await?;
-            if view.state.is_over() {
-                // The daemon looks at the worktree right after the end.
-                let is_due = view.worktree.as_ref().is_some_and(|tree| tree.is_made && tree.commit.is_none());
-                looks += 1;
-                if !is_due || looks > LOOKS_AFTER_END {
-                    return Ok(Outcome::Ended);
-                }
-                tokio::time::sleep(LOOK).await;
-                continue;
-            }
-            let waits = view.waiting_on.as_ref().is_some_and(|on| on.is_for_people());
-            if no_wait && waits {
-                return Ok(Outcome::Waiting);
-            }
-            self.until_news(handle, since, LOOK_AGAIN).await?;
-        }
-    }
-
     /// Finds the run that a person means: a name, an id, a beginning of either, `@last`, or a plan's path.
     pub async fn find(&self, given: &str) -> Result<Handle, Failure> {
         match self.run_named(given).await {
@@ -298,16 +226,6 @@ impl Client {
         let path = format!("/v1/runs/{}/name", api::path_segment(given));
         let found: RunName = self.api.get(&path, &[("workspace", self.workspace.as_str())]).await?;
         handle_of(&found.id)
-    }
-
-    /// Waits until a run's history has a line after `since`, or for at most this long, a second at the longest.
-    pub async fn until_news(&self, handle: Handle, since: u64, most: Duration) -> Result<(), Failure> {
-        let (path, since) = (format!("/v1/runs/{}/history", handle.0), since.to_string());
-        let query = [("since", since.as_str()), ("limit", "1"), ("wait", "1")];
-        match tokio::time::timeout(most, self.api.get::<Vec<EventLine>>(&path, &query)).await {
-            Ok(lines) => lines.map(drop),
-            Err(_) => Ok(()),
-        }
     }
 
     /// Returns where a run stands.
@@ -579,15 +497,6 @@ pub async fn take_place(
     };
     Ok(ServerNode::open(options).await)
 }
-
-/// How long to wait for news of a run that a daemon works on before looking without any.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// How often a run that is over is looked at.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// How many times it is looked at for what is in its worktree.
-const LOOKS_AFTER_END: u32 = 25;
 
 /// The most events that are read at once.
 const EVENTS_MAX: usize = 500;

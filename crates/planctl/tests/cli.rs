@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
-#[path = "cli/room.rs"]
-mod room;
+#[path = "cli/fixture.rs"]
+mod fixture;
 
 #[path = "cli/http.rs"]
 mod http;

@@ -11,13 +11,13 @@
     clippy::unwrap_used,
     clippy::print_stderr,
     dead_code,
-    reason = "a test that meets what it does not expect has failed; the room is shared"
+    reason = "a test that meets what it does not expect has failed; the fixture is shared"
 )]
 
+#[path = "cli/fixture.rs"]
+mod fixture;
 #[path = "killed/plans.rs"]
 mod plans;
-#[path = "cli/room.rs"]
-mod room;
 #[path = "killed/tickets.rs"]
 mod tickets;
 
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use room::{Going, Room, Said};
+use fixture::{Fixture, Going, Said};
 use rustix::process::Signal;
 use serde_json::Value;
 use tickets::Tickets;
@@ -85,30 +85,30 @@ fn both_ways(script: &Script) {
     }
 
     let begun = Instant::now();
-    let room = place(script);
-    let lives = live_and_die(&room, script);
-    let killed = story(&room, script);
+    let fixture = place(script);
+    let lives = live_and_die(&fixture, script);
+    let killed = story(&fixture, script);
     eprintln!("{}: {lives} lives in {:.1?}", script.plan, begun.elapsed());
     assert_eq!(straight.path, killed.path, "the path");
     assert_eq!(straight, killed, "the result");
 }
 
-fn place(script: &Script) -> Room {
-    let room = Room::new();
+fn place(script: &Script) -> Fixture {
+    let fixture = Fixture::new();
     if script.scenario.is_some() {
-        std::fs::remove_dir(room.path("")).unwrap();
+        std::fs::remove_dir(fixture.path("")).unwrap();
         let setup = starters().join("setup.sh");
-        let made = Command::new("bash").arg(setup).arg(room.path("")).output().unwrap();
+        let made = Command::new("bash").arg(setup).arg(fixture.path("")).output().unwrap();
         assert!(made.status.success(), "{made:?}");
-        return room;
+        return fixture;
     }
     for (name, text) in script.files {
-        room.write(name, text);
+        fixture.write(name, text);
     }
-    room::git(&room.path(""), &["init", "--quiet"]);
-    room::git(&room.path(""), &["add", "--all"]);
-    room::git(&room.path(""), &["commit", "--quiet", "--message", "all"]);
-    room
+    fixture::git(&fixture.path(""), &["init", "--quiet"]);
+    fixture::git(&fixture.path(""), &["add", "--all"]);
+    fixture::git(&fixture.path(""), &["commit", "--quiet", "--message", "all"]);
+    fixture
 }
 
 fn starters() -> PathBuf {
@@ -116,7 +116,7 @@ fn starters() -> PathBuf {
 }
 
 /// The command that begins the run, or takes it up.
-fn start(room: &Room, script: &Script) -> Going {
+fn start(fixture: &Fixture, script: &Script) -> Going {
     let worker = match script.scenario {
         Some(scenario) => format!("bash {} {scenario}", starters().join("worker.sh").display()),
         None => script.worker.to_owned(),
@@ -125,27 +125,27 @@ fn start(room: &Room, script: &Script) -> Going {
     if !script.waits_for_time {
         words.push("--no-wait");
     }
-    room.start(&words)
+    fixture.start(&words)
 }
 
 /// Answers the one ask that is open; `ID` stands for its number.
-fn give(room: &Room, answer: &[&str]) {
-    let ask = room.ask();
+fn give(fixture: &Fixture, answer: &[&str]) {
+    let ask = fixture.ask();
     let answer: Vec<&str> =
         ["approvals", answer[0], &ask].into_iter().chain(answer[1..].iter().copied()).collect();
-    let said = room.planctl(&answer);
+    let said = fixture.planctl(&answer);
     assert_eq!(said.code, 0, "{said:?}");
 }
 
 /// Has one process after another make one transition each, until the run is over; returns how many there were.
-fn live_and_die(room: &Room, script: &Script) -> usize {
+fn live_and_die(fixture: &Fixture, script: &Script) -> usize {
     // The tables are there from the first command on.
-    assert_eq!(room.planctl(&["plan", "ls"]).code, 0);
-    let mut tickets = Tickets::install(room);
+    assert_eq!(fixture.planctl(&["plan", "ls"]).code, 0);
+    let mut tickets = Tickets::install(fixture);
     let mut answers = script.answers.iter();
     for life in 1..LIVES_MAX {
         tickets.give();
-        let killed = one_life(start(room, script), &mut tickets, life % 3 == 0);
+        let killed = one_life(start(fixture, script), &mut tickets, life % 3 == 0);
         tickets.bury();
         if tickets.is_over() {
             return life;
@@ -153,17 +153,17 @@ fn live_and_die(room: &Room, script: &Script) -> usize {
         let Err(said) = killed else { continue };
         assert_eq!(said.code, 3, "{}: life {life} ended by itself: {said:?}", script.plan);
         let answer = answers.next().unwrap_or_else(|| {
-            let asked = room.planctl(&["approvals", "show", &room.ask()]);
+            let asked = fixture.planctl(&["approvals", "show", &fixture.ask()]);
             panic!("{}: nobody has an answer: {said:?}\n{}", script.plan, asked.out)
         });
         tickets.give();
-        give(room, answer);
+        give(fixture, answer);
         assert!(tickets.is_used(), "an answer is a transition");
         if tickets.is_over() {
             return life;
         }
     }
-    panic!("{}: the run does not end: {}", script.plan, room.status());
+    panic!("{}: the run does not end: {}", script.plan, fixture.status());
 }
 
 /// Kills a process as soon as it has made its transition; one that has none to make ends by itself. The end of a dead one's
@@ -193,16 +193,16 @@ fn one_life(mut going: Going, tickets: &mut Tickets, leases_count: bool) -> Resu
 }
 
 /// Reads what became of the runs: each is whole, and its history sound.
-fn story(room: &Room, script: &Script) -> Story {
-    let audit = room.planctl(&["audit"]);
+fn story(fixture: &Fixture, script: &Script) -> Story {
+    let audit = fixture.planctl(&["audit"]);
     assert_eq!(audit.code, 0, "{audit:?}");
-    let list = room.json(&["plan", "ls", "--json"]);
+    let list = fixture.json(&["plan", "ls", "--json"]);
     let runs: Vec<&str> =
         list["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
     let (mut path, mut steps) = (BTreeMap::new(), BTreeMap::new());
     for run in runs {
-        path.insert(run.to_owned(), path_of(room, run, script.at_once));
-        let status = room.json(&["plan", "status", run, "--json"]);
+        path.insert(run.to_owned(), path_of(fixture, run, script.at_once));
+        let status = fixture.json(&["plan", "status", run, "--json"]);
         let stem = Path::new(script.plan).file_stem().unwrap().to_str().unwrap();
         if run.starts_with(stem) {
             assert_eq!(status["state"], script.end, "{status:#}");
@@ -213,12 +213,12 @@ fn story(room: &Room, script: &Script) -> Story {
         };
         steps.insert(run.to_owned(), status["steps"].as_array().unwrap().iter().map(stand).collect());
     }
-    Story { path, steps, files: files(&room.path(""), Path::new("")) }
+    Story { path, steps, files: files(&fixture.path(""), Path::new("")) }
 }
 
 /// Lists what followed in a run, without what our own deaths added.
-fn path_of(room: &Room, run: &str, at_once: bool) -> Vec<String> {
-    let said = room.planctl(&["events", "--run", run, "--json"]);
+fn path_of(fixture: &Fixture, run: &str, at_once: bool) -> Vec<String> {
+    let said = fixture.planctl(&["events", "--run", run, "--json"]);
     let events: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{run}: the history has gaps");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::contract::{Ending, Evidence, Inconclusive, Verdict};
 use crate::effect::{Purpose, Reason};
-use crate::event::{Found, HarnessEvent, Refusal};
+use crate::event::{HarnessEvent, HarnessResult, Refusal};
 use crate::fact::Fact;
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
@@ -21,7 +21,7 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
     };
     turn.refuse_unless_newest(&event.at, attempt)?;
     match &event.found {
-        Found::Evidence(evidence) => match *turn.state(node)? {
+        HarnessResult::Evidence(evidence) => match *turn.state(node)? {
             NodeState::Checking { gave_up, .. } => judged(turn, node, evidence, gave_up),
             NodeState::Pending
             | NodeState::Ready
@@ -34,16 +34,18 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             | NodeState::Held { .. }
             | NodeState::Settled { .. } => Err(Refusal::WrongState),
         },
-        Found::Rehearsed(evidence) => rehearsed(turn, node, evidence),
-        Found::Recorded { name } => saved(turn, node, Some(name.as_str())),
-        Found::Restored => saved(turn, node, None),
-        Found::Forked { base } => join::worktrees_forked(turn, node, base),
-        Found::Merged { files, .. } => join::merged(turn, node, *files),
-        Found::Conflicted(conflict) => join::conflicted(turn, node, conflict),
-        Found::Begun { run, budget } => sub_plan::begun(turn, node, *run, *budget),
-        Found::Ended(child) => sub_plan::ended(turn, node, child),
-        Found::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
-        Found::Nothing(why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what })) => {
+        HarnessResult::Rehearsed(evidence) => rehearsed(turn, node, evidence),
+        HarnessResult::Recorded { name } => saved(turn, node, Some(name.as_str())),
+        HarnessResult::Restored => saved(turn, node, None),
+        HarnessResult::Forked { base } => join::worktrees_forked(turn, node, base),
+        HarnessResult::Merged { files, .. } => join::merged(turn, node, *files),
+        HarnessResult::Conflicted(conflict) => join::conflicted(turn, node, conflict),
+        HarnessResult::Begun { run, budget } => sub_plan::begun(turn, node, *run, *budget),
+        HarnessResult::Ended(child) => sub_plan::ended(turn, node, child),
+        HarnessResult::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
+        HarnessResult::Nothing(
+            why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what }),
+        ) => {
             let word = match why {
                 Inconclusive::ToolMissing { .. } => format!("missing: {what}"),
                 Inconclusive::Unstable { .. } => format!("the workspace changed meanwhile: {what}"),

@@ -2,7 +2,7 @@
 //! is met. A loop that goes round without getting further is stale, too.
 
 use crate::effect::{Effect, Reason, Work};
-use crate::event::{AgentSaid, Event, Found, Refusal};
+use crate::event::{AgentSaid, Event, HarnessResult, Refusal};
 use crate::fact::Fact;
 use crate::ids::NodeId;
 use crate::run::RunStatus;
@@ -18,7 +18,7 @@ pub(super) fn count(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
     let (is_turn, is_gate) = match event {
         Event::Agent(event) => (matches!(event.said, AgentSaid::Reported(_)), false),
         Event::Harness(event) => {
-            let is_gate = matches!(event.found, Found::Evidence(_));
+            let is_gate = matches!(event.found, HarnessResult::Evidence(_));
             (is_gate, is_gate)
         }
         // A person who decides has seen where the run stands.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ClockEvent, Decision, Edge, Effect, Event,
-    Fact, Found, Graph, GraphParts, HarnessEvent, HumanEvent, Limits, NodeKind, On, Priority, Run, RunId,
-    Timestamp, advance,
+    Fact, Graph, GraphParts, HarnessEvent, HarnessResult, HumanEvent, Limits, NodeKind, On, Priority, Run,
+    RunId, Timestamp, advance,
 };
 
 use super::plan::{digest, plain, task};
@@ -55,7 +55,7 @@ fn taken(set: &[On], max_retries: u16, code: i32) -> Option<On> {
     hear(Event::Clock(ClockEvent::Admitted));
     let at = At { node: "a".into(), visit: 1, attempt: Attempt::FIRST };
     hear(Event::Agent(AgentEvent::new(at.clone(), AgentSaid::Reported(report()))));
-    let found = Found::Evidence(Box::new(evidence(digest("a", 1), code)));
+    let found = HarnessResult::Evidence(Box::new(evidence(digest("a", 1), code)));
     let (facts, _) = hear(Event::Harness(HarnessEvent { at, found }));
     let followed: Vec<On> = facts
         .iter()

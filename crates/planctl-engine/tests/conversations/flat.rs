@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, ClockEvent, Decision, Effect, End, Event, Found,
-    Graph, HarnessEvent, Head, HumanEvent, ItemId, NodeId, Record, Run, RunId, RunStatus, Scope, Timestamp,
-    advance, touched,
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, ClockEvent, Decision, Effect, End, Event, Graph,
+    HarnessEvent, HarnessResult, Head, HumanEvent, ItemId, NodeId, Record, Run, RunId, RunStatus, Scope,
+    Timestamp, advance, touched,
 };
 
 use super::plan;
@@ -52,7 +52,7 @@ impl Play {
             let at = At { node: step.to_string().as_str().into(), visit: 1, attempt: Attempt::FIRST };
             let said = AgentSaid::Reported(report());
             self.hear(Event::Agent(AgentEvent::new(at.clone(), said)));
-            let found = Found::Evidence(Box::new(evidence(plan::digest(&step.to_string(), 1), 0)));
+            let found = HarnessResult::Evidence(Box::new(evidence(plan::digest(&step.to_string(), 1), 0)));
             self.hear(Event::Harness(HarnessEvent { at, found }));
         }
         assert_eq!(self.head.status, RunStatus::Ended { end: End::Done });

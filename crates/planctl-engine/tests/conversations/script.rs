@@ -20,7 +20,7 @@ use planctl_engine::{
 };
 
 use super::plan;
-use super::speech::{self, Room};
+use super::speech::{self, Context};
 
 /// Plays a conversation that says all of its lines.
 pub fn talk(text: &str) {
@@ -130,8 +130,8 @@ impl Stage {
 
     /// Lets the engine hear a line and returns what it made of it, in words.
     fn hear(&mut self, said: &str) -> String {
-        let room = Room { graph: &self.graph, run: &self.run, asks: &self.asks };
-        let event = speech::read(&room, said);
+        let context = Context { graph: &self.graph, run: &self.run, asks: &self.asks };
+        let event = speech::read(&context, said);
         let graph = match said.strip_prefix("human revises") {
             Some(changed) => {
                 self.revision += 1;

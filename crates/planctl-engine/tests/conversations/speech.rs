@@ -5,51 +5,51 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, ClockEvent, Conflict, Decision,
-    Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Found, Graph, HarnessEvent,
-    Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report, Resources, Role, Run, RunId,
-    Spent, Tampering, TimerId, Usage,
+    Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph, HarnessEvent,
+    HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report, Resources,
+    Role, Run, RunId, Spent, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
 
 /// The state that a line is read against: the run so far, its plan, and the asks that were opened.
-pub struct Room<'a> {
+pub struct Context<'a> {
     pub graph: &'a Graph,
     pub run: &'a Run,
     pub asks: &'a [ItemId],
 }
 
 /// Reads one line of speech.
-pub fn read(room: &Room<'_>, text: &str) -> Event {
+pub fn read(context: &Context<'_>, text: &str) -> Event {
     let (text, quoted) = match text.split_once('"') {
         Some((before, rest)) => (before, Some(rest.trim_end().trim_end_matches('"').to_owned())),
         None => (text, None),
     };
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {
-        ["agent", said @ ..] => agent(room, said, quoted),
+        ["agent", said @ ..] => agent(context, said, quoted),
         ["harness", "found", at, found @ ..] => {
-            let at = the_try(room, at, found);
-            Event::Harness(HarnessEvent { found: finding(room, &at, found), at })
+            let at = the_try(context, at, found);
+            Event::Harness(HarnessEvent { found: finding(context, &at, found), at })
         }
         ["harness", "rehearsed", at, found @ ..] => {
-            let at = the_try(room, at, found);
-            let found = match finding(room, &at, found) {
-                Found::Evidence(evidence) => Found::Rehearsed(evidence),
-                other @ (Found::Rehearsed(_)
-                | Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_)) => other,
+            let at = the_try(context, at, found);
+            let found = match finding(context, &at, found) {
+                HarnessResult::Evidence(evidence) => HarnessResult::Rehearsed(evidence),
+                other @ (HarnessResult::Rehearsed(_)
+                | HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_)) => other,
             };
             Event::Harness(HarnessEvent { at, found })
         }
         ["human", decision @ ..] => {
-            let decision = decided(room, decision);
+            let decision = decided(context, decision);
             Event::Human(HumanEvent { by: Actor::from("the owner"), note: quoted, decision })
         }
         ["clock", "admitted"] => Event::Clock(ClockEvent::Admitted),
@@ -60,21 +60,23 @@ pub fn read(room: &Room<'_>, text: &str) -> Event {
         ["clock", "metered"] => Event::Clock(ClockEvent::Metered),
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
         ["clock", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
-            at: the_try(room, at, &[]),
+            at: the_try(context, at, &[]),
             interrupted: false,
             noted: usage(more),
         }),
-        ["clock", "own", "lease", "lost", at] => {
-            Event::Clock(ClockEvent::LeaseLost { at: the_try(room, at, &[]), interrupted: true, noted: None })
-        }
+        ["clock", "own", "lease", "lost", at] => Event::Clock(ClockEvent::LeaseLost {
+            at: the_try(context, at, &[]),
+            interrupted: true,
+            noted: None,
+        }),
         ["clock", "overran", at] => {
-            Event::Clock(ClockEvent::Overran { at: the_try(room, at, &[]), noted: None })
+            Event::Clock(ClockEvent::Overran { at: the_try(context, at, &[]), noted: None })
         }
         _ => panic!("who says “{text}”?"),
     }
 }
 
-fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
+fn agent(context: &Context<'_>, said: &[&str], quoted: Option<String>) -> Event {
     let fault = |kind| {
         let message = quoted.clone().unwrap_or_else(|| "rate limited".to_owned());
         Fault::new(kind, message)
@@ -99,7 +101,7 @@ fn agent(room: &Room<'_>, said: &[&str], quoted: Option<String>) -> Event {
         ["released", at] => (at, AgentSaid::Released),
         other => panic!("what does the agent say: {other:?}?"),
     };
-    Event::Agent(AgentEvent::new(the_try(room, at, &[]), said))
+    Event::Agent(AgentEvent::new(the_try(context, at, &[]), said))
 }
 
 /// Reads `prefers yes`, `suggests b`, `notes name=value` and `proposes text` behind a report.
@@ -131,16 +133,16 @@ pub(super) fn usage(words: &[&str]) -> Option<Usage> {
 }
 
 /// Reads `a#2` as the second try at `a`, in the visit the node is in, or the one that `visit N` names.
-fn the_try(room: &Room<'_>, text: &str, more: &[&str]) -> At {
+fn the_try(context: &Context<'_>, text: &str, more: &[&str]) -> At {
     let (node, attempt) = text.split_once('#').unwrap_or_else(|| panic!("“{text}” is no try"));
     let node = NodeId::from(node);
     let named = more.windows(2).find(|pair| pair[0] == "visit").map(|pair| number(pair[1]) as u16);
-    let visit = named.unwrap_or_else(|| room.run.record(&node).unwrap().tally.visits);
+    let visit = named.unwrap_or_else(|| context.run.record(&node).unwrap().tally.visits);
     At { node, visit, attempt: Attempt::from_number(number(attempt) as u16) }
 }
 
-fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
-    let digest = room.graph.gated(&at.node).map(|gated| gated.contract.digest.clone());
+fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
+    let digest = context.graph.gated(&at.node).map(|gated| gated.contract.digest.clone());
     let mut evidence = evidence(digest.unwrap_or_else(|| Digest::from("sha256:none")), 0);
     match found {
         ["exit", code, "printing", printed] => {
@@ -155,12 +157,12 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
             evidence.tampered.push(tampering);
         }
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
-        ["recorded", name] => return Found::Recorded { name: (*name).to_owned() },
-        ["restored"] => return Found::Restored,
+        ["recorded", name] => return HarnessResult::Recorded { name: (*name).to_owned() },
+        ["restored"] => return HarnessResult::Restored,
         ["begun", may_use @ ..] => {
             let tokens = usage(may_use).map(|usage| usage.input_tokens);
             let budget = Budget { tokens, ..Budget::default() };
-            return Found::Begun { run: RunId::from_u128(2), budget };
+            return HarnessResult::Begun { run: RunId::from_u128(2), budget };
         }
         ["ended", end, ..] => {
             let end = match *end {
@@ -170,28 +172,28 @@ fn finding(room: &Room<'_>, at: &At, found: &[&str]) -> Found {
             };
             let spent = Spent { tokens: 300, metered: 1, ..Spent::default() };
             let (run, name, settled) = (RunId::from_u128(2), "child-1".to_owned(), Outcomes::default());
-            return Found::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
+            return HarnessResult::Ended(Box::new(ChildEnd { run, name, end, settled, spent }));
         }
-        ["parted"] => return Found::Forked { base: "base".to_owned() },
-        ["merged"] => return Found::Merged { files: 2, protected: BTreeMap::new() },
+        ["parted"] => return HarnessResult::Forked { base: "base".to_owned() },
+        ["merged"] => return HarnessResult::Merged { files: 2, protected: BTreeMap::new() },
         ["conflict", file] => {
-            return Found::Conflicted(Box::new(Conflict {
+            return HarnessResult::Conflicted(Box::new(Conflict {
                 branch: Some(1),
                 files: vec![(*file).to_owned()],
                 folder: "/state/merge".to_owned(),
                 hunks: Excerpt::default(),
             }));
         }
-        ["nothing:", "interrupted"] => return Found::Nothing(Inconclusive::Interrupted),
+        ["nothing:", "interrupted"] => return HarnessResult::Nothing(Inconclusive::Interrupted),
         ["nothing:", "no", what] => {
-            return Found::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
+            return HarnessResult::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
         }
         ["nothing:", "unstable", what] => {
-            return Found::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });
+            return HarnessResult::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });
         }
         other => panic!("what does the harness find: {other:?}?"),
     }
-    Found::Evidence(Box::new(evidence))
+    HarnessResult::Evidence(Box::new(evidence))
 }
 
 /// Returns evidence of a contract that exited with a code.
@@ -223,12 +225,12 @@ pub fn report() -> Report {
     }
 }
 
-fn decided(room: &Room<'_>, words: &[&str]) -> Decision {
+fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
     let (words, item) = match words {
         [words @ .., "to", "ask", number_of_ask] => {
-            (words, room.asks.get(number(number_of_ask) as usize - 1).cloned())
+            (words, context.asks.get(number(number_of_ask) as usize - 1).cloned())
         }
-        words => (words, room.asks.last().cloned()),
+        words => (words, context.asks.last().cloned()),
     };
     let answer = match words {
         ["submits"] => return Decision::Submit,

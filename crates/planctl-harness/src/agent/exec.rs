@@ -27,27 +27,31 @@ const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 const ARGUMENT_BYTES_MAX: usize = 120 * 1024;
 
 /// The private folder of one attempt: prompt, context and result, for nobody else to read.
-pub(super) struct Room {
+pub(super) struct AttemptFolder {
     folder: ScratchFolder,
 }
 
-impl Room {
-    pub(super) fn furnish(scratch: &Path, prompt: &str, context: &[ContextEntry]) -> io::Result<Room> {
-        let room = Room { folder: ScratchFolder::make(scratch, WORK_PREFIX)? };
-        write_private(&room.prompt_file(), prompt.as_bytes())?;
-        create_folder(&room.context_folder())?;
+impl AttemptFolder {
+    pub(super) fn prepare(
+        scratch: &Path,
+        prompt: &str,
+        context: &[ContextEntry],
+    ) -> io::Result<AttemptFolder> {
+        let folder = AttemptFolder { folder: ScratchFolder::make(scratch, WORK_PREFIX)? };
+        write_private(&folder.prompt_file(), prompt.as_bytes())?;
+        create_folder(&folder.context_folder())?;
         for entry in context {
             let (Some(path), Some(bytes)) = (entry.path(), &entry.bytes) else { continue };
             if !stays_inside(Path::new(path)) {
                 continue;
             }
-            let target = room.context_folder().join(path);
+            let target = folder.context_folder().join(path);
             if let Some(parent) = target.parent() {
                 create_folder(parent)?;
             }
             write_private(&target, bytes)?;
         }
-        Ok(room)
+        Ok(folder)
     }
 
     pub(super) fn prompt_file(&self) -> PathBuf {
@@ -87,16 +91,20 @@ impl Room {
 /// # Errors
 ///
 /// Text that says why there can be none.
-pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Result<Command, String> {
-    let mut environment = environment(agent, assignment, room);
-    let places = Places { prompt: &assignment.prompt, prompt_file: &room.prompt_file() };
+pub(super) fn command(
+    agent: &Agent,
+    assignment: &Assignment,
+    folder: &AttemptFolder,
+) -> Result<Command, String> {
+    let mut environment = environment(agent, assignment, folder);
+    let places = Places { prompt: &assignment.prompt, prompt_file: &folder.prompt_file() };
     let (arguments, has_prompt) = match &agent.program {
         Program::Shell(script) => places.shell(&bash_in(&environment), script),
         Program::Arguments(arguments) => places.arguments(arguments),
         Program::Known(known) => {
             let CommandLine { arguments, environment: own, reads_file } = known.line(
-                &room.prompt_file(),
-                &room.last_message_file(),
+                &folder.prompt_file(),
+                &folder.last_message_file(),
                 &random_uuid(),
                 assignment.budget_micro_usd,
             )?;
@@ -117,13 +125,13 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     command.idle_timeout = agent.idle_timeout;
     command.grace = agent.grace;
     command.locks.clone_from(&assignment.locks);
-    command.locks.push(room.folder.lock());
+    command.locks.push(folder.folder.lock());
     let name = match &agent.program {
         Program::Known(known) => Some(known.agent.name()),
         Program::Shell(script) => agent_named_in(script),
         Program::Arguments(arguments) => arguments.first().and_then(|program| agent_named_in(program)),
     };
-    let private = [room.folder.path().to_owned()];
+    let private = [folder.folder.path().to_owned()];
     let network = network(agent, assignment)?;
     if let Network::Hosts(_) = network {
         for (name, value) in proxy::variables() {
@@ -132,7 +140,7 @@ pub(super) fn command(agent: &Agent, assignment: &Assignment, room: &Room) -> Re
     }
     command.confinement = agent.isolation.of_worker(&assignment.workspace, &private, name, network);
     if command.confinement.is_some() {
-        let temporary = room.folder.path().join("tmp");
+        let temporary = folder.folder.path().join("tmp");
         create_folder(&temporary).map_err(|error| format!("its folder {}: {error}", temporary.display()))?;
         set(&mut command.environment, "TMPDIR".into(), temporary.into());
     }
@@ -171,7 +179,7 @@ fn random_uuid() -> String {
     key
 }
 
-fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsString, OsString)> {
+fn environment(agent: &Agent, assignment: &Assignment, folder: &AttemptFolder) -> Vec<(OsString, OsString)> {
     let inherited = match (&agent.program, agent.inherited.clone()) {
         (Program::Known(known), Inherited::Listed(mut names)) => {
             names.extend(known.agent.variables().map(str::to_owned));
@@ -211,9 +219,9 @@ fn environment(agent: &Agent, assignment: &Assignment, room: &Room) -> Vec<(OsSt
     tell("PLANCTL_ATTEMPT", assignment.attempt.to_string().into());
     tell("PLANCTL_MAX_ATTEMPTS", assignment.attempts_max.to_string().into());
     tell("PLANCTL_WORKSPACE", assignment.workspace.clone().into());
-    tell("PLANCTL_PROMPT_FILE", room.prompt_file().into());
-    tell("PLANCTL_CONTEXT_DIR", room.context_folder().into());
-    tell("PLANCTL_RESULT_FILE", room.result_file().into());
+    tell("PLANCTL_PROMPT_FILE", folder.prompt_file().into());
+    tell("PLANCTL_CONTEXT_DIR", folder.context_folder().into());
+    tell("PLANCTL_RESULT_FILE", folder.result_file().into());
     if let Some(deadline) = &assignment.deadline_at {
         tell("PLANCTL_DEADLINE", deadline.into());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Ending, Evidence, FileChange, Found, Inconclusive, Tier, Verdict};
+use planctl_engine::{Contract, Ending, Evidence, FileChange, HarnessResult, Inconclusive, Tier, Verdict};
 use planctl_harness::{Baseline, ContractRunner, PATH_DEFAULT, digest_of};
 
 use super::support::{alive, block_on, spawner};
@@ -60,7 +60,7 @@ impl Place {
         path
     }
 
-    fn found(&self, contract: &Contract, baseline: Baseline) -> Found {
+    fn found(&self, contract: &Contract, baseline: Baseline) -> HarnessResult {
         block_on(async {
             let gate = self
                 .runner
@@ -72,15 +72,15 @@ impl Place {
 
     fn evidence(&self, contract: &Contract) -> Evidence {
         match self.found(contract, Baseline::default()) {
-            Found::Evidence(evidence) | Found::Rehearsed(evidence) => *evidence,
-            Found::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
-            other @ (Found::Recorded { .. }
-            | Found::Restored
-            | Found::Forked { .. }
-            | Found::Merged { .. }
-            | Found::Conflicted(_)
-            | Found::Begun { .. }
-            | Found::Ended(_)) => panic!("{}: {other:?}", contract.command),
+            HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) => *evidence,
+            HarnessResult::Nothing(inconclusive) => panic!("{}: {inconclusive:?}", contract.command),
+            other @ (HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)) => panic!("{}: {other:?}", contract.command),
         }
     }
 
@@ -250,7 +250,7 @@ fn a4_a_protected_file_changed_before_is_tampered_and_nothing_runs() {
     let baseline = Baseline::take(place.path(), ["test.sh"], []).unwrap();
     let contract = contract("touch ran; bash test.sh", 0);
     place.write("test.sh", "exit 0");
-    let Found::Evidence(evidence) = place.found(&contract, baseline) else { panic!("evidence") };
+    let HarnessResult::Evidence(evidence) = place.found(&contract, baseline) else { panic!("evidence") };
     assert_eq!(contract.judge(&evidence), Some(Verdict::Tampered));
     assert_eq!((evidence.ending, evidence.tampered[0].path.as_str()), (Ending::NotRun, "test.sh"));
     assert_eq!(evidence.protected["test.sh"], Some(digest_of(b"exit 0")));
@@ -262,10 +262,10 @@ fn a4_a_protected_file_changed_by_the_contract_is_tampered() {
     place.write("tests/one.sh", "exit 1");
     let baseline = || Baseline::take(place.path(), ["tests/one.sh"], ["tests/*"]).unwrap();
     let passes = contract("! bash tests/one.sh", 0);
-    let Found::Evidence(evidence) = place.found(&passes, baseline()) else { panic!("evidence") };
+    let HarnessResult::Evidence(evidence) = place.found(&passes, baseline()) else { panic!("evidence") };
     assert_eq!(passes.judge(&evidence), Some(Verdict::Passed));
     let changes = contract("echo 'exit 0' >tests/one.sh", 0);
-    let Found::Evidence(evidence) = place.found(&changes, baseline()) else { panic!("evidence") };
+    let HarnessResult::Evidence(evidence) = place.found(&changes, baseline()) else { panic!("evidence") };
     assert_eq!(changes.judge(&evidence), Some(Verdict::Tampered));
     assert_eq!(evidence.tampered[0].change, FileChange::Changed);
 }
@@ -282,7 +282,7 @@ fn b4_a_protected_file_of_eight_tebibytes_is_told_without_being_read() {
     grow(&place.path().join("tests/new.sh"));
     let began = Instant::now();
     let found = place.found(&contract("bash tests/check.sh", 0), baseline);
-    let Found::Evidence(evidence) = found else { panic!("{found:?}") };
+    let HarnessResult::Evidence(evidence) = found else { panic!("{found:?}") };
     let changes: Vec<_> = evidence.tampered.iter().map(|file| (file.path.as_str(), file.change)).collect();
     assert_eq!(
         changes,
@@ -310,8 +310,8 @@ fn hole_8_what_the_contract_itself_creates_is_not_the_workers_tampering() {
             std::future::pending(),
         ))
     };
-    let verdict = |found: &Found| {
-        let Found::Evidence(evidence) = found else { panic!("{found:?}") };
+    let verdict = |found: &HarnessResult| {
+        let HarnessResult::Evidence(evidence) = found else { panic!("{found:?}") };
         contract.judge(evidence)
     };
     let first = gate(&baseline);
@@ -346,7 +346,9 @@ fn cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing() {
     ] {
         let contract = contract(&swap, 0);
         let found = place.found(&contract, baseline());
-        let Found::Nothing(Inconclusive::Unstable { what }) = &found else { panic!("{swap}: {found:?}") };
+        let HarnessResult::Nothing(Inconclusive::Unstable { what }) = &found else {
+            panic!("{swap}: {found:?}")
+        };
         assert!(what.contains(file) && what.contains("put back"), "{what}");
     }
     // Honest twins: a contract that does not change the file's bytes, even for a moment, is judged.
@@ -356,7 +358,9 @@ fn cheat_48_a_protected_file_that_is_swapped_and_put_back_tells_nothing() {
         format!("for i in $(seq 200); do echo $i >tests/deep/$i; rm tests/deep/$i; done; ! bash {file}"),
     ] {
         let contract = contract(&honest, 0);
-        let Found::Evidence(evidence) = place.found(&contract, baseline()) else { panic!("{honest}") };
+        let HarnessResult::Evidence(evidence) = place.found(&contract, baseline()) else {
+            panic!("{honest}")
+        };
         assert_eq!(contract.judge(&evidence), Some(Verdict::Passed), "{honest}: {evidence:?}");
     }
 }
@@ -367,14 +371,14 @@ fn an_interrupted_gate_tells_nothing() {
         let contract = contract("sleep 999", 0);
         place.runner.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::ready(())).await
     });
-    assert_eq!(gate.found, Found::Nothing(Inconclusive::Interrupted));
+    assert_eq!(gate.found, HarnessResult::Nothing(Inconclusive::Interrupted));
 }
 
 fn a_missing_workspace_tells_nothing_and_a_missing_command_fails() {
     let place = Place::new();
     assert_eq!(place.evidence(&contract("no-such-command", 0)).ending, Ending::Exited { code: 127 });
     std::fs::remove_dir_all(place.path()).unwrap();
-    let Found::Nothing(Inconclusive::ToolMissing { what }) =
+    let HarnessResult::Nothing(Inconclusive::ToolMissing { what }) =
         place.found(&contract("true", 0), Baseline::default())
     else {
         panic!("nothing");
@@ -399,7 +403,7 @@ fn a_long_output_is_stored_beside_its_tail() {
     let gate = block_on(async {
         place.runner.evaluate(&contract, &Arc::default(), &mut |_, _| (), std::future::pending()).await
     });
-    let Found::Evidence(evidence) = gate.found else { panic!("evidence") };
+    let HarnessResult::Evidence(evidence) = gate.found else { panic!("evidence") };
     assert_eq!(evidence.stdout.bytes, 588_895);
     assert!(evidence.stdout.tail.ends_with("\n99999\n100000\n") && evidence.stdout.tail.len() <= 4096);
     let stored =
@@ -411,6 +415,6 @@ fn a_long_output_is_stored_beside_its_tail() {
 fn a17_a_contract_that_kills_its_parent_passes_nothing() {
     let place = Place::new();
     let found = place.found(&contract("kill -9 $PPID; exit 0", 0), Baseline::default());
-    assert_eq!(found, Found::Nothing(Inconclusive::Interrupted));
+    assert_eq!(found, HarnessResult::Nothing(Inconclusive::Interrupted));
     assert_eq!(place.verdict("true"), Verdict::Passed, "the next gate has a new guardian");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use planctl_engine::{Ending, Evidence, Found};
+use planctl_engine::{Ending, Evidence, HarnessResult};
 use planctl_harness::{Baseline, ContractRunner, PATH_DEFAULT, find_program, sweep_scratch};
 
 use super::support::{block_on, git, spawner};
@@ -93,7 +93,7 @@ fn evidence(runner: &ContractRunner, command: &str) -> Evidence {
     let contract = super::support::contract(command, Duration::from_secs(60));
     let baseline = Arc::new(Baseline::default());
     let gate = block_on(runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()));
-    let Found::Evidence(evidence) = gate.found else { panic!("{command}: {:?}", gate.found) };
+    let HarnessResult::Evidence(evidence) = gate.found else { panic!("{command}: {:?}", gate.found) };
     *evidence
 }
 

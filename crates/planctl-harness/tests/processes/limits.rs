@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use planctl_engine::{Ending, Evidence, Found, Resource, Tier, Verdict};
+use planctl_engine::{Ending, Evidence, HarnessResult, Resource, Tier, Verdict};
 use planctl_harness::{Baseline, ContractRunner, Isolation, ResourceLimits};
 
 use super::sandbox::offered;
@@ -41,7 +41,7 @@ fn at_each_tier(name: &str, limits: ResourceLimits, command: &str, check: impl F
         let found = block_on(async {
             runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
         });
-        let Found::Evidence(evidence) = found else { panic!("{tier}: {found:?}") };
+        let HarnessResult::Evidence(evidence) = found else { panic!("{tier}: {found:?}") };
         check(tier, &evidence, contract.judge(&evidence).unwrap());
         assert_eq!(alive(&format!("{MARK}={mark}")), [0_i32; 0], "{tier}");
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Found, Inconclusive, Tier, Verdict};
+use planctl_engine::{HarnessResult, Inconclusive, Tier, Verdict};
 use planctl_harness::{
     Baseline, Command, Confinement, ContractRunner, End, Finished, Isolation, Network, Offered, Spawner,
     agent_state, credentials, probe_isolation,
@@ -319,11 +319,13 @@ fn cheat_48_code_under_test_cannot_swap_its_judge_at_any_tier() {
             runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
         });
         if tier < Tier::Namespaces {
-            let Found::Nothing(Inconclusive::Unstable { what }) = &found else { panic!("{tier}: {found:?}") };
+            let HarnessResult::Nothing(Inconclusive::Unstable { what }) = &found else {
+                panic!("{tier}: {found:?}")
+            };
             assert!(what.contains("tests/check.sh"), "{tier}: {what}");
             continue;
         }
-        let Found::Evidence(evidence) = found else { panic!("{tier}: {found:?}") };
+        let HarnessResult::Evidence(evidence) = found else { panic!("{tier}: {found:?}") };
         assert_eq!(evidence.isolation, tier);
         assert_eq!(contract.judge(&evidence), Some(Verdict::Failed), "{tier}: {evidence:?}");
     }

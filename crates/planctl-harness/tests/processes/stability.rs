@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Found, Inconclusive, Verdict};
+use planctl_engine::{Contract, HarnessResult, Inconclusive, Verdict};
 use planctl_harness::{Baseline, ContractRunner, Stability, Written, digest_of};
 
 use super::support::{block_on, git, spawner};
@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// Runs a contract while somebody else does something in the workspace, as soon as it runs; returns what was found.
-    fn gate(&self, command: &str, written: &mut Written, meanwhile: impl FnOnce() + Send) -> Found {
+    fn gate(&self, command: &str, written: &mut Written, meanwhile: impl FnOnce() + Send) -> HarnessResult {
         let contract = Contract {
             command: format!("touch out.log running; until [ -e done ]; do sleep 0.005; done; {command}"),
             digest: digest_of(b"x"),
@@ -101,19 +101,19 @@ impl Place {
     }
 }
 
-fn what_of(found: &Found) -> Option<String> {
+fn what_of(found: &HarnessResult) -> Option<String> {
     match found {
-        Found::Nothing(Inconclusive::Unstable { what }) => Some(what.clone()),
-        Found::Evidence(_) => None,
-        other @ (Found::Nothing(_)
-        | Found::Rehearsed(_)
-        | Found::Recorded { .. }
-        | Found::Restored
-        | Found::Forked { .. }
-        | Found::Merged { .. }
-        | Found::Conflicted(_)
-        | Found::Begun { .. }
-        | Found::Ended(_)) => panic!("{other:?}"),
+        HarnessResult::Nothing(Inconclusive::Unstable { what }) => Some(what.clone()),
+        HarnessResult::Evidence(_) => None,
+        other @ (HarnessResult::Nothing(_)
+        | HarnessResult::Rehearsed(_)
+        | HarnessResult::Recorded { .. }
+        | HarnessResult::Restored
+        | HarnessResult::Forked { .. }
+        | HarnessResult::Merged { .. }
+        | HarnessResult::Conflicted(_)
+        | HarnessResult::Begun { .. }
+        | HarnessResult::Ended(_)) => panic!("{other:?}"),
     }
 }
 
@@ -227,7 +227,7 @@ fn a5_a_thousand_tracked_files_are_looked_at_in_a_moment() {
                 let started = Instant::now();
                 let gate =
                     block_on(runner.evaluate(&contract, &nothing, &mut |_, _| (), std::future::pending()));
-                let Found::Evidence(evidence) = &gate.found else { panic!("{:?}", gate.found) };
+                let HarnessResult::Evidence(evidence) = &gate.found else { panic!("{:?}", gate.found) };
                 assert_eq!(contract.judge(evidence), Some(Verdict::Passed));
                 started.elapsed()
             })

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use planctl_engine::{Contract, Found, Inconclusive, Verdict};
+use planctl_engine::{Contract, HarnessResult, Inconclusive, Verdict};
 use planctl_harness::{Baseline, ContractRunner, digest_of};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -87,11 +87,11 @@ fn no_verdict_is_of_a_text_that_was_not_approved_while_entries_are_swapped_at_1_
             (baseline, gate.found)
         });
         let approved = baseline.files.get(judge).map(|state| state.digest.clone());
-        if matches!(found, Found::Nothing(Inconclusive::Unstable { .. })) {
+        if matches!(found, HarnessResult::Nothing(Inconclusive::Unstable { .. })) {
             repeated += 1;
             continue;
         }
-        let Found::Evidence(evidence) = &found else { panic!("trial {trial}: {found:?}") };
+        let HarnessResult::Evidence(evidence) = &found else { panic!("trial {trial}: {found:?}") };
         match contract.judge(evidence).unwrap() {
             Verdict::Tampered => tampered += 1,
             verdict @ (Verdict::Passed | Verdict::Failed) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, AskKind, At, ClockEvent, Decision, Effect, End, Ending, Event,
-    Evidence, Excerpt, Fact, Found, Graph, HarnessEvent, Hints, HumanEvent, Item, NodeId, Report, Resources,
-    Run, RunId, RunStatus, Timestamp, Work, advance,
+    Evidence, Excerpt, Fact, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Item, NodeId, Report,
+    Resources, Run, RunId, RunStatus, Timestamp, Work, advance,
 };
 
 /// Describes how a run ended.
@@ -101,7 +101,7 @@ fn said(
                 tampered: Vec::new(),
                 stragglers: 0,
             };
-            Ok(Event::Harness(HarnessEvent { at, found: Found::Evidence(Box::new(evidence)) }))
+            Ok(Event::Harness(HarnessEvent { at, found: HarnessResult::Evidence(Box::new(evidence)) }))
         }
         Work::Human { ask } if ask.kind == AskKind::Plan => {
             Ok(human(Decision::Answer { item: item.id.clone(), answer: Answer::Approve }))

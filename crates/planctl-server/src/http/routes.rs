@@ -1,11 +1,11 @@
 //! The table of routes: method, path, scope, what it takes and answers. There is no other list.
 
+mod route;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
 
 use super::parameters::{
     ATTEMPT, CURSOR, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, NEWEST, Parameter, RUN, SINCE, STEP, WAIT,
@@ -16,116 +16,12 @@ use super::{Answer, ApiState, Call, Scope, approvals, claims, events, guard, ite
 use planctl_api::wire;
 use planctl_api::wire::calls;
 use planctl_api::{Code, Next, Problem};
+pub use route::{Answers, Body, Route, Verb};
 
 /// How large a body may be where nothing else is said.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// A plan of 1 MiB as a JSON string, at its worst.
 const PLAN_BODY_BYTES_MAX: usize = 7 << 20;
-
-/// The methods that routes have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verb {
-    /// Looks.
-    Get,
-    /// Changes something.
-    Post,
-    /// Takes something away.
-    Delete,
-}
-
-impl Verb {
-    /// Returns its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verb::Get => "GET",
-            Verb::Post => "POST",
-            Verb::Delete => "DELETE",
-        }
-    }
-}
-
-/// Makes the schema of a route's request or answer.
-pub type Shape = fn(&mut SchemaGenerator) -> Schema;
-
-/// The body that a route takes.
-#[derive(Clone, Copy, Debug)]
-pub struct Body {
-    /// Its schema.
-    pub shape: Shape,
-    /// Says whether it can be left out: none at all is an empty object.
-    pub may_be_left_out: fn() -> bool,
-}
-
-impl Body {
-    const fn of<T: JsonSchema + DeserializeOwned>() -> Body {
-        Body { shape: shape_of::<T>, may_be_left_out: || serde_json::from_str::<T>("{}").is_ok() }
-    }
-}
-
-/// The answer of a route where the request is right.
-#[derive(Clone, Copy, Debug)]
-pub enum Answers {
-    /// One JSON value.
-    Json(Shape),
-    /// One JSON value, or nothing where there is none.
-    JsonOrNothing(Shape),
-    /// One JSON value, with a status that says whether all is well.
-    Health(Shape),
-    /// Nothing but that it is done.
-    Nothing,
-    /// Text of this media type.
-    Text(&'static str),
-    /// Text of this media type, or nothing where no more will come.
-    TextOrNothing(&'static str),
-}
-
-impl Answers {
-    const fn json<T: JsonSchema>() -> Answers {
-        Answers::Json(shape_of::<T>)
-    }
-
-    const fn json_or_nothing<T: JsonSchema>() -> Answers {
-        Answers::JsonOrNothing(shape_of::<T>)
-    }
-
-    const fn health<T: JsonSchema>() -> Answers {
-        Answers::Health(shape_of::<T>)
-    }
-}
-
-/// One route.
-#[derive(Debug)]
-pub struct Route {
-    /// The method.
-    pub verb: Verb,
-    /// The path, with parameters in braces.
-    pub path: &'static str,
-    /// Which scope it needs.
-    pub needs: Scope,
-    /// Its purpose, in one line.
-    pub summary: &'static str,
-    /// The parameters of the query that it knows.
-    pub query: &'static [Parameter],
-    /// The headers that it reads in addition to those of all routes.
-    pub headers: &'static [Parameter],
-    /// Its body.
-    pub takes: Option<Body>,
-    /// Its answer.
-    pub answers: Answers,
-    /// Says that it needs an `Idempotency-Key`.
-    pub is_keyed: bool,
-    /// Says that a person decides by it, so that no worker's process may call it.
-    pub is_decision: bool,
-    /// How large its body may be.
-    pub body_bytes_max: usize,
-    /// Its handler.
-    pub(super) handler: fn(Call) -> BoxFuture<'static, Answer>,
-}
-
-/// The shape of a type.
-fn shape_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
 
 macro_rules! handler {
     ($handler:path) => {
@@ -179,42 +75,6 @@ const fn post(
         is_decision: false,
         body_bytes_max: BODY_BYTES_MAX,
         handler,
-    }
-}
-
-impl Route {
-    /// By which a person decides.
-    const fn decision(self) -> Route {
-        Route { is_decision: true, ..self }
-    }
-
-    /// Marks a route whose body brings a plan's text.
-    const fn of_a_plan(self) -> Route {
-        Route { body_bytes_max: PLAN_BODY_BYTES_MAX, ..self }
-    }
-
-    /// That needs no key: it changes nothing, or the lease itself makes it safe to repeat.
-    const fn unkeyed(self) -> Route {
-        Route { is_keyed: false, ..self }
-    }
-
-    /// Returns true if a call of this route runs to its end even after its caller disconnects. Otherwise a change could be
-    /// committed without the process that has to act on it. Calls that read or wait are dropped at once.
-    pub(super) fn outlives_its_caller(&self) -> bool {
-        let waits = self.query.iter().any(|parameter| parameter.name == WAIT.name);
-        self.is_keyed || (self.needs == Scope::Item && self.verb != Verb::Get && !waits)
-    }
-
-    const fn with_query(self, query: &'static [Parameter]) -> Route {
-        Route { query, ..self }
-    }
-
-    const fn with_headers(self, headers: &'static [Parameter]) -> Route {
-        Route { headers, ..self }
-    }
-
-    const fn delete(self) -> Route {
-        Route { verb: Verb::Delete, ..self }
     }
 }
 

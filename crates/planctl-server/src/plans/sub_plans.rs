@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
 use planctl_engine::{
-    Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Found, Graph, HumanEvent,
-    Inconclusive, RunId, RunStatus, SubPlan,
+    Actor, Answer, AskKind, ChildApproval, ChildEnd, Decision, Digest, Event, Graph, HarnessResult,
+    HumanEvent, Inconclusive, RunId, RunStatus, SubPlan,
 };
 use planctl_harness::{Unreadable, folder_in};
 use planctl_lang::Levels;
@@ -239,18 +239,22 @@ pub(crate) struct Within<'a> {
 
 impl Within<'_> {
     /// Begins the run that an item waits for, or says how it ended.
-    pub(crate) async fn look(&self, claimed: &Claimed, plan: &SubPlan) -> Result<Found, ServiceError> {
+    pub(crate) async fn look(
+        &self,
+        claimed: &Claimed,
+        plan: &SubPlan,
+    ) -> Result<HarnessResult, ServiceError> {
         let made = match self.store.sub_plan_of(&claimed.item.id).await? {
             Some(made) => Ok(made),
             None => self.make(claimed, plan).await?,
         };
         let child = match made {
             Ok(child) => child,
-            Err(what) => return Ok(Found::Nothing(Inconclusive::ToolMissing { what })),
+            Err(what) => return Ok(HarnessResult::Nothing(Inconclusive::ToolMissing { what })),
         };
         let child = self.begun(claimed, plan, child).await?;
         Ok(match child.head.status {
-            RunStatus::Ended { end } => Found::Ended(Box::new(ChildEnd {
+            RunStatus::Ended { end } => HarnessResult::Ended(Box::new(ChildEnd {
                 run: child.id,
                 name: child.name,
                 end,
@@ -261,7 +265,7 @@ impl Within<'_> {
             | RunStatus::Awaiting
             | RunStatus::Queued { .. }
             | RunStatus::Active
-            | RunStatus::Paused => Found::Begun { run: child.id, budget: child.head.budget },
+            | RunStatus::Paused => HarnessResult::Begun { run: child.id, budget: child.head.budget },
         })
     }
 

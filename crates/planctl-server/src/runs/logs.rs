@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use planctl_api::wire::{AttemptView, GateView, LogView, Paged, SpentView, StepName, WorkView, moment, usd};
 use planctl_engine::{
-    AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, Found, Node, Overrun, RehearsalResult,
-    Report, RunId, Timestamp, Usage, Verdict,
+    AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node, Overrun,
+    RehearsalResult, Report, RunId, Timestamp, Usage, Verdict,
 };
 use planctl_store::{Page, Said};
 
@@ -59,8 +59,7 @@ impl Services {
             };
             let own_step = number;
             // A rehearsal is shown with the try that it comes before.
-            let is_rehearsal =
-                matches!(&input.event, Event::Harness(event) if matches!(event.found, Found::Rehearsed(_)));
+            let is_rehearsal = matches!(&input.event, Event::Harness(event) if matches!(event.found, HarnessResult::Rehearsed(_)));
             let number = if is_rehearsal { at.attempt.next() } else { at.attempt }.number();
             if step.is_some_and(|step| step != own_step) || attempt.is_some_and(|attempt| attempt != number) {
                 continue;
@@ -109,12 +108,12 @@ impl Services {
                 }
             }
             Event::Harness(event) => match &event.found {
-                Found::Evidence(evidence) => {
+                HarnessResult::Evidence(evidence) => {
                     if let Some(gated) = node.gated() {
                         entry.gate = Some(self.gate_view(at, gated.contract, evidence).await?);
                     }
                 }
-                Found::Rehearsed(evidence) => {
+                HarnessResult::Rehearsed(evidence) => {
                     if let Some(contract) = node.gated().map(|gated| gated.contract) {
                         let mut seen = self.gate_view(at, contract, evidence).await?;
                         seen.verdict =
@@ -122,14 +121,14 @@ impl Services {
                         entry.before.push(seen);
                     }
                 }
-                Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_) => {}
+                HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_) => {}
             },
             Event::Human(_) | Event::Clock(_) => {}
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::{Contract, Evidence, Found, Inconclusive, Tier};
+use planctl_engine::{Contract, Evidence, HarnessResult, Inconclusive, Tier};
 use planctl_harness::{
     ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialPlace, TrialRunner, git_top_level,
     probe_isolation, sweep_scratch,
@@ -149,20 +149,20 @@ impl Probe {
         contract: &Contract,
         workspace: &Path,
         config: &Config,
-    ) -> Result<Found, ProbeError> {
+    ) -> Result<HarnessResult, ProbeError> {
         let runner = self.runner(workspace, config).await?;
         match runner.run_once(contract, self.stopped()).await {
-            Found::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
-            found @ (Found::Evidence(_)
-            | Found::Rehearsed(_)
-            | Found::Recorded { .. }
-            | Found::Restored
-            | Found::Forked { .. }
-            | Found::Merged { .. }
-            | Found::Conflicted(_)
-            | Found::Begun { .. }
-            | Found::Ended(_)
-            | Found::Nothing(_)) => Ok(found),
+            HarnessResult::Nothing(Inconclusive::Interrupted) => Err(ProbeError::Interrupted),
+            found @ (HarnessResult::Evidence(_)
+            | HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_)) => Ok(found),
         }
     }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use planctl_api::Next;
 use planctl_engine::{
-    Attempt, Conflict, End, Found, Graph, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId, RunStatus,
-    WorktreeBranch,
+    Attempt, Conflict, End, Graph, HarnessResult, Inconclusive, NodeId, NodeKind, Purpose, Record, RunId,
+    RunStatus, WorktreeBranch,
 };
 use planctl_harness::{
     Baseline, BranchWorktrees, Checkout, Intact, Joined, Output, Spawner, WorktreeError, excerpt_of,
@@ -52,10 +52,12 @@ impl Branches {
         claimed: &Claimed,
         purpose: Purpose,
         approved: &Baseline,
-    ) -> Result<(Found, Vec<Output>), ServiceError> {
+    ) -> Result<(HarnessResult, Vec<Output>), ServiceError> {
         let alone = self.alone().await?;
         let done = match purpose {
-            Purpose::Fork => alone.fork(claimed).await?.map(|base| (Found::Forked { base }, Vec::new())),
+            Purpose::Fork => {
+                alone.fork(claimed).await?.map(|base| (HarnessResult::Forked { base }, Vec::new()))
+            }
             Purpose::Merge
             | Purpose::Verdict
             | Purpose::Rehearsal
@@ -66,7 +68,7 @@ impl Branches {
         Ok(done.unwrap_or_else(|error| {
             let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
             let what = format!("could not {error}{help}");
-            (Found::Nothing(Inconclusive::ToolMissing { what }), Vec::new())
+            (HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new())
         }))
     }
 
@@ -84,7 +86,7 @@ impl Branches {
         &self,
         claimed: &Claimed,
         approved: &Baseline,
-    ) -> Result<Result<(Found, Vec<Output>), WorktreeError>, ServiceError> {
+    ) -> Result<Result<(HarnessResult, Vec<Output>), WorktreeError>, ServiceError> {
         let join = &claimed.item.at.node;
         let fork = claimed.graph.fork_of(join).ok_or_else(|| ServiceError::broken("a join has no fork"))?;
         let records = self.store.records_of(claimed.item.run, &[fork.clone(), join.clone()]).await?;
@@ -103,14 +105,14 @@ impl Branches {
                 let workspace = PathBuf::from(&claimed.workspace);
                 let protected = blocking(move || protected_now(&graph, &fork, &approved, &workspace));
                 let protected = protected.await??;
-                Ok((Found::Merged { files, protected }, Vec::new()))
+                Ok((HarnessResult::Merged { files, protected }, Vec::new()))
             }
             Ok(Joined::Conflicts { branch, folder, conflicts }) => {
                 let (hunks, outputs) = excerpt_of(&hunks_of(&conflicts));
                 let files =
                     conflicts.iter().map(|conflict| conflict.path.to_string_lossy().into_owned()).collect();
                 let folder = folder.to_string_lossy().into_owned();
-                Ok((Found::Conflicted(Box::new(Conflict { branch, files, folder, hunks })), outputs))
+                Ok((HarnessResult::Conflicted(Box::new(Conflict { branch, files, folder, hunks })), outputs))
             }
             Err(error) => Err(error),
         })

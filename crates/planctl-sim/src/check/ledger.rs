@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use planctl_engine::{
-    Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Found, Graph, HarnessEvent, Item, ItemId,
-    NodeId, Purpose, Reason, Usage, Work,
+    Advance, AgentSaid, Budget, ClockEvent, Effect, Event, Fact, Graph, HarnessEvent, HarnessResult, Item,
+    ItemId, NodeId, Purpose, Reason, Usage, Work,
 };
 
 use super::ensure;
@@ -109,12 +109,12 @@ impl Ledger {
                     self.charge(&at.node, usage);
                 }
             }
-            Event::Harness(HarnessEvent { at, found: Found::Ended(child) }) => {
+            Event::Harness(HarnessEvent { at, found: HarnessResult::Ended(child) }) => {
                 self.out.remove(&at.node);
                 self.used = [self.used[0] + child.spent.tokens, self.used[1] + child.spent.micro_usd];
                 self.has_begun |= child.spent.metered + child.spent.unmetered > 0;
             }
-            Event::Harness(HarnessEvent { at, found: Found::Begun { budget, .. } }) => {
+            Event::Harness(HarnessEvent { at, found: HarnessResult::Begun { budget, .. } }) => {
                 if let Some(promise) = self.out.get_mut(&at.node)
                     && promise.expected != [0, 0]
                 {
@@ -124,7 +124,7 @@ impl Ledger {
                     }
                 }
             }
-            Event::Harness(HarnessEvent { at, found: Found::Rehearsed(_) }) => {
+            Event::Harness(HarnessEvent { at, found: HarnessResult::Rehearsed(_) }) => {
                 self.out.remove(&at.node);
             }
             Event::Harness(_)

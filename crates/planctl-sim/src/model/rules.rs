@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, Budget, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event,
-    Evidence, FaultKind, Found, Graph, HarnessEvent, Hints, Inconclusive, Level, NodeId, NodeKind, Outcome,
-    RehearsalResult, Signal, TimerId, Timestamp,
+    Evidence, FaultKind, Graph, HarnessEvent, HarnessResult, Hints, Inconclusive, Level, NodeId, NodeKind,
+    Outcome, RehearsalResult, Signal, TimerId, Timestamp,
 };
 
 use super::journal::{Entry, elapsed};
@@ -50,7 +50,7 @@ impl Model {
                 AgentSaid::Reported(_) | AgentSaid::Asked { .. } | AgentSaid::Overran { .. } => true,
                 AgentSaid::Faulted(_) | AgentSaid::Released => false,
             },
-            Event::Harness(event) => !matches!(event.found, Found::Nothing(_)),
+            Event::Harness(event) => !matches!(event.found, HarnessResult::Nothing(_)),
             Event::Human(_) => true,
             Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
             Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => {
@@ -146,30 +146,30 @@ impl Model {
         self.check_try(&event.at)?;
         let node = &event.at.node;
         match (&event.found, self.place(node)) {
-            (Found::Evidence(evidence), Place::WithHarness { gave_up }) => {
+            (HarnessResult::Evidence(evidence), Place::WithHarness { gave_up }) => {
                 self.evaluated(node, evidence, gave_up)
             }
-            (Found::Rehearsed(evidence), Place::Rehearsed) => self.rehearsed(node, evidence),
-            (Found::Recorded { name }, Place::Saved { restores: false }) => {
+            (HarnessResult::Rehearsed(evidence), Place::Rehearsed) => self.rehearsed(node, evidence),
+            (HarnessResult::Recorded { name }, Place::Saved { restores: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: name.clone() });
                 self.tell(format!("saved {node}"));
                 self.put(node, Place::Over(Outcome::Passed));
                 self.leave(node, Signal::Success);
                 Ok(())
             }
-            (Found::Restored, Place::Saved { restores: true }) => {
+            (HarnessResult::Restored, Place::Saved { restores: true }) => {
                 self.tell(format!("restored {node}"));
                 self.put(node, Place::Over(Outcome::Passed));
                 self.leave(node, Signal::Success);
                 Ok(())
             }
-            (Found::Forked { base }, Place::Forking { merges: false }) => {
+            (HarnessResult::Forked { base }, Place::Forking { merges: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: base.clone() });
                 self.tell(format!("parted {node}"));
                 self.spread(node);
                 Ok(())
             }
-            (Found::Merged { files, .. }, Place::Forking { merges: true }) => {
+            (HarnessResult::Merged { files, .. }, Place::Forking { merges: true }) => {
                 let outcome = self.merging(node).ok_or(No)?;
                 self.tell(format!("merged {node} {files}"));
                 self.tell_next(node, None);
@@ -177,12 +177,12 @@ impl Model {
                 self.end_join(node, outcome);
                 Ok(())
             }
-            (Found::Conflicted(_), Place::Forking { merges: true }) => {
+            (HarnessResult::Conflicted(_), Place::Forking { merges: true }) => {
                 self.tell(format!("conflicted {node}"));
                 self.ask(node, AskKind::Escalation, "conflict");
                 Ok(())
             }
-            (Found::Begun { run, budget }, Place::Within) => {
+            (HarnessResult::Begun { run, budget }, Place::Within) => {
                 self.promise_what_a_run_may_use(node, *budget);
                 if self.child(node) != Some(*run) {
                     self.journal.push(Entry::Child { node: node.clone(), run: *run });
@@ -190,12 +190,12 @@ impl Model {
                 }
                 Ok(())
             }
-            (Found::Ended(child), Place::Within) => {
+            (HarnessResult::Ended(child), Place::Within) => {
                 self.child_ended(node, child);
                 Ok(())
             }
             (
-                Found::Nothing(why),
+                HarnessResult::Nothing(why),
                 place @ (Place::Rehearsed
                 | Place::Saved { .. }
                 | Place::Forking { .. }
@@ -211,16 +211,16 @@ impl Model {
                 Ok(())
             }
             (
-                Found::Evidence(_)
-                | Found::Rehearsed(_)
-                | Found::Recorded { .. }
-                | Found::Restored
-                | Found::Forked { .. }
-                | Found::Merged { .. }
-                | Found::Conflicted(_)
-                | Found::Begun { .. }
-                | Found::Ended(_)
-                | Found::Nothing(_),
+                HarnessResult::Evidence(_)
+                | HarnessResult::Rehearsed(_)
+                | HarnessResult::Recorded { .. }
+                | HarnessResult::Restored
+                | HarnessResult::Forked { .. }
+                | HarnessResult::Merged { .. }
+                | HarnessResult::Conflicted(_)
+                | HarnessResult::Begun { .. }
+                | HarnessResult::Ended(_)
+                | HarnessResult::Nothing(_),
                 _,
             ) => Err(No),
         }

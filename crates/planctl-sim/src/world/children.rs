@@ -1,7 +1,7 @@
 //! Plans within the plan: each is a run of its own, which ends some time, wakes who waits for it, and is ended where nobody
 //! does any more.
 
-use planctl_engine::{Budget, ChildEnd, End, Fact, Found, ItemId, NodeId, Outcomes, RunId, Spent};
+use planctl_engine::{Budget, ChildEnd, End, Fact, HarnessResult, ItemId, NodeId, Outcomes, RunId, Spent};
 
 use super::World;
 use super::store::RowPlace;
@@ -20,10 +20,10 @@ pub(super) struct Child {
 
 impl Child {
     /// Says where it stands, as the harness does who looks after it.
-    pub(super) fn look(&self) -> Found {
+    pub(super) fn look(&self) -> HarnessResult {
         match &self.ended {
-            None => Found::Begun { run: self.run, budget: self.budget },
-            Some(child) => Found::Ended(Box::new(child.clone())),
+            None => HarnessResult::Begun { run: self.run, budget: self.budget },
+            Some(child) => HarnessResult::Ended(Box::new(child.clone())),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    At, Conflict, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, Found, HarnessEvent,
+    At, Conflict, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, HarnessEvent, HarnessResult,
     Inconclusive, ItemId, Purpose, Resources, Tampering, Timestamp, Work,
 };
 
@@ -54,11 +54,11 @@ impl World {
         let proof = Proof::Lease { item: hand.item.clone(), generation: hand.generation };
         let nothing = |what: &str| what.to_owned();
         let found = if self.strikes(Trouble::GateInterrupted) {
-            Found::Nothing(Inconclusive::Interrupted)
+            HarnessResult::Nothing(Inconclusive::Interrupted)
         } else if self.strikes(Trouble::ToolMissing) {
-            Found::Nothing(Inconclusive::ToolMissing { what: nothing("bash") })
+            HarnessResult::Nothing(Inconclusive::ToolMissing { what: nothing("bash") })
         } else if self.strikes(Trouble::WorkspaceUnstable) {
-            Found::Nothing(Inconclusive::Unstable { what: nothing("src/lib.rs") })
+            HarnessResult::Nothing(Inconclusive::Unstable { what: nothing("src/lib.rs") })
         } else {
             let purpose = self.purpose(&hand.item);
             if let Some(found) = self.done_at(purpose, &hand) {
@@ -72,9 +72,9 @@ impl World {
                 self.gate = Some(hand.clone());
             }
             if is_rehearsal {
-                Found::Rehearsed(Box::new(evidence))
+                HarnessResult::Rehearsed(Box::new(evidence))
             } else {
-                Found::Evidence(Box::new(evidence))
+                HarnessResult::Evidence(Box::new(evidence))
             }
         };
         self.found(hand, found, proof)
@@ -82,7 +82,7 @@ impl World {
 
     /// Reports the harness's result, and ends unless it keeps its lease; the next item is claimed with it, or left to
     /// others.
-    fn found(&mut self, hand: Hand, found: Found, proof: Proof) -> Result<(), String> {
+    fn found(&mut self, hand: Hand, found: HarnessResult, proof: Proof) -> Result<(), String> {
         if self.gate.is_none() {
             self.ends_work(&hand);
         }
@@ -105,12 +105,12 @@ impl World {
 
     /// Does what is no evaluation: records the workspace or brings it back, parts branches and merges them, looks after the
     /// run of a plan within the plan.
-    fn done_at(&mut self, purpose: Option<Purpose>, hand: &Hand) -> Option<Found> {
+    fn done_at(&mut self, purpose: Option<Purpose>, hand: &Hand) -> Option<HarnessResult> {
         let at = &hand.at;
         match purpose? {
-            Purpose::Record => Some(Found::Recorded { name: format!("{}.{}", at.node, at.visit) }),
-            Purpose::Restoration => Some(Found::Restored),
-            Purpose::Fork => Some(Found::Forked { base: format!("base {}.{}", at.node, at.attempt) }),
+            Purpose::Record => Some(HarnessResult::Recorded { name: format!("{}.{}", at.node, at.visit) }),
+            Purpose::Restoration => Some(HarnessResult::Restored),
+            Purpose::Fork => Some(HarnessResult::Forked { base: format!("base {}.{}", at.node, at.attempt) }),
             Purpose::Merge => Some(self.merged(at)),
             Purpose::SubPlan => Some(self.child_of(&hand.item).look()),
             Purpose::Verdict | Purpose::Rehearsal => None,
@@ -118,17 +118,17 @@ impl World {
     }
 
     /// Merges what branches did, which does not always fit; a person has mended it by the next time, or not.
-    fn merged(&self, at: &At) -> Found {
+    fn merged(&self, at: &At) -> HarnessResult {
         let hidden = truth(self.options.seed, &["merge", at.node.as_str()], at.attempt.number().into());
         if hidden.is_multiple_of(3) {
-            return Found::Conflicted(Box::new(Conflict {
+            return HarnessResult::Conflicted(Box::new(Conflict {
                 branch: Some(1),
                 files: vec!["src/lib.rs".to_owned()],
                 folder: "branches/1".to_owned(),
                 hunks: Excerpt::default(),
             }));
         }
-        Found::Merged { files: (hidden / 3 % 4) as u32, protected: BTreeMap::new() }
+        HarnessResult::Merged { files: (hidden / 3 % 4) as u32, protected: BTreeMap::new() }
     }
 
     /// Returns the output of a woven plan's command: words that come again, with numbers that do not.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, At, Attempt, Budget, ChildEnd, ClockEvent, Decision, Digest, End, Event,
-    Fault, FaultKind, Found, HarnessEvent, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun,
-    RunId, Spent, advance,
+    Fault, FaultKind, HarnessEvent, HarnessResult, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes,
+    Overrun, RunId, Spent, advance,
 };
 
 use super::World;
@@ -76,10 +76,16 @@ impl World {
                 }
                 let evidence = Box::new(evidence);
                 let is_rehearsal = self.dice.happens(400);
-                let found = if is_rehearsal { Found::Rehearsed(evidence) } else { Found::Evidence(evidence) };
+                let found = if is_rehearsal {
+                    HarnessResult::Rehearsed(evidence)
+                } else {
+                    HarnessResult::Evidence(evidence)
+                };
                 Event::Harness(HarnessEvent { at, found })
             }
-            6 => Event::Harness(HarnessEvent { at, found: Found::Nothing(Inconclusive::Interrupted) }),
+            6 => {
+                Event::Harness(HarnessEvent { at, found: HarnessResult::Nothing(Inconclusive::Interrupted) })
+            }
             7 => Event::Clock(ClockEvent::LeaseLost { at, interrupted: self.dice.happens(500), noted: None }),
             8 => Event::Clock(ClockEvent::Overran { at, noted: None }),
             9 => Event::Clock(ClockEvent::Due { timer: self.any_timer() }),
@@ -87,12 +93,12 @@ impl World {
                 let name = "odd".to_owned();
                 let run = RunId::from_u128(7);
                 let found = match self.dice.below(8) {
-                    0 | 1 => Found::Restored,
-                    2 | 3 => Found::Recorded { name },
-                    4 => Found::Forked { base: name },
-                    5 => Found::Merged { files: 1, protected: BTreeMap::new() },
-                    6 => Found::Begun { run, budget: Budget::default() },
-                    _ => Found::Ended(Box::new(ChildEnd {
+                    0 | 1 => HarnessResult::Restored,
+                    2 | 3 => HarnessResult::Recorded { name },
+                    4 => HarnessResult::Forked { base: name },
+                    5 => HarnessResult::Merged { files: 1, protected: BTreeMap::new() },
+                    6 => HarnessResult::Begun { run, budget: Budget::default() },
+                    _ => HarnessResult::Ended(Box::new(ChildEnd {
                         run,
                         name,
                         end: End::Done,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, Decision, Ending, Event, Evidence, Excerpt, Found, HarnessEvent, ItemId, Purpose,
-    Report, Resources, Role, RunId, RunStatus, Work,
+    AgentEvent, AgentSaid, Decision, Ending, Event, Evidence, Excerpt, HarnessEvent, HarnessResult, ItemId,
+    Purpose, Report, Resources, Role, RunId, RunStatus, Work,
 };
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Proof, Store, StoreError};
 
@@ -109,13 +109,13 @@ impl Life {
             }),
             Work::Harness { purpose } => {
                 let found = match purpose {
-                    Purpose::Record => Found::Recorded { name: format!("{}.{}", at.node, at.visit) },
-                    Purpose::Restoration => Found::Restored,
-                    Purpose::Fork => Found::Forked { base: format!("{}.{}", at.node, at.visit) },
+                    Purpose::Record => HarnessResult::Recorded { name: format!("{}.{}", at.node, at.visit) },
+                    Purpose::Restoration => HarnessResult::Restored,
+                    Purpose::Fork => HarnessResult::Forked { base: format!("{}.{}", at.node, at.visit) },
                     Purpose::Merge => script.merged(&at),
                     Purpose::SubPlan => script.run_within(&at),
-                    Purpose::Verdict => Found::Evidence(Box::new(evidence(claimed, script))),
-                    Purpose::Rehearsal => Found::Rehearsed(Box::new(evidence(claimed, script))),
+                    Purpose::Verdict => HarnessResult::Evidence(Box::new(evidence(claimed, script))),
+                    Purpose::Rehearsal => HarnessResult::Rehearsed(Box::new(evidence(claimed, script))),
                 };
                 Event::Harness(HarnessEvent { at, found })
             }

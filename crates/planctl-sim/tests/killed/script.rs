@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Answer, Ask, AskKind, At, Budget, ChildEnd, Conflict, End, Excerpt, Found, Graph, GraphParts, Hints,
-    NodeKind, Outcomes, RunId, RunStatus, Spent,
+    Answer, Ask, AskKind, At, Budget, ChildEnd, Conflict, End, Excerpt, Graph, GraphParts, HarnessResult,
+    Hints, NodeKind, Outcomes, RunId, RunStatus, Spent,
 };
 use planctl_sim::{Dice, draw, truth};
 
@@ -145,24 +145,24 @@ impl Script {
     }
 
     /// Returns the result of a join's merge: in a random graph the branches sometimes conflict.
-    pub fn merged(&self, at: &At) -> Found {
+    pub fn merged(&self, at: &At) -> HarnessResult {
         let hidden =
             self.seed.map(|seed| truth(seed, &["merge", at.node.as_str()], at.attempt.number().into()));
         if hidden.is_some_and(|hidden| hidden.is_multiple_of(3)) {
-            return Found::Conflicted(Box::new(Conflict {
+            return HarnessResult::Conflicted(Box::new(Conflict {
                 branch: Some(0),
                 files: vec!["src/lib.rs".to_owned()],
                 folder: "branches".to_owned(),
                 hunks: Excerpt::default(),
             }));
         }
-        Found::Merged { files: 2, protected: BTreeMap::new() }
+        HarnessResult::Merged { files: 2, protected: BTreeMap::new() }
     }
 
     /// How the run of a plan within the plan ended.
-    pub fn run_within(&self, at: &At) -> Found {
+    pub fn run_within(&self, at: &At) -> HarnessResult {
         let end = if self.fails(at) { End::Failed } else { End::Done };
-        Found::Ended(Box::new(ChildEnd {
+        HarnessResult::Ended(Box::new(ChildEnd {
             run: RunId::from_u128(7 + u128::from(at.attempt.number())),
             name: format!("within-{}", at.attempt),
             end,

@@ -1,8 +1,8 @@
 //! A database of a test's own, and runs in it.
 
 use planctl_engine::{
-    Actor, ChildEnd, Decision, Digest, End, Event, Fact, Found, Graph, HumanEvent, ItemId, Outcomes, RunId,
-    Spent, Timestamp,
+    Actor, ChildEnd, Decision, Digest, End, Event, Fact, Graph, HarnessResult, HumanEvent, ItemId, Outcomes,
+    RunId, Spent, Timestamp,
 };
 use planctl_sim::truth;
 use planctl_store::testing::{TestCluster, TestDatabase};
@@ -54,13 +54,13 @@ pub async fn begin(store: &Store, name: &str, graph: &Graph) -> Begun {
 }
 
 /// Says that the run of a plan within the plan is over: well or not, the same each time.
-pub fn run_within(seed: u64, item: &ItemId) -> Found {
+pub fn run_within(seed: u64, item: &ItemId) -> HarnessResult {
     let hidden = truth(seed, &["within", item.as_str()], 0);
     let run = RunId::from_u128(u128::from(hidden) << 32 | 1);
     let end = [End::Done, End::Done, End::Failed, End::Cancelled][(hidden % 4) as usize];
     let spent = Spent { tokens: hidden / 4 % 500, metered: 1, ..Spent::default() };
     let name = format!("within-{}", hidden % 1_000);
-    Found::Ended(Box::new(ChildEnd { run, name, end, settled: Outcomes::default(), spent }))
+    HarnessResult::Ended(Box::new(ChildEnd { run, name, end, settled: Outcomes::default(), spent }))
 }
 
 /// Reads inputs with their times and what followed from each.

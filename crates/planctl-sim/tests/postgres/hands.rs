@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use planctl_engine::{
     AgentEvent, AgentSaid, Answer, AskKind, At, Budget, Decision, Digest, Ending, Event, Evidence, Excerpt,
-    Fault, FaultKind, Found, HarnessEvent, Hints, Inconclusive, NodeId, Outcome, Overrun, Purpose, Report,
-    Resources, Role, RunStatus, Usage, Work, changed_nodes,
+    Fault, FaultKind, HarnessEvent, HarnessResult, Hints, Inconclusive, NodeId, Outcome, Overrun, Purpose,
+    Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
 use planctl_sim::{Dice, revise, truth};
 use planctl_store::{
@@ -215,20 +215,24 @@ impl Hand {
         };
         let at = claimed.item.at.clone();
         let found = if self.goes_wrong(80) {
-            Found::Nothing(Inconclusive::Interrupted)
+            HarnessResult::Nothing(Inconclusive::Interrupted)
         } else {
             let seed = self.scene.seed;
             let found = |evidence: &Evidence| match claimed.item.work {
-                Work::Harness { purpose: Purpose::Rehearsal } => Found::Rehearsed(Box::new(evidence.clone())),
-                Work::Harness { purpose: Purpose::Record } => Found::Recorded { name: "state".to_owned() },
-                Work::Harness { purpose: Purpose::Restoration } => Found::Restored,
+                Work::Harness { purpose: Purpose::Rehearsal } => {
+                    HarnessResult::Rehearsed(Box::new(evidence.clone()))
+                }
+                Work::Harness { purpose: Purpose::Record } => {
+                    HarnessResult::Recorded { name: "state".to_owned() }
+                }
+                Work::Harness { purpose: Purpose::Restoration } => HarnessResult::Restored,
                 Work::Harness { purpose: Purpose::SubPlan } => ground::run_within(seed, &claimed.item.id),
-                Work::Harness { purpose: Purpose::Fork } => Found::Forked { base: "base".to_owned() },
+                Work::Harness { purpose: Purpose::Fork } => HarnessResult::Forked { base: "base".to_owned() },
                 Work::Harness { purpose: Purpose::Merge } => {
-                    Found::Merged { files: 0, protected: BTreeMap::new() }
+                    HarnessResult::Merged { files: 0, protected: BTreeMap::new() }
                 }
                 Work::Harness { purpose: Purpose::Verdict } | Work::Agent { .. } | Work::Human { .. } => {
-                    Found::Evidence(Box::new(evidence.clone()))
+                    HarnessResult::Evidence(Box::new(evidence.clone()))
                 }
             };
             let mut evidence = self.evidence(&claimed);

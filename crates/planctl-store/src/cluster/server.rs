@@ -21,7 +21,7 @@ use super::layout::{Layout, PORT};
 use super::{ClusterError, ClusterOptions};
 
 /// How often a starting server is looked at.
-pub(crate) const KNOCK: Duration = Duration::from_millis(10);
+pub(crate) const PING_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a server may take to stop before it is killed, where nobody is in more of a hurry.
 pub(crate) const STOP: Duration = Duration::from_secs(15);
@@ -36,7 +36,7 @@ const STOP_LOOK: Duration = Duration::from_millis(2);
 const TAIL_LINES: usize = 20;
 
 /// The lines that the server logs when a client connects too early.
-const KNOCK_LINES: [&str; 4] = [
+const PING_LINES: [&str; 4] = [
     "the database system is starting up",
     "the database system is shutting down",
     "the database system is not yet accepting connections",
@@ -74,24 +74,24 @@ const CREATE_ROLES: &str = "select pg_advisory_lock(1886155118, 6517869); do $$ 
 
 /// The result of one connection attempt.
 #[derive(Debug)]
-pub(crate) enum Knock {
+pub(crate) enum Ping {
     /// It answers queries.
-    Up,
+    Accepting,
     /// It runs, and starts, recovers or stops (SQLSTATE 57P03).
-    Busy,
+    Rejecting,
     /// It answers, but the database planctl is not there yet.
     NoDatabase,
     /// Nobody listens, or something else is wrong.
-    Silent(sqlx::Error),
+    NoResponse(sqlx::Error),
 }
 
 /// Where a server is reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Door {
+pub(crate) struct Endpoint {
     pub(crate) socket_dir: PathBuf,
 }
 
-impl Door {
+impl Endpoint {
     /// Returns what sqlx needs to connect as the superuser.
     pub(crate) fn connect_options(&self, database: &str) -> PgConnectOptions {
         self.connect_options_as(NAME, database)
@@ -110,20 +110,20 @@ impl Door {
     }
 
     /// Tries one real connection.
-    pub(crate) async fn knock(&self) -> Knock {
+    pub(crate) async fn ping(&self) -> Ping {
         let options = self.connect_options(NAME);
         let attempt = PgConnection::connect_with(&options);
         match tokio::time::timeout(Duration::from_secs(2), attempt).await {
             Ok(Ok(connection)) => match connection.close().await {
-                Ok(()) => Knock::Up,
-                Err(error) => Knock::Silent(error),
+                Ok(()) => Ping::Accepting,
+                Err(error) => Ping::NoResponse(error),
             },
             Ok(Err(error)) => match error.as_database_error().and_then(|error| error.code()).as_deref() {
-                Some("57P03") => Knock::Busy,
-                Some("3D000") => Knock::NoDatabase,
-                Some(_) | None => Knock::Silent(error),
+                Some("57P03") => Ping::Rejecting,
+                Some("3D000") => Ping::NoDatabase,
+                Some(_) | None => Ping::NoResponse(error),
             },
-            Err(_) => Knock::Busy,
+            Err(_) => Ping::Rejecting,
         }
     }
 
@@ -287,8 +287,12 @@ pub(crate) fn postmaster(data: &Path) -> Option<Pid> {
 /// Postgres takes any process id that exists for a live server, also that of a zombie, which stays for ever where
 /// process 1 doesn't reap. The files must stay, since Postgres finds backends of the dead server by them; so their first
 /// line is set to our own id, which Postgres knows as its parent's and therefore as stale.
-pub(crate) fn disown_zombie(data: &Path, door: &Door, identity: &Identity) -> Result<(), ClusterError> {
-    let socket_lock = door.socket_dir.join(format!(".s.PGSQL.{PORT}.lock"));
+pub(crate) fn disown_zombie(
+    data: &Path,
+    endpoint: &Endpoint,
+    identity: &Identity,
+) -> Result<(), ClusterError> {
+    let socket_lock = endpoint.socket_dir.join(format!(".s.PGSQL.{PORT}.lock"));
     for path in [data.join("postmaster.pid"), socket_lock] {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let Some((number, rest)) = text.split_once('\n') else { continue };
@@ -329,12 +333,12 @@ fn stat(number: &str) -> Option<(String, String)> {
     Some((fields.next()?, fields.next()?))
 }
 
-/// Returns the last useful lines of the log: each knock at a server that starts up leaves lines too.
+/// Returns the last useful lines of the log: each ping of a server that starts up leaves lines too.
 pub(crate) fn log_tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let is_knock = |line: &str| KNOCK_LINES.iter().any(|knock| line.contains(knock));
-    let useful: Vec<&str> = text.lines().filter(|line| !is_knock(line)).collect();
+    let is_ping = |line: &str| PING_LINES.iter().any(|ping| line.contains(ping));
+    let useful: Vec<&str> = text.lines().filter(|line| !is_ping(line)).collect();
     tail(&useful.join("\n"))
 }
 

@@ -17,7 +17,9 @@ use super::binaries::Binaries;
 use super::error::At as _;
 use super::identity::Identity;
 use super::layout::Layout;
-use super::server::{Door, KNOCK, Knock, STOP, Server, disown_zombie, log_tail, postmaster, stop_postmaster};
+use super::server::{
+    Endpoint, PING_PAUSE, Ping, STOP, Server, disown_zombie, log_tail, postmaster, stop_postmaster,
+};
 use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
 
@@ -46,7 +48,7 @@ const SETTLED: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(crate) struct Attached {
     pub(crate) major: u32,
-    pub(crate) door: Door,
+    pub(crate) endpoint: Endpoint,
 }
 
 /// Whether this process runs the server.
@@ -119,7 +121,7 @@ impl Supervisor {
             if Instant::now() > deadline {
                 return Err(self.owner_silent());
             }
-            self.rest(KNOCK)?;
+            self.rest(PING_PAUSE)?;
         }
     }
 
@@ -134,9 +136,9 @@ impl Supervisor {
             }
             let may_wait = if let Some(major) = self.layout.existing_major() {
                 let identity = Identity::detect(Some(&self.layout.data(major)))?;
-                let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
-                if let Knock::Up = self.runtime.block_on(door.knock()) {
-                    return Ok((Membership::Guest, Attached { major, door }));
+                let endpoint = Endpoint { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
+                if let Ping::Accepting = self.runtime.block_on(endpoint.ping()) {
+                    return Ok((Membership::Guest, Attached { major, endpoint }));
                 }
                 data_since.get_or_insert_with(Instant::now).elapsed() < self.options.start_timeout
             } else {
@@ -145,7 +147,7 @@ impl Supervisor {
             if !may_wait {
                 return Err(self.owner_silent());
             }
-            self.rest(KNOCK)?;
+            self.rest(PING_PAUSE)?;
         }
     }
 
@@ -227,9 +229,9 @@ impl Supervisor {
         if self.layout.existing_major().is_none() {
             data::create(&self.layout, &binaries, &identity)?;
         }
-        let door = Door { socket_dir: self.layout.make_socket_dir(&identity)? };
-        let server = self.start(&binaries, &identity, &door)?;
-        Ok((server, Attached { major: binaries.major, door }))
+        let endpoint = Endpoint { socket_dir: self.layout.make_socket_dir(&identity)? };
+        let server = self.start(&binaries, &identity, &endpoint)?;
+        Ok((server, Attached { major: binaries.major, endpoint }))
     }
 
     /// Takes over a server that goes on without its owner.
@@ -240,24 +242,29 @@ impl Supervisor {
         let major = self.layout.existing_major()?;
         let data = self.layout.data(major);
         let pid = postmaster(&data)?;
-        let door = Door { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
-        match self.runtime.block_on(door.knock()) {
-            Knock::Up => Some((Server::Adopted { pid, data }, Attached { major, door })),
-            Knock::Busy | Knock::NoDatabase | Knock::Silent(_) => None,
+        let endpoint = Endpoint { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
+        match self.runtime.block_on(endpoint.ping()) {
+            Ping::Accepting => Some((Server::Adopted { pid, data }, Attached { major, endpoint })),
+            Ping::Rejecting | Ping::NoDatabase | Ping::NoResponse(_) => None,
         }
     }
 
     /// Starts the server and knocks until it answers; a former owner's server is waited for first.
-    fn start(&self, binaries: &Binaries, identity: &Identity, door: &Door) -> Result<Server, ClusterError> {
+    fn start(
+        &self,
+        binaries: &Binaries,
+        identity: &Identity,
+        endpoint: &Endpoint,
+    ) -> Result<Server, ClusterError> {
         let deadline = Instant::now() + self.options.start_timeout;
         let data = self.layout.data(binaries.major);
         self.await_former_server(&data, deadline)?;
         let mut attempts = 0;
         loop {
-            disown_zombie(&data, door, identity)?;
+            disown_zombie(&data, endpoint, identity)?;
             let log_before = std::fs::metadata(self.layout.log()).map_or(0, |meta| meta.len());
             let mut server = Server::spawn(&self.options, &self.layout, binaries, identity)?;
-            let reason = match self.await_answer(&mut server, door, deadline) {
+            let reason = match self.await_answer(&mut server, endpoint, deadline) {
                 Ok(()) => return Ok(server),
                 Err(Failure::Ended(how)) => how,
                 Err(Failure::Late(what)) => {
@@ -277,7 +284,7 @@ impl Supervisor {
             if attempts >= START_ATTEMPTS || Instant::now() > deadline {
                 return Err(self.start_failed(binaries.major, reason));
             }
-            self.rest(KNOCK * if passing { 1 } else { 10 * attempts })?;
+            self.rest(PING_PAUSE * if passing { 1 } else { 10 * attempts })?;
         }
     }
 
@@ -299,26 +306,31 @@ impl Supervisor {
                     log,
                 });
             }
-            self.rest(KNOCK)?;
+            self.rest(PING_PAUSE)?;
         }
         Ok(())
     }
 
-    fn await_answer(&self, server: &mut Server, door: &Door, deadline: Instant) -> Result<(), Failure> {
+    fn await_answer(
+        &self,
+        server: &mut Server,
+        endpoint: &Endpoint,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
         loop {
             if let Some(how) = server.ended() {
                 return Err(Failure::Ended(how));
             }
-            let (seen, pause) = match self.runtime.block_on(door.knock()) {
-                Knock::Up => return Ok(()),
-                Knock::NoDatabase => {
-                    let created = self.runtime.block_on(door.create_database());
+            let (seen, pause) = match self.runtime.block_on(endpoint.ping()) {
+                Ping::Accepting => return Ok(()),
+                Ping::NoDatabase => {
+                    let created = self.runtime.block_on(endpoint.create_database());
                     created.map_err(|error| Failure::Other(error.into()))?;
                     continue;
                 }
-                Knock::Busy => ("it is still starting up".to_owned(), KNOCK),
+                Ping::Rejecting => ("it is still starting up".to_owned(), PING_PAUSE),
                 // Nobody listens at the socket: to look again costs next to nothing, and leaves no line in the log.
-                Knock::Silent(error) => (error.to_string(), SOCKET_LOOK),
+                Ping::NoResponse(error) => (error.to_string(), SOCKET_LOOK),
             };
             if Instant::now() > deadline {
                 return Err(Failure::Late(seen));

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use planctl_engine::{
-    AgentSaid, Answer, Budget, Decision, Digest, End, Event, Found, RedFirst, RunId, RunStatus, Usage,
+    AgentSaid, Answer, Budget, Decision, Digest, End, Event, HarnessResult, RedFirst, RunId, RunStatus, Usage,
 };
 use planctl_store::{Applied, Claim, ClaimLane, NewRevision, Page, Store};
 use sqlx::types::Uuid;
@@ -232,9 +232,9 @@ async fn red_first_scene(world: &World, run: RunId) {
         let rehearsal = world.store.claim(&claim).await.unwrap().unwrap();
         let mut event = evaluated(&rehearsal.item.at, code);
         if let Event::Harness(harness) = &mut event
-            && let Found::Evidence(evidence) = harness.found.clone()
+            && let HarnessResult::Evidence(evidence) = harness.found.clone()
         {
-            harness.found = Found::Rehearsed(evidence);
+            harness.found = HarnessResult::Rehearsed(evidence);
         }
         world.store.apply(run, &event, &rehearsal.proof(), None).await.unwrap();
         world.step(run, 0).await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Budget, ClockEvent, Contract, Decision, Digest, Edge, Ending,
-    Event, Evidence, Excerpt, Found, Graph, GraphParts, HarnessEvent, HumanEvent, Limits, Node, NodeKind, On,
-    Outcome, Priority, RedFirst, Report, Resources, Role, RunId, Task, WorkKind,
+    Event, Evidence, Excerpt, Graph, GraphParts, HarnessEvent, HarnessResult, HumanEvent, Limits, Node,
+    NodeKind, On, Outcome, Priority, RedFirst, Report, Resources, Role, RunId, Task, WorkKind,
 };
 use planctl_store::testing::{TestCluster, TestDatabase};
 use planctl_store::{
@@ -217,7 +217,7 @@ pub fn evaluated(at: &At, code: i32) -> Event {
         tampered: Vec::new(),
         stragglers: 0,
     };
-    Event::Harness(HarnessEvent { at: at.clone(), found: Found::Evidence(Box::new(evidence)) })
+    Event::Harness(HarnessEvent { at: at.clone(), found: HarnessResult::Evidence(Box::new(evidence)) })
 }
 
 impl World {

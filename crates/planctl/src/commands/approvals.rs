@@ -127,35 +127,11 @@ pub fn page_drawn(page: &AskPage) -> String {
         text.push_str(&format!("  {}\n", styled(CARE, &what)));
     }
     if let Some(contract) = &page.contract {
-        text.push_str(&format!(
-            "\n{}\n",
-            styled(BOLD, &format!("contract, exit code {}", contract.exit_code))
-        ));
+        text.push_str(&heading(&format!("contract, exit code {}", contract.exit_code)));
         indented(&mut text, "  ", &contract.command);
     }
     if let Some(failure) = &page.failure {
-        text.push_str(&format!("\n{}\n", styled(BOLD, &failure_line(failure))));
-        for file in &failure.tampered {
-            text.push_str(&styled(
-                CARE,
-                &format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change)),
-            ));
-            if let Some(diff) = file.diff.as_ref().filter(|diff| !diff.is_empty()) {
-                text.push_str(&lines_drawn(diff));
-            }
-        }
-        for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
-            let lines = show::last_lines(tail, 10);
-            if !lines.is_empty() {
-                let which = match lines.len() {
-                    1 => "last line".to_owned(),
-                    several => format!("last {several} lines"),
-                };
-                text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
-                let all = format!("planctl plan logs {}", shell_word(&ask.run));
-                text.push_str(&gutter::labelled("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
-            }
-        }
+        text.push_str(&failure_drawn(failure, &ask.run));
     }
     if let Some(short) = &page.shortfall {
         text.push_str(&format!(
@@ -170,50 +146,87 @@ pub fn page_drawn(page: &AskPage) -> String {
     if let Some(will_run) = &page.will_run {
         text.push_str(&will_run_drawn(will_run));
     }
+    text.push_str(&plans_drawn(page));
+    text.push_str(&drift_drawn(&page.drift));
+    text.push_str(&uncommitted_drawn(&page.uncommitted));
+    text.push_str(&changes_drawn(page));
+    text.push_str(&answers(ask));
+    text
+}
+
+/// Draws the last failure of a step: the changed protected files and the end of the gate's output.
+fn failure_drawn(failure: &FailureView, run: &str) -> String {
+    let mut text = heading(&failure_line(failure));
+    for file in &failure.tampered {
+        let line = format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change));
+        text.push_str(&styled(CARE, &line));
+        if let Some(diff) = file.diff.as_ref().filter(|diff| !diff.is_empty()) {
+            text.push_str(&lines_drawn(diff));
+        }
+    }
+    for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
+        let lines = show::last_lines(tail, 10);
+        if !lines.is_empty() {
+            let which = match lines.len() {
+                1 => "last line".to_owned(),
+                several => format!("last {several} lines"),
+            };
+            text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
+            let all = format!("planctl plan logs {}", shell_word(run));
+            text.push_str(&gutter::labelled("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
+        }
+    }
+    text
+}
+
+/// Draws the text of the plan that is to be approved, and of the sub-plans that are approved together with it.
+fn plans_drawn(page: &AskPage) -> String {
+    let mut text = String::new();
     if let Some(plan) = &page.plan_text {
         text.push('\n');
         indented(&mut text, "", plan);
     }
-    for within in page.will_run.iter().flat_map(|will_run| &will_run.plans) {
-        if let Some(plan) = &within.text {
-            let heading = format!("{}, which is approved together with it", show::safe(&within.plan));
-            text.push_str(&format!("\n{}\n", styled(BOLD, &heading)));
+    for sub_plan in page.will_run.iter().flat_map(|will_run| &will_run.plans) {
+        if let Some(plan) = &sub_plan.text {
+            text.push_str(&heading(&format!(
+                "{}, which is approved together with it",
+                show::safe(&sub_plan.plan)
+            )));
             indented(&mut text, "", plan);
         }
     }
-    text.push_str(&drift_drawn(&page.drift));
-    text.push_str(&uncommitted_drawn(&page.uncommitted));
-    if !page.changes.is_empty() {
-        text.push_str(&format!("\n{}\n", styled(BOLD, "what it would change of the plan")));
-        let who = page.role.as_deref().unwrap_or("worker");
-        for change in &page.changes {
-            text.push_str(&gutter::labelled(who, &change.to_string(), Cut::Nothing));
-        }
-    }
-    if ask.kind == "insertion" && page.diff.is_some() {
-        let files: Vec<String> = page.may_change.iter().map(|path| show::safe(path)).collect();
-        match files.as_slice() {
-            [] => text.push_str("  it may change no protected file\n"),
-            files => text.push_str(&styled(
-                CARE,
-                &format!(
-                    "  it may change protected files, by which steps are judged: {}\n",
-                    files.join(", ")
-                ),
-            )),
-        }
-    }
-    if let Some(diff) = &page.diff {
-        let (what, drawn) = if ask.kind == "insertion" {
-            let who = page.role.as_deref().unwrap_or("worker");
-            ("what it would change of its text", gutter::labelled(who, diff, Cut::Nothing))
-        } else {
-            ("changed since the last approval", lines_drawn(diff))
-        };
-        text.push_str(&format!("\n{}\n{drawn}", styled(BOLD, what)));
-    }
-    text.push_str(&answers(ask));
     text
+}
+
+/// Draws what a proposed step would change, or what has changed of the plan since it was approved.
+fn changes_drawn(page: &AskPage) -> String {
+    let mut text = String::new();
+    let worker = page.role.as_deref().unwrap_or("worker");
+    if !page.changes.is_empty() {
+        text.push_str(&heading("what it would change of the plan"));
+        for change in &page.changes {
+            text.push_str(&gutter::labelled(worker, &change.to_string(), Cut::Nothing));
+        }
+    }
+    let Some(diff) = &page.diff else { return text };
+    if page.ask.kind != "insertion" {
+        return format!("{text}{}{}", heading("changed since the last approval"), lines_drawn(diff));
+    }
+    let files: Vec<String> = page.may_change.iter().map(|path| show::safe(path)).collect();
+    if files.is_empty() {
+        text.push_str("  it may change no protected file\n");
+    } else {
+        let files = files.join(", ");
+        let line = format!("  it may change protected files, by which steps are judged: {files}\n");
+        text.push_str(&styled(CARE, &line));
+    }
+    text.push_str(&heading("what it would change of its text"));
+    text.push_str(&gutter::labelled(worker, diff, Cut::Nothing));
+    text
+}
+
+fn heading(words: &str) -> String {
+    format!("\n{}\n", styled(BOLD, words))
 }
 
 /// Says what is asked. Where a worker wrote it, its words have a label on each line.
@@ -321,7 +334,7 @@ fn answers(ask: &AskView) -> String {
         let note = answer.note.as_ref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
         return format!("\nanswered {} by {}{note}\n", show::safe(&answer.answer), show::safe(&answer.by));
     }
-    let mut text = format!("\n{}\n", styled(BOLD, "next:"));
+    let mut text = heading("next:");
     let is_proposal = ask.kind == "insertion";
     let mut words: Vec<&str> = ask.answers.iter().map(String::as_str).collect();
     if is_proposal {

@@ -72,37 +72,17 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         How::Ready { handle, run, is_taken_up } => {
             let verb = if is_taken_up { "taken up" } else { "run" };
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
-            // A tier above 0 is the best that the host offers, unless another was named.
-            let wanted = context.config()?.config.isolation;
-            let is_shown = tier == Tier::SameUser || matches!(wanted, Isolation::Exactly(_));
-            let tier = if tier == Tier::SameUser && wanted == Isolation::Auto {
-                " · isolation off, planctl doctor says how to confine it".to_owned()
-            } else if is_shown {
-                format!(" · isolation tier {tier}")
-            } else {
-                String::new()
-            };
-            let run = styled(BOLD, &show::safe(&run));
-            context.say(&format!("{verb} {run} · {}{tier}", show::safe(title)));
+            let (run, isolation) = (styled(BOLD, &show::safe(&run)), isolation_words(context, tier)?);
+            context.say(&format!("{verb} {run} · {}{isolation}", show::safe(title)));
             if let Some(worktree) = &client.status(handle).await?.worktree {
                 context.say(&worktree_lines(worktree, is_taken_up));
             }
             if wish.detach {
                 return status_at_once(context, &client, handle, manner).await;
             }
-            work_to_the_end(
-                context,
-                client,
-                handle,
-                Work {
-                    no_wait: wish.no_wait,
-                    manner,
-                    since: (!is_taken_up).then_some(0),
-                    answers: auto_answer,
-                },
-                stop,
-            )
-            .await
+            let since = (!is_taken_up).then_some(0);
+            let how = Work { no_wait: wish.no_wait, manner, since, answers: auto_answer };
+            work_to_the_end(context, client, handle, how, stop).await
         }
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
@@ -118,6 +98,18 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             Err(changed(file, &checked, &approved_text, run.as_deref())?)
         }
     }
+}
+
+/// Says how the run is isolated. A tier above 0 is the best that the host offers, unless another was named.
+fn isolation_words(context: &Context, tier: Tier) -> Result<String, Failure> {
+    let wanted = context.config()?.config.isolation;
+    Ok(match (tier, wanted) {
+        (Tier::SameUser, Isolation::Auto) => {
+            " · isolation off, planctl doctor says how to confine it".to_owned()
+        }
+        (Tier::SameUser, _) | (_, Isolation::Exactly(_)) => format!(" · isolation tier {tier}"),
+        (_, Isolation::Auto | Isolation::Require(_)) => String::new(),
+    })
 }
 
 /// Says whether a run goes on with this text, or is over, although the plan would not be verified as its workspace is now:

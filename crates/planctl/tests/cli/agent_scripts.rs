@@ -1,21 +1,21 @@
 //! A run is served as it was approved: by the worker that an approval names, by agents' scripts that lie in the workspace,
 //! and in the workspace itself.
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
-fn two_steps(room: &Room) {
+fn two_steps(fixture: &Fixture) {
     let steps = [("Mend", "test -e done-1", "escalate"), ("Review", "test -e done-2", "escalate")];
-    room.write("p.md", &plan("Mend it", "5 minutes", &steps));
+    fixture.write("p.md", &plan("Mend it", "5 minutes", &steps));
 }
 
 #[test]
 fn an_approval_that_names_a_worker_starts_no_other_one() {
-    let room = Room::new();
-    two_steps(&room);
+    let fixture = Fixture::new();
+    two_steps(&fixture);
     let good = "touch done-$PLANCTL_STEP";
-    assert_eq!(room.planctl(&["plan", "approve", "p.md", "--exec", good]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md", "--exec", good]).code, 0);
     for other in [&["--exec", "touch done-1 done-2 evil"][..], &[]] {
-        let said = room.planctl(&[&["plan", "run", "p.md", "--no-wait"], other].concat());
+        let said = fixture.planctl(&[&["plan", "run", "p.md", "--no-wait"], other].concat());
         assert_eq!(said.code, 5, "{said:?}");
         for words in
             ["it was approved for touch done-$PLANCTL_STEP", "planctl plan run p.md --agent 'exec:touch"]
@@ -23,69 +23,69 @@ fn an_approval_that_names_a_worker_starts_no_other_one() {
             assert!(said.err.contains(words), "{words}: {said:?}");
         }
     }
-    assert!(!room.path("evil").exists());
+    assert!(!fixture.path("evil").exists());
     // Approved anew it runs, and what was approved is what is taken up.
-    assert_eq!(room.planctl(&["plan", "approve", "p.md", "--exec", "touch done-1"]).code, 0);
-    let said = room.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "touch done-1"]);
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md", "--exec", "touch done-1"]).code, 0);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "touch done-1"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", good]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", good]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("it was approved for touch done-1"), "{said:?}");
 }
 
 #[test]
 fn cheat_50_a_worker_that_rewrites_the_agents_script_is_caught_by_its_own_gate() {
-    let room = Room::new();
-    two_steps(&room);
+    let fixture = Fixture::new();
+    two_steps(&fixture);
     let script = "touch done-$PLANCTL_STEP\n";
-    room.write("agent.sh", &format!("{script}echo 'touch done-1 done-2 evil' > agent.sh\n"));
+    fixture.write("agent.sh", &format!("{script}echo 'touch done-1 done-2 evil' > agent.sh\n"));
     let run = ["plan", "run", "p.md", "--no-wait", "--exec", "bash agent.sh"];
-    assert_eq!(room.planctl(&run).code, 3);
-    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert_eq!(fixture.planctl(&run).code, 3);
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     assert!(page.contains("agent.sh"), "the ask shows the script: {page}");
-    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
-    let said = room.planctl(&run);
+    assert_eq!(fixture.planctl(&["approvals", "approve", &fixture.ask()]).code, 0);
+    let said = fixture.planctl(&run);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("contract=tampered") && said.out.contains("agent.sh changed"), "{said:?}");
-    assert!(!room.path("evil").exists() && !room.path("done-2").exists());
-    let ask = room.ask();
-    assert_eq!(room.planctl(&["approvals", "restore", &ask]).code, 0);
-    assert!(room.read("agent.sh").starts_with(script), "the sealed copy is back");
+    assert!(!fixture.path("evil").exists() && !fixture.path("done-2").exists());
+    let ask = fixture.ask();
+    assert_eq!(fixture.planctl(&["approvals", "restore", &ask]).code, 0);
+    assert!(fixture.read("agent.sh").starts_with(script), "the sealed copy is back");
 }
 
 #[test]
 fn cheat_50_no_worker_starts_with_another_script_until_a_person_names_it_again() {
-    let room = Room::new();
-    two_steps(&room);
-    room.write("agent.sh", "touch tried\n");
-    let said = room.planctl(&["plan", "run", "p.md", "--no-wait", "--approve", "--exec", "bash agent.sh"]);
+    let fixture = Fixture::new();
+    two_steps(&fixture);
+    fixture.write("agent.sh", "touch tried\n");
+    let said = fixture.planctl(&["plan", "run", "p.md", "--no-wait", "--approve", "--exec", "bash agent.sh"]);
     assert_eq!(said.code, 3, "{said:?}");
-    room.write("agent.sh", "touch done-$PLANCTL_STEP\n");
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    fixture.write("agent.sh", "touch done-$PLANCTL_STEP\n");
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(!room.path("done-1").exists());
-    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(!fixture.path("done-1").exists());
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     for words in ["agent.sh (changed)", "resume the run and name its worker again, exec:bash agent.sh"] {
         assert!(page.contains(words), "{words}: {page}");
     }
-    let ask = room.ask();
-    assert_eq!(room.planctl(&["approvals", "retry", &ask]).code, 0);
-    let said = room.planctl(&["plan", "resume", "p-1", "--no-wait", "--agent", "exec:bash agent.sh"]);
+    let ask = fixture.ask();
+    assert_eq!(fixture.planctl(&["approvals", "retry", &ask]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait", "--agent", "exec:bash agent.sh"]);
     assert_eq!(said.code, 0, "{said:?}");
 }
 
 #[test]
 fn hole_20_nothing_runs_in_a_folder_that_took_the_workspaces_place() {
-    let room = Room::new();
-    room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "test -e done-1", "escalate")]));
-    let said = room.planctl(&["plan", "run", "p.md", "--no-wait", "--approve", "--exec", "touch tried"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "test -e done-1", "escalate")]));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--no-wait", "--approve", "--exec", "touch tried"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let around = room.state().parent().unwrap().to_owned();
+    let around = fixture.state().parent().unwrap().to_owned();
     let (work, away, decoy) = (around.join("work"), around.join("away"), around.join("decoy"));
     std::fs::create_dir(&decoy).unwrap();
     for name in ["done-1", "p.md"] {
-        std::fs::write(decoy.join(name), room.read("p.md")).unwrap();
+        std::fs::write(decoy.join(name), fixture.read("p.md")).unwrap();
     }
     let stands_there = |said: &str, what: &str| {
         for words in [&format!("{what} stands there now"), "approve p.md there"] {
@@ -98,24 +98,24 @@ fn hole_20_nothing_runs_in_a_folder_that_took_the_workspaces_place() {
             "a link" => std::os::unix::fs::symlink(&decoy, &work).unwrap(),
             _ => std::fs::rename(&decoy, &work).unwrap(),
         }
-        assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-        let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+        assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+        let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
         assert_eq!(said.code, 3, "{said:?}");
-        stands_there(&room.planctl(&["approvals", "show", &room.ask()]).out, what);
+        stands_there(&fixture.planctl(&["approvals", "show", &fixture.ask()]).out, what);
         assert!(!work.join("tried").exists() && !decoy.join("tried").exists(), "no worker started there");
         if what == "a link" {
             std::fs::remove_file(&work).unwrap();
             std::fs::rename(&away, &work).unwrap();
             // The folder that was put back is the one that was approved.
-            assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-            let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+            assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+            let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
             assert!(said.code == 3 && !said.err.contains("stands there now"), "{said:?}");
         }
     }
     // Where a person means the other folder, they approve the plan in it: as after a fresh clone.
-    let said = room.planctl(&["plan", "approve", "p.md"]);
+    let said = fixture.planctl(&["plan", "approve", "p.md"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-    let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
 }

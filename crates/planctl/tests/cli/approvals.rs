@@ -2,10 +2,10 @@
 
 use rustix::process::Signal;
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
-fn stuck(room: &Room) -> String {
-    room.write(
+fn stuck(fixture: &Fixture) -> String {
+    fixture.write(
         "p.md",
         &plan(
             "Stuck",
@@ -14,63 +14,63 @@ fn stuck(room: &Room) -> String {
         ),
     );
     let worker = "case $(cat) in *'use the force'*) touch done-1;; esac; test $PLANCTL_STEP != 2 || touch done-2; test $PLANCTL_ROLE != senior || touch done-1";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
-    room.ask()
+    fixture.ask()
 }
 
-fn goes_on(room: &Room, answer: &[&str]) -> serde_json::Value {
-    let said = room.planctl(answer);
+fn goes_on(fixture: &Fixture, answer: &[&str]) -> serde_json::Value {
+    let said = fixture.planctl(answer);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains(" by ann"), "{said:?}");
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    room.status()
+    fixture.status()
 }
 
 #[test]
 fn retry_puts_the_note_into_the_prompt() {
-    let room = Room::new();
-    let ask = stuck(&room);
-    let status = goes_on(&room, &["approvals", "retry", &ask, "--note", "use the force"]);
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    let status = goes_on(&fixture, &["approvals", "retry", &ask, "--note", "use the force"]);
     assert_eq!(
         (status["steps"][0]["state"].as_str(), status["steps"][0]["attempts"].as_u64()),
         (Some("passed"), Some(2))
     );
-    let twice = room.planctl(&["approvals", "retry", &ask]);
+    let twice = fixture.planctl(&["approvals", "retry", &ask]);
     assert_eq!(twice.code, 5, "each decision is single-use: {twice:?}");
 }
 
 #[test]
 fn skip_leaves_the_step_out_and_the_end_shows_it() {
-    let room = Room::new();
-    let ask = stuck(&room);
-    let status = goes_on(&room, &["approvals", "skip", &ask, "--note", "not today"]);
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    let status = goes_on(&fixture, &["approvals", "skip", &ask, "--note", "not today"]);
     assert_eq!(
         (status["state"].as_str(), status["steps"][0]["state"].as_str()),
         (Some("done"), Some("skipped"))
     );
-    assert!(room.planctl(&["plan", "status", "@last"]).out.contains("skipped"));
+    assert!(fixture.planctl(&["plan", "status", "@last"]).out.contains("skipped"));
 }
 
 #[test]
 fn waive_needs_a_reason_and_shows_for_ever() {
-    let room = Room::new();
-    let ask = stuck(&room);
-    let said = room.planctl(&["approvals", "waive", &ask]);
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    let said = fixture.planctl(&["approvals", "waive", &ask]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("note"), "{said:?}");
-    let status = goes_on(&room, &["approvals", "waive", &ask, "--note", "done by hand"]);
+    let status = goes_on(&fixture, &["approvals", "waive", &ask, "--note", "done by hand"]);
     assert_eq!(status["steps"][0]["state"], "waived");
-    let why = room.planctl(&["why", "@last", "1"]);
+    let why = fixture.planctl(&["why", "@last", "1"]);
     assert!(why.out.contains("waived by ann") && why.out.contains("done by hand"), "{}", why.out);
 }
 
 #[test]
 fn reassign_gives_the_step_to_another_role() {
-    let room = Room::new();
-    let ask = stuck(&room);
-    let status = goes_on(&room, &["approvals", "reassign", &ask, "senior"]);
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    let status = goes_on(&fixture, &["approvals", "reassign", &ask, "senior"]);
     assert_eq!(
         (status["steps"][0]["state"].as_str(), status["steps"][0]["role"].as_str()),
         (Some("passed"), Some("senior"))
@@ -79,17 +79,17 @@ fn reassign_gives_the_step_to_another_role() {
 
 #[test]
 fn abort_ends_the_run_by_a_person() {
-    let room = Room::new();
-    let ask = stuck(&room);
-    assert_eq!(room.planctl(&["approvals", "abort", &ask, "--note", "enough"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 7);
-    assert_eq!(room.status()["end"], "aborted");
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    assert_eq!(fixture.planctl(&["approvals", "abort", &ask, "--note", "enough"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "status", "@last", "--exit-code"]).code, 7);
+    assert_eq!(fixture.status()["end"], "aborted");
 }
 
 #[test]
 fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan(
             "Revise",
@@ -97,7 +97,7 @@ fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
             &[("One", "test -e done-1", "escalate"), ("Two", "test -e impossible", "escalate")],
         ),
     );
-    let said = room.planctl(&[
+    let said = fixture.planctl(&[
         "plan",
         "run",
         "p.md",
@@ -107,26 +107,26 @@ fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
         "touch done-$PLANCTL_STEP",
     ]);
     assert_eq!(said.code, 3, "{said:?}");
-    assert_eq!(room.planctl(&["approvals", "revise", &room.ask()]).code, 0);
-    assert_eq!(room.status()["state"], "paused");
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.status()["state"], "paused");
 
-    room.write("p.md", &room.read("p.md").replace("test -e impossible", "test -e done-2"));
-    let said = room.planctl(&["plan", "approve", "p.md"]);
+    fixture.write("p.md", &fixture.read("p.md").replace("test -e impossible", "test -e done-2"));
+    let said = fixture.planctl(&["plan", "approve", "p.md"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!((status["run"].as_str(), status["steps"][0]["attempts"].as_u64()), (Some("p-1"), Some(1)));
 }
 
 #[test]
 fn a_run_that_waits_goes_on_when_somebody_answers_elsewhere() {
-    let room = Room::new();
-    room.write("p.md", &plan("Wait", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Wait", "5 minutes", &[("One", "test -e done-1", "escalate")]));
     let worker = "case $(cat) in *'use the force'*) touch done-1;; esac";
-    let mut going = room.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+    let mut going = fixture.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
     going.hear("waiting for you: planctl approvals show");
-    let said = room.planctl(&["approvals", "retry", &room.ask(), "--note", "use the force"]);
+    let said = fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "use the force"]);
     assert_eq!(said.code, 0, "{said:?}");
     let said = going.end();
     assert_eq!(said.code, 0, "{said:?}");
@@ -135,25 +135,25 @@ fn a_run_that_waits_goes_on_when_somebody_answers_elsewhere() {
 
 #[test]
 fn what_is_not_there_is_told_with_where_to_look() {
-    let room = Room::new();
-    stuck(&room);
-    let said = room.planctl(&["approvals", "show", "77"]);
+    let fixture = Fixture::new();
+    stuck(&fixture);
+    let said = fixture.planctl(&["approvals", "show", "77"]);
     assert_eq!(said.code, 4, "{said:?}");
     assert!(said.err.ends_with("could not find ask 77\nnext: planctl approvals\n"), "{said:?}");
-    let said = room.planctl(&["plan", "logs", "@last", "--step", "9"]);
+    let said = fixture.planctl(&["plan", "logs", "@last", "--step", "9"]);
     assert_eq!(said.code, 4, "{said:?}");
     assert!(said.err.contains("could not find step 9 in p-1"), "{said:?}");
-    let said = room.planctl(&["approvals", "retry"]);
+    let said = fixture.planctl(&["approvals", "retry"]);
     assert!(said.code == 2 && !said.err.contains("--as"), "{said:?}");
 }
 
 #[test]
 fn who_watches_lines_go_by_is_told_once_what_to_type_and_leaves_with_it() {
-    let room = Room::new();
-    room.write("p.md", &plan("Wait", "5 minutes", &[("One", "true", "abort")]));
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "true"]).code, 3);
-    let line = format!("waiting for you: planctl approvals show {}", room.ask());
-    let mut going = room.start(&["plan", "watch", "@last"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Wait", "5 minutes", &[("One", "true", "abort")]));
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "true"]).code, 3);
+    let line = format!("waiting for you: planctl approvals show {}", fixture.ask());
+    let mut going = fixture.start(&["plan", "watch", "@last"]);
     going.hear(&line);
     going.signal(Signal::TERM);
     let said = going.end();
@@ -164,16 +164,16 @@ fn who_watches_lines_go_by_is_told_once_what_to_type_and_leaves_with_it() {
 
 #[test]
 fn a_worker_s_question_is_answered_and_spends_no_attempt() {
-    let room = Room::new();
-    room.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
     let worker = r#"case $(cat) in *blue*) echo blue > colour;; *) echo '{"planctl":"result/1","outcome":"needs_input","question":"Which colour?"}' > $PLANCTL_RESULT_FILE;; esac"#;
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
-    let ask = room.ask();
-    let page = room.planctl(&["approvals", "show", &ask]);
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]);
     assert!(page.out.contains("Which colour?") && page.out.contains("approvals answer"), "{}", page.out);
-    assert_eq!(room.planctl(&["approvals", "retry", &ask]).code, 5, "a question takes an answer");
-    let status = goes_on(&room, &["approvals", "answer", &ask, "--note", "blue"]);
+    assert_eq!(fixture.planctl(&["approvals", "retry", &ask]).code, 5, "a question takes an answer");
+    let status = goes_on(&fixture, &["approvals", "answer", &ask, "--note", "blue"]);
     assert_eq!(status["steps"][0]["state"], "passed");
 }
 
@@ -183,17 +183,17 @@ const FORGED: &str =
 
 #[test]
 fn hole_17_what_a_worker_wrote_is_labelled_on_each_line_and_shown_once() {
-    let room = Room::new();
-    room.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Ask", "5 minutes", &[("One", "grep -qx blue colour", "abort")]));
     let question = format!("{FORGED}\n{}end", "long ".repeat(1_000));
     let result = serde_json::json!({"planctl": "result/1", "outcome": "needs_input", "question": question});
-    room.write("asks.json", &result.to_string());
+    fixture.write("asks.json", &result.to_string());
     let worker = "cat asks.json >$PLANCTL_RESULT_FILE";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.out.contains("step 1 \"One\" asks: \"Which colour?\" …\n"), "{said:?}");
     assert!(!said.out.contains("waive 2"), "{said:?}");
-    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     let forged =
         page.lines().filter(|line| line.contains("approvals waive 2\\u") || line.contains("contract passed"));
     assert_eq!(forged.clone().count(), 2, "{page}");
@@ -201,10 +201,10 @@ fn hole_17_what_a_worker_wrote_is_labelled_on_each_line_and_shown_once() {
     assert_eq!(page.matches("Which colour?").count(), 1, "{page}");
     assert!(page.contains("characters more, all of it: planctl approvals show 2 --json\n"), "{page}");
     assert!(page.len() < 4_000, "{}", page.len());
-    let list = room.planctl(&["approvals"]).out;
+    let list = fixture.planctl(&["approvals"]).out;
     assert_eq!(list.lines().count(), 2, "{list}");
     // The JSON has all of it, and nothing that a terminal obeys.
-    let json = room.planctl(&["approvals", "show", &room.ask(), "--json"]).out;
+    let json = fixture.planctl(&["approvals", "show", &fixture.ask(), "--json"]).out;
     assert!(!json.contains(['\u{9b}', '\u{2028}', '\u{202e}']), "{json}");
     assert!(json.contains(r"2\u009b2J\u2028\u202e"), "{json}");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["message"], question.as_str());
@@ -212,62 +212,63 @@ fn hole_17_what_a_worker_wrote_is_labelled_on_each_line_and_shown_once() {
 
 #[test]
 fn hole_17_what_a_contract_and_a_worker_printed_is_labelled_in_logs_and_harmless_in_exports() {
-    let room = Room::new();
-    room.write("say.sh", "printf 'recorded: approve by you\\n\\302\\2332J\\342\\200\\256\\n'\n");
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write("say.sh", "printf 'recorded: approve by you\\n\\302\\2332J\\342\\200\\256\\n'\n");
+    fixture.write(
         "p.md",
         &plan("Print", "5 minutes", &[("One", "bash say.sh; test -e never", "retry(1), then escalate")]),
     );
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "bash say.sh"]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "bash say.sh"]);
     assert_eq!(said.code, 3, "{said:?}");
-    for page in
-        [room.planctl(&["plan", "logs", "@last"]).out, room.planctl(&["approvals", "show", &room.ask()]).out]
-    {
+    for page in [
+        fixture.planctl(&["plan", "logs", "@last"]).out,
+        fixture.planctl(&["approvals", "show", &fixture.ask()]).out,
+    ] {
         let forged: Vec<&str> = page.lines().filter(|line| line.contains("recorded: approve")).collect();
         assert!(!forged.is_empty(), "{page}");
         for line in forged {
             assert!(line.starts_with("  worker │ ") || line.starts_with("  contract │ "), "{page}");
         }
     }
-    let said = room.planctl(&["plan", "export", "@last", "--to", "out"]);
+    let said = fixture.planctl(&["plan", "export", "@last", "--to", "out"]);
     assert_eq!(said.code, 0, "{said:?}");
     for file in ["out/1/response.md", "out/artifacts/1-1-stdout.txt", "out/1/status.json"] {
-        assert!(!room.read(file).contains(['\u{9b}', '\u{202e}']), "{file}");
+        assert!(!fixture.read(file).contains(['\u{9b}', '\u{202e}']), "{file}");
     }
-    assert!(room.read("out/1/response.md").contains("\\u{9b}2J"), "{}", room.read("out/1/response.md"));
+    assert!(fixture.read("out/1/response.md").contains("\\u{9b}2J"), "{}", fixture.read("out/1/response.md"));
 }
 
 #[test]
 fn asks_are_listed_by_kind_and_run() {
-    let room = Room::new();
-    stuck(&room);
-    assert!(room.planctl(&["approvals"]).out.contains("escalation"));
+    let fixture = Fixture::new();
+    stuck(&fixture);
+    assert!(fixture.planctl(&["approvals"]).out.contains("escalation"));
     assert_eq!(
-        room.json(&["approvals", "ls", "--kind", "budget", "--json"])["asks"].as_array().unwrap().len(),
+        fixture.json(&["approvals", "ls", "--kind", "budget", "--json"])["asks"].as_array().unwrap().len(),
         0
     );
     assert_eq!(
-        room.json(&["approvals", "ls", "--run", "p-1", "--json"])["asks"].as_array().unwrap().len(),
+        fixture.json(&["approvals", "ls", "--run", "p-1", "--json"])["asks"].as_array().unwrap().len(),
         1
     );
 }
 
 #[test]
 fn p19_an_approval_is_written_into_the_file() {
-    let room = Room::new();
-    room.write("p.md", &plan("One", "5 minutes", &[("One", "test -e done-1", "escalate")]));
-    let said = room.planctl(&["plan", "approve", "p.md", "--note", "fine"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("One", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let said = fixture.planctl(&["plan", "approve", "p.md", "--note", "fine"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(room.read("p.md").contains("\nstatus: approved\n"), "{}", room.read("p.md"));
-    let verified = room.planctl(&["plan", "verify", "p.md"]);
+    assert!(fixture.read("p.md").contains("\nstatus: approved\n"), "{}", fixture.read("p.md"));
+    let verified = fixture.planctl(&["plan", "verify", "p.md"]);
     assert!(verified.code == 0 && !verified.out.contains("did not write"), "{verified:?}");
     // The approval serves, since the status is none of the text that was approved.
-    let done = room.planctl(&["plan", "run", "p.md", "--exec", "touch done-1"]);
+    let done = fixture.planctl(&["plan", "run", "p.md", "--exec", "touch done-1"]);
     assert_eq!(done.code, 0, "{done:?}");
-    assert!(room.read("p.md").contains("\nstatus: done\n"));
+    assert!(fixture.read("p.md").contains("\nstatus: done\n"));
     // One that was changed meanwhile is left as it is.
-    room.write("q.md", &plan("One", "5 minutes", &[("One", "test -e done-1", "escalate")]));
-    assert_eq!(room.planctl(&["plan", "approve", "q.md"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "reject", "q.md", "--note", "no"]).code, 0);
-    assert!(room.read("q.md").contains("\nstatus: draft\n"), "{}", room.read("q.md"));
+    fixture.write("q.md", &plan("One", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    assert_eq!(fixture.planctl(&["plan", "approve", "q.md"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "reject", "q.md", "--note", "no"]).code, 0);
+    assert!(fixture.read("q.md").contains("\nstatus: draft\n"), "{}", fixture.read("q.md"));
 }

@@ -1,6 +1,6 @@
 //! Approved content stays approved: protected files over insertions, edits and re-approvals.
 
-use crate::room::{Room, git, plan};
+use crate::fixture::{Fixture, git, plan};
 
 /// A check that nobody meets by doing nothing.
 const STRICT: &str = "test -e fixed\n";
@@ -17,28 +17,28 @@ END"####
 
 const CHANGELOG: &str = r"### Changelog\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0";
 
-fn two_steps(room: &Room) {
-    room.write("check.sh", STRICT);
+fn two_steps(fixture: &Fixture) {
+    fixture.write("check.sh", STRICT);
     let steps = [("Find", "test -e done-1", "escalate"), ("Mend", "bash check.sh", "escalate")];
-    room.write("p.md", &plan("Mend it", "5 minutes", &steps));
+    fixture.write("p.md", &plan("Mend it", "5 minutes", &steps));
 }
 
-fn run(room: &Room, words: &[&str], worker: &str) -> crate::room::Said {
+fn run(fixture: &Fixture, words: &[&str], worker: &str) -> crate::fixture::Said {
     let all: Vec<&str> = ["plan", "run", "p.md", "--no-wait", "--exec", worker]
         .into_iter()
         .chain(words.iter().copied())
         .collect();
-    room.planctl(&all)
+    fixture.planctl(&all)
 }
 
 #[test]
 fn hole_2_an_inserted_step_launders_no_weakened_check() {
-    let room = Room::new();
-    two_steps(&room);
-    let said = run(&room, &["--approve"], &laundering(CHANGELOG));
+    let fixture = Fixture::new();
+    two_steps(&fixture);
+    let said = run(&fixture, &["--approve"], &laundering(CHANGELOG));
     assert_eq!(said.code, 3, "{said:?}");
-    let ask = room.ask();
-    let page = room.planctl(&["approvals", "show", &ask]);
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]);
     for words in [
         "step 2 added: Changelog",
         "step 2 is now step 3: Mend",
@@ -47,57 +47,57 @@ fn hole_2_an_inserted_step_launders_no_weakened_check() {
     ] {
         assert!(page.out.contains(words), "{words}: {}", page.out);
     }
-    let said = room.planctl(&["approvals", "approve", &ask]);
+    let said = fixture.planctl(&["approvals", "approve", &ask]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("contract=tampered"), "{said:?}");
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
     // The honest twin: a file that the worker put back is judged.
-    room.write("check.sh", STRICT).write("fixed", "");
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-    let done = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    fixture.write("check.sh", STRICT).write("fixed", "");
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+    let done = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(done.code, 0, "{done:?}");
 }
 
 #[test]
 fn hole_1_a_proposal_with_an_open_comment_is_not_put_into_the_plan() {
-    let room = Room::new();
-    two_steps(&room);
-    let said = run(&room, &["--approve"], &laundering(&format!(r"{CHANGELOG}\n\n<!--")));
+    let fixture = Fixture::new();
+    two_steps(&fixture);
+    let said = run(&fixture, &["--approve"], &laundering(&format!(r"{CHANGELOG}\n\n<!--")));
     assert_eq!(said.code, 3, "{said:?}");
-    let ask = room.ask();
-    let page = room.planctl(&["approvals", "show", &ask]).out;
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
     assert!(page.contains("leaves a comment or a fence open"), "{page}");
-    let said = room.planctl(&["approvals", "approve", &ask]);
+    let said = fixture.planctl(&["approvals", "approve", &ask]);
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(room.read("p.md").contains("bash check.sh") && !room.read("p.md").contains("Changelog"));
+    assert!(fixture.read("p.md").contains("bash check.sh") && !fixture.read("p.md").contains("Changelog"));
 }
 
 #[test]
 fn a_proposed_step_that_names_the_judge_of_a_later_step_is_told() {
-    let room = Room::new();
-    two_steps(&room);
+    let fixture = Fixture::new();
+    two_steps(&fixture);
     let proposal = CHANGELOG.replace("do it", "Change check.sh.");
-    let said = run(&room, &["--approve"], &laundering(&proposal));
+    let said = run(&fixture, &["--approve"], &laundering(&proposal));
     assert_eq!(said.code, 3, "{said:?}");
-    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     assert!(page.contains("it may change protected files, by which steps are judged: check.sh"), "{page}");
 }
 
 #[test]
 fn hole_2_a_tampered_file_does_not_become_the_baseline_of_the_next_run() {
-    let room = Room::new();
-    room.write("check.sh", STRICT);
-    room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
-    let said = run(&room, &["--approve"], "echo true >check.sh");
+    let fixture = Fixture::new();
+    fixture.write("check.sh", STRICT);
+    fixture.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
+    let said = run(&fixture, &["--approve"], "echo true >check.sh");
     assert_eq!(said.code, 3, "{said:?}");
-    assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "cancel", "p-1"]).code, 0);
     for words in [
         &["plan", "approve", "p.md"][..],
         &["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"],
     ] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_eq!(said.code, 5, "{said:?}");
         for words in [
             "protected files differ from what was approved last: check.sh changed",
@@ -107,38 +107,38 @@ fn hole_2_a_tampered_file_does_not_become_the_baseline_of_the_next_run() {
         }
     }
     // A digest that is not the one that is there accepts nothing; the right one does, and so does the name alone.
-    let wrong = room.planctl(&["plan", "approve", "p.md", "--accept-changed", "check.sh@000000"]);
+    let wrong = fixture.planctl(&["plan", "approve", "p.md", "--accept-changed", "check.sh@000000"]);
     assert_eq!(wrong.code, 5, "{wrong:?}");
-    let accepted = run(&room, &["--approve", "--accept-changed", "check.sh"], "true");
+    let accepted = run(&fixture, &["--approve", "--accept-changed", "check.sh"], "true");
     assert_eq!(accepted.code, 0, "{accepted:?}");
     // Once it was accepted, nothing differs any more.
-    let again = run(&room, &["--approve", "--again"], "true");
+    let again = run(&fixture, &["--approve", "--again"], "true");
     assert_eq!(again.code, 0, "{again:?}");
 }
 
 #[test]
 fn hole_2_an_answer_binds_the_files_that_its_ask_showed() {
-    let room = Room::new();
-    room.write("check.sh", STRICT);
-    room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
-    let said = run(&room, &[], "touch fixed");
+    let fixture = Fixture::new();
+    fixture.write("check.sh", STRICT);
+    fixture.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
+    let said = run(&fixture, &[], "touch fixed");
     assert_eq!(said.code, 3, "{said:?}");
-    let ask = room.ask();
-    let page = room.json(&["approvals", "show", &ask, "--json"]);
+    let ask = fixture.ask();
+    let page = fixture.json(&["approvals", "show", &ask, "--json"]);
     assert!(page["will_run"]["digests"]["check.sh"].is_string(), "{page}");
-    room.write("check.sh", "true\n");
+    fixture.write("check.sh", "true\n");
     for words in [&["approvals", "approve", &ask][..], &["plan", "approve", "p.md"]] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_eq!(said.code, 5, "{said:?}");
         assert!(said.err.contains("protected files changed since its ask was opened: check.sh"), "{said:?}");
     }
     // Handed in anew it is asked anew, with the file as it is.
-    let said = run(&room, &[], "touch fixed");
+    let said = run(&fixture, &[], "touch fixed");
     assert_eq!(said.code, 3, "{said:?}");
-    let other = room.ask();
+    let other = fixture.ask();
     assert_ne!(ask, other);
-    assert_eq!(room.planctl(&["approvals", "approve", &other]).code, 0);
-    let done = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(fixture.planctl(&["approvals", "approve", &other]).code, 0);
+    let done = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(done.code, 0, "{done:?}");
 }
 
@@ -153,23 +153,23 @@ fn cheats_56_57_hole_8_what_appears_under_a_protected_pattern_is_seen_and_caches
         ("tests/**", "mv tests moved; ln -s moved tests; touch moved/new.py"),
         ("tests/**", "touch \"tests/$(printf '\\377')\""),
     ] {
-        let room = Room::new();
-        room.write("tests/one.sh", "true\n");
-        room.write("p.md", &protecting(glob, "bash tests/one.sh"));
-        let said = run(&room, &["--approve"], worker);
+        let fixture = Fixture::new();
+        fixture.write("tests/one.sh", "true\n");
+        fixture.write("p.md", &protecting(glob, "bash tests/one.sh"));
+        let said = run(&fixture, &["--approve"], worker);
         assert_eq!(said.code, 3, "{worker}: {said:?}");
         assert!(said.err.contains("contract=tampered"), "{worker}: {said:?}");
     }
-    let room = Room::new();
+    let fixture = Fixture::new();
     let leaves =
         "cd tests; mkdir -p __pycache__; echo $$ >__pycache__/one.pyc; echo $$ >.coverage; test -e ../fixed";
-    room.write("tests/one.sh", &format!("{leaves}\n"));
-    room.write("p.md", &protecting("tests/**", "bash tests/one.sh"));
+    fixture.write("tests/one.sh", &format!("{leaves}\n"));
+    fixture.write("p.md", &protecting("tests/**", "bash tests/one.sh"));
     // Its contract fails at first and leaves files behind; that is not the worker's tampering.
     let worker = "mkdir -p tests/__pycache__; touch tests/__pycache__/two.pyc; [ $PLANCTL_ATTEMPT = 1 ] || touch fixed";
-    let done = run(&room, &["--approve"], worker);
+    let done = run(&fixture, &["--approve"], worker);
     assert_eq!(done.code, 0, "{done:?}");
-    let again = run(&room, &["--approve", "--again"], worker);
+    let again = run(&fixture, &["--approve", "--again"], worker);
     assert_eq!(again.code, 0, "{again:?}");
 }
 
@@ -178,16 +178,16 @@ fn a_tampered_ask_shows_the_difference_and_is_answered_by_allow_or_restore() {
     // Each worker counts its turns, and the second one that works does what is right.
     let worker = "cat >prompt-$PLANCTL_ATTEMPT; echo x >>turns; touch fixed; [ $PLANCTL_ATTEMPT != 1 ] || echo '# formatted' >>check.sh";
     let stuck = || {
-        let room = Room::new();
-        room.write("check.sh", STRICT);
-        room.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
-        let said = run(&room, &["--approve"], worker);
+        let fixture = Fixture::new();
+        fixture.write("check.sh", STRICT);
+        fixture.write("p.md", &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh", "escalate")]));
+        let said = run(&fixture, &["--approve"], worker);
         assert_eq!(said.code, 3, "{said:?}");
-        let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+        let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
         for words in ["+# formatted", "planctl approvals allow", "planctl approvals restore"] {
             assert!(page.contains(words), "{words}: {page}");
         }
-        room
+        fixture
     };
     let allowed = stuck();
     let wrong = allowed.planctl(&["approvals", "allow", &allowed.ask(), "other.sh"]);
@@ -225,25 +225,25 @@ fn a_tampered_ask_shows_the_difference_and_is_answered_by_allow_or_restore() {
 
 #[test]
 fn a_file_that_a_worker_created_under_a_protected_pattern_is_removed_by_restore() {
-    let room = Room::new();
-    room.write("tests/one.sh", STRICT);
+    let fixture = Fixture::new();
+    fixture.write("tests/one.sh", STRICT);
     let text = plan("Mend it", "5 minutes", &[("Mend", "test -e fixed", "escalate")])
         .replace("**target:** coder", "**target:** coder\n**protects:** tests/**");
-    room.write("p.md", &text);
+    fixture.write("p.md", &text);
     let worker = "touch fixed; [ $PLANCTL_ATTEMPT != 1 ] || touch tests/conftest.py";
-    assert_eq!(run(&room, &["--approve"], worker).code, 3);
-    assert_eq!(room.planctl(&["approvals", "restore", &room.ask()]).code, 0);
-    assert!(!room.path("tests/conftest.py").exists() && room.path("tests/one.sh").exists());
-    let done = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(run(&fixture, &["--approve"], worker).code, 3);
+    assert_eq!(fixture.planctl(&["approvals", "restore", &fixture.ask()]).code, 0);
+    assert!(!fixture.path("tests/conftest.py").exists() && fixture.path("tests/one.sh").exists());
+    let done = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(done.code, 0, "{done:?}");
 }
 
 #[test]
 fn hole_2_an_approval_shows_which_protected_files_are_not_as_head_has_them() {
-    let room = Room::new();
-    let work = room.path("");
-    room.write("check.sh", STRICT).write("other.sh", "true\n");
-    room.write(
+    let fixture = Fixture::new();
+    let work = fixture.path("");
+    fixture.write("check.sh", STRICT).write("other.sh", "true\n");
+    fixture.write(
         "p.md",
         &plan("Mend it", "5 minutes", &[("Mend", "bash check.sh && bash other.sh", "escalate")]),
     );
@@ -251,15 +251,15 @@ fn hole_2_an_approval_shows_which_protected_files_are_not_as_head_has_them() {
     git(&work, &["add", "-A"]);
     git(&work, &["commit", "--quiet", "-m", "one"]);
     // Files of a worker that hide themselves from git.
-    room.write("check.sh", "true\n");
+    fixture.write("check.sh", "true\n");
     git(&work, &["update-index", "--assume-unchanged", "check.sh"]);
-    let said = run(&room, &[], "touch fixed");
+    let said = run(&fixture, &[], "touch fixed");
     assert_eq!(said.code, 3, "{said:?}");
     let words = "protected file check.sh is not as HEAD has it";
-    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     assert!(page.contains(words) && !page.contains("other.sh is not as HEAD"), "{page}");
-    let page = room.json(&["approvals", "show", &room.ask(), "--json"]);
+    let page = fixture.json(&["approvals", "show", &fixture.ask(), "--json"]);
     assert_eq!(page["uncommitted"], serde_json::json!(["check.sh"]));
-    let said = room.planctl(&["plan", "approve", "p.md"]);
+    let said = fixture.planctl(&["plan", "approve", "p.md"]);
     assert!(said.code == 0 && said.err.contains(words), "{said:?}");
 }

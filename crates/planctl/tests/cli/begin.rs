@@ -1,6 +1,6 @@
 //! `plan new` and `plan expand`: the files they write, their refusals, the next command they name.
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
 fn templated() -> String {
     plan(
@@ -16,72 +16,72 @@ fn templated() -> String {
 
 #[test]
 fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
-    let room = Room::new();
-    let said = room.planctl(&["plan", "new"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["plan", "new"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.out, "wrote plans/say-hello.md\nnext: planctl plan verify plans/say-hello.md\n");
-    assert!(room.read("plans/say-hello.md").contains("owner: ann\n"));
-    assert_eq!(room.planctl(&["plan", "verify", "plans/say-hello.md"]).code, 0);
+    assert!(fixture.read("plans/say-hello.md").contains("owner: ann\n"));
+    assert_eq!(fixture.planctl(&["plan", "verify", "plans/say-hello.md"]).code, 0);
 
-    let again = room.planctl(&["plan", "new"]);
+    let again = fixture.planctl(&["plan", "new"]);
     assert_eq!(again.code, 5, "{again:?}");
     assert!(again.err.contains("is there already; nothing was written") && again.err.contains("--force"));
-    let forced = room.planctl(&["plan", "new", "plans/say-hello.md", "--from", "review", "--force"]);
+    let forced = fixture.planctl(&["plan", "new", "plans/say-hello.md", "--from", "review", "--force"]);
     assert_eq!(forced.code, 0, "{forced:?}");
-    assert!(room.read("plans/say-hello.md").contains("# Say hello\n\n**Context:** Say here which change"));
+    assert!(fixture.read("plans/say-hello.md").contains("# Say hello\n\n**Context:** Say here which change"));
 }
 
 #[test]
 fn a_new_plan_begins_from_a_template_or_from_a_plan() {
-    let room = Room::new();
-    let list = room.planctl(&["plan", "new", "--list"]);
+    let fixture = Fixture::new();
+    let list = fixture.planctl(&["plan", "new", "--list"]);
     for name in ["hello", "bugfix", "refactor", "review"] {
         assert!(list.out.contains(name), "{}", list.out);
         let title = format!("Try {name}");
-        let said = room.planctl(&["plan", "new", "--from", name, "--title", &title, "--owner", "bob"]);
+        let said = fixture.planctl(&["plan", "new", "--from", name, "--title", &title, "--owner", "bob"]);
         assert_eq!(said.code, 0, "{said:?}");
         let file = format!("plans/try-{name}.md");
-        assert!(room.read(&file).contains(&format!("owner: bob\n---\n\n# Try {name}\n")));
-        assert_eq!(room.planctl(&["plan", "verify", &file]).code, 0);
+        assert!(fixture.read(&file).contains(&format!("owner: bob\n---\n\n# Try {name}\n")));
+        assert_eq!(fixture.planctl(&["plan", "verify", &file]).code, 0);
     }
-    room.write(
+    fixture.write(
         "ran.md",
         &templated().replace("status: draft", "status: done").replace("### 1. ", "### 1. ✅ "),
     );
-    assert_eq!(room.planctl(&["plan", "new", "next.md", "--from", "ran.md"]).code, 0);
-    assert_eq!(room.read("next.md"), templated().replace("# Three files", "# Next"));
-    let said = room.planctl(&["plan", "new", "--from", "bugfx"]);
+    assert_eq!(fixture.planctl(&["plan", "new", "next.md", "--from", "ran.md"]).code, 0);
+    assert_eq!(fixture.read("next.md"), templated().replace("# Three files", "# Next"));
+    let said = fixture.planctl(&["plan", "new", "--from", "bugfx"]);
     assert_eq!(said.code, 4);
     assert!(said.err.contains("did you mean `bugfix`?"), "{said:?}");
 }
 
 #[test]
 fn a_template_of_steps_is_expanded_with_a_file_a_command_or_words() {
-    let room = Room::new();
-    room.write("p.md", &templated()).write("items", "a.txt\n\n  b c.txt\r\n");
-    let verified = room.planctl(&["plan", "verify", "p.md"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &templated()).write("items", "a.txt\n\n  b c.txt\r\n");
+    let verified = fixture.planctl(&["plan", "verify", "p.md"]);
     assert!(verified.out.contains("planctl plan expand p.md --items FILE"), "{}", verified.out);
-    let by_file = room.planctl(&["plan", "expand", "p.md", "--items", "items"]);
+    let by_file = fixture.planctl(&["plan", "expand", "p.md", "--items", "items"]);
     assert_eq!(by_file.code, 0, "{by_file:?}");
     assert!(by_file.out.contains("### 3. Write b c.txt\n") && by_file.out.contains("test -s 'b c.txt'\n"));
-    let by_command = room.planctl(&["plan", "expand", "p.md", "--command", "cat items"]);
-    let by_words = room.planctl(&["plan", "expand", "p.md", "--item", "a.txt", "--item", "b c.txt"]);
+    let by_command = fixture.planctl(&["plan", "expand", "p.md", "--command", "cat items"]);
+    let by_words = fixture.planctl(&["plan", "expand", "p.md", "--item", "a.txt", "--item", "b c.txt"]);
     assert_eq!((&by_command.out, &by_words.out), (&by_file.out, &by_file.out));
-    assert_eq!(room.read("p.md"), templated(), "nothing is written unasked");
+    assert_eq!(fixture.read("p.md"), templated(), "nothing is written unasked");
 
-    let said = room.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]);
+    let said = fixture.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]);
     assert_eq!(said.out, "q.md: 1 template expanded, 3 steps in all\nnext: planctl plan verify q.md\n");
-    assert_eq!(room.read("q.md"), by_file.out);
-    assert_eq!(room.planctl(&["plan", "verify", "q.md"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]).code, 5);
-    assert_eq!(room.planctl(&["plan", "expand", "p.md", "--items", "items", "--write"]).code, 0);
-    assert_eq!(room.read("p.md"), by_file.out);
+    assert_eq!(fixture.read("q.md"), by_file.out);
+    assert_eq!(fixture.planctl(&["plan", "verify", "q.md"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]).code, 5);
+    assert_eq!(fixture.planctl(&["plan", "expand", "p.md", "--items", "items", "--write"]).code, 0);
+    assert_eq!(fixture.read("p.md"), by_file.out);
 }
 
 #[test]
 fn what_gives_no_items_says_why_and_writes_nothing() {
-    let room = Room::new();
-    room.write("p.md", &templated()).write("empty", "\n\n");
+    let fixture = Fixture::new();
+    fixture.write("p.md", &templated()).write("empty", "\n\n");
     for (words, says) in [
         (["--command", "echo half; echo why >&2; exit 3"], "ended with exit code 3; nothing was expanded"),
         (["--command", "true"], "printed no item"),
@@ -89,67 +89,67 @@ fn what_gives_no_items_says_why_and_writes_nothing() {
         (["--items", "empty"], "names no item"),
         (["--item", "-rf"], "begins with `-`"),
     ] {
-        let said = room.planctl(&["plan", "expand", "p.md", "--write", words[0], words[1]]);
+        let said = fixture.planctl(&["plan", "expand", "p.md", "--write", words[0], words[1]]);
         assert_eq!(said.code, 1, "{said:?}");
         assert!(format!("{}{}", said.out, said.err).contains(says), "{said:?}");
-        assert_eq!(room.read("p.md"), templated());
+        assert_eq!(fixture.read("p.md"), templated());
     }
-    assert_eq!(room.planctl(&["plan", "expand", "p.md", "--items", "none"]).code, 4);
-    assert_eq!(room.planctl(&["plan", "expand", "none.md", "--item", "x"]).code, 4);
-    let none = room.planctl(&["plan", "expand", "p.md"]);
+    assert_eq!(fixture.planctl(&["plan", "expand", "p.md", "--items", "none"]).code, 4);
+    assert_eq!(fixture.planctl(&["plan", "expand", "none.md", "--item", "x"]).code, 4);
+    let none = fixture.planctl(&["plan", "expand", "p.md"]);
     assert_eq!(none.code, 1);
     assert!(none.out.contains("nothing says what `2–N` stands for"), "{none:?}");
 }
 
 #[test]
 fn a_project_begins_with_a_plan_that_verifies_clean_and_is_trusted() {
-    let room = Room::new();
-    let said = room.planctl(&["init"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["init"]);
     assert_eq!(said.code, 0, "{said:?}");
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!(lines[0], "created planctl.toml, plans/hello.md, .gitignore (+2 lines)");
     assert!(lines[1].starts_with("trusted /"), "{said:?}");
     assert!(lines[2].starts_with("next: planctl plan verify plans/hello.md "), "{said:?}");
-    assert!(room.read("plans/hello.md").contains("owner: ann\n"));
-    assert!(room.read(".gitignore").ends_with("\n.planctl-*.tmp\n"));
-    let report = room.json(&["plan", "verify", "plans/hello.md", "--json"]);
+    assert!(fixture.read("plans/hello.md").contains("owner: ann\n"));
+    assert!(fixture.read(".gitignore").ends_with("\n.planctl-*.tmp\n"));
+    let report = fixture.json(&["plan", "verify", "plans/hello.md", "--json"]);
     assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(0), "{report}");
-    let files = room.json(&["config", "path", "--json"])["files"].clone();
+    let files = fixture.json(&["config", "path", "--json"])["files"].clone();
     assert_eq!(files[1]["trusted"], true, "{files}");
 }
 
 #[test]
 fn beginning_again_says_what_is_there_and_writes_over_it_only_when_it_is_forced() {
-    let room = Room::new();
-    room.write("planctl.toml", "# mine\n").write(".gitignore", "/target");
-    let said = room.planctl(&["init"]);
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "# mine\n").write(".gitignore", "/target");
+    let said = fixture.planctl(&["init"]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("planctl.toml is there already") && said.err.contains("--force"), "{said:?}");
     assert_eq!(
-        (room.read("planctl.toml").as_str(), room.read(".gitignore").as_str()),
+        (fixture.read("planctl.toml").as_str(), fixture.read(".gitignore").as_str()),
         ("# mine\n", "/target")
     );
-    assert!(!room.path("plans").exists(), "nothing was written");
+    assert!(!fixture.path("plans").exists(), "nothing was written");
 
-    let said = room.planctl(&["init", "--force"]);
+    let said = fixture.planctl(&["init", "--force"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.starts_with("created plans/hello.md, .gitignore (+2 lines)\nwrote over planctl.toml\n"));
-    assert!(room.read(".gitignore").starts_with("/target\n# "), "{}", room.read(".gitignore"));
-    let before = room.read(".gitignore");
-    let said = room.planctl(&["init", "--force"]);
+    assert!(fixture.read(".gitignore").starts_with("/target\n# "), "{}", fixture.read(".gitignore"));
+    let before = fixture.read(".gitignore");
+    let said = fixture.planctl(&["init", "--force"]);
     assert!(said.out.starts_with("wrote over planctl.toml, plans/hello.md\ntrusted "), "{said:?}");
-    assert_eq!(room.read(".gitignore"), before, "its lines are added once");
+    assert_eq!(fixture.read(".gitignore"), before, "its lines are added once");
 }
 
 #[test]
 fn the_example_runs_as_it_was_written_and_a_worker_may_not_begin_a_project() {
-    let room = Room::new();
-    assert_eq!(room.planctl(&["init", "--example"]).code, 0);
-    let said = room.planctl(&["plan", "run", "plans/hello.md", "--approve", "--no-wait"]);
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["init", "--example"]).code, 0);
+    let said = fixture.planctl(&["plan", "run", "plans/hello.md", "--approve", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(room.read("hello.txt"), "Hello from planctl\n");
+    assert_eq!(fixture.read("hello.txt"), "Hello from planctl\n");
 
-    let other = Room::new();
+    let other = Fixture::new();
     let said = other.command(&["init"]).env("PLANCTL_ITEM_ID", "x").output().unwrap();
     assert_eq!(said.status.code(), Some(77), "{said:?}");
     assert!(!other.path("planctl.toml").exists());

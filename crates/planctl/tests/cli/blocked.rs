@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 /// How many steps the plan has, none of which waits for another.
 const STEPS: usize = 200;
 /// More than a pipe and a terminal hold: a process that has written this much has waited for a reader.
 const HELD_BYTES_MAX: usize = 80 * 1024;
 
-fn room() -> Room {
-    let room = Room::new();
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
     let mut plan =
         "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# Many\n\n**Parallel:** 64\n\n## Steps\n"
             .to_owned();
@@ -27,18 +27,18 @@ fn room() -> Room {
         )
         .unwrap();
     }
-    room.write("p.md", &plan);
-    room.write("work.sh", "name=$(grep -o 'out-[0-9]*' | head -n 1); sleep 0.3; touch \"$name\"\n");
-    room
+    fixture.write("p.md", &plan);
+    fixture.write("work.sh", "name=$(grep -o 'out-[0-9]*' | head -n 1); sleep 0.3; touch \"$name\"\n");
+    fixture
 }
 
 const LINE: [&str; 6] = ["plan", "run", "p.md", "--approve", "--exec", "bash work.sh"];
 
 /// Waits until the run is done, while the command that works on it still wants to say so; returns all that it said.
-fn done_before_anybody_reads(room: &Room, mut child: Child) -> Vec<u8> {
+fn done_before_anybody_reads(fixture: &Fixture, mut child: Child) -> Vec<u8> {
     let until = Instant::now() + Duration::from_secs(240);
     loop {
-        let runs = room.json(&["plan", "ls", "--json"]);
+        let runs = fixture.json(&["plan", "ls", "--json"]);
         if runs["runs"].as_array().is_some_and(|runs| runs.iter().any(|run| run["state"] == "done")) {
             break;
         }
@@ -55,10 +55,10 @@ fn done_before_anybody_reads(room: &Room, mut child: Child) -> Vec<u8> {
 
 #[test]
 fn edge_b1_b2_sixty_four_at_once_come_to_their_end_while_a_pager_is_left_open() {
-    let room = room();
-    let mut command = room.command(&LINE);
+    let fixture = fixture();
+    let mut command = fixture.command(&LINE);
     command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let said = done_before_anybody_reads(&room, command.spawn().unwrap());
+    let said = done_before_anybody_reads(&fixture, command.spawn().unwrap());
     let lines: Vec<Value> =
         said.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     let passed = lines.iter().filter(|line| line["event"] == "agent.reported").count();
@@ -67,17 +67,17 @@ fn edge_b1_b2_sixty_four_at_once_come_to_their_end_while_a_pager_is_left_open() 
 
 #[test]
 fn edge_b2_a_stopped_terminal_stops_no_run() {
-    let room = room();
-    let planctl = room.command(&[]);
+    let fixture = fixture();
+    let planctl = fixture.command(&[]);
     let mut command = Command::new("script");
     let line = LINE.map(|word| format!("'{word}'")).join(" ");
     command.args(["--quiet", "--return", "--command"]);
     // A high one, so that much is drawn.
     let line = format!("stty rows 200 cols 120; {} {line}", env!("CARGO_BIN_EXE_planctl"));
     command.arg(line).arg("/dev/null");
-    command.current_dir(room.path("")).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+    command.current_dir(fixture.path("")).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
     command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
     // The reader of the terminal stopped, as after Ctrl-S.
-    let said = done_before_anybody_reads(&room, command.stdout(Stdio::piped()).spawn().unwrap());
+    let said = done_before_anybody_reads(&fixture, command.stdout(Stdio::piped()).spawn().unwrap());
     assert!(String::from_utf8_lossy(&said).contains('✔'));
 }

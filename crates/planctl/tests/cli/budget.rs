@@ -1,6 +1,6 @@
 //! Budgets: spent as workers report, held before they are over, raised by a person.
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
 const WORKER: &str = r#"touch done-$PLANCTL_STEP; echo '{"planctl":"result/1","text":"ok","usage":{"input_tokens":900,"output_tokens":100,"cost_usd":0.25}}' > $PLANCTL_RESULT_FILE"#;
 
@@ -15,39 +15,42 @@ fn three_steps(budget: &str) -> String {
 
 #[test]
 fn a_run_that_would_go_over_its_budget_holds_with_exit_6_and_goes_on_when_raised() {
-    let room = Room::new();
-    room.write("p.md", &three_steps("max 2500 tokens, $10, 5 minutes"));
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &three_steps("max 2500 tokens, $10, 5 minutes"));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
     assert_eq!(said.code, 6, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(
         (status["spent"]["tokens"].as_u64(), status["spent"]["usd"].as_f64()),
         (Some(2000), Some(0.5))
     );
     assert_eq!(status["waiting_on"]["kind"], "budget");
-    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 6);
-    assert!(!room.path("done-3").exists());
+    assert_eq!(fixture.planctl(&["plan", "status", "@last", "--exit-code"]).code, 6);
+    assert!(!fixture.path("done-3").exists());
 
-    let ask = room.ask();
-    let page = room.json(&["approvals", "show", &ask, "--json"]);
+    let ask = fixture.ask();
+    let page = fixture.json(&["approvals", "show", &ask, "--json"]);
     assert_eq!(
         (page["shortfall"]["part"].as_str(), page["shortfall"]["limit"].as_f64()),
         (Some("tokens"), Some(2500.0)),
         "{page}"
     );
-    assert_eq!(room.planctl(&["approvals", "retry", &ask]).code, 5, "a budget is raised, not retried");
-    assert_eq!(room.planctl(&["approvals", "raise", &ask]).code, 2, "by something");
-    assert_eq!(room.planctl(&["approvals", "raise", &ask, "--tokens", "2k", "--note", "worth it"]).code, 0);
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(fixture.planctl(&["approvals", "retry", &ask]).code, 5, "a budget is raised, not retried");
+    assert_eq!(fixture.planctl(&["approvals", "raise", &ask]).code, 2, "by something");
+    assert_eq!(
+        fixture.planctl(&["approvals", "raise", &ask, "--tokens", "2k", "--note", "worth it"]).code,
+        0
+    );
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(room.status()["budget"]["tokens"], 4500);
+    assert_eq!(fixture.status()["budget"]["tokens"], 4500);
 }
 
 #[test]
 fn usage_that_is_not_reported_is_shown_as_unmetered_and_not_charged() {
-    let room = Room::new();
-    room.write("p.md", &three_steps("max 10 tokens, $10, 5 minutes"));
-    let said = room.planctl(&[
+    let fixture = Fixture::new();
+    fixture.write("p.md", &three_steps("max 10 tokens, $10, 5 minutes"));
+    let said = fixture.planctl(&[
         "plan",
         "run",
         "p.md",
@@ -57,7 +60,7 @@ fn usage_that_is_not_reported_is_shown_as_unmetered_and_not_charged() {
         "touch done-$PLANCTL_STEP",
     ]);
     assert_eq!(said.code, 0, "{said:?}");
-    let spent = &room.status()["spent"];
+    let spent = &fixture.status()["spent"];
     assert_eq!((spent["tokens"].as_u64(), spent["unmetered"].as_u64()), (Some(0), Some(3)));
     assert!(said.out.contains("3 unmetered"), "{said:?}");
 }

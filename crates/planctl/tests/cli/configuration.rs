@@ -2,17 +2,17 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 #[test]
 fn row_108_a_wrong_configuration_is_told_with_line_and_column() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    fixture.write(
         "planctl.toml",
         "[contracts]\ntimeout = 10\ntimout = \"1m\"\n[roles.coder]\nagent = \"claud\"\n",
     );
-    let said = room.planctl(&["plan", "verify", "p.md"]);
+    let said = fixture.planctl(&["plan", "verify", "p.md"]);
     assert_eq!(said.code, 78, "{said:?}");
     assert!(said.err.contains("planctl.toml:2:11") && said.err.contains("planctl.toml:3:1"), "{said:?}");
     assert!(
@@ -20,135 +20,137 @@ fn row_108_a_wrong_configuration_is_told_with_line_and_column() {
         "{said:?}"
     );
     assert!(said.err.contains("did you mean claude?"), "{said:?}");
-    assert_eq!(room.planctl(&["version"]).code, 0, "what needs no configuration goes on");
+    assert_eq!(fixture.planctl(&["version"]).code, 0, "what needs no configuration goes on");
 }
 
 #[test]
 fn a_stranger_s_project_starts_nothing_until_it_is_trusted() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
-    room.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one\"\n");
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one\"\n");
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
     assert_ne!(said.code, 0, "{said:?}");
     assert!(said.err.contains("is not trusted") && said.err.contains("roles.coder.agent"), "{said:?}");
-    assert!(!room.path("one").exists());
+    assert!(!fixture.path("one").exists());
 
-    let said = room.planctl(&["trust", "."]);
+    let said = fixture.planctl(&["trust", "."]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(room.path("one").exists() && !said.err.contains("trusted"), "{said:?}");
+    assert!(fixture.path("one").exists() && !said.err.contains("trusted"), "{said:?}");
 }
 
 #[test]
 fn p18_an_approval_is_of_the_configuration_that_its_ask_shows() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     let configured = |word: &str| {
-        room.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:touch one {word}\"\n"));
-        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+        fixture.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:touch one {word}\"\n"));
+        assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     };
-    let handed_in = || room.planctl(&["plan", "run", "p.md", "--no-wait"]);
+    let handed_in = || fixture.planctl(&["plan", "run", "p.md", "--no-wait"]);
     configured("shown");
     assert_eq!(handed_in().code, 3);
-    let first = room.ask();
+    let first = fixture.ask();
     configured("other");
-    let said = room.planctl(&["approvals", "show", &first]);
+    let said = fixture.planctl(&["approvals", "show", &first]);
     assert!(said.out.contains("touch one shown"), "{said:?}");
-    let said = room.planctl(&["approvals", "approve", &first]);
+    let said = fixture.planctl(&["approvals", "approve", &first]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(
         said.err.contains("(roles.coder.agent)") && said.err.contains("planctl plan run p.md"),
         "{said:?}"
     );
     // Nor does what was trusted since go unseen where the file's keys are not used any more.
-    room.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one unread\"\n");
-    assert_eq!(room.planctl(&["approvals", "approve", &first]).code, 5);
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one unread\"\n");
+    assert_eq!(fixture.planctl(&["approvals", "approve", &first]).code, 5);
 
     configured("other");
     assert_eq!(handed_in().code, 3);
-    let second = room.ask();
+    let second = fixture.ask();
     assert_ne!(first, second, "what is handed in otherwise is asked anew");
-    let said = room.planctl(&["approvals", "show", &second]);
+    let said = fixture.planctl(&["approvals", "show", &second]);
     assert!(said.out.contains("touch one other"), "{said:?}");
     assert_eq!(handed_in().code, 3);
-    assert_eq!(room.ask(), second, "and what is the same is not");
+    assert_eq!(fixture.ask(), second, "and what is the same is not");
     // Another command at the prompt is as much another run.
-    let said = room.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "touch one third"]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "touch one third"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let third = room.ask();
-    assert!(room.planctl(&["approvals", "show", &third]).out.contains("touch one third"));
-    assert_eq!(room.planctl(&["approvals", "approve", &third]).code, 0);
-    assert_eq!(room.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 0);
-    assert!(room.path("third").exists() && !room.path("shown").exists() && !room.path("other").exists());
+    let third = fixture.ask();
+    assert!(fixture.planctl(&["approvals", "show", &third]).out.contains("touch one third"));
+    assert_eq!(fixture.planctl(&["approvals", "approve", &third]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 0);
+    assert!(
+        fixture.path("third").exists() && !fixture.path("shown").exists() && !fixture.path("other").exists()
+    );
 }
 
 #[test]
 fn p18_what_a_paused_run_goes_on_with_is_the_configuration_that_was_approved() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text =
         plan("P", "5 minutes", &[("One", "test -e one", "escalate"), ("Two", "test -e no", "escalate")]);
-    room.write("p.md", &text);
+    fixture.write("p.md", &text);
     let configured = |command: &str| {
-        room.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:{command}\"\n"));
-        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+        fixture.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:{command}\"\n"));
+        assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     };
     configured("touch one");
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]).code, 3);
-    assert_eq!(room.planctl(&["approvals", "revise", &room.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]).code, 3);
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
     configured("touch two");
-    room.write("p.md", &text.replace("test -e no", "test -e two"));
-    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    fixture.write("p.md", &text.replace("test -e no", "test -e two"));
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(room.path("two").exists());
+    assert!(fixture.path("two").exists());
 }
 
 #[test]
 fn trusting_a_folder_without_configuration_is_refused() {
-    let said = Room::new().planctl(&["trust", "."]);
+    let said = Fixture::new().planctl(&["trust", "."]);
     assert_eq!(said.code, 4, "{said:?}");
 }
 
 #[test]
 fn nothing_runs_below_the_isolation_that_is_demanded() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
-    room.write("planctl.toml", "isolation = \"require:2\"\n");
-    let said = room.planctl_below_tier_2(&["plan", "run", "p.md", "--approve", "--exec", "touch one"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    fixture.write("planctl.toml", "isolation = \"require:2\"\n");
+    let said = fixture.planctl_below_tier_2(&["plan", "run", "p.md", "--approve", "--exec", "touch one"]);
     assert_eq!(said.code, 78, "{said:?}");
-    assert!(said.err.contains("require:2") && !room.path("one").exists(), "{said:?}");
+    assert!(said.err.contains("require:2") && !fixture.path("one").exists(), "{said:?}");
 }
 
 /// Workers and contracts are confined, the verdict says by what, and the run's settings carry it.
 #[test]
 fn row_114_the_isolation_that_is_required_holds_and_stands_in_the_verdict() {
-    let room = Room::new();
-    let outside = room.home().join("outside");
+    let fixture = Fixture::new();
+    let outside = fixture.home().join("outside");
     std::fs::create_dir_all(&outside).unwrap();
     let (by_worker, by_contract) = (outside.join("by-worker"), outside.join("by-contract"));
     let contract = format!("test -e one && ! touch {} && test -w . && mktemp", by_contract.display());
-    room.write("p.md", &plan("P", "5 minutes", &[("One", &contract, "escalate")]));
-    room.write("planctl.toml", "isolation = \"require:1a\"\n");
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", &contract, "escalate")]));
+    fixture.write("planctl.toml", "isolation = \"require:1a\"\n");
     let exec = format!("touch one; touch {}; mktemp; true", by_worker.display());
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", &exec]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", &exec]);
     if said.code == 78 && said.err.contains("this host offers tier 0") {
         eprintln!("not run: this host offers no isolation");
         return;
     }
     assert_eq!(said.code, 0, "{said:?}");
     assert!(!said.err.contains("isolation tier"), "the best tier of the host needs no word: {said:?}");
-    assert!(!by_worker.exists() && !by_contract.exists() && room.path("one").exists());
-    let status = room.planctl(&["plan", "status", "@last", "--json"]);
+    assert!(!by_worker.exists() && !by_contract.exists() && fixture.path("one").exists());
+    let status = fixture.planctl(&["plan", "status", "@last", "--json"]);
     let status: serde_json::Value = serde_json::from_str(&status.out).unwrap();
     let tier = status["steps"][0]["isolation"].as_str().unwrap();
     assert!(["1a", "1b"].contains(&tier), "{status}");
-    let page = room.planctl(&["plan", "logs", "@last"]);
+    let page = fixture.planctl(&["plan", "logs", "@last"]);
     assert!(page.out.contains(&format!("isolation tier {tier}")), "{page:?}");
 
     // A person may name one tier for everything that is asked here; the project's requirement counts all the same.
     let exact = |wanted: &str| {
-        let mut command = room.command(&["config", "show"]);
+        let mut command = fixture.command(&["config", "show"]);
         String::from_utf8(command.env("PLANCTL_ISOLATION", wanted).output().unwrap().stdout).unwrap()
     };
     assert!(exact("0").contains("isolation = \"require:1a\""), "{}", exact("0"));
@@ -158,42 +160,42 @@ fn row_114_the_isolation_that_is_required_holds_and_stands_in_the_verdict() {
 /// Worker and contract have users of their own, and their files are those of the workspace's owner.
 #[test]
 fn row_114_tier_2_is_taken_where_it_is_named() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let own = "grep -qx ' *0 *20[0-9]* *65536' /proc/self/uid_map";
-    room.write("p.md", &plan("P", "5 minutes", &[("One", &format!("{own} && test -O one"), "escalate")]));
-    room.write("planctl.toml", "isolation = \"require:2\"\n");
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", &format!("{own} && test -O one"), "escalate")]));
+    fixture.write("planctl.toml", "isolation = \"require:2\"\n");
     let exec = format!("{own} && touch one");
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", &exec]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", &exec]);
     if said.code == 78 && said.err.contains("this host offers tier") {
         eprintln!("not run: {}", said.err);
         return;
     }
     assert_eq!(said.code, 0, "{said:?}");
-    let status = room.json(&["plan", "status", "@last", "--json"]);
+    let status = fixture.json(&["plan", "status", "@last", "--json"]);
     assert_eq!(status["steps"][0]["isolation"], "2");
-    let owner = |name: &str| room.path(name).metadata().unwrap().uid();
+    let owner = |name: &str| fixture.path(name).metadata().unwrap().uid();
     assert_eq!(owner("one"), owner(""));
-    let found = room.planctl(&["doctor"]);
+    let found = fixture.planctl(&["doctor"]);
     assert!(found.out.contains("tier 2, the best that this host offers; wanted: require:2"), "{found:?}");
     // A project that demands less gets tier 1b, and is told of the other.
-    room.write("planctl.toml", "isolation = \"require:1a\"\n");
-    let found = room.planctl(&["doctor"]);
+    fixture.write("planctl.toml", "isolation = \"require:1a\"\n");
+    let found = fixture.planctl(&["doctor"]);
     assert!(found.out.contains("tier 1b, the best that is taken unnamed"), "{found:?}");
 }
 
 #[test]
 fn what_a_role_may_reach_is_shown_approved_and_refused_where_it_is_not_held() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     let configure = |isolation: &str, network: &str| {
         let role = format!("[roles.coder]\nagent = \"exec:env | grep -i _proxy=http > one\"\n{network}\n");
-        room.write("planctl.toml", &format!("isolation = \"{isolation}\"\n{role}"));
-        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+        fixture.write("planctl.toml", &format!("isolation = \"{isolation}\"\n{role}"));
+        assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     };
     let list = "network = [\"api.example.com\", \"*.example.org:8443\"]";
     for network in [list, "network = \"none\""] {
         configure("0", network);
-        let said = room.planctl(&["plan", "run", "p.md", "--approve"]);
+        let said = fixture.planctl(&["plan", "run", "p.md", "--approve"]);
         assert_eq!(said.code, 78, "{said:?}");
         for words in [
             "`network` of [roles.coder] needs isolation tier 1b, and this is tier 0",
@@ -202,48 +204,48 @@ fn what_a_role_may_reach_is_shown_approved_and_refused_where_it_is_not_held() {
         ] {
             assert!(said.err.contains(words), "{words}: {said:?}");
         }
-        assert!(!room.path("one").exists());
+        assert!(!fixture.path("one").exists());
     }
     let shown = "network: api.example.com, *.example.org:8443";
     configure("require:1b", list);
-    let roles = room.json(&["roles", "ls", "--json"]);
+    let roles = fixture.json(&["roles", "ls", "--json"]);
     assert_eq!(roles["roles"][0]["network"], serde_json::json!(["api.example.com", "*.example.org:8443"]));
-    assert!(room.planctl(&["roles", "ls"]).out.contains("api.example.com, *.example.org:8443"));
-    let page = room.planctl(&["plan", "show", "p.md"]);
+    assert!(fixture.planctl(&["roles", "ls"]).out.contains("api.example.com, *.example.org:8443"));
+    let page = fixture.planctl(&["plan", "show", "p.md"]);
     assert!(page.out.contains(shown), "{page:?}");
-    let worker = room.planctl(&["worker", "run", "--role", "coder", "--exec", "true", "--once"]);
+    let worker = fixture.planctl(&["worker", "run", "--role", "coder", "--exec", "true", "--once"]);
     assert_eq!(worker.code, 78, "{worker:?}");
     assert!(worker.err.contains("`network` of [roles.coder]"), "{worker:?}");
 
-    let said = room.planctl(&["plan", "run", "p.md", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--no-wait"]);
     if said.code == 78 && said.err.contains("this host offers tier") {
         eprintln!("not run: this host does not offer tier 1b");
         return;
     }
-    let ask = room.planctl(&["approvals", "show", &room.ask()]);
+    let ask = fixture.planctl(&["approvals", "show", &fixture.ask()]);
     assert!(ask.out.contains(shown), "{ask:?}");
-    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
-    assert_eq!(room.planctl(&["plan", "run", "p.md"]).code, 0);
-    assert!(room.read("one").contains("HTTPS_PROXY=http://127.0.0.1:"), "{}", room.read("one"));
+    assert_eq!(fixture.planctl(&["approvals", "approve", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md"]).code, 0);
+    assert!(fixture.read("one").contains("HTTPS_PROXY=http://127.0.0.1:"), "{}", fixture.read("one"));
     // Another list is another approval.
     configure("require:1b", "network = [\"api.example.com\"]");
-    let said = room.planctl(&["plan", "run", "p.md", "--again", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--again", "--no-wait"]);
     assert!(
-        room.planctl(&["approvals", "show", &room.ask()]).out.contains("network: api.example.com"),
+        fixture.planctl(&["approvals", "show", &fixture.ask()]).out.contains("network: api.example.com"),
         "{said:?}"
     );
 }
 
 #[test]
 fn row_101_a_database_that_cannot_be_used_is_told_without_its_password() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for (url, code) in [
         ("postgres://me:hunter2@127.0.0.1:1/none", 69),
         ("mysql://me:hunter2@127.0.0.1/none", 78),
         ("postgres://me:hunter2@no-such-host.invalid/none", 69),
     ] {
         let said =
-            Said::from(room.command(&["plan", "ls"]).env("PLANCTL_DATABASE_URL", url).output().unwrap());
+            Said::from(fixture.command(&["plan", "ls"]).env("PLANCTL_DATABASE_URL", url).output().unwrap());
         assert_eq!(said.code, code, "{said:?}");
         assert!(!said.err.contains("hunter2") && said.err.starts_with("could not"), "{said:?}");
     }
@@ -251,9 +253,10 @@ fn row_101_a_database_that_cannot_be_used_is_told_without_its_password() {
 
 #[test]
 fn the_application_s_own_database_is_left_alone() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let said = Said::from(
-        room.command(&["db", "url"])
+        fixture
+            .command(&["db", "url"])
             .env_remove("PLANCTL_DATABASE_URL")
             .env("DATABASE_URL", "postgres://app@127.0.0.1:1/live")
             .output()
@@ -265,8 +268,8 @@ fn the_application_s_own_database_is_left_alone() {
 
 #[test]
 fn the_database_in_use_is_told() {
-    let room = Room::new();
-    let view = room.json(&["db", "status", "--json"]);
+    let fixture = Fixture::new();
+    let view = fixture.json(&["db", "status", "--json"]);
     assert_eq!(view["kind"], "given");
     assert_eq!(view["is_up"], true);
     assert_eq!(view["schema"], view["schema_known"]);
@@ -278,9 +281,9 @@ fn the_database_in_use_is_told() {
 
 #[test]
 fn the_doctor_finds_what_is_missing() {
-    let room = Room::new();
-    room.write("planctl.toml", "isolation = \"require:2\"\n[roles.reviewer]\ntimeout = \"1m\"\n");
-    let said = room.planctl_below_tier_2(&["doctor", "--json"]);
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "isolation = \"require:2\"\n[roles.reviewer]\ntimeout = \"1m\"\n");
+    let said = fixture.planctl_below_tier_2(&["doctor", "--json"]);
     assert_eq!(said.code, 1, "{said:?}");
     let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let of = |check: &str| -> Vec<&str> {
@@ -295,9 +298,9 @@ fn the_doctor_finds_what_is_missing() {
 
 #[test]
 fn the_configuration_in_force_is_shown_as_a_file_says_it_with_the_origin_of_each_value() {
-    let room = Room::new();
-    room.write("planctl.toml", "[contracts]\ntimeout = \"1m\"\n[roles.coder]\nagent = \"exec:./x\"\n");
-    let said = room.planctl(&["config", "show", "--origin"]);
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[contracts]\ntimeout = \"1m\"\n[roles.coder]\nagent = \"exec:./x\"\n");
+    let said = fixture.planctl(&["config", "show", "--origin"]);
     assert_eq!(said.code, 0, "{said:?}");
     let lines: Vec<String> =
         said.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -314,8 +317,8 @@ fn the_configuration_in_force_is_shown_as_a_file_says_it_with_the_origin_of_each
     assert!(said.out.contains("read it, then type: planctl trust "), "{}", said.out);
     assert!(said.err.is_empty(), "{said:?}");
 
-    assert_eq!(room.planctl(&["trust", "."]).code, 0);
-    let shown = room.json(&["config", "show", "--json"]);
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let shown = fixture.json(&["config", "show", "--json"]);
     let values = shown["values"].as_array().unwrap();
     let agent = values.iter().find(|value| value["key"] == "roles.coder.agent").unwrap();
     assert_eq!(agent["value"], "exec:./x");
@@ -323,19 +326,19 @@ fn the_configuration_in_force_is_shown_as_a_file_says_it_with_the_origin_of_each
     assert!(shown["ignored"].is_null());
 
     // The output is a configuration again, and the same.
-    let before = room.planctl(&["config", "show"]);
-    room.write("again.toml", &before.out);
-    let again = room.planctl(&["config", "show", "--config", "again.toml"]);
+    let before = fixture.planctl(&["config", "show"]);
+    fixture.write("again.toml", &before.out);
+    let again = fixture.planctl(&["config", "show", "--config", "again.toml"]);
     assert_eq!(again.out, before.out, "{again:?}");
     assert!(again.out.contains("[roles.coder]\nagent = \"exec:./x\"\n"), "{}", again.out);
 }
 
 #[test]
 fn row_101_the_shown_configuration_has_no_password_and_a_flag_goes_before_the_variable() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let url = "postgres://me:hunter2@127.0.0.1:1/none";
     for words in [&["config", "show", "--origin"][..], &["config", "show", "--json"]] {
-        let said = room.planctl(&[words, &["--database-url", url]].concat());
+        let said = fixture.planctl(&[words, &["--database-url", url]].concat());
         assert_eq!(said.code, 0, "{said:?}");
         assert!(!said.out.contains("hunter2") && said.out.contains("--database-url"), "{said:?}");
     }
@@ -343,8 +346,8 @@ fn row_101_the_shown_configuration_has_no_password_and_a_flag_goes_before_the_va
 
 #[test]
 fn where_configuration_stands_is_told_also_when_it_is_wrong() {
-    let room = Room::new();
-    let said = room.planctl(&["config", "path"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["config", "path"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.out.contains(".config/planctl/planctl.toml") && said.out.contains("not there"),
@@ -352,10 +355,10 @@ fn where_configuration_stands_is_told_also_when_it_is_wrong() {
         said.out
     );
     assert!(said.out.contains("planctl init"), "{}", said.out);
-    room.write("planctl.toml", "[roles.x.pace]\nalternat = \"human\"\n");
-    let files = room.json(&["config", "path", "--json"])["files"].clone();
+    fixture.write("planctl.toml", "[roles.x.pace]\nalternat = \"human\"\n");
+    let files = fixture.json(&["config", "path", "--json"])["files"].clone();
     assert_eq!((&files[1]["of"], &files[1]["trusted"]), (&"project".into(), &false.into()), "{files}");
-    let said = room.planctl(&["config", "show"]);
+    let said = fixture.planctl(&["config", "show"]);
     assert_eq!(said.code, 78, "{said:?}");
     assert!(
         said.err.contains("planctl.toml:2:1") && said.err.contains("did you mean `alternate`?"),
@@ -365,11 +368,11 @@ fn where_configuration_stands_is_told_also_when_it_is_wrong() {
 
 #[test]
 fn sec_19_a_file_that_nobody_trusts_and_that_does_not_read_keeps_no_person_from_deciding() {
-    let room = Room::new();
-    room.write("p.md", &plan("Stuck", "5 minutes", &[("One", "test -e done", "retry(1), then escalate")]));
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Stuck", "5 minutes", &[("One", "test -e done", "retry(1), then escalate")]));
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
     // A worker leaves it, or a pull brings it.
-    room.write("planctl.toml", "no_such_key = 1\n");
+    fixture.write("planctl.toml", "no_such_key = 1\n");
     for (words, code) in [
         (&["approvals"][..], 0),
         (&["approvals", "show", "2"], 0),
@@ -377,10 +380,10 @@ fn sec_19_a_file_that_nobody_trusts_and_that_does_not_read_keeps_no_person_from_
         (&["plan", "logs", "@last"], 0),
         (&["plan", "cancel", "@last"], 0),
     ] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_eq!(said.code, code, "{words:?}: {said:?}");
         assert!(said.err.contains("left aside, since nobody trusts it: could not "), "{words:?}: {said:?}");
     }
     // A run that would work under it is refused all the same.
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", "true"]).code, 78);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--exec", "true"]).code, 78);
 }

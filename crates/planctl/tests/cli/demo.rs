@@ -1,11 +1,11 @@
 //! The demo shows the whole main job, by itself.
 
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 #[test]
 fn the_demo_shows_every_part_of_the_main_job() {
-    let room = Room::new();
-    let said = room.planctl(&["demo"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["demo"]);
     assert_eq!(said.code, 0, "{said:?}");
     let mut rest = said.out.as_str();
     for words in [
@@ -34,15 +34,15 @@ fn the_demo_shows_every_part_of_the_main_job() {
             rest.find(words).unwrap_or_else(|| panic!("{words:?} is not in the rest:\n{rest}\n{}", said.err));
         rest = &rest[at + words.len()..];
     }
-    assert_eq!(room.planctl(&["audit"]).code, 0);
-    let logs = room.planctl(&["plan", "logs", "till-1", "--step", "2"]);
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+    let logs = fixture.planctl(&["plan", "logs", "till-1", "--step", "2"]);
     assert_eq!(logs.code, 0, "what it says to type next works: {logs:?}");
 }
 
 #[test]
 fn the_demo_can_leave_its_project() {
-    let room = Room::new();
-    let said = room.planctl(&["demo", "--keep"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["demo", "--keep"]);
     let line = said.err.lines().find(|line| line.starts_with("the project is kept in ")).unwrap();
     let place = std::path::Path::new(line.trim_start_matches("the project is kept in "));
     assert!(place.join("till/repro.sh").exists(), "{said:?}");

@@ -1,6 +1,6 @@
 //! `approvals edit`: a plan changed in flight, in an editor that is a script.
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// Both steps' workers do nothing of use for step 2, whose contract is wrong.
 const WORKER: &str = "touch done-$PLANCTL_STEP";
@@ -12,26 +12,26 @@ cat > "$PLANCTL_RESULT_FILE" <<'END'
  "insert_step": "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0"}
 END"####;
 
-fn proposed() -> Room {
-    let room = Room::new();
+fn proposed() -> Fixture {
+    let fixture = Fixture::new();
     let steps =
         [("One", "test -e done-1", "escalate"), ("Two", "test -e done-3 || test -e done-2", "escalate")];
-    room.write("p.md", &plan("Two files", "5 minutes", &steps));
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", PROPOSING]);
+    fixture.write("p.md", &plan("Two files", "5 minutes", &steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", PROPOSING]);
     assert_eq!(said.code, 3, "{said:?}");
-    room
+    fixture
 }
 
 #[test]
 fn h51_a_proposed_step_is_shown_with_its_difference_and_approved_into_the_plan() {
-    let room = proposed();
-    let ask = room.ask();
-    let list = room.json(&["approvals", "--json"]);
+    let fixture = proposed();
+    let ask = fixture.ask();
+    let list = fixture.json(&["approvals", "--json"]);
     assert_eq!(
         (&list["asks"][0]["kind"], &list["asks"][0]["reason"]),
         (&"insertion".into(), &"proposed".into())
     );
-    let page = room.planctl(&["approvals", "show", &ask]);
+    let page = fixture.planctl(&["approvals", "show", &ask]);
     for words in [
         "proposes a further step\n",
         "what it would change",
@@ -41,13 +41,13 @@ fn h51_a_proposed_step_is_shown_with_its_difference_and_approved_into_the_plan()
     ] {
         assert!(page.out.contains(words), "{words}: {}", page.out);
     }
-    let said = room.planctl(&["approvals", "approve", &ask]);
+    let said = fixture.planctl(&["approvals", "approve", &ask]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("recorded: approve by ann"), "{said:?}");
-    assert!(room.read("p.md").contains("Between"), "{}", room.read("p.md"));
-    let done = room.planctl(&["plan", "resume", "p-1"]);
+    assert!(fixture.read("p.md").contains("Between"), "{}", fixture.read("p.md"));
+    let done = fixture.planctl(&["plan", "resume", "p-1"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let status = room.status();
+    let status = fixture.status();
     let steps: Vec<(&str, u64)> = status["steps"]
         .as_array()
         .unwrap()
@@ -55,37 +55,37 @@ fn h51_a_proposed_step_is_shown_with_its_difference_and_approved_into_the_plan()
         .map(|step| (step["title"].as_str().unwrap(), step["attempts"].as_u64().unwrap()))
         .collect();
     assert_eq!(steps, [("One", 1), ("Between", 1), ("Two", 1)], "what was reported is not done twice");
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
 }
 
 #[test]
 fn h51_a_rejected_proposal_leaves_the_report_as_it_stands() {
-    let room = proposed();
-    let said = room.planctl(&["approvals", "reject", &room.ask(), "--note", "not needed"]);
+    let fixture = proposed();
+    let said = fixture.planctl(&["approvals", "reject", &fixture.ask(), "--note", "not needed"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let done = room.planctl(&["plan", "resume", "p-1"]);
+    let done = fixture.planctl(&["plan", "resume", "p-1"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!((status["state"].as_str(), status["steps"].as_array().map(Vec::len)), (Some("done"), Some(2)));
     assert_eq!(status["steps"][0]["attempts"], 1);
-    assert!(!room.read("p.md").contains("Between"));
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert!(!fixture.read("p.md").contains("Between"));
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
 }
 
 #[test]
 fn h51_a_proposal_that_is_no_step_is_told_and_can_be_written_by_hand() {
-    let room = Room::new();
-    room.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
     let worker = r#"touch done-1; echo '{"planctl":"result/1","insert_step":"just do more"}'"#;
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
-    let ask = room.ask();
-    let page = room.planctl(&["approvals", "show", &ask]).out;
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
     assert!(page.contains("cannot be put into the plan as it is"), "{page}");
-    let said = room.planctl(&["approvals", "approve", &ask]);
+    let said = fixture.planctl(&["approvals", "approve", &ask]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.err.contains("planctl approvals edit"), "{said:?}");
-    assert_eq!(room.status()["state"], "waiting");
+    assert_eq!(fixture.status()["state"], "waiting");
 }
 
 /// The same three steps, of which the second's worker proposes another, in every form but markdown.
@@ -144,21 +144,21 @@ cat > "$PLANCTL_RESULT_FILE" <<'END'
  "insert_step": "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-between\n```"}
 END"####;
     for (file, text, words) in FORMS {
-        let room = Room::new();
-        room.write(file, text);
-        let said = room.planctl(&["plan", "run", file, "--approve", "--no-wait", "--exec", worker]);
+        let fixture = Fixture::new();
+        fixture.write(file, text);
+        let said = fixture.planctl(&["plan", "run", file, "--approve", "--no-wait", "--exec", worker]);
         assert_eq!(said.code, 3, "{text}: {said:?}");
-        let ask = room.ask();
-        let page = room.planctl(&["approvals", "show", &ask]).out;
+        let ask = fixture.ask();
+        let page = fixture.planctl(&["approvals", "show", &ask]).out;
         assert!(page.contains("what it would change") && page.contains(words), "{text}: {page}");
-        let said = room.planctl(&["approvals", "approve", &ask]);
+        let said = fixture.planctl(&["approvals", "approve", &ask]);
         assert_eq!(said.code, 0, "{text}: {said:?}");
-        let written = room.read(file);
+        let written = fixture.read(file);
         assert!(written.contains(words), "{written}");
         assert_eq!(written.contains("// the cause"), text.contains("// the cause"), "{written}");
-        let done = room.planctl(&["plan", "resume", "p-1"]);
+        let done = fixture.planctl(&["plan", "resume", "p-1"]);
         assert_eq!(done.code, 0, "{text}: {done:?}");
-        let status = room.status();
+        let status = fixture.status();
         let steps = status["steps"].as_array().unwrap();
         let attempts = |title: &str| {
             let step = steps.iter().find(|step| step["title"] == title);
@@ -167,15 +167,15 @@ END"####;
         for title in ["zero", "one", "Between", "two"] {
             assert_eq!(attempts(title), Some((1, "passed".to_owned())), "{title}: {status}");
         }
-        assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+        assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
     }
 }
 
 #[test]
 fn h51_a_proposal_whose_place_in_a_graph_is_unclear_is_left_to_a_person() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let (_, text, _) = FORMS[0];
-    room.write(
+    fixture.write(
         "p.dot",
         &text.replace(
             "one -> two [label=\"good\", condition=\"outcome=success\"]",
@@ -184,26 +184,26 @@ fn h51_a_proposal_whose_place_in_a_graph_is_unclear_is_left_to_a_person() {
     );
     let worker = r####"for step in zero one two between; do touch done-$step; done
 echo '{"planctl": "result/1", "insert_step": "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-between\n```"}'"####;
-    let said = room.planctl(&["plan", "run", "p.dot", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.dot", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
     // The first step has one way on; that its place is clear is no news.
-    let said = room.planctl(&["approvals", "reject", &room.ask()]);
+    let said = fixture.planctl(&["approvals", "reject", &fixture.ask()]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let said = room.planctl(&["approvals", "approve", &room.ask()]);
+    let said = fixture.planctl(&["approvals", "approve", &fixture.ask()]);
     assert_eq!(said.code, 5, "{said:?}");
     for words in
         ["could not put the step into p.dot", "depends on more than its success", "planctl approvals edit"]
     {
         assert!(said.err.contains(words), "{words}: {said:?}");
     }
-    assert_eq!(room.status()["state"], "waiting");
+    assert_eq!(fixture.status()["state"], "waiting");
 }
 
-fn stuck() -> Room {
-    let room = Room::new();
-    room.write(
+fn stuck() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan(
             "Two files",
@@ -211,22 +211,22 @@ fn stuck() -> Room {
             &[("One", "test -e done-1", "escalate"), ("Two", "test -e wrong-2", "escalate")],
         ),
     );
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
     assert_eq!(said.code, 3, "{said:?}");
-    room
+    fixture
 }
 
-fn edit(room: &Room, editor: &str, words: &[&str]) -> Said {
-    let ask = room.ask();
+fn edit(fixture: &Fixture, editor: &str, words: &[&str]) -> Said {
+    let ask = fixture.ask();
     let all: Vec<&str> =
         ["approvals", "edit", ask.as_str()].into_iter().chain(words.iter().copied()).collect();
-    Said::from(room.command(&all).env("EDITOR", editor).output().unwrap())
+    Said::from(fixture.command(&all).env("EDITOR", editor).output().unwrap())
 }
 
 #[test]
 fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
-    let room = stuck();
-    let said = edit(&room, "sed -i s/wrong-2/done-2/", &["--approve", "--note", "the contract was wrong"]);
+    let fixture = stuck();
+    let said = edit(&fixture, "sed -i s/wrong-2/done-2/", &["--approve", "--note", "the contract was wrong"]);
     assert_eq!(said.code, 0, "{said:?}");
     for words in [
         "step 2: contract",
@@ -237,80 +237,81 @@ fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
     ] {
         assert!(said.err.contains(words), "{words}: {said:?}");
     }
-    assert!(room.read("p.md").contains("test -e done-2"));
-    let done = room.planctl(&["plan", "resume", "p-1"]);
+    assert!(fixture.read("p.md").contains("test -e done-2"));
+    let done = fixture.planctl(&["plan", "resume", "p-1"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(status["state"], "done", "{status}");
     let attempts: Vec<u64> =
         status["steps"].as_array().unwrap().iter().map(|step| step["attempts"].as_u64().unwrap()).collect();
     assert_eq!(attempts, [1, 2], "the first step was not worked on again");
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
 }
 
 #[test]
 fn a_bad_edit_is_told_and_kept_and_goes_on_where_it_was() {
-    let room = stuck();
-    let said = edit(&room, "sed -i 's/test -e wrong-2/if then/'", &["--approve"]);
+    let fixture = stuck();
+    let said = edit(&fixture, "sed -i 's/test -e wrong-2/if then/'", &["--approve"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("could not go on with this text: 1 error"), "{said:?}");
     assert!(
         said.err.contains("your text is kept in") && said.err.contains("next: planctl approvals edit"),
         "{said:?}"
     );
-    assert!(room.read("p.md").contains("test -e wrong-2"), "the plan itself is as it was");
-    let again = edit(&room, "sed -i 's/if then/test -e done-2/'", &["--approve"]);
+    assert!(fixture.read("p.md").contains("test -e wrong-2"), "the plan itself is as it was");
+    let again = edit(&fixture, "sed -i 's/if then/test -e done-2/'", &["--approve"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert!(again.err.contains("going on with the text that was kept"), "{again:?}");
-    assert_eq!(room.planctl(&["plan", "resume", "p-1"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "resume", "p-1"]).code, 0);
 }
 
 #[test]
 fn a_step_that_is_over_is_not_changed_any_more() {
-    let room = stuck();
-    let said = edit(&room, "sed -i s/done-1/done-9/", &["--approve"]);
+    let fixture = stuck();
+    let said = edit(&fixture, "sed -i s/done-1/done-9/", &["--approve"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("it changes step 1, which is over and stays as it is"), "{said:?}");
-    assert_eq!(room.status()["state"], "waiting", "nothing was decided");
+    assert_eq!(fixture.status()["state"], "waiting", "nothing was decided");
 }
 
 #[test]
 fn steps_may_come_and_go_after_the_ones_that_are_over() {
-    let room = stuck();
-    let script = room.path("editor.sh");
-    room.write(
+    let fixture = stuck();
+    let script = fixture.path("editor.sh");
+    fixture.write(
         "editor.sh",
         "sed -i '/^### 2\\. /,$d' \"$1\"\ncat >> \"$1\" <<'END'\n### 2. Prepare\n\n**target:** coder\n**task:** do\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0\n\n### 3. Two\n\n**target:** coder\n**task:** do\n**contract:**\n\n```shell\ntest -e done-3\n```\n\nexit_code == 0\nEND\n",
     );
-    let said = edit(&room, &format!("sh {}", script.display()), &["--approve"]);
+    let said = edit(&fixture, &format!("sh {}", script.display()), &["--approve"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(room.planctl(&["plan", "resume", "p-1"]).code, 0);
-    assert_eq!(room.status()["steps"].as_array().map(Vec::len), Some(3));
+    assert_eq!(fixture.planctl(&["plan", "resume", "p-1"]).code, 0);
+    assert_eq!(fixture.status()["steps"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]
 fn without_an_editor_a_change_or_an_approval_nothing_is_decided() {
-    let room = stuck();
-    let ask = room.ask();
-    let none = room.planctl(&["approvals", "edit", &ask]);
+    let fixture = stuck();
+    let ask = fixture.ask();
+    let none = fixture.planctl(&["approvals", "edit", &ask]);
     assert_eq!(none.code, 78, "{none:?}");
     assert!(none.err.contains("neither VISUAL nor EDITOR names one"), "{none:?}");
-    let same = edit(&room, "true", &[]);
+    let same = edit(&fixture, "true", &[]);
     assert_eq!(same.code, 0, "{same:?}");
     assert!(same.err.contains("nothing changed"), "{same:?}");
-    let failed = edit(&room, "exit 3;", &[]);
+    let failed = edit(&fixture, "exit 3;", &[]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.err.contains("exit status: 3"), "{failed:?}");
     // `--yes` answers questions, and approves nothing.
     for words in [&[][..], &["--yes"]] {
-        let unsure = edit(&room, "sed -i s/wrong-2/done-2/", words);
+        let unsure = edit(&fixture, "sed -i s/wrong-2/done-2/", words);
         assert_eq!(unsure.code, 2, "{words:?}: {unsure:?}");
         assert!(unsure.err.contains("your text is kept in"), "{unsure:?}");
         assert!(unsure.err.contains("or --approve"), "{unsure:?}");
     }
-    assert_eq!(room.status()["state"], "waiting");
+    assert_eq!(fixture.status()["state"], "waiting");
     let worker = Said::from(
-        room.command(&["approvals", "edit", &ask])
+        fixture
+            .command(&["approvals", "edit", &ask])
             .env("EDITOR", "true")
             .env("PLANCTL_ITEM_ID", "x")
             .output()

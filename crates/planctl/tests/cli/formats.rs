@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 const SARIF: &str = include_str!("sarif/sarif-schema-2.1.0.json");
 
@@ -29,9 +29,10 @@ fn result<'a>(log: &'a Value, code: &str) -> &'a Value {
 
 #[test]
 fn sarif_fits_the_standard_and_its_columns_count_code_points() {
-    let room = Room::new();
-    room.write("plans/a b.md", &broken()).write("c.md", "no plan\n");
-    let said = room.planctl(&["plan", "verify", "plans/a b.md", "c.md", "missing.md", "--format", "sarif"]);
+    let fixture = Fixture::new();
+    fixture.write("plans/a b.md", &broken()).write("c.md", "no plan\n");
+    let said =
+        fixture.planctl(&["plan", "verify", "plans/a b.md", "c.md", "missing.md", "--format", "sarif"]);
     assert_eq!(said.code, 4);
     let log = sarif(&said);
     let run = &log["runs"][0];
@@ -79,10 +80,10 @@ fn sarif_fits_the_standard_and_its_columns_count_code_points() {
 
 #[test]
 fn a_fingerprint_stays_where_text_is_added_above() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let print = |text: &str| {
-        room.write("p.md", text);
-        let log = sarif(&room.planctl(&["plan", "verify", "p.md", "--format", "sarif"]));
+        fixture.write("p.md", text);
+        let log = sarif(&fixture.planctl(&["plan", "verify", "p.md", "--format", "sarif"]));
         result(&log, "P104")["partialFingerprints"].clone()
     };
     let before = print(&broken());
@@ -94,9 +95,9 @@ fn a_fingerprint_stays_where_text_is_added_above() {
 
 #[test]
 fn sarif_carries_fixes() {
-    let room = Room::new();
-    room.write("p.md", &broken().replace("**target:** coder", "**targt:** coder"));
-    let log = sarif(&room.planctl(&["plan", "verify", "p.md", "--format", "sarif"]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &broken().replace("**target:** coder", "**targt:** coder"));
+    let log = sarif(&fixture.planctl(&["plan", "verify", "p.md", "--format", "sarif"]));
     let results = log["runs"][0]["results"].as_array().unwrap();
     let fix = results.iter().find_map(|one| one.get("fixes")).unwrap_or_else(|| panic!("{log:#}"));
     assert!(
@@ -107,15 +108,20 @@ fn sarif_carries_fixes() {
 
 #[test]
 fn github_gets_one_command_a_finding_with_paths_from_the_repository_s_root() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     assert!(
-        std::process::Command::new("git").args(["init", "-q"]).arg(room.path("")).status().unwrap().success()
+        std::process::Command::new("git")
+            .args(["init", "-q"])
+            .arg(fixture.path(""))
+            .status()
+            .unwrap()
+            .success()
     );
-    room.write("sub/p.md", &broken());
-    let workspace = room.path("sub");
+    fixture.write("sub/p.md", &broken());
+    let workspace = fixture.path("sub");
     let words =
         ["plan", "verify", "sub/p.md", "--format", "github", "--workspace", workspace.to_str().unwrap()];
-    let said = room.planctl(&words);
+    let said = fixture.planctl(&words);
     let line = said.out.lines().find(|line| line.contains("P102")).unwrap();
     assert!(line.starts_with("::error file=sub/p.md,line="), "{line}");
     assert!(
@@ -127,9 +133,9 @@ fn github_gets_one_command_a_finding_with_paths_from_the_repository_s_root() {
 
 #[test]
 fn plain_is_one_line_a_finding() {
-    let room = Room::new();
-    room.write("p.md", &broken());
-    let said = room.planctl(&["plan", "verify", "p.md", "--format", "plain", "missing.md"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &broken());
+    let said = fixture.planctl(&["plan", "verify", "p.md", "--format", "plain", "missing.md"]);
     assert!(said.out.contains(" error[P102]: `grpe` is not on the PATH"), "{}", said.out);
     assert!(said.out.contains("\np.md: not verified, "), "{}", said.out);
     assert!(

@@ -1,6 +1,6 @@
 //! `planctl graph …`: graphs of DOT, JSON and markdown as a person meets them.
 
-use super::room::{Room, plan};
+use super::fixture::{Fixture, plan};
 
 const SOUND: &str = r#"digraph fix {
     start  [shape=Mdiamond]
@@ -14,9 +14,9 @@ const SOUND: &str = r#"digraph fix {
 
 #[test]
 fn a_sound_graph_is_said_to_be_sound_with_its_size() {
-    let room = Room::new();
-    room.write("fix.dot", SOUND);
-    let done = room.planctl(&["graph", "check", "fix.dot"]);
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", SOUND);
+    let done = fixture.planctl(&["graph", "check", "fix.dot"]);
     assert_eq!(
         (done.code, done.out.as_str()),
         (0, "fix.dot: sound · 4 nodes, 3 edges · 0 errors, 0 warnings\n")
@@ -25,13 +25,13 @@ fn a_sound_graph_is_said_to_be_sound_with_its_size() {
 
 #[test]
 fn l5_what_is_wrong_is_shown_where_it_is_and_ends_with_1() {
-    let room = Room::new();
-    room.write("fix.dot", &SOUND.replace("-> done\n", "-> dne\n"));
-    let done = room.planctl(&["graph", "check", "fix.dot"]);
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", &SOUND.replace("-> done\n", "-> dne\n"));
+    let done = fixture.planctl(&["graph", "check", "fix.dot"]);
     assert_eq!(done.code, 1, "{}", done.out);
     assert!(done.out.contains("fix.dot:6"), "{}", done.out);
     assert!(done.out.contains("dne"), "{}", done.out);
-    let json = room.planctl(&["graph", "check", "fix.dot", "--json"]);
+    let json = fixture.planctl(&["graph", "check", "fix.dot", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!((json.code, &report["verified"]), (1, &serde_json::Value::Bool(false)));
     assert!(report["diagnostics"][0]["spans"][0]["line"].is_u64(), "{report}");
@@ -39,10 +39,10 @@ fn l5_what_is_wrong_is_shown_where_it_is_and_ends_with_1() {
 
 #[test]
 fn one_graph_is_written_in_every_language() {
-    let room = Room::new();
-    room.write("fix.dot", SOUND);
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", SOUND);
     let rendered = |format: &str| {
-        let done = room.planctl(&["graph", "render", "fix.dot", "--format", format]);
+        let done = fixture.planctl(&["graph", "render", "fix.dot", "--format", format]);
         assert_eq!(done.code, 0, "{format}: {}", done.err);
         done.out
     };
@@ -52,74 +52,74 @@ fn one_graph_is_written_in_every_language() {
     let json: serde_json::Value = serde_json::from_str(&rendered("json")).unwrap();
     assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
     // A written graph can be read again and is the same.
-    room.write("again.dot", &rendered("dot"));
-    let again = room.planctl(&["graph", "render", "again.dot", "--format", "json"]);
+    fixture.write("again.dot", &rendered("dot"));
+    let again = fixture.planctl(&["graph", "render", "again.dot", "--format", "json"]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&again.out).unwrap(), json);
 }
 
 #[test]
 fn a_plan_in_markdown_is_drawn_too() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "plan.md",
         "---\ntype: plan\nstatus: draft\nowner: me\n---\n\n# Two\n\n## Steps\n\n### 1. First\n\n**target:** coder\n**task:** do\n\
          **contract:**\n\n```shell\ntest -f a\n```\n\nexit_code == 0\n\n### 2. Second\n\n**target:** coder\n**task:** do\n\
          **contract:**\n\n```shell\ntest -f b\n```\n\nexit_code == 0\n",
     );
-    let done = room.planctl(&["graph", "render", "plan.md", "--format", "dot"]);
+    let done = fixture.planctl(&["graph", "render", "plan.md", "--format", "dot"]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.out.contains("->"), "{}", done.out);
 }
 
 #[test]
 fn of_a_library_one_graph_is_named() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "two.json",
         r#"{"plans": {"first": {"name": "First", "steps": [{"name": "a", "action": "do a"}]},
                       "second": {"name": "Second", "steps": [{"name": "b", "action": "do b"}]}}}"#,
     );
-    let unnamed = room.planctl(&["graph", "render", "two.json"]);
+    let unnamed = fixture.planctl(&["graph", "render", "two.json"]);
     assert_eq!(unnamed.code, 2);
     assert!(unnamed.err.contains("--entry: first, second"), "{}", unnamed.err);
-    let near = room.planctl(&["graph", "render", "two.json", "--entry", "secnd"]);
+    let near = fixture.planctl(&["graph", "render", "two.json", "--entry", "secnd"]);
     assert_eq!(near.code, 4, "{}", near.err);
     assert!(near.err.contains("did you mean `second`?"), "{}", near.err);
-    let drawn = room.planctl(&["graph", "render", "two.json", "--entry", "second"]);
+    let drawn = fixture.planctl(&["graph", "render", "two.json", "--entry", "second"]);
     assert_eq!(drawn.code, 0, "{}", drawn.err);
 }
 
 #[test]
 fn a_file_that_is_no_graph_is_named_as_what_it_is() {
-    let room = Room::new();
-    room.write("fix.dot", "not a graph");
-    let done = room.planctl(&["graph", "check", "fix.dot"]);
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", "not a graph");
+    let done = fixture.planctl(&["graph", "check", "fix.dot"]);
     assert_eq!(done.code, 1, "{}", done.out);
-    let gone = room.planctl(&["graph", "check", "gone.dot"]);
+    let gone = fixture.planctl(&["graph", "check", "gone.dot"]);
     assert_eq!(gone.code, 4, "{}", gone.err);
 }
 
 #[test]
 fn a_graph_is_a_picture_in_a_file_of_its_own_and_never_over_its_source() {
-    let room = Room::new();
-    room.write("fix.dot", SOUND);
-    let done = room.planctl(&["graph", "render", "fix.dot", "--format", "svg", "-o", "fix.svg"]);
+    let fixture = Fixture::new();
+    fixture.write("fix.dot", SOUND);
+    let done = fixture.planctl(&["graph", "render", "fix.dot", "--format", "svg", "-o", "fix.svg"]);
     assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
-    let picture = room.read("fix.svg");
+    let picture = fixture.read("fix.svg");
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
     for words in ["<title>", "exhaust", ">repair<", "coder", "prefers-color-scheme"] {
         assert!(picture.contains(words), "{words}: {picture}");
     }
-    assert_eq!(room.planctl(&["graph", "render", "fix.dot", "--format", "svg"]).out, picture);
-    let over = room.planctl(&["graph", "render", "fix.dot", "--format", "dot", "-o", "fix.dot"]);
+    assert_eq!(fixture.planctl(&["graph", "render", "fix.dot", "--format", "svg"]).out, picture);
+    let over = fixture.planctl(&["graph", "render", "fix.dot", "--format", "dot", "-o", "fix.dot"]);
     assert_eq!(over.code, 2, "{}", over.err);
-    assert_eq!(room.read("fix.dot"), SOUND);
+    assert_eq!(fixture.read("fix.dot"), SOUND);
 }
 
 #[test]
 fn a_run_is_drawn_with_where_its_nodes_stand_and_told_to_agents_in_three_forms() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan(
             "Two files",
@@ -128,56 +128,56 @@ fn a_run_is_drawn_with_where_its_nodes_stand_and_told_to_agents_in_three_forms()
         ),
     );
     let worker = "[ $PLANCTL_STEP = 2 ] || touch done-$PLANCTL_STEP";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
-    let drawn = room.planctl(&["graph", "render", "p-1"]);
+    let drawn = fixture.planctl(&["graph", "render", "p-1"]);
     assert_eq!(drawn.code, 0, "{drawn:?}");
     assert!(drawn.out.contains("1: One  [passed]"), "{}", drawn.out);
     assert!(drawn.out.contains("2: Two  << [waiting for you, attempt 2]"), "{}", drawn.out);
-    let picture = room.planctl(&["graph", "render", "@last", "--format", "svg"]).out;
+    let picture = fixture.planctl(&["graph", "render", "@last", "--format", "svg"]).out;
     for words in
         ["Two files · p-1 · waiting for you", "✓ passed", "‖ waiting for you, attempt 2", "node task waiting"]
     {
         assert!(picture.contains(words), "{words}: {picture}");
     }
-    let json = room.json(&["graph", "render", "p-1", "--format", "json"]);
+    let json = fixture.json(&["graph", "render", "p-1", "--format", "json"]);
     assert_eq!(json["nodes"][1]["contract"], "test -e done-1", "{json}");
-    let gone = room.planctl(&["graph", "render", "gone"]);
+    let gone = fixture.planctl(&["graph", "render", "gone"]);
     assert_eq!(gone.code, 4, "{gone:?}");
 
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(
         (&status["steps"][1]["visits"], &status["steps"][1]["visits_allowed"]),
         (&1.into(), &10.into())
     );
     assert_eq!(status["passages"][0]["node"], "start", "{status}");
     assert_eq!(status["joins"], serde_json::json!([]));
-    let why = room.json(&["why", "p-1", "2", "--json"]);
+    let why = fixture.json(&["why", "p-1", "2", "--json"]);
     assert_eq!(
         (&why["choices"][0]["signal"], &why["choices"][0]["to"]),
         (&"exhausted".into(), &"ask".into())
     );
-    let why = room.json(&["why", "p-1", "1", "--json"]);
+    let why = fixture.json(&["why", "p-1", "1", "--json"]);
     assert_eq!(
         (&why["choices"][0]["to"], &why["choices"][0]["looked"][0]["came"]),
         (&"2".into(), &"taken".into())
     );
-    assert_eq!(room.json(&["why", "p-1", "start", "--json"])["step"]["number"], 0);
-    assert_eq!(room.planctl(&["why", "p-1", "9"]).code, 4);
+    assert_eq!(fixture.json(&["why", "p-1", "start", "--json"])["step"]["number"], 0);
+    assert_eq!(fixture.planctl(&["why", "p-1", "9"]).code, 4);
 
-    let long = room.planctl(&["plan", "context", "p-1"]).out;
+    let long = fixture.planctl(&["plan", "context", "p-1"]).out;
     assert!(long.starts_with("[ACTIVE PLAN: Two files]\nStep 1 of 2: One [COMPLETED]\n"), "{long}");
-    let compact = room.planctl(&["plan", "context", "p-1", "--format", "compact"]).out;
+    let compact = fixture.planctl(&["plan", "context", "p-1", "--format", "compact"]).out;
     assert!(compact.contains("  Step 2/2: Two << CURRENT (a person is asked)\n"), "{compact}");
-    let workflow = room.planctl(&["plan", "context", "p-1", "--format", "workflow"]).out;
+    let workflow = fixture.planctl(&["plan", "context", "p-1", "--format", "workflow"]).out;
     assert!(
         workflow.contains("1. One [DONE] → 2. Two << CURRENT (attempt 2/2, a person is asked)"),
         "{workflow}"
     );
-    let json = room.json(&["plan", "context", "p-1", "--json"]);
+    let json = fixture.json(&["plan", "context", "p-1", "--json"]);
     assert_eq!((json["form"].as_str(), json["text"].as_str()), (Some("long"), Some(long.as_str())));
-    assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "context", "p-1"]).out, "");
+    assert_eq!(fixture.planctl(&["plan", "cancel", "p-1"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "context", "p-1"]).out, "");
 }
 
 /// A plan in markdown whose steps have these fields before their task, and this `## Flow`.
@@ -196,18 +196,18 @@ fn branching(steps: &[(&str, &str)], flow: &str) -> String {
 
 #[test]
 fn branches_of_a_run_are_told_in_its_status_its_line_and_its_picture() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let steps = [
         ("Begin", "**target:** coder"),
         ("Left", "**target:** coder\n**needs:** 1"),
         ("Right", "**target:** coder\n**needs:** 1"),
         ("Meet", "**target:** coder\n**needs:** 2, 3"),
     ];
-    room.write("p.md", &branching(&steps, ""));
+    fixture.write("p.md", &branching(&steps, ""));
     let worker = "[ $PLANCTL_STEP = 3 ] || touch done-$PLANCTL_STEP";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     let join = &status["joins"][0];
     assert_eq!(
         (&join["join"], &join["fork"], &join["policy"]),
@@ -218,32 +218,32 @@ fn branches_of_a_run_are_told_in_its_status_its_line_and_its_picture() {
         join["branches"].as_array().unwrap().iter().map(|branch| branch["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["joined", "waiting"]);
     assert_eq!(join["branches"][1]["at"], serde_json::json!(["3"]));
-    let page = room.planctl(&["plan", "status", "p-1"]).out;
+    let page = fixture.planctl(&["plan", "status", "p-1"]).out;
     assert!(page.contains("1 joined, 1 waiting for you (3)"), "{page}");
-    let drawn = room.planctl(&["graph", "render", "p-1"]).out;
+    let drawn = fixture.planctl(&["graph", "render", "p-1"]).out;
     assert!(drawn.contains("3: Right  << [waiting for you"), "{drawn}");
-    let why = room.planctl(&["why", "p-1", "join-4"]).out;
+    let why = fixture.planctl(&["why", "p-1", "join-4"]).out;
     assert!(why.contains("join"), "{why}");
-    room.write("done-3", "");
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-    let done = room.planctl(&["plan", "resume", "p-1"]);
+    fixture.write("done-3", "");
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+    let done = fixture.planctl(&["plan", "resume", "p-1"]);
     assert_eq!(done.code, 0, "{done:?}");
-    assert_eq!(room.status()["joins"], serde_json::json!([]));
-    let why = room.planctl(&["why", "p-1", "join-4"]).out;
+    assert_eq!(fixture.status()["joins"], serde_json::json!([]));
+    let why = fixture.planctl(&["why", "p-1", "join-4"]).out;
     assert!(why.contains("2 branches came well into"), "{why}");
 }
 
 #[test]
 fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let steps = [
         ("Begin", "**target:** coder"),
         ("Which way?", "**type:** decision"),
         ("Long way", "**target:** coder"),
         ("End", "**target:** coder"),
     ];
-    room.write("p.md", &branching(&steps, "- 2 -> 4 if steps.1.attempts=1\n- 2 -> 3"));
-    let said = room.planctl(&[
+    fixture.write("p.md", &branching(&steps, "- 2 -> 4 if steps.1.attempts=1\n- 2 -> 3"));
+    let said = fixture.planctl(&[
         "plan",
         "run",
         "p.md",
@@ -253,7 +253,7 @@ fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
         "touch done-$PLANCTL_STEP",
     ]);
     assert_eq!(said.code, 0, "{said:?}");
-    let why = room.planctl(&["why", "p-1", "2"]).out;
+    let why = fixture.planctl(&["why", "p-1", "2"]).out;
     for words in [
         "→ 4 on ",
         "if steps.1.attempts=1 · taken: its condition held",
@@ -262,30 +262,30 @@ fn e15_why_tells_every_way_that_was_looked_at_and_why_one_was_taken() {
     ] {
         assert!(why.contains(words), "{words}: {why}");
     }
-    let json = room.json(&["why", "p-1", "2", "--json"]);
+    let json = fixture.json(&["why", "p-1", "2", "--json"]);
     let looked = &json["choices"][0]["looked"][0];
     assert_eq!((&looked["came"], &looked["clauses"][0]["found"]), (&"taken".into(), &"1".into()), "{json}");
-    assert_eq!(room.status()["steps"][2]["state"], "pending");
+    assert_eq!(fixture.status()["steps"][2]["state"], "pending");
 }
 
 #[test]
 fn a_loop_is_told_visit_for_visit() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let steps = [("Fix", "**target:** coder"), ("Check", "**target:** coder")];
-    room.write("p.md", &branching(&steps, "- 2 -> 1 on fail"));
+    fixture.write("p.md", &branching(&steps, "- 2 -> 1 on fail"));
     // The second step's contract holds once the first was worked on twice.
     let worker = "if [ $PLANCTL_STEP = 1 ]; then [ -e done-1 ] && touch twice; touch done-1; else [ ! -e twice ] || touch done-2; fi";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 0, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(
         (&status["steps"][0]["visits"], &status["steps"][1]["visits"]),
         (&2.into(), &2.into()),
         "{status}"
     );
-    let page = room.planctl(&["plan", "status", "p-1"]).out;
+    let page = fixture.planctl(&["plan", "status", "p-1"]).out;
     assert!(page.contains("visit 2 of 10"), "{page}");
-    let why = room.planctl(&["why", "p-1", "1"]).out;
+    let why = fixture.planctl(&["why", "p-1", "1"]).out;
     assert!(why.contains("passed, visit 2 of 10"), "{why}");
 }
 
@@ -310,19 +310,19 @@ const WRITER: &str = r#"case "$(cat)" in *one.txt*) echo 1 > one.txt ;; *) echo 
 
 #[test]
 fn a_pipeline_in_dot_is_verified_shown_and_run() {
-    let room = Room::new();
-    room.write("both.dot", BRANCHES);
-    let verified = room.planctl(&["plan", "verify", "both.dot"]);
+    let fixture = Fixture::new();
+    fixture.write("both.dot", BRANCHES);
+    let verified = fixture.planctl(&["plan", "verify", "both.dot"]);
     assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
     assert!(verified.out.contains("3 steps that branch or wait"), "{}", verified.out);
-    let shown = room.planctl(&["plan", "show", "both.dot"]);
+    let shown = fixture.planctl(&["plan", "show", "both.dot"]);
     assert!(shown.out.contains("a command, without an agent"), "{}", shown.out);
     assert!(shown.out.contains("one → meet"), "{}", shown.out);
-    let ran = room.planctl(&["plan", "run", "both.dot", "--approve", "--no-wait", "--exec", WRITER]);
+    let ran = fixture.planctl(&["plan", "run", "both.dot", "--approve", "--no-wait", "--exec", WRITER]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("3 passed of 3 steps"), "{}", ran.out);
-    assert_eq!(room.read("both.dot"), BRANCHES, "no marks are drawn into a graph");
-    let again = room.planctl(&["plan", "run", "both.dot", "--no-wait", "--exec", WRITER]);
+    assert_eq!(fixture.read("both.dot"), BRANCHES, "no marks are drawn into a graph");
+    let again = fixture.planctl(&["plan", "run", "both.dot", "--no-wait", "--exec", WRITER]);
     assert!(
         again.err.contains("is done already") || again.out.contains("is done already"),
         "{}{}",
@@ -333,12 +333,12 @@ fn a_pipeline_in_dot_is_verified_shown_and_run() {
 
 #[test]
 fn contracts_files_and_roles_of_a_graph_are_judged_where_they_stand() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let wrong = BRANCHES
         .replace("test -s one.txt", "test -s one.txt || true")
         .replace("test -s two.txt", "tets -s two.txt");
-    room.write("both.dot", &wrong);
-    let found = room.planctl(&["plan", "verify", "both.dot"]);
+    fixture.write("both.dot", &wrong);
+    let found = fixture.planctl(&["plan", "verify", "both.dot"]);
     assert_eq!(found.code, 1, "{}", found.out);
     assert!(found.out.contains("warning[P104]"), "{}", found.out);
     assert!(found.out.contains("both.dot:5:") && found.out.contains("both.dot:6:"), "{}", found.out);
@@ -347,17 +347,17 @@ fn contracts_files_and_roles_of_a_graph_are_judged_where_they_stand() {
 
 #[test]
 fn an_entry_in_json_runs_and_a_library_of_several_says_which_to_take() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let entry = r#"{"name": "Two", "graph": {"start": "one", "nodes": {
         "one": {"type": "task", "action": "Write one.txt", "contract": "test -s one.txt"},
         "two": {"type": "task", "action": "Write two.txt", "verify": {"type": "file_exists", "value": "two.txt"}},
         "done": {"type": "exit"}},
       "edges": [{"from": "one", "to": "two", "condition": "on_success"}, {"from": "two", "to": "done", "condition": "on_success"}]}}"#;
-    room.write("two.json", entry);
-    let ran = room.planctl(&["plan", "run", "two.json", "--approve", "--no-wait", "--exec", WRITER]);
+    fixture.write("two.json", entry);
+    let ran = fixture.planctl(&["plan", "run", "two.json", "--approve", "--no-wait", "--exec", WRITER]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    room.write("library.json", &format!(r#"{{"plans": {{"a": {entry}, "b": {entry}}}}}"#));
-    let several = room.planctl(&["plan", "verify", "library.json"]);
+    fixture.write("library.json", &format!(r#"{{"plans": {{"a": {entry}, "b": {entry}}}}}"#));
+    let several = fixture.planctl(&["plan", "verify", "library.json"]);
     assert_eq!(several.code, 1, "{}", several.out);
     assert!(several.out.contains("the file has 2 graphs, and a plan is one"), "{}", several.out);
     assert!(several.out.contains("--entry NAME"), "{}", several.out);
@@ -365,36 +365,36 @@ fn an_entry_in_json_runs_and_a_library_of_several_says_which_to_take() {
 
 #[test]
 fn g_51_a_question_of_the_plan_says_what_to_type_for_each_answer() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "ask.dot",
         "digraph q {\n start [shape=Mdiamond]\n ship [shape=hexagon, label=\"Ship it?\"]\n done [shape=Msquare]\n \
          stop [shape=Msquare, result=failed]\n start -> ship\n ship -> done [label=\"Yes\"]\n ship -> stop [label=\"Not yet\"]\n}\n",
     );
-    let asked = room.planctl(&["plan", "run", "ask.dot", "--approve", "--no-wait", "--exec", "true"]);
+    let asked = fixture.planctl(&["plan", "run", "ask.dot", "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(asked.code, 3, "{}{}", asked.out, asked.err);
     assert!(asked.err.contains("ask=choice reason=planned") && !asked.err.contains("work=out"), "{asked:?}");
-    let ask = room.ask();
-    let shown = room.planctl(&["approvals", "show", &ask]).out;
+    let ask = fixture.ask();
+    let shown = fixture.planctl(&["approvals", "show", &ask]).out;
     for words in
         [format!("planctl approvals choose {ask} Yes"), format!("planctl approvals choose {ask} 'Not yet'")]
     {
         assert!(shown.contains(&words), "{words}\n{shown}");
     }
-    assert_eq!(room.planctl(&["approvals", "choose", &ask, "Not yet"]).code, 0);
-    let status = room.json(&["plan", "status", "@last", "--json"]);
+    assert_eq!(fixture.planctl(&["approvals", "choose", &ask, "Not yet"]).code, 0);
+    let status = fixture.json(&["plan", "status", "@last", "--json"]);
     assert_eq!(status["state"], "failed", "{status:#}");
 }
 
 #[test]
 fn verification_names_no_roles_where_nobody_works_and_counts_one_step_as_one() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let said = |statements: &str| {
-        room.write(
+        fixture.write(
             "g.dot",
             &format!("digraph g {{ start [shape=Mdiamond] done [shape=Msquare] {statements} }}\n"),
         );
-        let said = room.planctl(&["plan", "verify", "g.dot"]);
+        let said = fixture.planctl(&["plan", "verify", "g.dot"]);
         assert_eq!(said.code, 0, "{said:?}");
         let line = said.out.lines().find(|line| line.starts_with("verified")).unwrap();
         line.rsplit_once(" · ").unwrap().0.to_owned()

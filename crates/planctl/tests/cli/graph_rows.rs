@@ -3,39 +3,39 @@
 
 use serde_json::{Value, json};
 
+use super::fixture::{Fixture, plan};
 use super::http::{Ask, House};
-use super::room::{Room, plan};
 
 /// Runs a graph to its end, or until a person is needed.
-fn run(room: &Room, file: &str, worker: &str, more: &[&str]) -> (i32, String) {
+fn run(fixture: &Fixture, file: &str, worker: &str, more: &[&str]) -> (i32, String) {
     let words = [&["plan", "run", file, "--approve", "--no-wait", "--exec", worker], more].concat();
-    let said = room.planctl(&words);
+    let said = fixture.planctl(&words);
     (said.code, format!("{}{}", said.out, said.err))
 }
 
-fn events(room: &Room, name: &str) -> Vec<Value> {
-    let said = room.planctl(&["events", "--run", "@last", "--json"]);
+fn events(fixture: &Fixture, name: &str) -> Vec<Value> {
+    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
     let all = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     all.filter(|line| line["event"] == name).collect()
 }
 
 #[test]
 fn e1_what_is_wrong_is_found_before_anything_is_begun() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     // It can be read, its goal is put in, and it is judged: only the last of the three finds the flaw.
-    room.write(
+    fixture.write(
         "bad.dot",
         "digraph bad { goal=\"ship\" start a [prompt=\"$goal\", contract=\"true\"] b [prompt=\"$goal\", contract=\"true\"] exit start -> a -> exit b -> exit }",
     );
-    let (code, said) = run(&room, "bad.dot", "touch ran", &[]);
+    let (code, said) = run(&fixture, "bad.dot", "touch ran", &[]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("nothing leads to node `b`"), "{said}");
-    assert_eq!(room.read("ran"), "");
-    assert_eq!(room.json(&["plan", "ls", "--all", "--json"])["runs"], json!([]));
+    assert_eq!(fixture.read("ran"), "");
+    assert_eq!(fixture.json(&["plan", "ls", "--all", "--json"])["runs"], json!([]));
     // An unreadable file is reported alone, and nothing of it is judged.
-    room.write("worse.dot", "digraph worse { start -> ");
-    let (code, said) = run(&room, "worse.dot", "touch ran", &[]);
-    assert_eq!((code, room.read("ran").as_str()), (1, ""), "{said}");
+    fixture.write("worse.dot", "digraph worse { start -> ");
+    let (code, said) = run(&fixture, "worse.dot", "touch ran", &[]);
+    assert_eq!((code, fixture.read("ran").as_str()), (1, ""), "{said}");
 }
 
 /// Counts a file up until it is 3, and begins anew while it is not.
@@ -53,71 +53,71 @@ const COUNTED: &str = r#"digraph counted {
 
 #[test]
 fn e12_a_graph_begins_anew_until_it_has_enough() {
-    let room = Room::new();
-    room.write("counted.dot", COUNTED);
+    let fixture = Fixture::new();
+    fixture.write("counted.dot", COUNTED);
     let worker = r#"n=$(($(cat n.txt 2>/dev/null || echo 0) + 1)); echo $n > n.txt; printf '{"context_updates": {"n": %s}}' $n > "$PLANCTL_RESULT_FILE""#;
-    let (code, said) = run(&room, "counted.dot", worker, &[]);
+    let (code, said) = run(&fixture, "counted.dot", worker, &[]);
     assert_eq!(code, 0, "{said}");
-    assert_eq!(room.read("n.txt"), "3\n");
-    let epochs = events(&room, "epoch_began");
+    assert_eq!(fixture.read("n.txt"), "3\n");
+    let epochs = events(&fixture, "epoch_began");
     let told: Vec<_> = epochs.iter().map(|line| (&line["epoch"], &line["kept"])).collect();
     assert_eq!(told, [(&json!(1), &json!(["n"])), (&json!(2), &json!(["n"]))]);
-    let checkpoint = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let checkpoint = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(checkpoint["visited"]["count"]["visits"], 1, "{checkpoint}");
     assert_eq!(checkpoint["visited"]["count"]["attempts"], 3, "{checkpoint}");
-    assert_eq!(room.planctl(&["audit"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
 }
 
 #[test]
 fn r2_r7_a_retry_waits_as_its_policy_says_and_a_run_that_is_taken_up_waits_on() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "waits.dot",
         "digraph waits { start a [prompt=x, contract=\"test -e twice\", retry_policy=standard] exit start -> a -> exit }",
     );
-    let (code, said) = run(&room, "waits.dot", "[ -e once ] && touch twice; touch once", &[]);
+    let (code, said) = run(&fixture, "waits.dot", "[ -e once ] && touch twice; touch once", &[]);
     assert_eq!(code, 0, "{said}");
-    let retries = events(&room, "retry_triggered");
+    let retries = events(&fixture, "retry_triggered");
     assert_eq!(retries.len(), 1);
     assert_eq!(retries[0]["left"], 3, "four retries where no number says otherwise: {retries:?}");
     let at = |line: &Value| line["at"].as_str().unwrap().to_owned();
-    let begun = events(&room, "agent.reported");
+    let begun = events(&fixture, "agent.reported");
     assert!(at(&begun[1]) > at(&retries[0]), "{begun:?}");
 }
 
 #[test]
 fn f2_f3_g52_an_agent_is_told_the_run_so_far_and_what_it_is_to_be() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "told.dot",
         "digraph told { goal=\"No more timeouts\" start a [prompt=\"First.\", contract=\"true\", llm_model=\"large-2\", llm_provider=acme, reasoning_effort=high, profile=browser, thread_id=one] b [prompt=\"Second.\", contract=\"true\"] c [prompt=\"Third.\", contract=\"true\", fidelity=truncate] exit start -> a -> b -> c -> exit }",
     );
     let worker = "cat > prompt-$PLANCTL_STEP; env | grep -E '^PLANCTL_(MODEL|PROVIDER|EFFORT|PROFILE|THREAD)=' | sort > env-$PLANCTL_STEP";
-    let (code, said) = run(&room, "told.dot", worker, &[]);
+    let (code, said) = run(&fixture, "told.dot", worker, &[]);
     assert_eq!(code, 0, "{said}");
     assert_eq!(
-        room.read("env-1"),
+        fixture.read("env-1"),
         "PLANCTL_EFFORT=high\nPLANCTL_MODEL=large-2\nPLANCTL_PROFILE=browser\nPLANCTL_PROVIDER=acme\nPLANCTL_THREAD=one\n"
     );
-    assert_eq!(room.read("env-2"), "PLANCTL_THREAD=a\n");
-    let second = room.read("prompt-2");
+    assert_eq!(fixture.read("env-2"), "PLANCTL_THREAD=a\n");
+    let second = fixture.read("prompt-2");
     assert!(
         second.contains("# The run so far") && second.contains("Over so far:\n- a: passed\n"),
         "{second}"
     );
     assert!(second.contains("Goal: No more timeouts\n"), "{second}");
-    let third = room.read("prompt-3");
+    let third = fixture.read("prompt-3");
     assert!(third.contains("Run: told-1\n") && !third.contains("a: passed"), "{third}");
 }
 
 #[test]
 fn g52_the_profile_of_a_node_lands_in_the_payload_of_its_work_item() {
     let house = House::new();
-    house.room.write(
+    house.fixture.write(
         "told.dot",
         "digraph told { start a [prompt=\"First.\", contract=\"true\", llm_model=\"large-2\", profile=browser] exit start -> a -> exit }",
     );
-    let said = house.room.planctl(&["plan", "run", "told.dot", "--approve", "-d"]);
+    let said = house.fixture.planctl(&["plan", "run", "told.dot", "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     let claimed = house.claim();
     let profile = &claimed["work"]["payload"]["profile"];
@@ -130,15 +130,15 @@ fn g52_the_profile_of_a_node_lands_in_the_payload_of_its_work_item() {
 
 #[test]
 fn x4_what_a_worker_says_in_its_result_file_chooses_among_the_ways_of_a_pass() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "label.dot",
         "digraph label { start a [prompt=\"Which?\", contract=\"true\"] left [prompt=x, contract=\"true\"] right [prompt=x, contract=\"true\"] exit start -> a a -> left [label=Left] a -> right [label=Right] left -> exit right -> exit }",
     );
     let worker = r#"[ $PLANCTL_STEP != 1 ] || echo '{"preferred_label": "right", "notes": "the right one"}' > "$PLANCTL_RESULT_FILE""#;
-    let (code, said) = run(&room, "label.dot", worker, &[]);
+    let (code, said) = run(&fixture, "label.dot", worker, &[]);
     assert_eq!(code, 0, "{said}");
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(way["path"], json!(["a", "right"]), "{way}");
 }
 
@@ -159,15 +159,15 @@ const ASKS: &str = r#"digraph asks {
 
 #[test]
 fn h7_h9_questions_of_a_plan_may_answer_themselves_on_record_and_nothing_else_does() {
-    let room = Room::new();
-    room.write("asks.dot", ASKS);
-    let (code, said) = run(&room, "asks.dot", "true", &[]);
+    let fixture = Fixture::new();
+    fixture.write("asks.dot", ASKS);
+    let (code, said) = run(&fixture, "asks.dot", "true", &[]);
     assert_eq!(code, 3, "without the flag a person is waited for: {said}");
-    let asks = room.json(&["approvals", "--json"]);
+    let asks = fixture.json(&["approvals", "--json"]);
     assert_eq!(asks["asks"][0]["answers"], json!(["choose", "skip", "revise", "abort"]), "{asks}");
-    let done = room.planctl(&["plan", "resume", "@last", "--no-wait", "--auto-answer"]);
+    let done = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--auto-answer"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let answered = events(&room, "ask_answered");
+    let answered = events(&fixture, "ask_answered");
     let told: Vec<_> = answered
         .iter()
         .filter(|line| line["kind"] == "choice")
@@ -177,77 +177,79 @@ fn h7_h9_questions_of_a_plan_may_answer_themselves_on_record_and_nothing_else_do
         .collect();
     assert_eq!(told, [("[Y] Yes", "ann", true), ("tonight", "ann", true)]);
     // A step that failed is nobody's choice.
-    room.write("p.md", &plan("Fails", "5 minutes", &[("One", "test -e never", "escalate")]));
-    let (code, said) = run(&room, "p.md", "true", &["--auto-answer"]);
+    fixture.write("p.md", &plan("Fails", "5 minutes", &[("One", "test -e never", "escalate")]));
+    let (code, said) = run(&fixture, "p.md", "true", &["--auto-answer"]);
     assert_eq!(code, 3, "{said}");
 }
 
 #[test]
 fn h5_a_question_that_is_skipped_goes_the_way_of_failures() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "asks.dot",
         &ASKS.replace("when -> note", "ship -> note [on=fail, label=\"[L] Later\"]\n    when -> note"),
     );
-    let (code, said) = run(&room, "asks.dot", "true", &[]);
+    let (code, said) = run(&fixture, "asks.dot", "true", &[]);
     assert_eq!(code, 3, "{said}");
-    let skipped = room.planctl(&["approvals", "skip", &room.ask(), "--note", "nobody knows"]);
+    let skipped = fixture.planctl(&["approvals", "skip", &fixture.ask(), "--note", "nobody knows"]);
     assert_eq!(skipped.code, 0, "{skipped:?}");
-    let done = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    let done = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(done.code, 0, "{done:?}");
-    assert!(room.path("asked").exists(), "{done:?}");
+    assert!(fixture.path("asked").exists(), "{done:?}");
 }
 
 #[test]
 fn s12_a_type_of_nodes_may_be_served_by_a_role() {
-    let room = Room::new();
-    room.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch coded\"\n\n[roles.ops]\nagent = \"exec:touch deployed\"\ntypes = [\"deploy\"]\n");
-    assert_eq!(room.planctl(&["trust", "."]).code, 0);
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch coded\"\n\n[roles.ops]\nagent = \"exec:touch deployed\"\ntypes = [\"deploy\"]\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    fixture.write(
         "ship.dot",
         "digraph ship { start a [type=deploy, prompt=\"Ship.\", contract=\"test -e deployed\"] b [type=delpoy, prompt=\"Code.\", contract=\"test -e coded\"] exit start -> a -> b -> exit }",
     );
-    let verified = room.planctl(&["plan", "verify", "ship.dot"]);
+    let verified = fixture.planctl(&["plan", "verify", "ship.dot"]);
     assert_eq!(verified.code, 0, "{verified:?}");
     assert!(!verified.out.contains("`deploy` is no type"), "{}", verified.out);
     assert!(verified.out.contains("`delpoy` is no type"), "{}", verified.out);
-    let said = room.planctl(&["plan", "run", "ship.dot", "--approve", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "run", "ship.dot", "--approve", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
     let roles: Vec<Value> =
-        room.status()["steps"].as_array().unwrap().iter().map(|step| step["role"].clone()).collect();
+        fixture.status()["steps"].as_array().unwrap().iter().map(|step| step["role"].clone()).collect();
     assert_eq!(roles, ["ops", "coder"]);
 }
 
 #[test]
 fn s13_a_run_is_simulated_only_where_that_is_asked_for_and_contracts_decide_even_then() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan("Two", "5 minutes", &[("One", "true", "abort"), ("Two", "test -e made", "abort")]),
     );
-    let unserved = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    let unserved = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
     assert_ne!(unserved.code, 0, "nobody works, and nothing is made up: {unserved:?}");
-    let begun = room.json(&["plan", "ls", "--json"]);
+    let begun = fixture.json(&["plan", "ls", "--json"]);
     assert!(begun["runs"].as_array().unwrap().iter().all(|run| run["steps_settled"] == 0), "{begun}");
-    let simulated = room.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--simulate"]);
+    let simulated =
+        fixture.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--simulate"]);
     assert_eq!(simulated.code, 1, "{simulated:?}");
-    let logs = room.json(&["plan", "logs", "@last", "--json"]);
+    let logs = fixture.json(&["plan", "logs", "@last", "--json"]);
     assert_eq!(logs["attempts"][0]["work"]["text"], "[Simulated] Response for stage: One\n", "{logs}");
     let states: Vec<Value> =
-        room.status()["steps"].as_array().unwrap().iter().map(|step| step["state"].clone()).collect();
+        fixture.status()["steps"].as_array().unwrap().iter().map(|step| step["state"].clone()).collect();
     assert_eq!(states, ["passed", "failed"]);
 }
 
 #[test]
 fn s11_a_worker_and_a_command_that_crash_are_failures_of_theirs_alone() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "crash.dot",
         "digraph crash { start a [prompt=x, contract=\"test -e made\", max_retries=1] b [shape=parallelogram, tool_command=\"kill -SEGV $$\"] c [shape=parallelogram, tool_command=\"true\"] exit start -> a -> b b -> c [on=fail] b -> exit c -> exit }",
     );
-    let (code, said) = run(&room, "crash.dot", "[ -e once ] && touch made; touch once; kill -ABRT $$", &[]);
+    let (code, said) =
+        run(&fixture, "crash.dot", "[ -e once ] && touch made; touch once; kill -ABRT $$", &[]);
     assert_eq!(code, 0, "{said}");
-    let status = room.status();
+    let status = fixture.status();
     let states: Vec<&Value> = status["steps"].as_array().unwrap().iter().map(|step| &step["state"]).collect();
     assert_eq!(states, ["passed", "failed", "passed"], "{status}");
     assert!(status["steps"][1]["failure"].as_str().unwrap().contains("signal 11"), "{status}");
@@ -274,24 +276,24 @@ const BRANCHED: &str = r#"digraph branched {
 
 #[test]
 fn g29_nodes_that_may_be_worked_on_at_once_are_named() {
-    let room = Room::new();
-    room.write("branched.dot", BRANCHED);
-    let view = room.json(&["graph", "parallel", "branched.dot", "--json"]);
+    let fixture = Fixture::new();
+    fixture.write("branched.dot", BRANCHED);
+    let view = fixture.json(&["graph", "parallel", "branched.dot", "--json"]);
     assert_eq!(
         view["forks"],
         json!([{"fork": "apart", "join": "meet", "branches": [["one"], ["three", "two"]]}])
     );
-    let drawn = room.planctl(&["graph", "parallel", "branched.dot"]);
+    let drawn = fixture.planctl(&["graph", "parallel", "branched.dot"]);
     assert_eq!(drawn.out, "after apart, until meet:\n  one\n  three, two\n");
-    room.write("p.md", &plan("One after another", "5 minutes", &[("One", "true", "abort")]));
-    let none = room.planctl(&["graph", "parallel", "p.md"]);
+    fixture.write("p.md", &plan("One after another", "5 minutes", &[("One", "true", "abort")]));
+    let none = fixture.planctl(&["graph", "parallel", "p.md"]);
     assert!(none.out.contains("nothing is done side by side"), "{none:?}");
 }
 
 #[test]
 fn g27_the_reason_that_an_escalation_gives_is_told_where_the_run_went_to_it() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "bug.json",
         r#"{"name": "Bug", "graph": {"start": "fix", "nodes": {
     "fix": {"type": "task", "name": "Fix", "action": "Mend it", "contract": "test -e fixed", "max_retries": 1},
@@ -302,18 +304,18 @@ fn g27_the_reason_that_an_escalation_gives_is_told_where_the_run_went_to_it() {
     {"from": "fix", "to": "stuck", "condition": "on_exhaust"}
   ]}}"#,
     );
-    let (code, said) = run(&room, "bug.json", "true", &[]);
+    let (code, said) = run(&fixture, "bug.json", "true", &[]);
     assert_eq!(code, 3, "{said}");
-    let why = room.planctl(&["why", "@last", "fix"]).out;
+    let why = fixture.planctl(&["why", "@last", "fix"]).out;
     assert!(why.contains(": \"Tried twice, and still red\""), "{why}");
-    let escalated = &events(&room, "plan_escalated")[0];
+    let escalated = &events(&fixture, "plan_escalated")[0];
     assert_eq!(escalated["message"], "Tried twice, and still red", "{escalated}");
 }
 
 #[test]
 fn g30_a_node_that_is_tried_again_stands_twice_in_the_path_as_in_the_seed() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "bug.json",
         r#"{"name": "Bug", "domains": ["bugfix"], "triggers": ["fix bug"], "stale_after_turns": 15, "graph": {
   "start": "isolate", "nodes": {
@@ -326,20 +328,20 @@ fn g30_a_node_that_is_tried_again_stands_twice_in_the_path_as_in_the_seed() {
   ]}}"#,
     );
     let worker = "case $PLANCTL_NODE-$PLANCTL_ATTEMPT in fix-2) touch fixed;; esac";
-    let (code, said) = run(&room, "bug.json", worker, &[]);
+    let (code, said) = run(&fixture, "bug.json", worker, &[]);
     assert_eq!(code, 0, "{said}");
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(way["path"], json!(["isolate", "fix", "fix"]), "{way}");
     assert_eq!((&way["stale_after_turns"], &way["plan_name"]), (&json!(15), &json!("Bug")));
 }
 
 #[test]
 fn g30_g31_the_way_of_a_run_is_told_with_the_names_of_the_seed() {
-    let room = Room::new();
-    room.write("branched.dot", BRANCHED);
-    let (code, said) = run(&room, "branched.dot", "true", &[]);
+    let fixture = Fixture::new();
+    fixture.write("branched.dot", BRANCHED);
+    let (code, said) = run(&fixture, "branched.dot", "true", &[]);
     assert_eq!(code, 0, "{said}");
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(
         (&way["plan_id"], &way["plan_name"], &way["mode"]),
         (&json!("branched.dot"), &json!("branched"), &json!("graph"))
@@ -355,13 +357,13 @@ fn g30_g31_the_way_of_a_run_is_told_with_the_names_of_the_seed() {
     assert_eq!(path.iter().filter(|node| **node == "check").count(), 2, "{path:?}");
     assert_eq!(path.first(), Some(&"apart"));
     // A run that waits says where.
-    room.write(
+    fixture.write(
         "p.md",
         &plan("Waits", "5 minutes", &[("One", "true", "abort"), ("Two", "test -e never", "escalate")]),
     );
-    let (code, said) = run(&room, "p.md", "true", &[]);
+    let (code, said) = run(&fixture, "p.md", "true", &[]);
     assert_eq!(code, 3, "{said}");
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(
         (&way["mode"], &way["current_node"], &way["current_step"]),
         (&json!("linear"), &json!("2"), &json!(1))
@@ -371,16 +373,16 @@ fn g30_g31_the_way_of_a_run_is_told_with_the_names_of_the_seed() {
         (&json!("success"), &json!("pending"))
     );
     assert_eq!(way["completed_nodes"], 1, "{way}");
-    let page = room.planctl(&["plan", "status", "@last", "--traversal"]).out;
+    let page = fixture.planctl(&["plan", "status", "@last", "--traversal"]).out;
     assert!(page.contains("at 2") && page.contains("path: 1 → 2"), "{page}");
 }
 
 #[test]
 fn g35_g37_events_have_the_fields_of_the_seed_in_order_and_turns_that_never_fall() {
-    let room = Room::new();
-    room.write("branched.dot", BRANCHED);
-    assert_eq!(run(&room, "branched.dot", "true", &[]).0, 0);
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let fixture = Fixture::new();
+    fixture.write("branched.dot", BRANCHED);
+    assert_eq!(run(&fixture, "branched.dot", "true", &[]).0, 0);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     let events = way["events"].as_array().unwrap();
     let of = |kind: &str| {
         events.iter().find(|event| event["type"] == kind).unwrap_or_else(|| panic!("{kind}: {way}"))
@@ -400,7 +402,7 @@ fn g35_g37_events_have_the_fields_of_the_seed_in_order_and_turns_that_never_fall
     let turns: Vec<u64> = events.iter().map(|event| event["turn"].as_u64().unwrap()).collect();
     assert!(turns.is_sorted(), "{turns:?}");
     // The whole history is chronological and gap-free.
-    let said = room.planctl(&["events", "--run", "@last", "--json"]);
+    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
     let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let seqs: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
@@ -409,87 +411,89 @@ fn g35_g37_events_have_the_fields_of_the_seed_in_order_and_turns_that_never_fall
 
 #[test]
 fn g36_the_newest_fifty_events_are_a_view_and_the_history_keeps_all() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let steps: Vec<(String, &str, &str)> = (1..=20).map(|n| (format!("Step {n}"), "true", "abort")).collect();
     let steps: Vec<(&str, &str, &str)> =
         steps.iter().map(|(name, check, then)| (name.as_str(), *check, *then)).collect();
-    room.write("p.md", &plan("Many", "60 minutes", &steps));
-    assert_eq!(run(&room, "p.md", "true", &[]).0, 0);
-    let all = room.planctl(&["events", "--run", "@last", "--json"]).out;
-    let recent = room.planctl(&["events", "--run", "@last", "--recent", "--json"]).out;
+    fixture.write("p.md", &plan("Many", "60 minutes", &steps));
+    assert_eq!(run(&fixture, "p.md", "true", &[]).0, 0);
+    let all = fixture.planctl(&["events", "--run", "@last", "--json"]).out;
+    let recent = fixture.planctl(&["events", "--run", "@last", "--recent", "--json"]).out;
     assert!(all.lines().count() > 60, "{}", all.lines().count());
     assert_eq!(recent.lines().count(), 50);
     assert!(all.ends_with(&recent));
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(way["events"].as_array().map(Vec::len), Some(50));
 }
 
 #[test]
 fn v3_events_are_numbered_for_each_run_and_told_again_from_any_number() {
-    let room = Room::new();
-    room.write("p.md", &plan("One", "5 minutes", &[("One", "true", "abort")]));
-    assert_eq!(run(&room, "p.md", "true", &[]).0, 0);
-    let all = room.planctl(&["events", "--run", "@last", "--json"]).out;
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("One", "5 minutes", &[("One", "true", "abort")]));
+    assert_eq!(run(&fixture, "p.md", "true", &[]).0, 0);
+    let all = fixture.planctl(&["events", "--run", "@last", "--json"]).out;
     let lines: Vec<&str> = all.lines().collect();
     for since in [0, 1, lines.len() / 2, lines.len()] {
-        let again = room.planctl(&["events", "--run", "@last", "--since", &since.to_string(), "--json"]).out;
+        let again =
+            fixture.planctl(&["events", "--run", "@last", "--since", &since.to_string(), "--json"]).out;
         assert_eq!(again.lines().collect::<Vec<_>>(), lines[since..], "after {since}");
     }
     // Another run counts from 1 again.
-    assert_eq!(run(&room, "p.md", "true", &["--again"]).0, 0);
-    let other = room.planctl(&["events", "--run", "@last", "--json"]).out;
+    assert_eq!(run(&fixture, "p.md", "true", &["--again"]).0, 0);
+    let other = fixture.planctl(&["events", "--run", "@last", "--json"]).out;
     let first: Value = serde_json::from_str(other.lines().next().unwrap()).unwrap();
     assert_eq!((&first["seq"], &first["run"]), (&json!(1), &json!("p-2")));
 }
 
 #[test]
 fn k2_a_run_that_is_taken_up_has_its_context_and_counters_and_does_nothing_twice() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "k.dot",
         "digraph k { start a [prompt=\"Report `n`.\", contract=\"true\"] b [prompt=x, contract=\"test -e ready\", on_fail=abort, max_visits=5] d [shape=diamond] c [prompt=x, contract=\"true\"] e [prompt=x, contract=\"false\", on_fail=abort] exit start -> a -> b -> d d -> c [condition=\"context.n=7\"] d -> e [on=always] c -> exit e -> exit }",
     );
     let worker = r#"echo $PLANCTL_STEP >> worked; [ $PLANCTL_STEP != 1 ] || echo '{"context_updates": {"n": "7"}}' > "$PLANCTL_RESULT_FILE""#;
-    let (code, said) = run(&room, "k.dot", worker, &[]);
+    let (code, said) = run(&fixture, "k.dot", worker, &[]);
     assert_eq!(code, 1, "{said}");
-    room.write("ready", "");
-    let resumed = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    fixture.write("ready", "");
+    let resumed = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
-    assert_eq!(room.read("worked"), "1\n2\n2\n4\n", "what had passed was not done again");
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+    assert_eq!(fixture.read("worked"), "1\n2\n2\n4\n", "what had passed was not done again");
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     assert_eq!(way["visited"]["b"], json!({"outcome": "success", "attempts": 2, "visits": 2}));
 }
 
 #[test]
 fn k5_a_graph_that_was_edited_is_refused_with_both_digests() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = "digraph k { start a [prompt=x, contract=\"test -e ready\", on_fail=escalate] exit start -> a -> exit }";
-    room.write("k.dot", text);
-    assert_eq!(run(&room, "k.dot", "true", &[]).0, 3);
-    let before = room.status()["digest"].as_str().unwrap().to_owned();
-    room.write("k.dot", &text.replace("prompt=x", "prompt=y"));
-    let refused = room.planctl(&["plan", "run", "k.dot", "--no-wait", "--exec", "true"]);
+    fixture.write("k.dot", text);
+    assert_eq!(run(&fixture, "k.dot", "true", &[]).0, 3);
+    let before = fixture.status()["digest"].as_str().unwrap().to_owned();
+    fixture.write("k.dot", &text.replace("prompt=x", "prompt=y"));
+    let refused = fixture.planctl(&["plan", "run", "k.dot", "--no-wait", "--exec", "true"]);
     assert_ne!(refused.code, 0, "{refused:?}");
     assert!(refused.err.contains(&before), "{refused:?}");
     assert_eq!(refused.err.matches("sha256:").count(), 2, "{refused:?}");
     assert!(refused.err.contains("planctl plan resume k-1"), "{refused:?}");
     // The run itself goes on with the text that was approved.
-    assert_eq!(room.status()["digest"], before.as_str());
+    assert_eq!(fixture.status()["digest"], before.as_str());
 }
 
 #[test]
 fn k1_k9_a_run_is_exported_as_a_folder_that_other_tools_read() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "k.dot",
         "digraph k { start a [prompt=\"Do it, and report `n`.\", contract=\"echo checked; test -e ready\", on_fail=\"retry(1), then abort\"] exit start -> a -> exit }",
     );
     let worker = r#"echo working; [ -e once ] && touch ready; touch once; echo '{"text": "I did it.", "context_updates": {"n": 1}}' > "$PLANCTL_RESULT_FILE""#;
-    let (code, said) = run(&room, "k.dot", worker, &[]);
+    let (code, said) = run(&fixture, "k.dot", worker, &[]);
     assert_eq!(code, 0, "{said}");
-    let out = room.planctl(&["plan", "export", "@last", "--to", "folder"]);
+    let out = fixture.planctl(&["plan", "export", "@last", "--to", "folder"]);
     assert_eq!(out.code, 0, "{out:?}");
-    let json = |name: &str| -> Value { serde_json::from_str(&room.read(&format!("folder/{name}"))).unwrap() };
+    let json =
+        |name: &str| -> Value { serde_json::from_str(&fixture.read(&format!("folder/{name}"))).unwrap() };
     let manifest = json("manifest.json");
     assert_eq!((&manifest["run"], &manifest["state"]), (&json!("k-1"), &json!("done")), "{manifest}");
     let checkpoint = json("checkpoint.json");
@@ -500,19 +504,19 @@ fn k1_k9_a_run_is_exported_as_a_folder_that_other_tools_read() {
     assert_eq!(checkpoint["graph"], manifest["graph"]);
     assert_eq!(checkpoint["context"]["n"], "1");
     assert!(!checkpoint["logs"].as_array().unwrap().is_empty());
-    assert_eq!(room.read("folder/a/prompt.md"), "Do it, and report `n`.");
-    assert!(room.read("folder/a/response.md").contains("I did it."));
+    assert_eq!(fixture.read("folder/a/prompt.md"), "Do it, and report `n`.");
+    assert!(fixture.read("folder/a/response.md").contains("I did it."));
     assert_eq!(json("a/status.json")["attempts"], 2);
     for attempt in ["1", "2"] {
-        assert_eq!(room.read(&format!("folder/artifacts/a-{attempt}-stdout.txt")), "checked\n");
+        assert_eq!(fixture.read(&format!("folder/artifacts/a-{attempt}-stdout.txt")), "checked\n");
     }
-    let again = room.planctl(&["plan", "export", "@last", "--to", "folder"]);
+    let again = fixture.planctl(&["plan", "export", "@last", "--to", "folder"]);
     assert_eq!(again.code, 2, "nothing is written over: {again:?}");
 }
 
 #[test]
 fn k9_steps_whose_names_differ_in_signs_alone_are_exported_into_folders_of_their_own() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let names = ["a.b", "a b", "a_b", "a_b-2", "artifacts"];
     let node = |name: &str| format!(r#""{name}": {{"prompt": "Do <{name}>.", "contract": "true"}}"#);
     let nodes: Vec<String> = names.iter().map(|name| node(name)).collect();
@@ -521,7 +525,7 @@ fn k9_steps_whose_names_differ_in_signs_alone_are_exported_into_folders_of_their
         .windows(2)
         .map(|pair| format!(r#"{{"from": "{}", "to": "{}", "on": "success"}}"#, pair[0], pair[1]))
         .collect();
-    room.write(
+    fixture.write(
         "k.json",
         &format!(
             r#"{{"title": "k", "start": "a.b", "nodes": {{{}, "exit": {{"type": "exit"}}}}, "edges": [{}]}}"#,
@@ -529,70 +533,72 @@ fn k9_steps_whose_names_differ_in_signs_alone_are_exported_into_folders_of_their
             edges.join(", ")
         ),
     );
-    let (code, said) = run(&room, "k.json", "true", &[]);
+    let (code, said) = run(&fixture, "k.json", "true", &[]);
     assert_eq!(code, 0, "{said}");
-    let out = room.planctl(&["plan", "export", "@last", "--to", "folder"]);
+    let out = fixture.planctl(&["plan", "export", "@last", "--to", "folder"]);
     assert_eq!(out.code, 0, "{out:?}");
     let places = ["a_b-3", "a_b-4", "a_b", "a_b-2", "node-artifacts"];
     for (name, place) in names.into_iter().zip(places) {
-        assert_eq!(room.read(&format!("folder/{place}/prompt.md")), format!("Do <{name}>."), "{place}");
-        let status: Value = serde_json::from_str(&room.read(&format!("folder/{place}/status.json"))).unwrap();
+        assert_eq!(fixture.read(&format!("folder/{place}/prompt.md")), format!("Do <{name}>."), "{place}");
+        let status: Value =
+            serde_json::from_str(&fixture.read(&format!("folder/{place}/status.json"))).unwrap();
         assert_eq!(status["node"], name);
     }
 }
 
 #[test]
 fn x6_why_a_run_failed_stands_in_its_final_record() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let words = "E42: no such table `users` — ünïcode";
-    room.write("p.md", &plan("Fails", "5 minutes", &[("One", &format!("echo '{words}'; exit 7"), "abort")]));
-    assert_eq!(run(&room, "p.md", "true", &[]).0, 1);
-    let status = room.status();
+    fixture
+        .write("p.md", &plan("Fails", "5 minutes", &[("One", &format!("echo '{words}'; exit 7"), "abort")]));
+    assert_eq!(run(&fixture, "p.md", "true", &[]).0, 1);
+    let status = fixture.status();
     assert_eq!((&status["state"], &status["end"]), (&json!("failed"), &json!("failed")));
     assert!(status["steps"][0]["failure"].as_str().unwrap().contains("contract exit 7"), "{status}");
-    let logs = room.json(&["plan", "logs", "@last", "--json"]);
+    let logs = fixture.json(&["plan", "logs", "@last", "--json"]);
     assert_eq!(logs["attempts"][0]["gate"]["stdout"], format!("{words}\n"), "{logs}");
 }
 
 #[test]
 fn f4_what_was_printed_is_kept_whole_found_again_and_shared_where_it_is_the_same() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     // More than 100 KB: far more than stands in the history itself.
     let script = "for n in $(seq 1 11000); do echo line $n; done; exit 1";
-    room.write("p.md", &plan("Prints", "5 minutes", &[("One", script, "retry(1), then abort")]));
-    assert_eq!(run(&room, "p.md", "true", &[]).0, 1);
+    fixture.write("p.md", &plan("Prints", "5 minutes", &[("One", script, "retry(1), then abort")]));
+    assert_eq!(run(&fixture, "p.md", "true", &[]).0, 1);
     let expected: String = (1..=11_000).map(|n| format!("line {n}\n")).collect();
-    let logs = room.json(&["plan", "logs", "@last", "--json"]);
+    let logs = fixture.json(&["plan", "logs", "@last", "--json"]);
     for attempt in 0..2 {
         let gate = &logs["attempts"][attempt]["gate"];
         assert_eq!(gate["stdout_bytes"], expected.len(), "attempt {attempt}");
         assert!(gate["stdout"].as_str() == Some(expected.as_str()), "attempt {attempt} is not kept whole");
     }
-    assert_eq!(room.sql("select count(*) from outputs where octet_length(bytes) > 100000"), "1");
-    let told = room.planctl(&["plan", "logs", "@last", "--contract", "--tail", "1"]);
+    assert_eq!(fixture.sql("select count(*) from outputs where octet_length(bytes) > 100000"), "1");
+    let told = fixture.planctl(&["plan", "logs", "@last", "--contract", "--tail", "1"]);
     assert!(told.out.contains("line 11000") && !told.out.contains("line 10999"), "{}", told.out);
 }
 
 #[test]
 fn g54_branches_run_at_once_and_meet_as_their_join_says() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = |policy: &str| {
         format!(
             "digraph g {{ start f [shape=component] quick [shape=parallelogram, tool_command=\"touch quick\"] slow [shape=parallelogram, tool_command=\"for n in $(seq 600); do [ -e end ] && exit 1; sleep 0.1; done; touch slow\"] j [shape=tripleoctagon{policy}] after [shape=parallelogram, tool_command=\"touch end\"] exit start -> f f -> quick -> j f -> slow -> j slow -> j [on=fail] j -> after -> exit j -> exit [on=fail] }}"
         )
     };
     // The first success is enough: the slow one is taken back, and nobody waits a minute for it.
-    room.write("any.dot", &text(", join_policy=first_success"));
-    let (code, said) = run(&room, "any.dot", "true", &[]);
+    fixture.write("any.dot", &text(", join_policy=first_success"));
+    let (code, said) = run(&fixture, "any.dot", "true", &[]);
     assert_eq!(code, 0, "{said}");
-    assert!(room.path("end").exists() && !room.path("slow").exists(), "{said}");
-    let joined = events(&room, "branches_joined");
+    assert!(fixture.path("end").exists() && !fixture.path("slow").exists(), "{said}");
+    let joined = events(&fixture, "branches_joined");
     assert_eq!((&joined[0]["met"], &joined[0]["failed"]), (&json!(1), &json!(0)));
     // All are waited for otherwise; the end of the other plan ends the slow one as failed.
-    room.write("all.dot", &text(""));
-    let (code, said) = run(&room, "all.dot", "true", &[]);
+    fixture.write("all.dot", &text(""));
+    let (code, said) = run(&fixture, "all.dot", "true", &[]);
     assert_eq!(code, 0, "{said}");
-    let joined = events(&room, "branches_joined");
+    let joined = events(&fixture, "branches_joined");
     assert_eq!((&joined[0]["met"], &joined[0]["failed"]), (&json!(1), &json!(1)));
 }
 
@@ -635,8 +641,8 @@ fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
     assert!(stream.headers.contains("text/event-stream"), "{stream:?}");
     assert!(stream.body.contains("plan_cancelled") && !stream.body.contains("id: 2\n"), "{}", stream.body);
     // POST /questions/{qid}/answer.
-    house.room.write("asks.dot", ASKS);
-    let said = house.room.planctl(&["plan", "run", "asks.dot", "--approve", "-d"]);
+    house.fixture.write("asks.dot", ASKS);
+    let said = house.fixture.planctl(&["plan", "run", "asks.dot", "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     let asked = house.until("asks-1", "waiting");
     let id = asked["waiting_on"]["id"].to_string();
@@ -649,8 +655,8 @@ fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
 
 #[test]
 fn v1_each_event_of_the_dialect_is_an_event_of_the_history() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "branched.dot",
         &BRANCHED
             .replace(
@@ -662,11 +668,11 @@ fn v1_each_event_of_the_dialect_is_an_event_of_the_history() {
                 "check -> save -> gate\n    gate -> exit [label=Yes]\n    gate -> apart [label=No]",
             ),
     );
-    assert_eq!(run(&room, "branched.dot", "true", &["--auto-answer"]).0, 0);
-    room.write("p.md", &plan("Fails", "5 minutes", &[("One", "test -e never", "retry(1), then abort")]));
-    let done = events_of(&room);
-    assert_eq!(run(&room, "p.md", "true", &[]).0, 1);
-    let failed = events_of(&room);
+    assert_eq!(run(&fixture, "branched.dot", "true", &["--auto-answer"]).0, 0);
+    fixture.write("p.md", &plan("Fails", "5 minutes", &[("One", "test -e never", "retry(1), then abort")]));
+    let done = events_of(&fixture);
+    assert_eq!(run(&fixture, "p.md", "true", &[]).0, 1);
+    let failed = events_of(&fixture);
     // The dialect's name, and the name here.
     let pairs = [
         ("PipelineStarted", "plan_activated"),
@@ -698,8 +704,8 @@ fn v1_each_event_of_the_dialect_is_an_event_of_the_history() {
     }
 }
 
-fn events_of(room: &Room) -> Vec<String> {
-    let said = room.planctl(&["events", "--run", "@last", "--json"]);
+fn events_of(fixture: &Fixture) -> Vec<String> {
+    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
     let name =
         |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned();
     said.out.lines().map(name).collect()

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// The arguments of commands that need some; the others take none.
 const ARGUMENTS: &[(&str, &[&str])] = &[
@@ -33,8 +33,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
 
 #[test]
 fn hole_5_every_command_that_is_a_persons_is_refused_to_a_worker() {
-    let room = Room::new();
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
     let page = include_str!("../../../../docs/security.md");
     let (_, from) = page.split_once("<!-- person: begin -->").unwrap();
     let (listed, _) = from.split_once("<!-- person: end -->").unwrap();
@@ -43,7 +43,7 @@ fn hole_5_every_command_that_is_a_persons_is_refused_to_a_worker() {
     for command in commands {
         let more = ARGUMENTS.iter().find(|(words, _)| *words == command).map_or(&[][..], |(_, more)| more);
         let words: Vec<&str> = command.split(' ').chain(more.iter().copied()).collect();
-        let said = Said::from(room.command(&words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
+        let said = Said::from(fixture.command(&words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
         assert_eq!(said.code, 77, "{command}: {said:?}");
         let expected = format!("could not run `planctl {command}`: this is a worker's process");
         assert!(said.err.contains(&expected), "{command}: {said:?}");
@@ -52,11 +52,11 @@ fn hole_5_every_command_that_is_a_persons_is_refused_to_a_worker() {
 
 #[test]
 fn hole_5_a_worker_opens_no_database_and_starts_no_run_by_itself() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let program = env!("CARGO_BIN_EXE_planctl");
-    let state = room.state();
+    let state = fixture.state();
     // The variable that marks a worker is unset, and the second try has left its parent.
-    room.write(
+    fixture.write(
         "agent.sh",
         &format!(
             "unset PLANCTL_ITEM_ID\nexport PLANCTL_STATE_DIR={state}\n\
@@ -68,14 +68,14 @@ fn hole_5_a_worker_opens_no_database_and_starts_no_run_by_itself() {
             state = state.display()
         ),
     );
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
-    room.write("other.md", &plan("other", "max 1k tokens", &[("b", "test -e b", "abort")]));
-    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"]);
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    fixture.write("other.md", &plan("other", "max 1k tokens", &[("b", "test -e b", "abort")]));
+    let said = fixture.planctl(&["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"]);
     assert_eq!(said.code, 0, "{said:?}");
     for file in ["psql.txt", "stop.txt", "run.txt"] {
-        assert!(room.read(file).contains("this is a worker's process"), "{file}: {}", room.read(file));
+        assert!(fixture.read(file).contains("this is a worker's process"), "{file}: {}", fixture.read(file));
     }
-    assert!(!room.path("psql.ran").exists());
+    assert!(!fixture.path("psql.ran").exists());
 }
 
 #[test]
@@ -83,19 +83,20 @@ fn hole_4_a_glob_beyond_the_limits_is_a_finding_wherever_it_stands() {
     let deep = format!("{}x{}", "{a,".repeat(220), "}".repeat(220));
     let deeper = format!("{}x{}", "{a,".repeat(60_000), "}".repeat(60_000));
     for glob in [&deep, &deeper] {
-        let room = Room::new();
+        let fixture = Fixture::new();
         let text = plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]);
-        room.write("a.md", &text.replace("**contract:**", &format!("**protects:** {glob}\n\n**contract:**")));
-        let said = room.planctl(&["plan", "verify", "a.md"]);
+        fixture
+            .write("a.md", &text.replace("**contract:**", &format!("**protects:** {glob}\n\n**contract:**")));
+        let said = fixture.planctl(&["plan", "verify", "a.md"]);
         assert_eq!(said.code, 1, "{said:?}");
         assert!(said.out.contains("is no valid glob") || said.err.contains("is no valid glob"), "{said:?}");
         let subscribed = format!("**subscriptions:**\n- file:{glob}\n\n**contract:**");
-        room.write("a.md", &text.replace("**contract:**", &subscribed));
-        let said = room.planctl(&["plan", "verify", "a.md"]);
+        fixture.write("a.md", &text.replace("**contract:**", &subscribed));
+        let said = fixture.planctl(&["plan", "verify", "a.md"]);
         assert_eq!(said.code, 1, "{said:?}");
         // A configuration that nobody has trusted.
-        room.write("planctl.toml", &format!("[roles.coder]\nplans = [\"{glob}\"]\n"));
-        let said = room.planctl(&["config", "show"]);
+        fixture.write("planctl.toml", &format!("[roles.coder]\nplans = [\"{glob}\"]\n"));
+        let said = fixture.planctl(&["config", "show"]);
         assert_eq!(said.code, 78, "{said:?}");
         assert!(said.err.contains("is not a glob: "), "{said:?}");
         assert!(said.err.len() < 2_000, "the message does not repeat all of it: {}", said.err.len());
@@ -104,61 +105,63 @@ fn hole_4_a_glob_beyond_the_limits_is_a_finding_wherever_it_stands() {
 
 #[test]
 fn a_comma_within_braces_is_part_of_a_protected_glob() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]);
-    room.write("a.md", &text.replace("**contract:**", "**protects:** {tests,lib}/**, x.sh\n\n**contract:**"));
-    let shown = room.planctl(&["plan", "show", "a.md"]);
+    fixture
+        .write("a.md", &text.replace("**contract:**", "**protects:** {tests,lib}/**, x.sh\n\n**contract:**"));
+    let shown = fixture.planctl(&["plan", "show", "a.md"]);
     assert!(shown.out.contains("protected  x.sh, {tests,lib}/**\n"), "{shown:?}");
 }
 
 #[test]
 fn hole_7_commands_that_were_changed_by_sql_start_nothing_and_audit_names_the_row() {
-    let room = Room::new();
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "retry(1), then escalate")]));
-    room.write("agent.sh", "true\n");
-    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--no-wait", "--exec", "bash agent.sh"]);
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "retry(1), then escalate")]));
+    fixture.write("agent.sh", "true\n");
+    let said = fixture.planctl(&["plan", "run", "a.md", "--approve", "--no-wait", "--exec", "bash agent.sh"]);
     assert_eq!(said.code, 3, "{said:?}");
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
-    room.sql("update runs set settings = replace(settings::text, 'bash agent.sh', 'touch forged a')::json");
-    let audit = room.planctl(&["audit", "@last"]);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+    fixture
+        .sql("update runs set settings = replace(settings::text, 'bash agent.sh', 'touch forged a')::json");
+    let audit = fixture.planctl(&["audit", "@last"]);
     assert_eq!(audit.code, 1, "{audit:?}");
     assert!(audit.out.contains("the column `settings` of this run's row in `runs`"), "{audit:?}");
-    let said = room.planctl(&["approvals", "retry", &room.ask()]);
+    let said = fixture.planctl(&["approvals", "retry", &fixture.ask()]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_ne!(said.code, 0, "{said:?}");
     assert!(said.err.contains("is not what was approved"), "{said:?}");
-    assert!(!room.path("forged").exists(), "what was put into the database never ran");
+    assert!(!fixture.path("forged").exists(), "what was put into the database never ran");
     // Neither does one who changes what was sealed with it.
-    let refused = room.psql().args(["-c", "update run_settings set digest = ''"]).output().unwrap();
+    let refused = fixture.psql().args(["-c", "update run_settings set digest = ''"]).output().unwrap();
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("history is only ever added to"),
         "{refused:?}"
     );
-    room.sql(
+    fixture.sql(
         "set session_replication_role = replica; update run_settings s set digest = sha256(convert_to(r.settings::text, \
          'UTF8')) from runs r where r.id = s.run",
     );
-    let audit = room.planctl(&["audit", "@last"]);
+    let audit = fixture.planctl(&["audit", "@last"]);
     assert!(
         audit.out.contains("row 1 of run_settings") || audit.out.contains("row 2 of run_settings"),
         "{audit:?}"
     );
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert!(said.err.contains("of run_settings for this run was changed beside planctl"), "{said:?}");
-    assert!(!room.path("forged").exists());
+    assert!(!fixture.path("forged").exists());
 }
 
 #[test]
 fn hole_7_a_run_that_is_taken_up_with_another_command_goes_on() {
-    let room = Room::new();
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "retry(1), then escalate")]));
-    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--no-wait", "--exec", "true"]);
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "retry(1), then escalate")]));
+    let said = fixture.planctl(&["plan", "run", "a.md", "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", "touch a"]);
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait", "--exec", "touch a"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let audit = room.planctl(&["audit", "@last"]);
+    let audit = fixture.planctl(&["audit", "@last"]);
     assert_eq!(audit.code, 0, "{audit:?}");
 }
 
@@ -169,15 +172,15 @@ const SEARCH: &str = "for pid in /proc/[0-9]*; do\n\
 
 #[test]
 fn hole_14_no_process_of_planctl_shows_its_environment() {
-    let room = Room::new();
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
-    room.write("agent.sh", SEARCH);
-    let mut command = room.command(&["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"]);
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    fixture.write("agent.sh", SEARCH);
+    let mut command = fixture.command(&["plan", "run", "a.md", "--approve", "--exec", "bash agent.sh"]);
     let said = Said::from(
         command.env("PLANCTL_TOKEN", "canary-4711").env("OPERATOR", "canary-4711").output().unwrap(),
     );
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(!room.path("found").exists(), "{}", room.read("found"));
+    assert!(!fixture.path("found").exists(), "{}", fixture.read("found"));
 }
 
 #[test]
@@ -221,8 +224,8 @@ fn hole_14_an_ordinary_user_runs_plans_and_its_processes_are_closed_to_their_wor
 
 #[test]
 fn hole_15_a_password_in_a_daemons_address_is_not_shown() {
-    let room = Room::new();
-    let said = room.planctl(&["--server", "http://ann:hunter2@127.0.0.1:1", "plan", "ls"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["--server", "http://ann:hunter2@127.0.0.1:1", "plan", "ls"]);
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("http://…@127.0.0.1:1") && !said.err.contains("hunter2"), "{said:?}");
 }
@@ -241,10 +244,11 @@ const PROBE: &str = "unset PGOPTIONS\n\
 
 #[test]
 fn holes_5_7_the_private_postgres_has_roles_and_lets_in_nobody_else() {
-    let room = Room::new();
-    let private =
-        |words: &[&str]| Said::from(room.command(words).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    let fixture = Fixture::new();
+    let private = |words: &[&str]| {
+        Said::from(fixture.command(words).env_remove("PLANCTL_DATABASE_URL").output().unwrap())
+    };
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
     let said = private(&["plan", "run", "a.md", "--approve", "--exec", "touch a"]);
     assert_eq!(said.code, 0, "{said:?}");
     let read = private(&["db", "psql", "-Atc", "select count(*) > 0 from history"]);
@@ -257,8 +261,8 @@ fn holes_5_7_the_private_postgres_has_roles_and_lets_in_nobody_else() {
     }
     assert_eq!(private(&["db", "psql", "--owner", "-c", "update runs set number = number"]).code, 0);
     // With one server up, every role and the user that runs it for root are tried.
-    room.write("probe.sh", PROBE);
-    let socket = room.state().join("pg/run");
+    fixture.write("probe.sh", PROBE);
+    let socket = fixture.state().join("pg/run");
     let probe = format!("\\! PATH=/usr/lib/postgresql/15/bin:$PATH bash probe.sh {}", socket.display());
     let probed = private(&["db", "psql", "-c", &probe]);
     let denied = probed.out.lines().filter(|line| line.starts_with("app: ") || line.starts_with("read: "));
@@ -277,13 +281,13 @@ fn holes_5_7_the_private_postgres_has_roles_and_lets_in_nobody_else() {
     let doctor = private(&["doctor"]);
     assert!(doctor.out.contains("planctl_app: changes no history, starts no programs"), "{doctor:?}");
     // One that somebody else runs may have a role with more rights, which is said.
-    let doctor = room.planctl(&["doctor"]);
+    let doctor = fixture.planctl(&["doctor"]);
     assert!(doctor.out.contains("may do everything, as a superuser, change history"), "{doctor:?}");
 }
 
 #[test]
 fn hole_5_what_postgres_starts_counts_as_a_worker_also_when_its_parents_are_gone() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let program = folder.path().join("planctl");
@@ -302,7 +306,7 @@ fn hole_5_what_postgres_starts_counts_as_a_worker_also_when_its_parents_are_gone
         folder = folder.path().display()
     );
     let words = ["db", "psql", "--owner", "-c", start.as_str(), "-c", wait.as_str()];
-    let said = Said::from(room.command(&words).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
+    let said = Said::from(fixture.command(&words).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     let told = std::fs::read_to_string(folder.path().join("said")).unwrap_or_default();
     assert!(told.contains("this is a worker's process"), "{told}: {said:?}");
@@ -311,10 +315,10 @@ fn hole_5_what_postgres_starts_counts_as_a_worker_also_when_its_parents_are_gone
 
 #[test]
 fn as_root_a_command_that_starts_work_says_once_what_that_means() {
-    let room = Room::new();
-    room.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
-    let said = room.planctl(&["plan", "run", "a.md", "--approve", "--exec", "touch a"]);
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("a", "max 1k tokens", &[("a", "test -e a", "abort")]));
+    let said = fixture.planctl(&["plan", "run", "a.md", "--approve", "--exec", "touch a"]);
     let expected = usize::from(rustix::process::geteuid().is_root());
     assert_eq!(said.err.matches("warning: planctl runs as root").count(), expected, "{said:?}");
-    assert_eq!(room.planctl(&["plan", "status", "@last"]).err.matches("runs as root").count(), 0);
+    assert_eq!(fixture.planctl(&["plan", "status", "@last"]).err.matches("runs as root").count(), 0);
 }

@@ -1,18 +1,18 @@
 //! The host as confined workers and contracts see it, through the whole program.
 
-use crate::room::{Room, git, plan};
+use crate::fixture::{Fixture, git, plan};
 
 /// The tiers that confine and that this host offers.
-fn offered(room: &Room) -> impl Iterator<Item = &'static str> {
+fn offered(fixture: &Fixture) -> impl Iterator<Item = &'static str> {
     ["1a", "1b"].into_iter().filter(|tier| {
-        let said = room.command(&["doctor"]).env("PLANCTL_ISOLATION", tier).output().unwrap();
+        let said = fixture.command(&["doctor"]).env("PLANCTL_ISOLATION", tier).output().unwrap();
         String::from_utf8_lossy(&said.stdout).contains(&format!("isolation        tier {tier}"))
     })
 }
 
 #[test]
 fn other_workspaces_are_not_seen_by_a_confined_worker_or_contract() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     // At tier 1b nothing of the host's /tmp is there anyway.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -36,7 +36,7 @@ fn other_workspaces_are_not_seen_by_a_confined_worker_or_contract() {
         let place = at(folder).display().to_string();
         let words =
             ["-C", &place, "plan", "run", "p.md", "--approve", "--no-wait", "--again", "--exec", worker];
-        let said = room.command(&words).env("PLANCTL_ISOLATION", tier).output().unwrap();
+        let said = fixture.command(&words).env("PLANCTL_ISOLATION", tier).output().unwrap();
         (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned())
     };
     // The known folders: the shop, and the folder of a script that the worker's command names.
@@ -45,7 +45,7 @@ fn other_workspaces_are_not_seen_by_a_confined_worker_or_contract() {
         assert_eq!(code, Some(0), "{said}");
     }
     let worker = format!("bash {}", at("tools/worker.sh").canonicalize().unwrap().display());
-    for tier in offered(&room) {
+    for tier in offered(&fixture) {
         let (code, said) = run("blog", tier, &worker);
         assert_eq!(code, Some(0), "tier {tier}: {said}");
         assert_eq!(seen(), "", "tier {tier}");

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// Replaces times, which differ from run to run.
 fn timeless(text: &str) -> String {
@@ -32,26 +32,26 @@ fn steps(contracts: &[&str]) -> String {
     text
 }
 
-fn room(contracts: &[&str]) -> Room {
-    let room = Room::new();
-    room.write("p.md", &steps(contracts)).write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n");
-    room
+fn fixture(contracts: &[&str]) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &steps(contracts)).write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n");
+    fixture
 }
 
-fn probe(room: &Room, more: &[&str]) -> Said {
-    room.planctl(&[&["plan", "verify", "--probe", "p.md"], more].concat())
+fn probe(fixture: &Fixture, more: &[&str]) -> Said {
+    fixture.planctl(&[&["plan", "verify", "--probe", "p.md"], more].concat())
 }
 
 /// Lists what probes left.
-fn copies(room: &Room) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(room.state().join("work")).into_iter().flatten().flatten();
+fn copies(fixture: &Fixture) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(fixture.state().join("work")).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 #[test]
 fn p103_a_contract_that_passes_already_is_told_with_its_exit_and_time() {
-    let room = room(&["test -f done.txt", "test -s planctl.toml", "test -d none"]);
-    let said = probe(&room, &[]);
+    let fixture = fixture(&["test -f done.txt", "test -s planctl.toml", "test -d none"]);
+    let said = probe(&fixture, &[]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(
         timeless(&said.out).split("verified ·").next().unwrap(),
@@ -69,13 +69,13 @@ fn p103_a_contract_that_passes_already_is_told_with_its_exit_and_time() {
          p.md: 3 steps, 3 of 3 contracts tried in … s (copy discarded) · 1 warning\n"
     );
     assert_eq!(said.err, "", "progress is for terminals");
-    assert!(copies(&room).is_empty(), "{:?}", copies(&room));
-    assert_eq!(probe(&room, &["-D", "warnings"]).code, 1);
+    assert!(copies(&fixture).is_empty(), "{:?}", copies(&fixture));
+    assert_eq!(probe(&fixture, &["-D", "warnings"]).code, 1);
 }
 
 #[test]
 fn each_code_stands_at_its_own_contract() {
-    let room = room(&[
+    let fixture = fixture(&[
         "echo x >>seen.txt && test -f none",
         "! test -e flag && touch flag",
         "sleep 0.9; test -f none",
@@ -84,14 +84,14 @@ fn each_code_stands_at_its_own_contract() {
         "sleep 30",
         "test -s ../beside",
     ]);
-    let mut text = room.read("p.md");
+    let mut text = fixture.read("p.md");
     for slow in ["sleep 0.9; test -f none", "sleep 30"] {
         let before = format!("```bash\n{slow}\n```\nexit_code == 0\n");
         assert!(text.contains(&before));
         text = text.replace(&before, &format!("{before}**contract_timeout:** 1 s\n"));
     }
-    room.write("p.md", &text);
-    let said = probe(&room, &["--json"]);
+    fixture.write("p.md", &text);
+    let said = probe(&fixture, &["--json"]);
     let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let found: Vec<(&str, u64)> = report["diagnostics"]
         .as_array()
@@ -110,27 +110,27 @@ fn each_code_stands_at_its_own_contract() {
     );
     assert_eq!((&report["probe"]["contracts"], &report["probe"]["tried"]), (&7.into(), &6.into()));
     assert!(report["probe"]["seconds"].as_f64().unwrap() > 0.0);
-    assert!(copies(&room).is_empty(), "{:?}", copies(&room));
-    assert!(!room.path("seen.txt").exists() && !room.path("flag").exists());
+    assert!(copies(&fixture).is_empty(), "{:?}", copies(&fixture));
+    assert!(!fixture.path("seen.txt").exists() && !fixture.path("flag").exists());
 }
 
 #[test]
 fn without_probe_nothing_is_executed_and_the_report_says_so() {
-    let room = room(&["touch executed && test -f none"]);
-    let said = room.planctl(&["plan", "verify", "p.md"]);
+    let fixture = fixture(&["touch executed && test -f none"]);
+    let said = fixture.planctl(&["plan", "verify", "p.md"]);
     assert!(said.out.contains("p.md: 1 step, contracts not tried · "), "{said:?}");
-    assert!(!room.path("executed").exists());
+    assert!(!fixture.path("executed").exists());
     let report: serde_json::Value =
-        serde_json::from_str(&room.planctl(&["plan", "verify", "p.md", "--json"]).out).unwrap();
+        serde_json::from_str(&fixture.planctl(&["plan", "verify", "p.md", "--json"]).out).unwrap();
     assert_eq!(report["probe"], serde_json::Value::Null);
-    let help = room.planctl(&["plan", "verify", "--help"]).out;
+    let help = fixture.planctl(&["plan", "verify", "--help"]).out;
     assert!(help.contains("runs the plan's shell commands with your rights"), "{help}");
 }
 
 #[test]
 fn a_plan_with_errors_has_its_sound_contracts_tried() {
-    let room = room(&["test -f none &&", "test -f planctl.toml", "nosuchcommand --check"]);
-    let said = probe(&room, &[]);
+    let fixture = fixture(&["test -f none &&", "test -f planctl.toml", "nosuchcommand --check"]);
+    let said = probe(&fixture, &[]);
     assert_eq!(said.code, 1);
     for words in ["error[P101]", "error[P102]", "warning[P103]", "3 steps, 1 of 3 contracts tried in "] {
         assert!(said.out.contains(words), "{words}\n{}", said.out);
@@ -140,34 +140,34 @@ fn a_plan_with_errors_has_its_sound_contracts_tried() {
 
 #[test]
 fn several_plans_share_one_copy() {
-    let room = room(&["test -f planctl.toml"]);
-    room.write("q.md", &steps(&["echo x >>planctl.toml; grep -q x planctl.toml"]));
-    let said = room.planctl(&["plan", "verify", "--probe", "p.md", "q.md"]);
+    let fixture = fixture(&["test -f planctl.toml"]);
+    fixture.write("q.md", &steps(&["echo x >>planctl.toml; grep -q x planctl.toml"]));
+    let said = fixture.planctl(&["plan", "verify", "--probe", "p.md", "q.md"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.out.matches("1 of 1 contracts tried").count(), 2, "{}", said.out);
     assert!(said.out.contains("changed `planctl.toml`"), "{}", said.out);
-    assert!(copies(&room).is_empty(), "{:?}", copies(&room));
+    assert!(copies(&fixture).is_empty(), "{:?}", copies(&fixture));
 }
 
 #[test]
 fn a_contract_that_names_the_workspace_is_not_tried() {
-    let room = Room::new();
-    let work = room.path("").canonicalize().unwrap();
+    let fixture = Fixture::new();
+    let work = fixture.path("").canonicalize().unwrap();
     let script = format!("touch {}/escaped", work.display());
-    room.write("p.md", &steps(&[&script, "! test -e escaped"]));
-    let said = probe(&room, &[]);
+    fixture.write("p.md", &steps(&[&script, "! test -e escaped"]));
+    let said = probe(&fixture, &[]);
     assert!(said.out.contains("note[P116]: the contract was not tried"), "{}", said.out);
     assert!(said.out.contains("so it would not stay in the copy"), "{}", said.out);
     assert!(said.out.contains("2 steps, 1 of 2 contracts tried"), "{}", said.out);
-    assert!(!room.path("escaped").exists());
+    assert!(!fixture.path("escaped").exists());
 }
 
 #[test]
 fn a_workspace_that_is_too_large_is_refused_and_the_way_out_is_named() {
-    let room = room(&["test -f none"]);
-    room.write("build/huge", "");
-    std::fs::File::create(room.path("build/huge")).unwrap().set_len(5 << 30).unwrap();
-    let said = probe(&room, &[]);
+    let fixture = fixture(&["test -f none"]);
+    fixture.write("build/huge", "");
+    std::fs::File::create(fixture.path("build/huge")).unwrap().set_len(5 << 30).unwrap();
+    let said = probe(&fixture, &[]);
     assert_eq!(said.code, 75, "{said:?}");
     for words in [
         "could not copy the workspace",
@@ -178,39 +178,43 @@ fn a_workspace_that_is_too_large_is_refused_and_the_way_out_is_named() {
     ] {
         assert!(said.err.contains(words), "{words}\n{said:?}");
     }
-    let said = probe(&room, &["--probe-max-bytes", "1X"]);
+    let said = probe(&fixture, &["--probe-max-bytes", "1X"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert_eq!(room.planctl(&["plan", "verify", "p.md", "--probe-max-bytes", "1G"]).code, 2, "needs --probe");
-    assert!(copies(&room).is_empty(), "{:?}", copies(&room));
+    assert_eq!(
+        fixture.planctl(&["plan", "verify", "p.md", "--probe-max-bytes", "1G"]).code,
+        2,
+        "needs --probe"
+    );
+    assert!(copies(&fixture).is_empty(), "{:?}", copies(&fixture));
 }
 
 #[test]
 fn row_114_more_isolation_than_there_is_tries_nothing() {
-    let room = room(&["touch executed"]);
-    room.write("planctl.toml", "isolation = \"require:2\"\n[roles.coder]\ntimeout = \"1m\"\n");
-    let said = room.planctl_below_tier_2(&["plan", "verify", "--probe", "p.md"]);
+    let fixture = fixture(&["touch executed"]);
+    fixture.write("planctl.toml", "isolation = \"require:2\"\n[roles.coder]\ntimeout = \"1m\"\n");
+    let said = fixture.planctl_below_tier_2(&["plan", "verify", "--probe", "p.md"]);
     assert_eq!(said.code, 78, "{said:?}");
     assert!(said.err.contains("isolation = \"require:2\" is demanded"), "{said:?}");
 }
 
 #[test]
 fn a_state_directory_in_the_workspace_does_not_hold_the_copy() {
-    let room = room(&["test -f planctl.toml && test ! -e .state/work/none"]);
-    let temporary = room.home().join("tmp");
+    let fixture = fixture(&["test -f planctl.toml && test ! -e .state/work/none"]);
+    let temporary = fixture.home().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let mut command = room.command(&["plan", "verify", "--probe", "p.md"]);
+    let mut command = fixture.command(&["plan", "verify", "--probe", "p.md"]);
     let said = Said::from(
-        command.env("PLANCTL_STATE_DIR", room.path(".state")).env("TMPDIR", &temporary).output().unwrap(),
+        command.env("PLANCTL_STATE_DIR", fixture.path(".state")).env("TMPDIR", &temporary).output().unwrap(),
     );
     assert!(said.out.contains("1 of 1 contracts tried"), "{said:?}");
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 /// Waits until a contract runs in a copy: it makes this file there.
-fn await_contract(room: &Room) -> PathBuf {
+fn await_contract(fixture: &Fixture) -> PathBuf {
     let began = std::time::Instant::now();
     loop {
-        let found = copies(room).into_iter().find(|copy| copy.join("tree/work/begun").exists());
+        let found = copies(fixture).into_iter().find(|copy| copy.join("tree/work/begun").exists());
         if let Some(copy) = found {
             return copy;
         }
@@ -229,9 +233,9 @@ fn working_in(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn ctrl_c_ends_the_contract_removes_the_copy_and_says_so() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let room = room(&["touch begun; setsid sleep 300 & sleep 300"]);
-        let going = room.start(&["plan", "verify", "--probe", "p.md"]);
-        let copy = await_contract(&room);
+        let fixture = fixture(&["touch begun; setsid sleep 300 & sleep 300"]);
+        let going = fixture.start(&["plan", "verify", "--probe", "p.md"]);
+        let copy = await_contract(&fixture);
         going.signal(signal);
         let said = going.end();
         assert_eq!(said.code, code, "{said:?}");
@@ -242,9 +246,9 @@ fn ctrl_c_ends_the_contract_removes_the_copy_and_says_so() {
 
 #[test]
 fn kill_9_leaves_no_process_and_the_next_probe_removes_the_copy() {
-    let room = room(&["touch begun; setsid sleep 300 & sleep 300"]);
-    let going = room.start(&["plan", "verify", "--probe", "p.md"]);
-    let copy = await_contract(&room);
+    let fixture = fixture(&["touch begun; setsid sleep 300 & sleep 300"]);
+    let going = fixture.start(&["plan", "verify", "--probe", "p.md"]);
+    let copy = await_contract(&fixture);
     going.signal(Signal::KILL);
     assert_eq!(going.end().code, -1);
     let began = std::time::Instant::now();
@@ -255,27 +259,27 @@ fn kill_9_leaves_no_process_and_the_next_probe_removes_the_copy() {
     assert!(copy.exists());
     // The helper holds the lock until it has seen all of them end.
     while copy.exists() {
-        room.write("p.md", &steps(&["test -f none"]));
-        assert_eq!(probe(&room, &[]).code, 0);
+        fixture.write("p.md", &steps(&["test -f none"]));
+        assert_eq!(probe(&fixture, &[]).code, 0);
         assert!(began.elapsed() < std::time::Duration::from_secs(40));
     }
-    assert!(copies(&room).is_empty(), "{:?}", copies(&room));
+    assert!(copies(&fixture).is_empty(), "{:?}", copies(&fixture));
 }
 
 #[test]
 fn a_git_checkout_is_tried_as_it_is_and_stays_as_it_is() {
-    let room = room(&[
+    let fixture = fixture(&[
         "git add -A && git -c user.name=t -c user.email=t@example.org commit -qm x",
         "test \"$(git status --porcelain | wc -l)\" = 2",
     ]);
     let git = |words: &[&str]| {
         let mut git = Command::new("git");
-        git.args(words).current_dir(room.path("")).env_clear().env("PATH", "/usr/bin:/bin");
-        let output = git.env("HOME", room.home()).output().unwrap();
+        git.args(words).current_dir(fixture.path("")).env_clear().env("PATH", "/usr/bin:/bin");
+        let output = git.env("HOME", fixture.home()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     git(&["init", "-q"]);
-    let said = probe(&room, &[]);
+    let said = probe(&fixture, &[]);
     assert!(said.out.contains("changed `.git/HEAD`"), "{}", said.out);
     assert!(said.out.contains("warning[P103]"), "the second sees two files that nobody added: {}", said.out);
     assert_eq!(git(&["status", "--porcelain"]), "?? p.md\n?? planctl.toml\n");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
 const PROVES_NOTHING: &str = "its contract passed before the work too, so this proves nothing";
 
@@ -22,22 +22,22 @@ fn with(policy: &str, text: &str) -> String {
     text.replace("**Budget:**", &format!("**red_first:** {policy}\n**Budget:**"))
 }
 
-fn events(room: &Room) -> Vec<Value> {
-    let said = room.planctl(&["events", "--run", "@last", "--json"]);
+fn events(fixture: &Fixture) -> Vec<Value> {
+    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
     said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn counted(room: &Room, event: &str) -> usize {
-    events(room).iter().filter(|line| line["event"] == event).count()
+fn counted(fixture: &Fixture, event: &str) -> usize {
+    events(fixture).iter().filter(|line| line["event"] == event).count()
 }
 
 #[test]
 fn x19_warn_a_green_contract_is_worked_on_and_said_wherever_its_verdict_is() {
-    let room = Room::new();
-    room.write("README.md", "# Here\n").write("p.md", &with("warn", &half_vacuous()));
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", ITS_OWN]);
+    let fixture = Fixture::new();
+    fixture.write("README.md", "# Here\n").write("p.md", &with("warn", &half_vacuous()));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", ITS_OWN]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(room.path("worked-1").exists() && room.path("worked-2").exists());
+    assert!(fixture.path("worked-1").exists() && fixture.path("worked-2").exists());
     assert!(said.err.contains("step=1 before=green exit=0"), "{said:?}");
     assert!(said.err.contains("step=2 before=red exit=1"), "{said:?}");
     assert!(said.err.contains("step=1 attempt=1 contract=passed exit=0 vacuous=yes"), "{said:?}");
@@ -45,17 +45,17 @@ fn x19_warn_a_green_contract_is_worked_on_and_said_wherever_its_verdict_is() {
     assert!(said.out.contains(&format!("step 1 Readme: passed, but {PROVES_NOTHING}")), "{said:?}");
     assert!(!said.out.contains("step 2"), "{said:?}");
 
-    let status = room.status();
+    let status = fixture.status();
     let steps = status["steps"].as_array().unwrap();
     assert_eq!((&steps[0]["vacuous"], &steps[1]["vacuous"]), (&Value::Bool(true), &Value::Bool(false)));
     assert_eq!((&steps[0]["state"], &steps[0]["verdict"]), (&"passed".into(), &"passed".into()));
     assert_eq!(steps[0]["before"]["showed"], "green");
     assert_eq!((&steps[1]["before"]["showed"], &steps[1]["before"]["exit_code"]), (&"red".into(), &1.into()));
     assert!(status["reason"].as_str().unwrap().contains("1 proves nothing"), "{status}");
-    let page = room.planctl(&["plan", "status", "@last"]).out;
+    let page = fixture.planctl(&["plan", "status", "@last"]).out;
     assert_eq!(page.matches(PROVES_NOTHING).count(), 1, "{page}");
 
-    let log = room.json(&["plan", "logs", "@last", "--json"]);
+    let log = fixture.json(&["plan", "logs", "@last", "--json"]);
     let attempts = log["attempts"].as_array().unwrap();
     assert_eq!(attempts.len(), 2, "what was shown before the work stands with the first attempt: {log}");
     assert_eq!(
@@ -66,37 +66,37 @@ fn x19_warn_a_green_contract_is_worked_on_and_said_wherever_its_verdict_is() {
         (&attempts[1]["before"][0]["verdict"], &attempts[1]["gate"]["vacuous"]),
         (&"red".into(), &false.into())
     );
-    let log = room.planctl(&["plan", "logs", "@last"]).out;
+    let log = fixture.planctl(&["plan", "logs", "@last"]).out;
     assert!(
         log.contains("contract before the work: green · exit 0") && log.contains(PROVES_NOTHING),
         "{log}"
     );
 
-    let why = room.planctl(&["why", "@last", "1"]).out;
+    let why = fixture.planctl(&["why", "@last", "1"]).out;
     assert!(why.contains("contract exit 0; its pass will prove nothing"), "{why}");
     assert!(why.contains(&format!("passed at attempt 1, but {PROVES_NOTHING}")), "{why}");
-    let why = room.planctl(&["why", "@last", "2"]).out;
+    let why = fixture.planctl(&["why", "@last", "2"]).out;
     assert!(why.contains("contract exit 1; it can fail, as it should") && !why.contains("nothing"), "{why}");
 
-    let shown = events(&room);
+    let shown = events(&fixture);
     let rehearsed: Vec<&Value> = shown.iter().filter(|line| line["event"] == "node_rehearsed").collect();
     assert_eq!((&rehearsed[0]["showed"], &rehearsed[0]["ending"]["code"]), (&"green".into(), &0.into()));
     assert_eq!(rehearsed[1]["showed"], "red");
-    assert_eq!(counted(&room, "harness.rehearsed"), 2);
-    assert_eq!(counted(&room, "harness.evaluated"), 2, "one verdict for each attempt");
+    assert_eq!(counted(&fixture, "harness.rehearsed"), 2);
+    assert_eq!(counted(&fixture, "harness.evaluated"), 2, "one verdict for each attempt");
 
-    let text = room.read("p.md");
+    let text = fixture.read("p.md");
     assert!(text.contains("### 1. ✅⚠ Readme") && text.contains("### 2. ✅ Made"), "{text}");
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "run", "p.md"]).code, 0, "the marks leave it the same plan");
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md"]).code, 0, "the marks leave it the same plan");
 }
 
 #[test]
 fn x19_deny_a_green_contract_is_not_worked_on_until_a_person_decides() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     // The task names the file, so it is not protected.
     let text = with("deny", &half_vacuous()).replace("Readme, please", "Write README.md, please");
-    room.write("README.md", "# Here\n").write("p.md", &text);
+    fixture.write("README.md", "# Here\n").write("p.md", &text);
     let run = [
         "plan",
         "run",
@@ -106,36 +106,36 @@ fn x19_deny_a_green_contract_is_not_worked_on_until_a_person_decides() {
         "--exec",
         "touch made README.md worked-$PLANCTL_STEP",
     ];
-    let said = room.planctl(&run);
+    let said = fixture.planctl(&run);
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(!room.path("worked-1").exists(), "nobody worked");
+    assert!(!fixture.path("worked-1").exists(), "nobody worked");
     assert!(said.err.contains("step=1 before=green exit=0"), "{said:?}");
     assert!(said.err.contains("ask=escalation reason=not_red"), "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(
         (&status["steps"][0]["state"], &status["steps"][0]["attempts"]),
         (&"waiting".into(), &0.into())
     );
     assert_eq!(status["steps"][0]["vacuous"], true);
-    let ask = room.ask();
-    let page = room.planctl(&["approvals", "show", &ask]).out;
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
     assert!(page.contains("its contract was not red before the work"), "{page}");
     assert!(page.contains("before the work: contract exit 0") && !page.contains("attempt 0"), "{page}");
     assert!(page.contains("run the contract once more before the work"), "{page}");
-    let page = room.json(&["approvals", "show", &ask, "--json"]);
+    let page = fixture.json(&["approvals", "show", &ask, "--json"]);
     assert_eq!((&page["reason"], &page["vacuous"]), (&"not_red".into(), &true.into()));
 
     // Looked at again it is green still; once the file is away it is red, and the work begins.
-    assert_eq!(room.planctl(&["approvals", "retry", &ask]).code, 0);
-    assert_eq!(room.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 3);
-    assert_eq!(counted(&room, "harness.rehearsed"), 2);
-    std::fs::remove_file(room.path("README.md")).unwrap();
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask(), "--note", "moved it"]).code, 0);
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(fixture.planctl(&["approvals", "retry", &ask]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "resume", "@last", "--no-wait"]).code, 3);
+    assert_eq!(counted(&fixture, "harness.rehearsed"), 2);
+    std::fs::remove_file(fixture.path("README.md")).unwrap();
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask(), "--note", "moved it"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 3, "the worker makes what the second step wants, so that one is green: {said:?}");
-    assert!(room.path("worked-1").exists() && !room.path("worked-2").exists());
-    assert_eq!(room.planctl(&["approvals", "waive", &room.ask(), "--note", "it is there"]).code, 0);
-    let status = room.status();
+    assert!(fixture.path("worked-1").exists() && !fixture.path("worked-2").exists());
+    assert_eq!(fixture.planctl(&["approvals", "waive", &fixture.ask(), "--note", "it is there"]).code, 0);
+    let status = fixture.status();
     assert_eq!(
         (&status["steps"][0]["state"], &status["steps"][1]["state"]),
         (&"passed".into(), &"waived".into())
@@ -144,20 +144,20 @@ fn x19_deny_a_green_contract_is_not_worked_on_until_a_person_decides() {
         (&status["steps"][0]["vacuous"], &status["steps"][0]["attempts_allowed"]),
         (&false.into(), &1.into())
     );
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
 }
 
 #[test]
 fn a_step_that_guards_and_one_that_says_off_are_left_alone() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = with("deny", &half_vacuous());
     let text = text.replace("**task:**\nReadme", "**guard:** yes\n\n**task:**\nReadme");
     let text = text.replace("**task:**\nMade", "**red_first:** off\n\n**task:**\nMade");
-    room.write("README.md", "# Here\n").write("p.md", &text);
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch made"]);
+    fixture.write("README.md", "# Here\n").write("p.md", &text);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch made"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(counted(&room, "harness.rehearsed"), 0);
-    let status = room.status();
+    assert_eq!(counted(&fixture, "harness.rehearsed"), 0);
+    let status = fixture.status();
     assert_eq!(
         (&status["steps"][0]["vacuous"], &status["steps"][0]["before"]),
         (&false.into(), &Value::Null)
@@ -166,22 +166,22 @@ fn a_step_that_guards_and_one_that_says_off_are_left_alone() {
 
 #[test]
 fn the_configuration_asks_where_the_plan_does_not_and_is_approved_with_it() {
-    let room = Room::new();
-    room.write("README.md", "# Here\n").write("p.md", &half_vacuous());
-    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
-    room.write("planctl.toml", "[contracts]\nred_first = \"deny\"\n");
-    let shown = room.json(&["plan", "show", "p.md", "--json"]);
+    let fixture = Fixture::new();
+    fixture.write("README.md", "# Here\n").write("p.md", &half_vacuous());
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    fixture.write("planctl.toml", "[contracts]\nred_first = \"deny\"\n");
+    let shown = fixture.json(&["plan", "show", "p.md", "--json"]);
     assert_eq!(shown["steps"][0]["red_first"], "deny");
     let run = ["plan", "run", "p.md", "--no-wait", "--exec", "touch made"];
-    assert_eq!(room.planctl(&run).code, 3, "the approval was of another configuration");
-    assert_eq!(room.status()["state"], "awaiting_approval");
-    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
-    let said = room.planctl(&run);
+    assert_eq!(fixture.planctl(&run).code, 3, "the approval was of another configuration");
+    assert_eq!(fixture.status()["state"], "awaiting_approval");
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    let said = fixture.planctl(&run);
     assert_eq!(said.code, 3, "{said:?}");
-    assert_eq!(room.json(&["approvals", "--json"])["asks"][0]["reason"], "not_red");
+    assert_eq!(fixture.json(&["approvals", "--json"])["asks"][0]["reason"], "not_red");
 
     // The approved setting holds, even when the file changes later; the plan's own word goes before it.
-    let other = Room::new();
+    let other = Fixture::new();
     other.write("README.md", "# Here\n").write("p.md", &with("off", &half_vacuous()));
     other.write("planctl.toml", "[contracts]\nred_first = \"deny\"\n");
     let said = other.planctl(&["plan", "run", "p.md", "--approve", "--exec", "touch made"]);
@@ -191,37 +191,37 @@ fn the_configuration_asks_where_the_plan_does_not_and_is_approved_with_it() {
 
 #[test]
 fn a_revision_may_ask_for_less_although_steps_are_settled() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = with("deny", &half_vacuous());
-    room.write("p.md", &text);
+    fixture.write("p.md", &text);
     let run = ["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch README.md made"];
-    assert_eq!(room.planctl(&run).code, 3, "the first step's worker made what the second wants");
-    assert_eq!(room.status()["steps"][0]["state"], "passed");
-    assert_eq!(room.planctl(&["approvals", "revise", &room.ask()]).code, 0);
-    let text = room.read("p.md").replace("**red_first:** deny", "**red_first:** warn");
-    room.write("p.md", &text);
-    let said = room.planctl(&["plan", "approve", "p.md"]);
+    assert_eq!(fixture.planctl(&run).code, 3, "the first step's worker made what the second wants");
+    assert_eq!(fixture.status()["steps"][0]["state"], "passed");
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
+    let text = fixture.read("p.md").replace("**red_first:** deny", "**red_first:** warn");
+    fixture.write("p.md", &text);
+    let said = fixture.planctl(&["plan", "approve", "p.md"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(
         (&status["steps"][0]["vacuous"], &status["steps"][1]["vacuous"]),
         (&false.into(), &true.into())
     );
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
 }
 
 #[test]
 fn what_changes_protected_files_before_the_work_is_told() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = plan("Changes", "5 minutes", &[("Try", "echo x >> test.sh; bash test.sh", "abort")]);
-    room.write("test.sh", "test -f made\n").write("p.md", &with("deny", &text));
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch made"]);
+    fixture.write("test.sh", "test -f made\n").write("p.md", &with("deny", &text));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch made"]);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("before=tampered"), "{said:?}");
-    assert!(!room.path("made").exists());
-    let page = room.planctl(&["approvals", "show", &room.ask()]).out;
+    assert!(!fixture.path("made").exists());
+    let page = fixture.planctl(&["approvals", "show", &fixture.ask()]).out;
     assert!(page.contains("protected file test.sh changed"), "{page}");
-    assert_eq!(room.status()["steps"][0]["vacuous"], false);
+    assert_eq!(fixture.status()["steps"][0]["vacuous"], false);
 }

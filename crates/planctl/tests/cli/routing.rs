@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::room::Room;
+use super::fixture::Fixture;
 
 /// Runs a graph with workers that do what they like; returns the exit code, the path and the run's state.
-fn run(room: &Room, graph: &str, worker: &str) -> (i32, Vec<String>, String) {
-    room.write("graph.dot", graph);
-    let said = room.planctl(&["plan", "run", "graph.dot", "--approve", "--no-wait", "--exec", worker]);
-    let way = room.json(&["plan", "status", "@last", "--traversal", "--json"]);
+fn run(fixture: &Fixture, graph: &str, worker: &str) -> (i32, Vec<String>, String) {
+    fixture.write("graph.dot", graph);
+    let said = fixture.planctl(&["plan", "run", "graph.dot", "--approve", "--no-wait", "--exec", worker]);
+    let way = fixture.json(&["plan", "status", "@last", "--traversal", "--json"]);
     let path = way["path"].as_array().unwrap_or_else(|| panic!("{way}\n{said:?}"));
     let path = path.iter().map(|node| node.as_str().unwrap().to_owned()).collect();
-    (said.code, path, room.status()["state"].as_str().unwrap().to_owned())
+    (said.code, path, fixture.status()["state"].as_str().unwrap().to_owned())
 }
 
 /// Says why the person is asked who is asked last.
-fn reason(room: &Room) -> (String, String) {
-    let said = room.planctl(&["events", "--run", "@last", "--json"]);
+fn reason(fixture: &Fixture) -> (String, String) {
+    let said = fixture.planctl(&["events", "--run", "@last", "--json"]);
     let mut events = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let asked = events.rfind(|line| line["event"] == "plan_escalated").unwrap_or_default();
     let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
@@ -35,7 +35,7 @@ fn dot_a1_the_word_of_a_worker_leads_no_failed_step_to_the_exit() {
         ("context.verdict=approved", "approve"),
         ("outcome!=reject", "approve"),
     ] {
-        let room = Room::new();
+        let fixture = Fixture::new();
         let graph = format!(
             "digraph g {{ start [shape=Mdiamond] done [shape=Msquare]
               review [prompt=\"Review.\", contract=\"test -f approved.txt\"]
@@ -45,15 +45,15 @@ fn dot_a1_the_word_of_a_worker_leads_no_failed_step_to_the_exit() {
               review -> fix [condition=\"preferred_label=reject\"]
               fix -> review }}"
         );
-        let (code, path, state) = run(&room, &graph, &lies.replace("LABEL", label));
+        let (code, path, state) = run(&fixture, &graph, &lies.replace("LABEL", label));
         assert_eq!((code, state.as_str()), (3, "waiting"), "{condition}: {path:?}");
-        assert_eq!(reason(&room), ("review".to_owned(), "no_edge".to_owned()), "{condition}");
+        assert_eq!(reason(&fixture), ("review".to_owned(), "no_edge".to_owned()), "{condition}");
     }
 }
 
 #[test]
 fn dot_a2_a_partial_success_takes_no_edge_that_is_guarded_by_success() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let graph = "digraph g { start [shape=Mdiamond] done [shape=Msquare]
         test [shape=parallelogram, tool_command=\"exit 1\", allow_partial=true]
         ship [shape=parallelogram, tool_command=\"touch shipped\"]
@@ -63,9 +63,9 @@ fn dot_a2_a_partial_success_takes_no_edge_that_is_guarded_by_success() {
         test -> fix [label=\"fail\", condition=\"outcome=fail\"]
         ship -> done
         fix -> done }";
-    let (code, path, state) = run(&room, graph, "true");
+    let (code, path, state) = run(&fixture, graph, "true");
     assert_eq!((code, state.as_str()), (3, "waiting"), "{path:?}");
-    assert!(!room.path("shipped").exists());
+    assert!(!fixture.path("shipped").exists());
 }
 
 #[test]
@@ -75,15 +75,15 @@ fn dot_a3_branches_that_meet_in_a_box_are_waited_for() {
         b [shape=parallelogram, tool_command=\"until test -e a; do sleep 0.01; done; touch b; exit CODE\"]
         c [shape=parallelogram, tool_command=\"test -e b && touch c\"]
         start -> f; f -> a -> c; f -> b -> c; c -> done }";
-    let room = Room::new();
-    let (code, path, state) = run(&room, &graph.replace("CODE", "1"), "true");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, &graph.replace("CODE", "1"), "true");
     assert_eq!((code, state.as_str()), (3, "waiting"), "{path:?}");
-    assert!(!room.path("c").exists(), "{path:?}");
-    assert_eq!(reason(&room).0, "b");
-    let room = Room::new();
-    let (code, path, state) = run(&room, &graph.replace("CODE", "0"), "true");
+    assert!(!fixture.path("c").exists(), "{path:?}");
+    assert_eq!(reason(&fixture).0, "b");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, &graph.replace("CODE", "0"), "true");
     assert_eq!((code, state.as_str()), (0, "done"), "{path:?}");
-    assert!(room.path("c").exists());
+    assert!(fixture.path("c").exists());
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn dot_a4_a_goal_gate_on_a_diamond_is_not_met_by_the_failure_that_passes_through
         test -> gate [on=always]
         gate -> done [on=always] }";
     for (exit, code, end) in [("1", 1, "failed"), ("0", 0, "done")] {
-        let room = Room::new();
-        let (said, path, state) = run(&room, &graph.replace("CODE", exit), "true");
+        let fixture = Fixture::new();
+        let (said, path, state) = run(&fixture, &graph.replace("CODE", exit), "true");
         assert_eq!((said, state.as_str()), (code, end), "{path:?}");
     }
 }
@@ -111,13 +111,13 @@ const CAPPED: &str = "digraph g { start [shape=Mdiamond] done [shape=Msquare]
 
 #[test]
 fn dot_a5_b11_a_node_over_its_cap_ends_its_loop_and_the_cap_is_the_reason_told() {
-    let room = Room::new();
-    let (code, path, state) = run(&room, CAPPED, "true");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, CAPPED, "true");
     assert_eq!((code, state.as_str()), (3, "waiting"));
     assert_eq!(path, ["pick", "agent", "pick", "agent", "pick", "agent"]);
-    assert_eq!(room.read("rounds").lines().count(), 3);
-    assert_eq!(reason(&room), ("pick".to_owned(), "visits_limit".to_owned()));
-    let said = room.planctl(&["approvals"]);
+    assert_eq!(fixture.read("rounds").lines().count(), 3);
+    assert_eq!(reason(&fixture), ("pick".to_owned(), "visits_limit".to_owned()));
+    let said = fixture.planctl(&["approvals"]);
     assert!(said.out.contains("entered as often as it may be") && !said.out.contains("no edge"), "{said:?}");
 }
 
@@ -132,8 +132,8 @@ const IDIOM: &str = "digraph g { start [shape=Mdiamond] done [shape=Msquare]
 
 #[test]
 fn dot_b1_a_diamond_sees_the_failure_before_it() {
-    let room = Room::new();
-    let (code, path, state) = run(&room, IDIOM, "test -e made && touch right; touch made");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, IDIOM, "test -e made && touch right; touch made");
     assert_eq!((code, state.as_str()), (0, "done"), "{path:?}");
     assert_eq!(path, ["implement", "validate", "gate", "implement", "validate", "gate"]);
 }
@@ -146,13 +146,13 @@ fn dot_b2_an_edge_for_a_retry_is_followed_while_attempts_are_left() {
         start -> plan -> work
         work -> done [condition=\"outcome=success\"]
         work -> plan [condition=\"outcome=retry\"] }";
-    let room = Room::new();
-    let (code, path, state) = run(&room, graph, "true");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, graph, "true");
     assert_eq!((code, state.as_str()), (0, "done"), "{path:?}");
     assert_eq!(path, ["plan", "work", "plan", "work"]);
     let none = graph.replace(", max_retries=2", "");
-    room.write("none.dot", &none);
-    let found = room.planctl(&["graph", "check", "none.dot"]);
+    fixture.write("none.dot", &none);
+    let found = fixture.planctl(&["graph", "check", "none.dot"]);
     assert!(found.out.contains("P317"), "an edge that is never followed is told: {found:?}");
 }
 
@@ -164,11 +164,11 @@ fn dot_b5_the_policy_of_a_join_stands_on_the_fork() {
         b [shape=parallelogram, tool_command=\"touch b\"]
         j [shape=tripleoctagon]
         start -> f; f -> a -> j; f -> b -> j; a -> j [on=fail]; j -> done }";
-    let room = Room::new();
-    let (code, path, state) = run(&room, graph, "true");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, graph, "true");
     assert_eq!((code, state.as_str()), (0, "done"), "{path:?}");
-    let room = Room::new();
-    let (code, path, state) = run(&room, &graph.replace(", join_policy=first_success", ""), "true");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, &graph.replace(", join_policy=first_success", ""), "true");
     assert_eq!((code, state.as_str()), (3, "waiting"), "one of two failed: {path:?}");
 }
 
@@ -177,10 +177,10 @@ fn dot_b8_a_command_waits_between_its_attempts_as_its_policy_says() {
     let graph = "digraph g { start [shape=Mdiamond] done [shape=Msquare]
         call [shape=parallelogram, tool_command=\"date +%s%N >> times; test $(wc -l < times) -eq 2\", max_retries=2, retry_policy=standard]
         start -> call -> done }";
-    let room = Room::new();
-    let (code, path, state) = run(&room, graph, "true");
+    let fixture = Fixture::new();
+    let (code, path, state) = run(&fixture, graph, "true");
     assert_eq!((code, state.as_str()), (0, "done"), "{path:?}");
-    let times: Vec<u64> = room.read("times").lines().map(|line| line.parse().unwrap()).collect();
+    let times: Vec<u64> = fixture.read("times").lines().map(|line| line.parse().unwrap()).collect();
     // `standard` waits 200 ms, less the half of it that is left to chance.
     assert!(times[1] - times[0] >= 100_000_000, "{times:?}");
 }
@@ -194,11 +194,11 @@ fn dot_b3_two_bare_edges_are_a_warning_to_both_commands_and_a_suggestion_chooses
         start -> a; a -> c; a -> b; b -> done; c -> done }";
     let worker = r#"touch work; echo '{"suggested_next_ids": ["c"]}' > "$PLANCTL_RESULT_FILE""#;
     for (worker, way) in [("touch work", "b"), (worker, "c")] {
-        let room = Room::new();
-        let (code, path, _) = run(&room, graph, worker);
+        let fixture = Fixture::new();
+        let (code, path, _) = run(&fixture, graph, worker);
         assert_eq!((code, path), (0, vec!["a".to_owned(), way.to_owned()]));
         for command in [["graph", "check"], ["plan", "verify"]] {
-            let said = room.planctl(&[command[0], command[1], "graph.dot"]);
+            let said = fixture.planctl(&[command[0], command[1], "graph.dot"]);
             assert!(said.code == 0 && said.out.contains("P311"), "{said:?}");
         }
     }
@@ -210,19 +210,19 @@ const GRAPHS: u64 = 40;
 #[test]
 fn dot_b3_random_graphs_are_sound_to_graph_check_where_they_are_verified_in_every_language() {
     let count = std::env::var("PLANCTL_SAME_JUDGEMENTS").ok().map_or(GRAPHS, |count| count.parse().unwrap());
-    let room = Room::new();
+    let fixture = Fixture::new();
     let mut names = Vec::new();
     for seed in 0..count {
         let drawn = super::drawn::Drawn::wild(seed);
         for (end, text) in [("dot", drawn.dot()), ("json", drawn.json()), ("md", drawn.markdown())] {
             let name = format!("g{seed}.{end}");
-            room.write(&name, &text);
+            fixture.write(&name, &text);
             names.push(name);
         }
     }
     let told = |command: [&str; 2]| -> Vec<BTreeSet<String>> {
         let words: Vec<&str> = command.into_iter().chain(names.iter().map(String::as_str)).collect();
-        let said = room.planctl(&[&words[..], &["--format", "json"]].concat());
+        let said = fixture.planctl(&[&words[..], &["--format", "json"]].concat());
         assert_eq!(said.code, 1, "some are not sound: {said:?}");
         let reports: Vec<Value> =
             serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
@@ -236,7 +236,7 @@ fn dot_b3_random_graphs_are_sound_to_graph_check_where_they_are_verified_in_ever
     let (checked, verified) = (told(["graph", "check"]), told(["plan", "verify"]));
     assert_eq!((checked.len(), verified.len()), (names.len(), names.len()));
     for (name, (checked, verified)) in names.iter().zip(checked.iter().zip(&verified)) {
-        assert_eq!(checked, verified, "{name}\n{}", room.read(name));
+        assert_eq!(checked, verified, "{name}\n{}", fixture.read(name));
     }
     let sound = checked.iter().filter(|codes| codes.is_empty()).count();
     let codes: BTreeSet<&String> = checked.iter().flatten().collect();

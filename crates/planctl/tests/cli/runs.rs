@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
 /// Does the work of each step of these plans, by its number.
 const GOOD_WORKER: &str = "touch done-$PLANCTL_STEP";
@@ -17,14 +17,14 @@ fn good_plan() -> String {
 
 #[test]
 fn a_plan_runs_to_its_end_and_the_file_says_so() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.starts_with("p-1 done · 2 passed of 2 steps"), "{said:?}");
     assert!(said.err.contains("step=1 attempt=1 contract=passed exit=0"), "{said:?}");
 
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!((status["state"].as_str(), status["run"].as_str()), (Some("done"), Some("p-1")));
     assert_eq!(status["waiting_on"], Value::Null);
     let steps: Vec<(&str, u64, &str)> = status["steps"]
@@ -40,19 +40,19 @@ fn a_plan_runs_to_its_end_and_the_file_says_so() {
         })
         .collect();
     assert_eq!(steps, [("passed", 1, "passed"), ("passed", 1, "passed")]);
-    let text = room.read("p.md");
+    let text = fixture.read("p.md");
     assert!(
         text.contains("status: done") && text.contains("### 1. ✅ One") && text.contains("### 2. ✅ Two"),
         "{text}"
     );
-    assert_eq!(room.planctl(&["audit", "@last"]).code, 0);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
 }
 
 #[test]
 fn a_worker_that_lies_gets_its_retries_and_then_a_person_is_asked() {
-    let room = Room::new();
-    room.write("p.md", &plan("Lies", "5 minutes", &[("Fix", "test -e fixed", "retry(2), then escalate")]));
-    let said = room.planctl(&[
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Lies", "5 minutes", &[("Fix", "test -e fixed", "retry(2), then escalate")]));
+    let said = fixture.planctl(&[
         "plan",
         "run",
         "p.md",
@@ -65,27 +65,27 @@ fn a_worker_that_lies_gets_its_retries_and_then_a_person_is_asked() {
     assert_eq!(said.err.matches("contract=failed exit=1").count(), 3, "{said:?}");
     assert_eq!(said.err.matches("work=reported exit=0 \"all tests pass\"").count(), 3, "{said:?}");
     assert!(said.err.contains("next: planctl approvals show"), "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(status["state"], "waiting");
     assert_eq!(status["waiting_on"]["kind"], "escalation");
     assert_eq!(status["steps"][0]["attempts"], 3);
-    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 3);
+    assert_eq!(fixture.planctl(&["plan", "status", "@last", "--exit-code"]).code, 3);
 }
 
 #[test]
 fn a_worker_that_fails_while_the_contract_passes_has_passed() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
     let worker = format!("{GOOD_WORKER}; echo I broke everything >&2; exit 1");
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", &worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", &worker]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(room.status()["steps"][1]["attempts"], 1);
+    assert_eq!(fixture.status()["steps"][1]["attempts"], 1);
 }
 
 #[test]
 fn a_retry_knows_what_failed() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan(
             "Learn",
@@ -98,90 +98,90 @@ fn a_retry_knows_what_failed() {
         ),
     );
     let worker = "prompt=$(cat); case $prompt in *'the magic word is missing'*) echo please > word;; *) echo now > word;; esac";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", worker]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("attempt=1 contract=failed exit=4 \"the magic word is missing\""), "{said:?}");
-    assert_eq!(room.status()["steps"][0]["attempts"], 2);
+    assert_eq!(fixture.status()["steps"][0]["attempts"], 2);
 }
 
 #[test]
 fn without_a_terminal_an_unapproved_plan_opens_an_ask_and_waits_for_its_answer() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
     let run = ["plan", "run", "p.md", "--exec", GOOD_WORKER];
-    let said = room.planctl(&run);
+    let said = fixture.planctl(&run);
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(!room.path("done-1").exists());
-    assert_eq!(room.status()["state"], "awaiting_approval");
-    assert_eq!(room.planctl(&run).code, 3, "asking again opens no second ask");
+    assert!(!fixture.path("done-1").exists());
+    assert_eq!(fixture.status()["state"], "awaiting_approval");
+    assert_eq!(fixture.planctl(&run).code, 3, "asking again opens no second ask");
 
-    let ask = room.ask();
-    let page = room.planctl(&["approvals", "show", &ask]);
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]);
     assert!(page.out.contains("test -e done-2"), "the contracts are on the page: {}", page.out);
     assert!(page.out.contains(&format!("coder: {GOOD_WORKER}")), "and who will work: {}", page.out);
-    let said = room.planctl(&["approvals", "approve", &ask, "--note", "read it"]);
+    let said = fixture.planctl(&["approvals", "approve", &ask, "--note", "read it"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let said = room.planctl(&run);
+    let said = fixture.planctl(&run);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("taken up"), "{said:?}");
 }
 
 #[test]
 fn approving_first_and_running_later_is_the_same() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
-    assert_eq!(room.planctl(&["plan", "approve", "p.md", "--exec", GOOD_WORKER]).code, 0);
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 0);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md", "--exec", GOOD_WORKER]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 0);
 }
 
 #[test]
 fn a_plan_that_changed_after_its_approval_does_not_run_and_shows_the_difference() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
-    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
-    room.write("p.md", &good_plan().replace("test -e done-2", "test -e done-2 || test -e done-1"));
-    let said = room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    fixture.write("p.md", &good_plan().replace("test -e done-2", "test -e done-2 || test -e done-1"));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]);
     assert_eq!(said.code, 5, "{said:?}");
     assert!(said.out.contains("-test -e done-2\n+test -e done-2 || test -e done-1\n"), "{said:?}");
-    assert!(!room.path("done-1").exists());
+    assert!(!fixture.path("done-1").exists());
 }
 
 #[test]
 fn a_rejected_plan_needs_another_approval() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
-    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "reject", "p.md", "--note", "not like this"]).code, 0);
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 3);
-    let ask = room.ask();
-    assert_eq!(room.planctl(&["approvals", "reject", &ask]).code, 0);
-    assert_eq!(room.status()["state"], "cancelled");
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "reject", "p.md", "--note", "not like this"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 3);
+    let ask = fixture.ask();
+    assert_eq!(fixture.planctl(&["approvals", "reject", &ask]).code, 0);
+    assert_eq!(fixture.status()["state"], "cancelled");
 }
 
 #[test]
 fn a_done_plan_says_so_and_runs_again_only_when_asked_to() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
     let run = ["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER];
-    assert_eq!(room.planctl(&run).code, 0);
-    let said = room.planctl(&run);
+    assert_eq!(fixture.planctl(&run).code, 0);
+    let said = fixture.planctl(&run);
     assert_eq!(said.code, 0);
     assert!(said.err.contains("is done already: p-1"), "{said:?}");
-    let again = room.planctl(&["plan", "run", "p.md", "--again", "--exec", GOOD_WORKER]);
+    let again = fixture.planctl(&["plan", "run", "p.md", "--again", "--exec", GOOD_WORKER]);
     assert_eq!(again.code, 0, "{again:?}");
-    assert_eq!(room.status()["run"], "p-2");
-    assert_eq!(room.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(fixture.status()["run"], "p-2");
+    assert_eq!(fixture.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 2);
     assert_eq!(
-        room.json(&["plan", "ls", "--state", "failed", "--json"])["runs"].as_array().unwrap().len(),
+        fixture.json(&["plan", "ls", "--state", "failed", "--json"])["runs"].as_array().unwrap().len(),
         0
     );
-    assert_eq!(room.planctl(&["plan", "ls", "--state", "finished"]).code, 2);
+    assert_eq!(fixture.planctl(&["plan", "ls", "--state", "finished"]).code, 2);
 }
 
 #[test]
 fn abort_ends_the_run_as_failed_and_resume_takes_it_up() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan(
             "Stops",
@@ -189,7 +189,7 @@ fn abort_ends_the_run_as_failed_and_resume_takes_it_up() {
             &[("One", "test -e done-1", "abort"), ("Two", "test -e done-2", "abort")],
         ),
     );
-    let said = room.planctl(&[
+    let said = fixture.planctl(&[
         "plan",
         "run",
         "p.md",
@@ -199,84 +199,84 @@ fn abort_ends_the_run_as_failed_and_resume_takes_it_up() {
     ]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.starts_with("p-1 failed"), "{said:?}");
-    assert_eq!(room.planctl(&["plan", "status", "@last", "--exit-code"]).code, 1);
-    assert!(room.read("p.md").contains("status: failed"));
+    assert_eq!(fixture.planctl(&["plan", "status", "@last", "--exit-code"]).code, 1);
+    assert!(fixture.read("p.md").contains("status: failed"));
 
-    let said = room.planctl(&["plan", "resume", "@last", "--exec", GOOD_WORKER]);
+    let said = fixture.planctl(&["plan", "resume", "@last", "--exec", GOOD_WORKER]);
     assert_eq!(said.code, 0, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(status["steps"][0]["attempts"], 1, "a passed step is not run again");
 }
 
 #[test]
 fn p_27_a_decision_is_seen_in_the_plan_s_file_without_a_daemon_too() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let held = || {
-        room.write("p.md", &plan("Asks", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+        fixture.write("p.md", &plan("Asks", "5 minutes", &[("One", "test -e done-1", "escalate")]));
         let words = ["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--exec", "true"];
-        let said = room.planctl(&words);
+        let said = fixture.planctl(&words);
         assert_eq!(said.code, 3, "{said:?}");
-        let file = room.read("p.md");
+        let file = fixture.read("p.md");
         assert!(file.contains("status: in-progress") && file.contains("### 1. ⏳ "), "{file}");
-        room.json(&["approvals", "--json"])["asks"][0]["id"].to_string()
+        fixture.json(&["approvals", "--json"])["asks"][0]["id"].to_string()
     };
     let ask = held();
-    assert_eq!(room.planctl(&["approvals", "abort", &ask, "--note", "no"]).code, 0);
-    let file = room.read("p.md");
+    assert_eq!(fixture.planctl(&["approvals", "abort", &ask, "--note", "no"]).code, 0);
+    let file = fixture.read("p.md");
     assert!(file.contains("status: failed") && file.contains("### 1. ❌ "), "{file}");
 
     let ask = held();
-    assert_eq!(room.planctl(&["approvals", "waive", &ask, "--note", "looked at it"]).code, 0);
-    let file = room.read("p.md");
+    assert_eq!(fixture.planctl(&["approvals", "waive", &ask, "--note", "looked at it"]).code, 0);
+    let file = fixture.read("p.md");
     assert!(file.contains("status: done") && !file.contains("⏳"), "{file}");
 
     held();
-    assert_eq!(room.planctl(&["plan", "cancel", "@last"]).code, 0);
-    let file = room.read("p.md");
+    assert_eq!(fixture.planctl(&["plan", "cancel", "@last"]).code, 0);
+    let file = fixture.read("p.md");
     assert!(file.contains("status: failed") && !file.contains("⏳"), "{file}");
 }
 
 #[test]
 fn a_cancelled_run_is_over_for_good() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 3);
-    assert_eq!(room.planctl(&["plan", "cancel", "p-1", "--note", "another day"]).code, 0);
-    let again = room.json(&["plan", "cancel", "p-1", "--json"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--exec", GOOD_WORKER]).code, 3);
+    assert_eq!(fixture.planctl(&["plan", "cancel", "p-1", "--note", "another day"]).code, 0);
+    let again = fixture.json(&["plan", "cancel", "p-1", "--json"]);
     assert_eq!(again["repeated"], true);
-    assert_eq!(room.planctl(&["plan", "status", "p-1", "--exit-code"]).code, 7);
-    assert_eq!(room.planctl(&["plan", "resume", "p-1"]).code, 5);
-    assert_eq!(room.planctl(&["approvals"]).out, "nothing waits for you\n");
+    assert_eq!(fixture.planctl(&["plan", "status", "p-1", "--exit-code"]).code, 7);
+    assert_eq!(fixture.planctl(&["plan", "resume", "p-1"]).code, 5);
+    assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you\n");
 }
 
 #[test]
 fn row_99_ctrl_c_stops_the_run_says_how_to_go_on_and_loses_nothing() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
     // The second step waits for a pipe that nobody writes to, so that the signal meets a worker.
     let worker = "test $PLANCTL_STEP = 1 || test -e go-on || { mkfifo pipe; echo waiting; cat pipe; }; touch done-$PLANCTL_STEP";
     for (signal, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)] {
-        let mut going = room.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+        let mut going = fixture.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
         going.hear(if code == 130 { "step=2 attempt=1 work=out" } else { "taken up" });
         going.signal(signal);
         let said = going.end();
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.err.contains("stopped; planctl plan resume p-1"), "{said:?}");
-        std::fs::remove_file(room.path("pipe")).ok();
+        std::fs::remove_file(fixture.path("pipe")).ok();
     }
-    room.write("go-on", "");
-    let said = room.planctl(&["plan", "resume", "p-1"]);
+    fixture.write("go-on", "");
+    let said = fixture.planctl(&["plan", "resume", "p-1"]);
     assert_eq!(said.code, 0, "{said:?}");
-    let status = room.status();
+    let status = fixture.status();
     assert_eq!(status["steps"][1]["attempts"], 1, "a stop of ours spends no attempt");
 }
 
 #[test]
 fn the_events_of_a_run_are_gap_free_json_lines_and_nothing_else_is_on_standard_output() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
     let said =
-        room.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER, "--format", "jsonl"]);
+        fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER, "--format", "jsonl"]);
     assert_eq!(said.code, 0, "{said:?}");
     let seen: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let numbers: Vec<u64> = seen.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
@@ -285,26 +285,26 @@ fn the_events_of_a_run_are_gap_free_json_lines_and_nothing_else_is_on_standard_o
         assert!(seen.iter().all(|line| line[key].is_string()), "{key}");
     }
     assert_eq!(seen.last().unwrap()["event"], "plan_completed");
-    let events = room.planctl(&["events", "--run", "@last", "--json"]);
+    let events = fixture.planctl(&["events", "--run", "@last", "--json"]);
     assert!(events.out.starts_with(&said.out), "the history is what was told");
-    let later = room.planctl(&["events", "--run", "p-1", "--since", "3", "--json"]);
+    let later = fixture.planctl(&["events", "--run", "p-1", "--since", "3", "--json"]);
     assert!(later.out.starts_with("{\"run\":\"p-1\",\"seq\":4,"), "{}", later.out.lines().next().unwrap());
 }
 
 #[test]
 fn runs_are_found_by_name_beginning_last_and_path() {
-    let room = Room::new();
-    room.write("plans/fix.md", &good_plan());
-    assert_eq!(room.planctl(&["plan", "run", "plans/fix.md", "--approve", "--exec", GOOD_WORKER]).code, 0);
+    let fixture = Fixture::new();
+    fixture.write("plans/fix.md", &good_plan());
+    assert_eq!(fixture.planctl(&["plan", "run", "plans/fix.md", "--approve", "--exec", GOOD_WORKER]).code, 0);
     for name in ["fix-1", "fix", "@last", "plans/fix.md"] {
-        assert_eq!(room.json(&["plan", "status", name, "--json"])["run"], "fix-1", "{name}");
+        assert_eq!(fixture.json(&["plan", "status", name, "--json"])["run"], "fix-1", "{name}");
     }
 }
 
 #[test]
 fn logs_and_why_tell_what_happened() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan(
             "Logs",
@@ -313,8 +313,8 @@ fn logs_and_why_tell_what_happened() {
         ),
     );
     let worker = "echo attempt $PLANCTL_ATTEMPT; test $PLANCTL_ATTEMPT = 1 || touch done-1";
-    assert_eq!(room.planctl(&["plan", "run", "p.md", "--approve", "--exec", worker]).code, 0);
-    let logs = room.json(&["plan", "logs", "@last", "--json"]);
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", worker]).code, 0);
+    let logs = fixture.json(&["plan", "logs", "@last", "--json"]);
     let first = &logs["attempts"][0];
     assert_eq!(first["work"]["text"].as_str().unwrap().trim(), "attempt 1");
     assert_eq!(
@@ -323,104 +323,104 @@ fn logs_and_why_tell_what_happened() {
     );
     assert_eq!(first["gate"]["stderr"].as_str().unwrap().trim(), "not there");
     assert_eq!(logs["attempts"][1]["gate"]["verdict"], "passed");
-    let told = room.planctl(&["plan", "logs", "@last", "--attempt", "1", "--contract"]);
+    let told = fixture.planctl(&["plan", "logs", "@last", "--attempt", "1", "--contract"]);
     assert!(told.out.contains("not there") && !told.out.contains("attempt 1\n    "), "{}", told.out);
-    let why = room.planctl(&["why", "@last", "1"]);
+    let why = fixture.planctl(&["why", "@last", "1"]);
     assert!(
         why.out.contains("failed at attempt 1") && why.out.contains("passed at attempt 2"),
         "{}",
         why.out
     );
-    assert_eq!(room.planctl(&["why", "@last", "7"]).code, 4);
+    assert_eq!(fixture.planctl(&["why", "@last", "7"]).code, 4);
 }
 
 #[test]
 fn a_protected_file_that_a_worker_changes_fails_the_attempt_and_is_named() {
-    let room = Room::new();
-    room.write("check.sh", "test -e fixed\n");
-    room.write("p.md", &plan("Cheat", "5 minutes", &[("Fix", "bash check.sh", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("check.sh", "test -e fixed\n");
+    fixture.write("p.md", &plan("Cheat", "5 minutes", &[("Fix", "bash check.sh", "escalate")]));
     let worker = "echo true > check.sh; echo all tests pass";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("contract=tampered"), "{said:?}");
-    let page = room.json(&["approvals", "show", &room.ask(), "--json"]);
+    let page = fixture.json(&["approvals", "show", &fixture.ask(), "--json"]);
     assert_eq!(page["failure"]["tampered"][0]["path"], "check.sh", "{page}");
     assert_eq!(page["failure"]["tampered"][0]["change"], "changed");
 }
 
 #[test]
 fn a_role_that_nothing_serves_is_said_before_anything_starts() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
     assert_eq!(said.code, 78, "{said:?}");
     assert!(said.err.contains("coder") && said.err.contains("--exec"), "{said:?}");
 }
 
 #[test]
 fn a_second_run_in_one_workspace_waits_and_says_for_whom() {
-    let room = Room::new();
-    room.write("a.md", &plan("First", "5 minutes", &[("One", "test -e done-a", "escalate")]));
-    room.write("b.md", &plan("Second", "5 minutes", &[("One", "test -e done-b", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("a.md", &plan("First", "5 minutes", &[("One", "test -e done-a", "escalate")]));
+    fixture.write("b.md", &plan("Second", "5 minutes", &[("One", "test -e done-b", "escalate")]));
     let mut first =
-        room.start(&["plan", "run", "a.md", "--approve", "--exec", "mkfifo pipe; cat pipe; touch done-a"]);
+        fixture.start(&["plan", "run", "a.md", "--approve", "--exec", "mkfifo pipe; cat pipe; touch done-a"]);
     first.hear("step=1 attempt=1 work=out");
-    let mut second = room.start(&["plan", "run", "b.md", "--approve", "--exec", "touch done-b"]);
+    let mut second = fixture.start(&["plan", "run", "b.md", "--approve", "--exec", "touch done-b"]);
     second.hear("waiting for run a-1, which has the workspace");
-    assert_eq!(room.json(&["plan", "status", "b-1", "--json"])["waiting_on"]["run"], "a-1");
-    assert_eq!(room.planctl(&["plan", "status", "b-1", "--exit-code"]).code, 8);
-    room.write("pipe", "");
+    assert_eq!(fixture.json(&["plan", "status", "b-1", "--json"])["waiting_on"]["run"], "a-1");
+    assert_eq!(fixture.planctl(&["plan", "status", "b-1", "--exit-code"]).code, 8);
+    fixture.write("pipe", "");
     let (first, second) = (first.end(), second.end());
     assert_eq!((first.code, second.code), (0, 0), "{first:?} {second:?}");
 }
 
 #[test]
 fn without_notifications_an_answer_from_another_process_is_found_by_looking() {
-    let room = Room::new();
-    room.write("p.md", &plan("Quiet", "5 minutes", &[("Fix", "test -e fixed", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Quiet", "5 minutes", &[("Fix", "test -e fixed", "escalate")]));
     let words = ["plan", "run", "p.md", "--approve", "--exec", "true"];
-    let child = room.command(&words).env("PLANCTL_NOTIFY", "off").spawn().unwrap();
+    let child = fixture.command(&words).env("PLANCTL_NOTIFY", "off").spawn().unwrap();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while room.json(&["approvals", "--json"])["asks"][0]["kind"] != "escalation" {
+    while fixture.json(&["approvals", "--json"])["asks"][0]["kind"] != "escalation" {
         assert!(std::time::Instant::now() < until, "nobody was asked");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    room.write("fixed", "");
-    let ask = room.ask();
+    fixture.write("fixed", "");
+    let ask = fixture.ask();
     let answer =
-        room.command(&["approvals", "retry", &ask, "--note", "now"]).env("PLANCTL_NOTIFY", "off").output();
+        fixture.command(&["approvals", "retry", &ask, "--note", "now"]).env("PLANCTL_NOTIFY", "off").output();
     assert!(answer.unwrap().status.success());
     let said = child.wait_with_output().unwrap();
     assert_eq!(said.status.code(), Some(0), "{said:?}");
-    assert_eq!(room.status()["state"], "done");
+    assert_eq!(fixture.status()["state"], "done");
 }
 
 #[test]
 fn p_75_two_plans_that_want_one_lock_go_one_after_the_other_and_say_so() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let locked = |title: &str| {
         plan(title, "5 minutes", &[("Use", "test -e done-1", "abort")])
             .replace("**task:**", "**locks:** staging-db\n\n**task:**")
     };
-    room.write("p.md", &locked("One")).write("other/q.md", &locked("Two"));
+    fixture.write("p.md", &locked("One")).write("other/q.md", &locked("Two"));
     let hold = format!(
         "touch begun; while [ ! -e {} ]; do sleep 0.02; done; touch done-1",
-        room.path("go").display()
+        fixture.path("go").display()
     );
-    let first = room.start(&["plan", "run", "p.md", "--approve", "--exec", &hold]);
+    let first = fixture.start(&["plan", "run", "p.md", "--approve", "--exec", &hold]);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let look_again = |what: &str| {
         assert!(std::time::Instant::now() < until, "{what}");
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
-    while !room.path("begun").exists() {
+    while !fixture.path("begun").exists() {
         look_again("the first does not begin");
     }
     let other = ["--workspace", "other", "plan"];
     let words = [&other[..], &["run", "other/q.md", "--approve", "--exec", GOOD_WORKER]].concat();
-    let second = room.start(&words);
+    let second = fixture.start(&words);
     let waiting = loop {
-        let list = room.json(&["plan", "ls", "--all", "--json"]);
+        let list = fixture.json(&["plan", "ls", "--all", "--json"]);
         let run = list["runs"].as_array().unwrap().iter().find(|run| run["run"] == "q-1").cloned();
         match run.filter(|run| run["waiting_on"]["kind"] == "lock") {
             Some(run) => break run,
@@ -429,15 +429,15 @@ fn p_75_two_plans_that_want_one_lock_go_one_after_the_other_and_say_so() {
     };
     assert_eq!(waiting["waiting_on"]["lock"], "staging-db", "{waiting}");
     assert_eq!(waiting["waiting_on"]["run"], "p-1", "{waiting}");
-    let said = room.planctl(&["plan", "ls", "--all"]);
+    let said = fixture.planctl(&["plan", "ls", "--all"]);
     assert!(said.out.contains("lock staging-db of run p-1"), "{said:?}");
     let lock = "waiting for the lock staging-db, which run p-1 has";
-    let said = room.planctl(&["why", "q-1", "1"]);
+    let said = fixture.planctl(&["why", "q-1", "1"]);
     assert!(said.out.contains(lock) && !said.out.contains("waiting for a worker"), "{said:?}");
-    let said = room.planctl(&["plan", "status", "q-1"]);
+    let said = fixture.planctl(&["plan", "status", "q-1"]);
     assert!(said.out.contains(lock) && !said.out.contains("waiting for a worker"), "{said:?}");
-    assert!(!room.path("other/done-1").exists());
-    room.write("go", "");
+    assert!(!fixture.path("other/done-1").exists());
+    fixture.write("go", "");
     assert_eq!(first.end().code, 0);
     let said = second.end();
     assert_eq!(said.code, 0, "{said:?}");
@@ -445,17 +445,17 @@ fn p_75_two_plans_that_want_one_lock_go_one_after_the_other_and_say_so() {
 
 #[test]
 fn a_step_that_rests_between_two_tries_says_what_kept_its_worker_from_it() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("Use", "test -e done", "abort")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("Use", "test -e done", "abort")]));
     let words = ["plan", "run", "p.md", "--approve", "--exec", "echo 'quota gone' >&2; exit 75"];
-    let mut going = room.start(&words);
+    let mut going = fixture.start(&words);
     going.hear("quota gone");
     // Each rest is longer than the one before, so one of them is long enough for two looks.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
-        let step = room.json(&["plan", "status", "p-1", "--json"])["steps"][0].clone();
-        let said = room.planctl(&["plan", "status", "p-1"]);
-        let why = room.planctl(&["why", "p-1", "1"]);
+        let step = fixture.json(&["plan", "status", "p-1", "--json"])["steps"][0].clone();
+        let said = fixture.planctl(&["plan", "status", "p-1"]);
+        let why = fixture.planctl(&["why", "p-1", "1"]);
         let told = |text: &str| text.contains("retrying ") && text.contains(": quota gone");
         if step["state"] == "resting" && told(&said.out) && told(&why.out) {
             assert_eq!(step["trouble"], "quota gone");
@@ -464,19 +464,19 @@ fn a_step_that_rests_between_two_tries_says_what_kept_its_worker_from_it() {
         }
         assert!(std::time::Instant::now() < until, "{step} {said:?} {why:?}");
     }
-    assert_eq!(room.planctl(&["plan", "cancel", "p-1"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "cancel", "p-1"]).code, 0);
     assert_eq!(going.end().code, 7);
 }
 
 #[test]
 fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let steps = [("Write one", "test -e one", "escalate"), ("Write two", "test -e two", "escalate")];
-    room.write("p.md", &plan("Two files", "5 minutes", &steps));
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
+    fixture.write("p.md", &plan("Two files", "5 minutes", &steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
     assert_eq!(said.code, 3, "{said:?}");
 
-    let report = room.json(&["plan", "status", "@last", "--salute", "--json"]);
+    let report = fixture.json(&["plan", "status", "@last", "--salute", "--json"]);
     assert_eq!((&report["size"]["total_steps"], &report["size"]["passed"]), (&2.into(), &1.into()));
     assert_eq!((&report["size"]["live"], &report["activity"]["state"]), (&1.into(), &"waiting".into()));
     assert_eq!(report["activity"]["events"].as_array().map(Vec::len), Some(5), "{report}");
@@ -485,54 +485,54 @@ fn g38_a_run_is_reported_in_the_six_parts_that_a_supervisor_asks_for() {
     assert_eq!((&report["unit"][0]["step"], &report["unit"][0]["who"]), (&2.into(), &"person".into()));
     assert_eq!(report["equipment"]["exec"], "touch one");
 
-    let said = room.planctl(&["plan", "status", "@last", "--salute", "--exit-code"]);
+    let said = fixture.planctl(&["plan", "status", "@last", "--salute", "--exit-code"]);
     assert_eq!(said.code, 3, "{said:?}");
     for part in ["size", "activity", "location", "unit", "time", "equipment"] {
         assert!(said.out.lines().any(|line| line.starts_with(part)), "{part}\n{}", said.out);
     }
     assert!(said.out.contains("1 of 2 steps are over, 1 passed, 1 under way"), "{}", said.out);
     assert!(said.out.contains("step 2: a person") && said.out.contains("every role is served by touch one"));
-    assert_eq!(room.planctl(&["plan", "status", "--salute"]).code, 2, "a report is of one run");
+    assert_eq!(fixture.planctl(&["plan", "status", "--salute"]).code, 2, "a report is of one run");
 }
 
 #[test]
 fn p20_reports_and_briefs_read_the_newest_lines_of_a_long_history_alone() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let steps = [("Write one", "test -e one", "escalate"), ("Write two", "test -e two", "escalate")];
-    room.write("p.md", &plan("Two files", "5 minutes", &steps));
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
+    fixture.write("p.md", &plan("Two files", "5 minutes", &steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "touch one"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let began = room.json(&["plan", "status", "@last", "--salute", "--json"])["time"].clone();
+    let began = fixture.json(&["plan", "status", "@last", "--salute", "--json"])["time"].clone();
     // Lines that nobody can read, below more lines than are read at once.
-    room.sql(
+    fixture.sql(
         "insert into history (run, seq, at, kind, name, cause, body, hash) \
          select h.run, l.seq + n, h.at, h.kind, h.name, h.cause, case when n < 9 then '{}' else h.body end, h.hash \
          from (select max(seq) as seq from history) l, generate_series(1, 1200) n, \
          lateral (select * from history where name = 'node_entered' limit 1) h",
     );
-    let report = room.json(&["plan", "status", "@last", "--salute", "--json"]);
+    let report = fixture.json(&["plan", "status", "@last", "--salute", "--json"]);
     assert_eq!(report["activity"]["events"].as_array().map(Vec::len), Some(5), "{report}");
     assert_eq!(report["time"]["began_at"], began["began_at"]);
-    let brief = room.planctl(&["plan", "context", "@last", "--format", "workflow"]);
+    let brief = fixture.planctl(&["plan", "context", "@last", "--format", "workflow"]);
     assert!(brief.code == 0 && brief.out.contains("…"), "{brief:?}");
 }
 
 #[test]
 fn x16_a_plan_file_that_changes_during_its_run_is_left_alone_and_that_is_said() {
-    let room = Room::new();
-    room.write("p.md", &good_plan());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good_plan());
     let worker =
         "touch done-$PLANCTL_STEP; sed -i 's/test -e done-2/true/' p.md; [ $PLANCTL_STEP = 1 ] || rm done-2";
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     assert_eq!(said.code, 3, "{said:?}");
     let line = "p.md was changed during the run: it runs as approved, and the file is left as it is";
     assert!(said.out.contains(line), "{said:?}");
-    let status = room.planctl(&["plan", "status", "@last"]);
+    let status = fixture.planctl(&["plan", "status", "@last"]);
     assert!(status.out.contains(line), "{status:?}");
-    assert_eq!(room.status()["is_plan_file_changed"], true);
-    assert!(!room.read("p.md").contains("test -e done-2"), "the change stays");
+    assert_eq!(fixture.status()["is_plan_file_changed"], true);
+    assert!(!fixture.read("p.md").contains("test -e done-2"), "the change stays");
     // The approved contract decides, and the step does not pass by the changed one.
-    assert_eq!(room.status()["steps"][1]["state"], "waiting");
-    room.write("p.md", &good_plan());
-    assert_eq!(room.status()["is_plan_file_changed"], Value::Null);
+    assert_eq!(fixture.status()["steps"][1]["state"], "waiting");
+    fixture.write("p.md", &good_plan());
+    assert_eq!(fixture.status()["is_plan_file_changed"], Value::Null);
 }

@@ -3,17 +3,17 @@
 
 use serde_json::{Value, json};
 
-use crate::room::Room;
-use crate::room::schema::schema;
+use crate::fixture::Fixture;
+use crate::fixture::schema::schema;
 
-fn names(room: &Room) -> Vec<String> {
-    let list = room.json(&["schema", "--json"]);
+fn names(fixture: &Fixture) -> Vec<String> {
+    let list = fixture.json(&["schema", "--json"]);
     list["schemas"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn every_schema_is_a_good_one_and_refuses_what_it_does_not_know() {
-    let names = names(&Room::new());
+    let names = names(&Fixture::new());
     assert!(names.len() > 15, "{names:?}");
     for name in names {
         let schema = schema(&name);
@@ -37,7 +37,7 @@ fn states_are_listed_and_fields_that_may_be_null_are_there() {
 
 #[test]
 fn an_unknown_schema_is_refused_with_the_nearest() {
-    let said = Room::new().planctl(&["schema", "plan-verfy"]);
+    let said = Fixture::new().planctl(&["schema", "plan-verfy"]);
     assert_eq!(said.code, 4);
     assert!(said.err.contains("did you mean `plan-verify`?"), "{said:?}");
 }
@@ -105,15 +105,15 @@ const REFUSED: &[&str] = &[
 #[test]
 fn the_schema_of_planctl_toml_takes_and_refuses_what_planctl_does() {
     let validator = jsonschema::draft202012::new(&schema("planctl.toml")).unwrap();
-    let room = Room::new();
-    room.write("p.md", &crate::room::plan("A", "5 minutes", &[("One", "test -s one.txt", "abort")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &crate::fixture::plan("A", "5 minutes", &[("One", "test -s one.txt", "abort")]));
     for (text, is_good) in
         ACCEPTED.iter().map(|text| (text, true)).chain(REFUSED.iter().map(|text| (text, false)))
     {
         let value: Value = toml::from_str::<Value>(text).unwrap();
         assert_eq!(validator.is_valid(&value), is_good, "the schema of\n{text}");
-        room.write("planctl.toml", text);
-        let code = room.planctl(&["plan", "verify", "p.md", "-A", "P401", "-A", "P402"]).code;
+        fixture.write("planctl.toml", text);
+        let code = fixture.planctl(&["plan", "verify", "p.md", "-A", "P401", "-A", "P402"]).code;
         assert_eq!(code != 78, is_good, "planctl of\n{text}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// A value with characters that each form writes in another way.
 const CANARY: &str = "canary/4711+\\\"blue\\\"&";
@@ -40,53 +40,53 @@ fn refuse_in_folder(folder: &Path) {
 
 #[test]
 fn a50_values_of_configured_variables_stand_in_clear_nowhere() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "planctl.toml",
         &format!(
             "[contracts]\nenv = {{ SERVICE_KEY = \"{CANARY}\" }}\n\
              [roles.coder]\nagent = \"exec:bash agent.sh\"\nenv = {{ OWN_TOKEN = \"{OF_ROLE}\" }}\n"
         ),
     );
-    assert_eq!(room.planctl(&["trust", "."]).code, 0);
-    room.write(
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    fixture.write(
         "check.sh",
         "echo \"plain $SERVICE_KEY\"; printf '%s' \"$SERVICE_KEY\" | base64; printf 'u%s' \"$SERVICE_KEY\" | base64 >&2\n\
          printf 'us%s' \"$SERVICE_KEY\" | base64; k=${SERVICE_KEY//\\//%2F}; echo \"${k//+/%2B}\" | sed 's/\"/%22/g; s/&/%26/'\n\
          python3 -c 'import json,os; print(json.dumps(os.environ[\"SERVICE_KEY\"]).replace(\"/\", chr(92) + \"/\"))' || true\n\
          printf '%s' \"$SERVICE_KEY\" | sha256sum | grep -q ^ddb9a7cb792e4845 && test -e done\n",
     );
-    room.write(
+    fixture.write(
         "agent.sh",
         "cat >>prompts.txt; echo \"$OWN_TOKEN and $(grep -o 'canary.*&' planctl.toml)\" | tr -d '\\\\'; echo \"$OWN_TOKEN\" >&2\n\
          printf %s \"$OWN_TOKEN\" | sha256sum | grep -q ^3d27ad83c47f30d2 || touch wrong\n\
          [ -e asked ] || { touch asked; printf '{\"planctl\":\"result/1\",\"outcome\":\"needs_input\",\"question\":\"Is %s right?\"}' \"$OWN_TOKEN\" >$PLANCTL_RESULT_FILE; }\n",
     );
-    room.write("notes.txt", &format!("The key is {VALUE}, or was.\n"));
+    fixture.write("notes.txt", &format!("The key is {VALUE}, or was.\n"));
     let text = plan("a", "max 1k tokens", &[("a", "bash check.sh", "retry(2), then escalate")]);
-    room.write("a.md", &text.replace("coder\n", "coder\n**subscriptions:**\n- file:notes.txt\n"));
+    fixture.write("a.md", &text.replace("coder\n", "coder\n**subscriptions:**\n- file:notes.txt\n"));
     let mut heard = Vec::new();
     let mut say = |words: &[&str], code: i32| -> Said {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_eq!(said.code, code, "{words:?}: {said:?}");
         heard.push((words.join(" "), format!("{}{}", said.out, said.err)));
         said
     };
     say(&["plan", "run", "a.md", "--approve", "--no-wait"], 3);
-    let ask = room.ask();
+    let ask = fixture.ask();
     say(&["approvals"], 0);
     say(&["approvals", "show", &ask], 0);
     say(&["approvals", "show", &ask, "--json"], 0);
     // Each command is a process of its own: nothing but what is stored tells the next one the values.
     say(&["approvals", "answer", &ask, "--note", "yes"], 0);
     say(&["plan", "resume", "@last", "--no-wait"], 3);
-    let ask = room.ask();
+    let ask = fixture.ask();
     say(&["approvals", "show", &ask], 0);
     say(&["approvals", "show", &ask, "--json"], 0);
-    room.write("done", "");
+    fixture.write("done", "");
     say(&["approvals", "retry", &ask], 0);
     say(&["plan", "resume", "@last", "--no-wait"], 0);
-    assert!(!room.path("wrong").exists(), "the worker got its value");
+    assert!(!fixture.path("wrong").exists(), "the worker got its value");
     for words in [
         &["plan", "status", "@last", "--json"][..],
         &["plan", "logs", "@last"],
@@ -99,20 +99,20 @@ fn a50_values_of_configured_variables_stand_in_clear_nowhere() {
         &["config", "show"],
         &["plan", "export", "@last", "--to", "out"],
     ] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_eq!(said.code, 0, "{words:?}: {said:?}");
         heard.push((words.join(" "), format!("{}{}", said.out, said.err)));
     }
     for (place, text) in &heard {
         refuse(place, text);
     }
-    refuse_in_folder(&room.path("out"));
+    refuse_in_folder(&fixture.path("out"));
     // The prompts of the retries hold what the contract printed, masked.
-    let prompts = room.read("prompts.txt");
+    let prompts = fixture.read("prompts.txt");
     refuse("a prompt", &prompts);
     assert!(prompts.contains("plain ****") && prompts.contains("The key is ****, or was."), "{prompts}");
     // All of the database.
-    let psql = room.psql();
+    let psql = fixture.psql();
     let url = psql.get_args().next().unwrap().to_owned();
     let pg_dump = Path::new(psql.get_program()).with_file_name("pg_dump");
     let dump = Said::from(std::process::Command::new(pg_dump).arg(url).output().unwrap());
@@ -120,44 +120,44 @@ fn a50_values_of_configured_variables_stand_in_clear_nowhere() {
     assert!(dump.out.contains("hmac-sha256:"), "the dump has the runs' settings");
     refuse("the database", &dump.out);
     // Output of a contract is kept beside the rows, as bytes.
-    let outputs = room.sql("select convert_from(bytes, 'UTF8') from outputs where length(bytes) < 100000");
+    let outputs = fixture.sql("select convert_from(bytes, 'UTF8') from outputs where length(bytes) < 100000");
     refuse("outputs", &outputs);
     assert_eq!(VALUE.len() + 2, CANARY.len());
 }
 
 #[test]
 fn a50_a_run_whose_values_are_not_kept_here_says_so_and_another_value_is_another_approval() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let configured = |value: &str| {
-        room.write("planctl.toml", &format!("[contracts]\nenv = {{ SERVICE_KEY = \"{value}\" }}\n"));
-        assert_eq!(room.planctl(&["trust", "."]).code, 0);
+        fixture.write("planctl.toml", &format!("[contracts]\nenv = {{ SERVICE_KEY = \"{value}\" }}\n"));
+        assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     };
     configured("first-value");
-    room.write(
+    fixture.write(
         "a.md",
         &plan("a", "max 1k tokens", &[("a", "test -n \"$SERVICE_KEY\"", "retry(1), then escalate")]),
     );
-    assert_eq!(room.planctl(&["plan", "approve", "a.md"]).code, 0);
+    assert_eq!(fixture.planctl(&["plan", "approve", "a.md"]).code, 0);
     configured("other-value");
-    let said = room.planctl(&["plan", "run", "a.md", "--no-wait", "--exec", "true"]);
+    let said = fixture.planctl(&["plan", "run", "a.md", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "the approval was of another value: {said:?}");
     configured("first-value");
-    std::fs::remove_dir_all(room.state().join("secrets")).unwrap();
-    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 5, "the key is another one");
+    std::fs::remove_dir_all(fixture.state().join("secrets")).unwrap();
+    assert_eq!(fixture.planctl(&["approvals", "approve", &fixture.ask()]).code, 5, "the key is another one");
 }
 
 #[test]
 fn hole_15_a_credential_in_a_plan_is_drawn_as_stars_wherever_people_read() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let text = plan("a", "max 1k tokens", &[("Log in", "test -e done", "escalate")]);
-    room.write("a.md", &text.replace("Log in, please.", &format!("Log in with {token}.")));
+    fixture.write("a.md", &text.replace("Log in, please.", &format!("Log in with {token}.")));
     let exec = ["plan", "run", "a.md", "--no-wait", "--exec", "true"];
-    assert_eq!(room.planctl(&exec).code, 3);
-    let shown = room.planctl(&["approvals", "show", &room.ask()]);
-    assert_eq!(room.planctl(&["approvals", "approve", &room.ask()]).code, 0);
-    assert_eq!(room.planctl(&exec).code, 3);
-    let mut said = vec![shown, room.planctl(&["approvals", "show", &room.ask()])];
+    assert_eq!(fixture.planctl(&exec).code, 3);
+    let shown = fixture.planctl(&["approvals", "show", &fixture.ask()]);
+    assert_eq!(fixture.planctl(&["approvals", "approve", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&exec).code, 3);
+    let mut said = vec![shown, fixture.planctl(&["approvals", "show", &fixture.ask()])];
     for words in [
         &["plan", "verify", "a.md"][..],
         &["plan", "show", "a.md"],
@@ -166,7 +166,7 @@ fn hole_15_a_credential_in_a_plan_is_drawn_as_stars_wherever_people_read() {
         &["why", "@last", "1"],
         &["plan", "export", "@last", "--to", "out"],
     ] {
-        said.push(room.planctl(words));
+        said.push(fixture.planctl(words));
     }
     for said in &said {
         assert!(said.code == 0 && !said.out.contains(token) && !said.err.contains(token), "{said:?}");
@@ -174,7 +174,8 @@ fn hole_15_a_credential_in_a_plan_is_drawn_as_stars_wherever_people_read() {
     assert!(said.iter().any(|said| said.out.contains("Log in with ****")), "{said:?}");
     // The exported files that people read; the manifest is for programs.
     let grep = ["-rlF", "--exclude=*.json", "--exclude=*.jsonl", token, "."];
-    let found = std::process::Command::new("grep").args(grep).current_dir(room.path("out")).output().unwrap();
+    let found =
+        std::process::Command::new("grep").args(grep).current_dir(fixture.path("out")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "");
-    assert!(room.path("out").read_dir().unwrap().count() > 2);
+    assert!(fixture.path("out").read_dir().unwrap().count() > 2);
 }

@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 fn one_step() -> String {
     plan("One step", "5 minutes", &[("One", "test -e done-1", "escalate")])
 }
 
 /// Runs planctl with one variable set to another value.
-fn with(room: &Room, words: &[&str], name: &str, value: &str) -> Said {
-    Said::from(room.command(words).env(name, value).output().unwrap())
+fn with(fixture: &Fixture, words: &[&str], name: &str, value: &str) -> Said {
+    Said::from(fixture.command(words).env(name, value).output().unwrap())
 }
 
 #[test]
 fn row_95_a45_arguments_are_taken_as_they_are_and_name_no_other_file() {
-    let room = Room::new();
-    room.write("secret", "hunter2\n").write("p.md", &one_step());
+    let fixture = Fixture::new();
+    fixture.write("secret", "hunter2\n").write("p.md", &one_step());
     for words in [
         &["plan", "verify", "@secret"][..],
         &["plan", "run", "@secret", "--approve"],
@@ -32,27 +32,27 @@ fn row_95_a45_arguments_are_taken_as_they_are_and_name_no_other_file() {
         &["--config", "@secret", "plan", "ls"],
         &["@secret"],
     ] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_ne!(said.code, 0, "{words:?} {said:?}");
         assert!(!said.out.contains("hunter2") && !said.err.contains("hunter2"), "{words:?} {said:?}");
     }
-    let said = room.planctl(&["topic", "post", "words", "--note", "@secret -x --json"]);
+    let said = fixture.planctl(&["topic", "post", "words", "--note", "@secret -x --json"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(room.planctl(&["topic", "show", "words"]).out.contains("@secret -x --json"));
+    assert!(fixture.planctl(&["topic", "show", "words"]).out.contains("@secret -x --json"));
 
     // After `--` a name is a name, even one that begins with a dash.
-    room.write("-A.md", &one_step());
-    let said = room.planctl(&["plan", "verify", "--", "-A.md"]);
+    fixture.write("-A.md", &one_step());
+    let said = fixture.planctl(&["plan", "verify", "--", "-A.md"]);
     assert!(said.code == 0 && said.out.contains("-A.md"), "{said:?}");
-    let said = room.planctl(&["approvals", "approve", "-1"]);
+    let said = fixture.planctl(&["approvals", "approve", "-1"]);
     assert!(said.code == 2 && said.err.contains("'-- -1'"), "{said:?}");
     for words in [&["plan", "verify", ""][..], &["plan", "run", ""], &["topic", "post", "", "--note", "x"]] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert!([2, 4].contains(&said.code) && !said.err.is_empty(), "{words:?} {said:?}");
     }
     let broken = OsStr::from_bytes(b"a\xff\x1b[2J.md");
     for verb in ["verify", "run", "status"] {
-        let said = Said::from(room.command(&["plan", verb]).arg(broken).output().unwrap());
+        let said = Said::from(fixture.command(&["plan", verb]).arg(broken).output().unwrap());
         assert!([2, 4].contains(&said.code), "{verb}: {said:?}");
         assert!(!said.err.contains('\x1b') && !said.err.contains("panicked"), "{verb}: {said:?}");
     }
@@ -60,7 +60,7 @@ fn row_95_a45_arguments_are_taken_as_they_are_and_name_no_other_file() {
 
 #[test]
 fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = format!("http://{}", nobody.local_addr().unwrap());
     drop(nobody);
@@ -76,10 +76,10 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
             );
         }
     });
-    let none = room.planctl(&["work", "claim", "--role", "coder"]);
-    let refused = room.planctl(&["--server", &closed, "plan", "ls"]);
-    let socket = room.planctl(&["--server", "/nowhere/daemon.sock", "plan", "ls"]);
-    let other = room.planctl(&["--server", &strange, "plan", "ls"]);
+    let none = fixture.planctl(&["work", "claim", "--role", "coder"]);
+    let refused = fixture.planctl(&["--server", &closed, "plan", "ls"]);
+    let socket = fixture.planctl(&["--server", "/nowhere/daemon.sock", "plan", "ls"]);
+    let other = fixture.planctl(&["--server", &strange, "plan", "ls"]);
     for (said, words, hint) in [
         (&none, "could not find a daemon: none runs in", "planctl daemon start"),
         (&refused, "could not reach a daemon at http://127.0.0.1:", "planctl daemon start"),
@@ -89,23 +89,23 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
         assert_eq!(said.code, 69, "{said:?}");
         assert!(said.err.contains(words) && said.err.contains(hint), "{said:?}");
     }
-    let bare = room.planctl(&["--server", "127.0.0.1:17999", "plan", "ls"]);
+    let bare = fixture.planctl(&["--server", "127.0.0.1:17999", "plan", "ls"]);
     assert!(bare.code == 2 && bare.err.contains("http://127.0.0.1:17999"), "{bare:?}");
-    room.write("p.md", &one_step());
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "-d", "--exec", "touch done-1"]);
+    fixture.write("p.md", &one_step());
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "-d", "--exec", "touch done-1"]);
     assert!(said.code == 69 && said.err.contains("planctl daemon start"), "{said:?}");
-    assert!(!room.path("done-1").exists());
+    assert!(!fixture.path("done-1").exists());
 }
 
 #[test]
 fn row_101_each_reason_why_a_database_can_not_be_used_has_its_words() {
-    let room = Room::new();
-    let url = room.planctl(&["db", "url"]).out.trim().to_owned();
-    room.sql("select 1");
-    let name = room.sql("select current_database()");
+    let fixture = Fixture::new();
+    let url = fixture.planctl(&["db", "url"]).out.trim().to_owned();
+    fixture.sql("select 1");
+    let name = fixture.sql("select current_database()");
     let weak = format!("weak_{}", &name[name.len().saturating_sub(12)..]).replace('-', "_");
-    room.sql(&format!("create role {weak} login"));
-    room.sql(&format!("revoke connect on database \"{name}\" from public"));
+    fixture.sql(&format!("create role {weak} login"));
+    fixture.sql(&format!("revoke connect on database \"{name}\" from public"));
     let with_user = |user: &str| {
         let mut other = url::Url::parse(&url).unwrap();
         let query: Vec<(String, String)> = other
@@ -137,20 +137,20 @@ fn row_101_each_reason_why_a_database_can_not_be_used_has_its_words() {
         ("postgres://me:hunter2@no-such-host.invalid/none", "lookup"),
         ("postgres://me:hunter2@/%zz", "empty host"),
     ] {
-        let said = with(&room, &["plan", "ls"], "PLANCTL_DATABASE_URL", address);
+        let said = with(&fixture, &["plan", "ls"], "PLANCTL_DATABASE_URL", address);
         assert!([69, 78].contains(&said.code), "{address}: {said:?}");
         assert!(said.err.contains(words), "{address}: {said:?}");
         assert!(!said.err.contains("hunter2"), "{address}: {said:?}");
     }
-    room.sql(&format!("drop role {weak}"));
+    fixture.sql(&format!("drop role {weak}"));
 }
 
 #[test]
 fn row_102_a_half_migrated_schema_is_refused_with_what_is_wrong_and_left_alone() {
-    let room = Room::new();
-    room.planctl(&["plan", "ls"]);
+    let fixture = Fixture::new();
+    fixture.planctl(&["plan", "ls"]);
     let applied = "select string_agg(version::text, ' ' order by version) from planctl_migrations";
-    let all = room.sql(applied);
+    let all = fixture.sql(applied);
     for (damage, words, mend) in [
         (
             "update planctl_migrations set digest = repeat('0', 64) where version = 1",
@@ -163,59 +163,63 @@ fn row_102_a_half_migrated_schema_is_refused_with_what_is_wrong_and_left_alone()
             "insert into planctl_migrations (version, name) values (2, 'runs')",
         ),
     ] {
-        room.sql(damage);
+        fixture.sql(damage);
         for command in [&["plan", "ls"][..], &["daemon", "migrate", "--check"], &["daemon", "migrate"]] {
-            let said = room.planctl(command);
+            let said = fixture.planctl(command);
             assert_eq!(said.code, 78, "{command:?} {said:?}");
             assert!(said.err.contains("half migrated") && said.err.contains(words), "{command:?} {said:?}");
         }
-        room.sql(mend);
-        assert_eq!(room.sql(applied), all, "nobody mended it behind our back");
-        assert_eq!(room.planctl(&["plan", "ls"]).code, 0, "a migration of a time without digests is as good");
+        fixture.sql(mend);
+        assert_eq!(fixture.sql(applied), all, "nobody mended it behind our back");
+        assert_eq!(
+            fixture.planctl(&["plan", "ls"]).code,
+            0,
+            "a migration of a time without digests is as good"
+        );
     }
 }
 
 #[test]
 fn row_103_a_database_of_something_else_is_refused_and_left_alone() {
-    let room = Room::unmigrated();
-    room.sql("create table customers (id int)");
+    let fixture = Fixture::unmigrated();
+    fixture.sql("create table customers (id int)");
     for words in [&["plan", "ls"][..], &["daemon", "migrate"], &["daemon", "start"], &["doctor"]] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert!([1, 78].contains(&said.code), "{words:?} {said:?}");
         let text = format!("{}{}", said.out, said.err);
         assert!(text.contains("tables that are not planctl's (customers)"), "{words:?} {said:?}");
     }
     assert_eq!(
-        room.sql("select string_agg(tablename, ' ') from pg_tables where schemaname = 'public'"),
+        fixture.sql("select string_agg(tablename, ' ') from pg_tables where schemaname = 'public'"),
         "customers"
     );
 }
 
 #[test]
 fn row_105_a_server_that_forgets_what_it_confirmed_is_told_by_the_doctor() {
-    let room = Room::new();
-    let warned = |room: &Room| -> String {
-        let report: Value = serde_json::from_str(&room.planctl(&["doctor", "--json"]).out).unwrap();
+    let fixture = Fixture::new();
+    let warned = |fixture: &Fixture| -> String {
+        let report: Value = serde_json::from_str(&fixture.planctl(&["doctor", "--json"]).out).unwrap();
         let checks = report["checks"].as_array().unwrap().iter();
         let postgres = checks.filter(|check| check["check"] == "postgres" && check["health"] == "problem");
         postgres.map(|check| check["found"].as_str().unwrap().to_owned()).collect()
     };
     // The tests' own server has fsync off.
-    let before = warned(&room);
+    let before = warned(&fixture);
     assert!(before.contains("fsync") && !before.contains("synchronous_commit"), "{before}");
-    let name = room.sql("select current_database()");
-    room.sql(&format!("alter database \"{name}\" set synchronous_commit = off"));
-    assert!(warned(&room).contains("synchronous_commit"), "{}", warned(&room));
-    assert_eq!(room.planctl(&["doctor"]).code, 1);
+    let name = fixture.sql("select current_database()");
+    fixture.sql(&format!("alter database \"{name}\" set synchronous_commit = off"));
+    assert!(warned(&fixture).contains("synchronous_commit"), "{}", warned(&fixture));
+    assert_eq!(fixture.planctl(&["doctor"]).code, 1);
 }
 
 #[test]
 fn row_106_a_port_that_is_taken_or_open_to_others_is_refused_with_what_to_type() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for words in [["daemon", "run", "--listen", &address], ["daemon", "start", "--listen", &address]] {
-        let said = room.planctl(&words);
+        let said = fixture.planctl(&words);
         assert_ne!(said.code, 0, "{said:?}");
         assert!(
             said.err.contains(&format!("could not listen on {address}: another process has that port")),
@@ -224,7 +228,7 @@ fn row_106_a_port_that_is_taken_or_open_to_others_is_refused_with_what_to_type()
         assert!(said.err.contains(&format!("sport = :{}", taken.local_addr().unwrap().port())), "{said:?}");
     }
     for open in ["0.0.0.0:7420", "[::]:7420", "192.0.2.1:7420"] {
-        let said = room.planctl(&["daemon", "run", "--listen", open]);
+        let said = fixture.planctl(&["daemon", "run", "--listen", open]);
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.err.contains("--allow-remote"), "{said:?}");
     }
@@ -232,12 +236,12 @@ fn row_106_a_port_that_is_taken_or_open_to_others_is_refused_with_what_to_type()
 
 #[test]
 fn row_107_what_is_no_readable_configuration_has_its_own_words() {
-    let room = Room::new();
-    std::fs::create_dir(room.path("folder.toml")).unwrap();
-    room.write("bytes.toml", "");
-    std::fs::write(room.path("bytes.toml"), b"[contracts]\ntimeout = \"\xff\"\n").unwrap();
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("folder.toml")).unwrap();
+    fixture.write("bytes.toml", "");
+    std::fs::write(fixture.path("bytes.toml"), b"[contracts]\ntimeout = \"\xff\"\n").unwrap();
     for (file, code) in [("folder.toml", 78), ("bytes.toml", 78), ("nowhere.toml", 4)] {
-        let said = room.planctl(&["--config", file, "plan", "ls"]);
+        let said = fixture.planctl(&["--config", file, "plan", "ls"]);
         assert_eq!(said.code, code, "{file}: {said:?}");
         assert!(said.err.contains("could not read") && said.err.contains(file), "{file}: {said:?}");
     }
@@ -245,16 +249,16 @@ fn row_107_what_is_no_readable_configuration_has_its_own_words() {
 
 #[test]
 fn row_109_times_and_languages_of_the_environment_change_no_answer() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
-    let usual = room.planctl(&["plan", "verify", "p.md", "--json"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
+    let usual = fixture.planctl(&["plan", "verify", "p.md", "--json"]);
     for (name, value) in
         [("TZ", "Nonsense/Where"), ("TZ", ":::"), ("LANG", "C"), ("LC_ALL", "xx_YY.nonsense")]
     {
-        let said = with(&room, &["plan", "verify", "p.md", "--json"], name, value);
+        let said = with(&fixture, &["plan", "verify", "p.md", "--json"], name, value);
         assert_eq!((said.code, &said.out), (usual.code, &usual.out), "{name}={value}: {said:?}");
     }
-    let said = with(&room, &["plan", "ls", "--json"], "PLANCTL_LOG", "planctl=nonsense");
+    let said = with(&fixture, &["plan", "ls", "--json"], "PLANCTL_LOG", "planctl=nonsense");
     assert_eq!(said.code, 0, "{said:?}");
     serde_json::from_str::<Value>(&said.out).unwrap();
     assert_eq!(said.err.matches("PLANCTL_LOG").count(), 1, "{said:?}");
@@ -262,11 +266,11 @@ fn row_109_times_and_languages_of_the_environment_change_no_answer() {
 
 #[test]
 fn row_110_a_folder_that_can_not_be_written_is_told_and_leaves_nothing_half_written() {
-    let room = Room::new();
-    room.write("p.md", &one_step()).write("file", "");
-    let file = room.path("file").display().to_string();
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step()).write("file", "");
+    let file = fixture.path("file").display().to_string();
     for folder in ["/proc/planctl", file.as_str(), "/dev/null/x"] {
-        let mut command = room.command(&["plan", "run", "p.md", "--approve", "--exec", "touch done-1"]);
+        let mut command = fixture.command(&["plan", "run", "p.md", "--approve", "--exec", "touch done-1"]);
         let said = Said::from(
             command.env("PLANCTL_STATE_DIR", folder).env_remove("PLANCTL_DATABASE_URL").output().unwrap(),
         );
@@ -276,17 +280,17 @@ fn row_110_a_folder_that_can_not_be_written_is_told_and_leaves_nothing_half_writ
             "{folder}: {said:?}"
         );
     }
-    assert!(!room.path("done-1").exists());
+    assert!(!fixture.path("done-1").exists());
     // No byte can be written: the limit stands for a full disk.
     let untidy = one_step() + "\n\n\n";
-    room.write("untidy.md", &untidy);
+    fixture.write("untidy.md", &untidy);
     let line =
         format!("trap '' XFSZ; ulimit -f 0; exec {} plan fmt untidy.md", env!("CARGO_BIN_EXE_planctl"));
-    let said = in_bash(&room, &line);
+    let said = in_bash(&fixture, &line);
     assert!(said.code != 0 && said.err.contains("could not write untidy.md"), "{said:?}");
-    assert_eq!(room.read("untidy.md"), untidy);
+    assert_eq!(fixture.read("untidy.md"), untidy);
     let left: Vec<PathBuf> =
-        std::fs::read_dir(room.path("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(fixture.path("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(
         !left.iter().any(|path| path.extension().is_some_and(|extension| extension == "tmp")),
         "{left:?}"
@@ -301,15 +305,15 @@ fn row_111_a_clock_that_was_never_set_changes_nothing_but_what_the_doctor_says()
         eprintln!("SKIPPED: libfaketime is not installed, so no clock was wrong");
         return;
     };
-    let room = Room::new();
+    let fixture = Fixture::new();
     for (at, year) in [("@1970-01-02 00:00:00", "1970"), ("@2101-01-02 00:00:00", "2101")] {
         let name = format!("p{year}.md");
-        room.write(
+        fixture.write(
             &name,
             &plan(&format!("In {year}"), "5 minutes", &[("One", "test -e done-1", "escalate")]),
         );
         let wrong = |words: &[&str]| {
-            let mut command = room.command(words);
+            let mut command = fixture.command(words);
             command.env("LD_PRELOAD", library).env("FAKETIME", at).env("DONT_FAKE_MONOTONIC", "1");
             Said::from(command.output().unwrap())
         };
@@ -321,43 +325,43 @@ fn row_111_a_clock_that_was_never_set_changes_nothing_but_what_the_doctor_says()
         assert_eq!(clock["health"], "warning", "{clock}");
         assert!(clock["found"].as_str().unwrap().contains(year), "{clock}");
     }
-    let report: Value = serde_json::from_str(&room.planctl(&["doctor", "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&fixture.planctl(&["doctor", "--json"]).out).unwrap();
     let clock = report["checks"].as_array().unwrap().iter().find(|check| check["check"] == "clock").unwrap();
     assert_eq!(clock["health"], "good", "{clock}");
 }
 
 #[test]
 fn row_113_too_few_open_files_are_told_with_the_limit_that_is_needed() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
     let program = env!("CARGO_BIN_EXE_planctl");
-    let said = in_bash(&room, &format!("ulimit -n 32; exec {program} plan ls"));
+    let said = in_bash(&fixture, &format!("ulimit -n 32; exec {program} plan ls"));
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("32 files open at once") && said.err.contains("ulimit -n 1024"), "{said:?}");
     // A low soft limit is raised.
     let said = in_bash(
-        &room,
+        &fixture,
         &format!("ulimit -Sn 32; exec {program} plan run p.md --approve --exec 'touch done-1'"),
     );
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(in_bash(&room, &format!("ulimit -n 32; exec {program} plan verify p.md")).code, 0);
+    assert_eq!(in_bash(&fixture, &format!("ulimit -n 32; exec {program} plan verify p.md")).code, 0);
 }
 
-fn in_bash(room: &Room, line: &str) -> Said {
-    let planctl = room.command(&[]);
+fn in_bash(fixture: &Fixture, line: &str) -> Said {
+    let planctl = fixture.command(&[]);
     let mut bash = std::process::Command::new("bash");
-    bash.arg("-c").arg(line).current_dir(room.path("")).env_clear();
+    bash.arg("-c").arg(line).current_dir(fixture.path("")).env_clear();
     bash.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Said::from(bash.stdin(std::process::Stdio::null()).output().unwrap())
 }
 
 #[test]
 fn credentials_in_an_agent_s_command_line_are_shown_nowhere() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let key = concat!("sk-ant-", "api03-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4");
-    room.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:./work --token {key}\"\n"));
-    room.write("p.md", &one_step());
-    assert_eq!(room.planctl(&["trust", "."]).code, 0);
+    fixture.write("planctl.toml", &format!("[roles.coder]\nagent = \"exec:./work --token {key}\"\n"));
+    fixture.write("p.md", &one_step());
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
     for words in [
         &["roles", "ls"][..],
         &["roles", "ls", "--json"],
@@ -367,7 +371,7 @@ fn credentials_in_an_agent_s_command_line_are_shown_nowhere() {
         &["plan", "show", "p.md"],
         &["plan", "show", "p.md", "--json"],
     ] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert!(said.out.contains("./work"), "{words:?} {said:?}");
         assert!(!said.out.contains(key) && !said.err.contains(key), "{words:?} {said:?}");
     }
@@ -375,22 +379,22 @@ fn credentials_in_an_agent_s_command_line_are_shown_nowhere() {
 
 #[test]
 fn a_run_goes_on_with_warnings_and_says_them_first() {
-    let room = Room::new();
-    room.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "p.md",
         &plan("P", "5 minutes", &[("One", "test -e done-1 || true; touch done-1", "escalate")]),
     );
-    let verified = room.planctl(&["plan", "verify", "p.md", "-A", "P402", "--format", "plain"]);
+    let verified = fixture.planctl(&["plan", "verify", "p.md", "-A", "P402", "--format", "plain"]);
     let warnings: Vec<&str> = verified.out.lines().filter(|line| line.contains(" warning[")).collect();
     assert!(!warnings.is_empty(), "{verified:?}");
-    let said = room.planctl(&["plan", "run", "p.md", "--approve", "--exec", "true"]);
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", "true"]);
     let begins = said.err.find("run p-1 · ").unwrap();
     for warning in &warnings {
         let short = warning.split("; help: ").next().unwrap();
         assert!(said.err.find(short).is_some_and(|at| at < begins), "{warning}: {said:?}");
     }
     assert!(
-        !room
+        !fixture
             .planctl(&["plan", "run", "p.md", "--again", "--approve", "--exec", "true", "-q"])
             .err
             .contains("warning[")
@@ -399,34 +403,35 @@ fn a_run_goes_on_with_warnings_and_says_them_first() {
 
 #[test]
 fn the_page_of_a_plan_lists_its_locks() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let text = one_step().replace("**target:** coder", "**target:** coder\n**locks:** staging-db, ports");
-    room.write("p.md", &text);
-    let said = room.planctl(&["plan", "show", "p.md"]);
+    fixture.write("p.md", &text);
+    let said = fixture.planctl(&["plan", "show", "p.md"]);
     assert!(said.out.contains("  locks ports, staging-db\n"), "{said:?}");
-    assert_eq!(room.json(&["plan", "show", "p.md", "--json"])["steps"][0]["locks"][0], "ports");
+    assert_eq!(fixture.json(&["plan", "show", "p.md", "--json"])["steps"][0]["locks"][0], "ports");
 }
 
 /// A run's own file may give its plan a finding afterwards; the text was verified when it was approved.
 #[test]
 fn p118_a_run_that_made_its_file_is_taken_up_and_found_done_all_the_same() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("Do it", "grep -q good out.txt", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("Do it", "grep -q good out.txt", "escalate")]));
     let run =
-        |worker: &str| room.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+        |worker: &str| fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
     let said = run("echo bad > out.txt");
     assert_eq!(said.code, 3, "{said:?}");
-    let verified = room.planctl(&["plan", "verify", "p.md"]);
+    let verified = fixture.planctl(&["plan", "verify", "p.md"]);
     assert!(verified.code == 1 && verified.out.contains("error[P118]"), "{verified:?}");
     let said = run("true");
     assert!(said.code == 3 && said.err.contains("taken up p-1"), "{said:?}");
-    room.write("out.txt", "good\n");
-    assert_eq!(room.planctl(&["approvals", "retry", &room.ask()]).code, 0);
+    fixture.write("out.txt", "good\n");
+    assert_eq!(fixture.planctl(&["approvals", "retry", &fixture.ask()]).code, 0);
     let said = run("true");
-    assert!(said.code == 0 && room.status()["state"] == "done", "{said:?}");
+    assert!(said.code == 0 && fixture.status()["state"] == "done", "{said:?}");
     let said = run("true");
     assert!(said.code == 0 && said.err.contains("p-1"), "{said:?}");
     // A new run has to be verified, and so has another text.
-    let again = room.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--exec", "true"]);
+    let again =
+        fixture.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--exec", "true"]);
     assert!(again.code == 1 && again.err.contains("error[P118]"), "{again:?}");
 }

@@ -11,7 +11,7 @@ use planctl_harness::digest_of;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::Value;
 
-use crate::room::{Room, git, plan};
+use crate::fixture::{Fixture, git, plan};
 
 /// How many trials run at once.
 const AT_ONCE: u32 = 3;
@@ -89,8 +89,8 @@ struct Counts {
     refused: AtomicU32,
 }
 
-fn trial(room: &Room, number: u32, counts: &Counts) {
-    let around = room.state().parent().unwrap().to_owned();
+fn trial(fixture: &Fixture, number: u32, counts: &Counts) {
+    let around = fixture.state().parent().unwrap().to_owned();
     let (name, run) = (format!("p{number}.md"), format!("p{number}-1"));
     let (one, two) = SWAPS[number as usize % SWAPS.len()];
     let judge = if one == "work/run.sh" { "run.sh" } else { "tests/check.sh" };
@@ -101,14 +101,15 @@ fn trial(room: &Room, number: u32, counts: &Counts) {
     let said = std::thread::scope(|scope| {
         let (one, two, stop) = (around.join(one.replace("PLAN", &name)), around.join(two), &stop);
         let swapping = scope.spawn(move || swap_until(&one, &two, until, stop));
-        let mut command = room.command(&["plan", "run", &name, "--approve", "--no-wait", "--exec", "true"]);
+        let mut command =
+            fixture.command(&["plan", "run", &name, "--approve", "--no-wait", "--exec", "true"]);
         let said = command.output().unwrap();
         stop.store(true, Ordering::Relaxed);
         counts.swaps.fetch_add(swapping.join().unwrap(), Ordering::Relaxed);
         said
     });
     let said = format!("trial {number}, {one}: {}", String::from_utf8_lossy(&said.stderr));
-    let kept = room.sql(&format!(
+    let kept = fixture.sql(&format!(
         "select json_build_object('ran', r.revision, 'approved', a.digest, 'protected', a.protected, 'source', v.source)
          from runs r join approvals a on a.id = r.approval
          join revisions v on v.plan = r.plan and v.digest = r.revision where r.name = '{run}'"
@@ -118,8 +119,8 @@ fn trial(room: &Room, number: u32, counts: &Counts) {
         return;
     };
     assert_eq!(kept["ran"], kept["approved"], "{said}");
-    let status = room.json(&["plan", "status", &run, "--json"]);
-    let events = room.planctl(&["events", "--run", &run, "--json"]).out;
+    let status = fixture.json(&["plan", "status", &run, "--json"]);
+    let events = fixture.planctl(&["events", "--run", &run, "--json"]).out;
     counts.repeated.fetch_add(u32::from(events.contains("gate_repeated")), Ordering::Relaxed);
     // The plan that runs says what judges, and the approval which text of that.
     let judge =
@@ -149,13 +150,13 @@ fn no_verdict_is_of_a_text_that_was_not_approved_while_all_is_swapped_at_1_khz()
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                let room = Room::new();
+                let fixture = Fixture::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count {
                         break;
                     }
-                    trial(&room, number, &counts);
+                    trial(&fixture, number, &counts);
                 }
             });
         }

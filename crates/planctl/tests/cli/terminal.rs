@@ -3,19 +3,19 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 /// Runs a command line at a terminal and types these lines.
-fn at_a_terminal(room: &Room, line: &str, typed: &str) -> Said {
-    lent(room, &format!("{} {line}", env!("CARGO_BIN_EXE_planctl")), typed)
+fn at_a_terminal(fixture: &Fixture, line: &str, typed: &str) -> Said {
+    lent(fixture, &format!("{} {line}", env!("CARGO_BIN_EXE_planctl")), typed)
 }
 
-fn lent(room: &Room, line: &str, typed: &str) -> Said {
-    let planctl = room.command(&[]);
+fn lent(fixture: &Fixture, line: &str, typed: &str) -> Said {
+    let planctl = fixture.command(&[]);
     let mut command = Command::new("script");
     command.args(["--quiet", "--return", "--command"]);
     command.arg(line).arg("/dev/null");
-    command.current_dir(room.path("")).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.current_dir(fixture.path("")).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped());
     command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
@@ -28,56 +28,56 @@ fn one_step() -> String {
 
 #[test]
 fn a_draft_is_shown_and_runs_when_the_person_says_so() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
-    let said = at_a_terminal(&room, "plan run p.md --exec 'touch done-1'", "s\nx\na\n");
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
+    let said = at_a_terminal(&fixture, "plan run p.md --exec 'touch done-1'", "s\nx\na\n");
     assert_eq!(said.code, 0, "{said:?}");
     let asked = said.out.matches("run this?").count();
     assert_eq!(asked, 3, "shown, not understood, approved: {said:?}");
     for words in ["test -e done-1", "touch done-1", "type: plan", "one of these letters", "One", "done"] {
         assert!(said.out.contains(words), "{words}: {said:?}");
     }
-    assert_eq!(room.status()["state"], "done");
+    assert_eq!(fixture.status()["state"], "done");
 }
 
 #[test]
 fn a_person_who_says_no_starts_nothing() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
     for typed in ["n\n", ""] {
-        let said = at_a_terminal(&room, "plan run p.md --exec 'touch done-1'", typed);
+        let said = at_a_terminal(&fixture, "plan run p.md --exec 'touch done-1'", typed);
         assert_eq!(said.code, 7, "the end of the input is a no, too: {said:?}");
     }
-    assert!(!room.path("done-1").exists());
-    assert_eq!(room.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 0);
-    assert_eq!(room.planctl(&["approvals"]).out, "nothing waits for you\n");
+    assert!(!fixture.path("done-1").exists());
+    assert_eq!(fixture.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 0);
+    assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you\n");
 }
 
 #[test]
 fn a_changed_plan_shows_what_changed_before_it_is_approved_again() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
-    assert_eq!(room.planctl(&["plan", "approve", "p.md"]).code, 0);
-    room.write("p.md", &one_step().replace("test -e done-1", "test -s done-1"));
-    let said = at_a_terminal(&room, "plan run p.md --exec 'echo 1 > done-1'", "d\na\n");
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
+    assert_eq!(fixture.planctl(&["plan", "approve", "p.md"]).code, 0);
+    fixture.write("p.md", &one_step().replace("test -e done-1", "test -s done-1"));
+    let said = at_a_terminal(&fixture, "plan run p.md --exec 'echo 1 > done-1'", "d\na\n");
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("-test -e done-1") && said.out.contains("+test -s done-1"), "{said:?}");
 }
 
 #[test]
 fn nothing_is_asked_inside_a_worker_or_where_input_is_forbidden() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
-    let said = at_a_terminal(&room, "--no-input plan run p.md --exec 'touch done-1'", "a\n");
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
+    let said = at_a_terminal(&fixture, "--no-input plan run p.md --exec 'touch done-1'", "a\n");
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(!said.out.contains("run this?") && !room.path("done-1").exists(), "{said:?}");
+    assert!(!said.out.contains("run this?") && !fixture.path("done-1").exists(), "{said:?}");
 }
 
 #[test]
 fn a_terminal_sees_the_steps_drawn_in_place() {
-    let room = Room::new();
-    room.write("p.md", &one_step());
-    let said = at_a_terminal(&room, "plan run p.md --approve --exec 'touch done-1'", "");
+    let fixture = Fixture::new();
+    fixture.write("p.md", &one_step());
+    let said = at_a_terminal(&fixture, "plan run p.md --approve --exec 'touch done-1'", "");
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.out.contains('✔') && said.out.contains("\u{1b}[") && !said.out.contains("contract=passed"),
@@ -87,17 +87,17 @@ fn a_terminal_sees_the_steps_drawn_in_place() {
 
 #[test]
 fn findings_fit_the_terminal() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let long = format!("true || test -e {}", "x".repeat(200));
-    room.write("p.md", &plan("One step", "5 minutes", &[("One", &long, "escalate")]));
+    fixture.write("p.md", &plan("One step", "5 minutes", &[("One", &long, "escalate")]));
     let verify = format!("stty cols 60; {} --color never plan verify p.md", env!("CARGO_BIN_EXE_planctl"));
-    let said = lent(&room, &verify, "");
+    let said = lent(&fixture, &verify, "");
     let is_of_plan = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
     let drawn: Vec<&str> = said.out.lines().map(str::trim_end).filter(is_of_plan).collect();
     assert!(drawn.iter().any(|line| line.contains("true || ")), "{said:?}");
     for line in drawn {
         assert!(line.chars().count() <= 60, "{line}");
     }
-    let said = room.planctl(&["plan", "verify", "p.md"]);
+    let said = fixture.planctl(&["plan", "verify", "p.md"]);
     assert!(said.out.lines().any(|line| line.chars().count() > 60), "{said:?}");
 }

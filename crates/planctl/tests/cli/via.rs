@@ -1,6 +1,6 @@
 //! `plan verify --via ROLE`: an agent reviews, the verifier decides (P-64).
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
 fn broken() -> String {
     plan("One file", "5 minutes", &[("One", "test -e done-1 && && true", "escalate")])
@@ -8,71 +8,74 @@ fn broken() -> String {
 
 #[test]
 fn p_64_a_reviewer_mends_a_plan_until_the_verifier_has_nothing_against_it() {
-    let room = Room::new();
-    room.write("plans/p.md", &broken());
-    assert_eq!(room.planctl(&["plan", "verify", "plans/p.md"]).code, 1);
+    let fixture = Fixture::new();
+    fixture.write("plans/p.md", &broken());
+    assert_eq!(fixture.planctl(&["plan", "verify", "plans/p.md"]).code, 1);
     // The first try changes nothing that matters; the second is told what the verifier said of it.
-    room.write(
+    fixture.write(
         "reviewer.sh",
         "cat > prompt-$PLANCTL_ATTEMPT\n[ $PLANCTL_ATTEMPT = 2 ] && sed -i 's/ && && true//' plans/p.md; true\n",
     );
     let said =
-        room.planctl(&["plan", "verify", "plans/p.md", "--via", "reviewer", "--exec", "bash reviewer.sh"]);
+        fixture.planctl(&["plan", "verify", "plans/p.md", "--via", "reviewer", "--exec", "bash reviewer.sh"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("review-of-plans-p-1 done"), "{said:?}");
     assert!(said.out.contains("\nverified · 1 step"), "{said:?}");
     assert!(
-        room.read("prompt-1").contains("One file"),
+        fixture.read("prompt-1").contains("One file"),
         "the plan's text is in the prompt: {}",
-        room.read("prompt-1")
+        fixture.read("prompt-1")
     );
-    assert!(room.read("prompt-2").contains("error[P101]"), "{}", room.read("prompt-2"));
-    let status = room.json(&["plan", "status", "@last", "--json"]);
+    assert!(fixture.read("prompt-2").contains("error[P101]"), "{}", fixture.read("prompt-2"));
+    let status = fixture.json(&["plan", "status", "@last", "--json"]);
     assert_eq!((status["state"].as_str(), status["steps"][0]["attempts"].as_u64()), (Some("done"), Some(2)));
 }
 
 #[test]
 fn p_64_a_reviewer_who_mends_nothing_does_not_make_a_plan_verified() {
-    let room = Room::new();
-    room.write("p.md", &broken());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &broken());
     let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "echo all good", "--no-wait"];
-    let said = room.planctl(&words);
+    let said = fixture.planctl(&words);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("planctl approvals show"), "{said:?}");
-    assert_eq!(room.planctl(&["plan", "verify", "p.md"]).code, 1);
+    assert_eq!(fixture.planctl(&["plan", "verify", "p.md"]).code, 1);
 }
 
 #[test]
 fn p_64_a_plan_outside_the_workspace_or_a_role_that_is_none_is_refused() {
-    let room = Room::new();
-    let outside = room.home().join("p.md");
+    let fixture = Fixture::new();
+    let outside = fixture.home().join("p.md");
     std::fs::write(&outside, broken()).unwrap();
     let outside = outside.to_string_lossy().into_owned();
-    let said = room.planctl(&["plan", "verify", &outside, "--via", "reviewer", "--exec", "true"]);
+    let said = fixture.planctl(&["plan", "verify", &outside, "--via", "reviewer", "--exec", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("lies outside the workspace"), "{said:?}");
-    room.write("p.md", &broken());
-    let said = room.planctl(&["plan", "verify", "p.md", "--via", "no such role", "--exec", "true"]);
+    fixture.write("p.md", &broken());
+    let said = fixture.planctl(&["plan", "verify", "p.md", "--via", "no such role", "--exec", "true"]);
     assert!(said.code == 1 && said.err.contains("P403"), "{said:?}");
-    assert_eq!(room.planctl(&["plan", "verify", "gone.md", "--via", "reviewer", "--exec", "true"]).code, 4);
+    assert_eq!(
+        fixture.planctl(&["plan", "verify", "gone.md", "--via", "reviewer", "--exec", "true"]).code,
+        4
+    );
 }
 
 #[test]
 fn p_64_a_review_goes_on_where_the_configuration_takes_every_warning_for_an_error() {
-    let room = Room::new();
-    room.write("planctl.toml", "[roles.coder]\n[roles.reviewer]\n[verify]\ndeny = [\"warnings\"]\n");
-    room.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[roles.coder]\n[roles.reviewer]\n[verify]\ndeny = [\"warnings\"]\n");
+    fixture.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
     let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true", "--no-wait"];
-    let said = room.planctl(&words);
+    let said = fixture.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
 }
 
 #[test]
 fn p_64_a_review_tries_no_contracts_and_says_so() {
-    let room = Room::new();
-    room.write("p.md", &broken());
+    let fixture = Fixture::new();
+    fixture.write("p.md", &broken());
     let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true", "--probe"];
-    let said = room.planctl(&words);
+    let said = fixture.planctl(&words);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(
         said.err.contains("--via <ROLE>") && said.err.contains("cannot be used with '--probe'"),

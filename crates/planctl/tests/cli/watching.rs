@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::room::{Room, plan};
+use crate::fixture::{Fixture, plan};
 
 fn good() -> String {
     plan("One", "5 minutes", &[("First", "test -s one.txt", "abort")])
@@ -10,21 +10,21 @@ fn good() -> String {
 
 #[test]
 fn a_change_is_verified_however_it_was_saved_and_ctrl_c_ends_it() {
-    let room = Room::new();
-    room.write("plans/p.md", &good());
-    let mut going = room.start(&["plan", "verify", "plans/p.md", "--watch", "--format", "plain"]);
+    let fixture = Fixture::new();
+    fixture.write("plans/p.md", &good());
+    let mut going = fixture.start(&["plan", "verify", "plans/p.md", "--watch", "--format", "plain"]);
     going.hear("watching 1 plan");
     // Written in place.
-    room.write("plans/p.md", &good().replace("exit_code == 0", "exit_code == zero"));
+    fixture.write("plans/p.md", &good().replace("exit_code == 0", "exit_code == zero"));
     going.hear("p.md changed").hear("watching 1 plan");
     // Saved under another name and renamed over it.
-    room.write("plans/.p.md.new", &good());
-    std::fs::rename(room.path("plans/.p.md.new"), room.path("plans/p.md")).unwrap();
+    fixture.write("plans/.p.md.new", &good());
+    std::fs::rename(fixture.path("plans/.p.md.new"), fixture.path("plans/p.md")).unwrap();
     going.hear("p.md changed").hear("watching 1 plan");
     // Deleted and made anew, folder and all.
-    std::fs::remove_dir_all(room.path("plans")).unwrap();
+    std::fs::remove_dir_all(fixture.path("plans")).unwrap();
     going.hear("watching 1 plan");
-    room.write("plans/p.md", &good().replace("**on_fail:** abort", "**on_fail:** ignore"));
+    fixture.write("plans/p.md", &good().replace("**on_fail:** abort", "**on_fail:** ignore"));
     going.hear("changed").hear("watching 1 plan");
     going.signal(Signal::INT);
     let said = going.end();
@@ -41,21 +41,21 @@ fn a_change_is_verified_however_it_was_saved_and_ctrl_c_ends_it() {
 
 #[test]
 fn what_the_plan_reads_and_the_configuration_are_watched_too() {
-    let room = Room::new();
-    room.write("p.md", &good().replace("**task:**", "**subscriptions:**\n- file:docs/in.md\n\n**task:**"));
-    let mut going = room.start(&["plan", "verify", "p.md", "--watch", "--format", "jsonl"]);
+    let fixture = Fixture::new();
+    fixture.write("p.md", &good().replace("**task:**", "**subscriptions:**\n- file:docs/in.md\n\n**task:**"));
+    let mut going = fixture.start(&["plan", "verify", "p.md", "--watch", "--format", "jsonl"]);
     going.hear("watching 1 plan");
-    std::fs::create_dir(room.path("docs")).unwrap();
-    room.write("docs/in.md", "x\n");
+    std::fs::create_dir(fixture.path("docs")).unwrap();
+    fixture.write("docs/in.md", "x\n");
     going.hear("changed").hear("watching 1 plan");
-    room.write("planctl.toml", "[verify]\ndeny = [\"P999\"]\n");
+    fixture.write("planctl.toml", "[verify]\ndeny = [\"P999\"]\n");
     going.hear("planctl.toml").hear("is neither a code nor").hear("watching 1 plan");
-    room.write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n");
+    fixture.write("planctl.toml", "[roles.coder]\ntimeout = \"1m\"\n");
     going.hear("planctl.toml changed").hear("watching 1 plan");
     going.signal(Signal::TERM);
     let said = going.end();
     assert_eq!(said.code, 143, "{said:?}");
-    crate::room::schema::check(&["plan", "verify", "--json"], &said.out);
+    crate::fixture::schema::check(&["plan", "verify", "--json"], &said.out);
     let lines: Vec<serde_json::Value> =
         said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["verified"], false, "the file is not there yet");
@@ -65,8 +65,8 @@ fn what_the_plan_reads_and_the_configuration_are_watched_too() {
 
 #[test]
 fn answers_that_cannot_follow_one_another_are_refused() {
-    let room = Room::new();
-    let said = room.planctl(&["plan", "verify", "p.md", "--watch", "--format", "sarif"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["plan", "verify", "p.md", "--watch", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, plain, jsonl"), "{said:?}");
 }

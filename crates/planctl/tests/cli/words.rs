@@ -2,18 +2,18 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::room::{Room, Said, plan};
+use crate::fixture::{Fixture, Said, plan};
 
 #[test]
 fn row_93_a_wrong_word_is_named_with_the_one_that_was_meant() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for (words, meant) in [
         (vec!["plan", "verfy", "x.md"], "verify"),
         (vec!["plan", "run", "--aprove", "x.md"], "--approve"),
         (vec!["plan", "run"], "<FILE>"),
         (vec!["nonsense"], "Usage"),
     ] {
-        let said = room.planctl(&words);
+        let said = fixture.planctl(&words);
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.err.contains(meant) && said.out.is_empty(), "{said:?}");
     }
@@ -21,23 +21,23 @@ fn row_93_a_wrong_word_is_named_with_the_one_that_was_meant() {
 
 #[test]
 fn row_94_flags_that_exclude_each_other_are_both_named() {
-    let said = Room::new().planctl(&["plan", "ls", "--json", "--quiet"]);
+    let said = Fixture::new().planctl(&["plan", "ls", "--json", "--quiet"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("--json") && said.err.contains("--quiet"), "{said:?}");
 }
 
 #[test]
 fn a_format_that_a_command_does_not_know_is_refused_with_those_it_knows() {
-    let said = Room::new().planctl(&["plan", "show", "x.md", "--format", "sarif"]);
+    let said = Fixture::new().planctl(&["plan", "show", "x.md", "--format", "sarif"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("human, json"), "{said:?}");
 }
 
 #[test]
 fn the_usual_format_is_a_variable_and_a_flag_goes_before_it() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let usual = |words: &[&str], format: &str| {
-        Said::from(room.command(words).env("PLANCTL_FORMAT", format).output().unwrap()).out
+        Said::from(fixture.command(words).env("PLANCTL_FORMAT", format).output().unwrap()).out
     };
     assert!(usual(&["version"], "json").starts_with('{'));
     assert!(usual(&["version", "--format", "human"], "json").starts_with("planctl "));
@@ -47,9 +47,9 @@ fn the_usual_format_is_a_variable_and_a_flag_goes_before_it() {
 
 #[test]
 fn row_107_without_home_the_password_file_tells_where_it_is() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let homeless = |words: &[&str]| {
-        let mut command = room.command(words);
+        let mut command = fixture.command(words);
         Said::from(command.env_remove("HOME").env_remove("PLANCTL_STATE_DIR").output().unwrap())
     };
     assert_eq!(homeless(&["version"]).code, 0);
@@ -59,35 +59,35 @@ fn row_107_without_home_the_password_file_tells_where_it_is() {
 
 #[test]
 fn row_96_a_reader_that_goes_away_is_no_failure() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = room.command(&["completions", "bash"]).stdout(OwnedFd::from(writer)).output().unwrap();
+    let output = fixture.command(&["completions", "bash"]).stdout(OwnedFd::from(writer)).output().unwrap();
     let said = Said::from(output);
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
 }
 
 #[test]
 fn row_97_a_full_disk_is_said_and_fails() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for words in [&["version"][..], &["help", "exit-codes"], &["plan", "run", "--help"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let said = Said::from(room.command(words).stdout(full).output().unwrap());
+        let said = Said::from(fixture.command(words).stdout(full).output().unwrap());
         assert_eq!(said.code, 75, "{words:?} {said:?}");
     }
 }
 
 #[test]
 fn row_109_a_filter_that_cannot_be_read_is_said_once_and_left_aside() {
-    let room = Room::new();
-    let said = Said::from(room.command(&["version"]).env("PLANCTL_LOG", "a=b=c").output().unwrap());
+    let fixture = Fixture::new();
+    let said = Said::from(fixture.command(&["version"]).env("PLANCTL_LOG", "a=b=c").output().unwrap());
     assert_eq!(said.code, 0);
     assert_eq!(said.err.matches("PLANCTL_LOG").count(), 1, "{said:?}");
 }
 
 #[test]
 fn the_exit_codes_are_told() {
-    let said = Room::new().planctl(&["help", "exit-codes"]);
+    let said = Fixture::new().planctl(&["help", "exit-codes"]);
     assert_eq!(said.code, 0);
     for line in [
         "\n0     yes: verified",
@@ -101,32 +101,32 @@ fn the_exit_codes_are_told() {
 
 #[test]
 fn every_command_has_a_help_text() {
-    let room = Room::new();
-    let root = room.planctl(&["help"]);
+    let fixture = Fixture::new();
+    let root = fixture.planctl(&["help"]);
     assert!(root.out.starts_with("Examples:"), "{}", root.out);
     for words in ["plan run", "plan verify", "approvals", "approvals raise", "db", "events", "demo"] {
         let mut words: Vec<&str> = words.split(' ').collect();
         words.insert(0, "help");
-        let said = room.planctl(&words);
+        let said = fixture.planctl(&words);
         assert_eq!(said.code, 0, "{words:?}");
         assert!(said.out.contains("Usage:"), "{}", said.out);
     }
-    assert_eq!(room.planctl(&["help", "nothing"]).code, 4);
+    assert_eq!(fixture.planctl(&["help", "nothing"]).code, 4);
 }
 
 #[test]
 fn completions_and_version_need_no_database_and_no_state() {
-    let room = Room::new();
-    let said = room.planctl(&["completions", "zsh"]);
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["completions", "zsh"]);
     assert!(said.out.contains("#compdef planctl"), "{said:?}");
-    assert_eq!(room.json(&["version", "--json"])["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(std::fs::read_dir(room.state()).unwrap().count(), 0);
+    assert_eq!(fixture.json(&["version", "--json"])["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(std::fs::read_dir(fixture.state()).unwrap().count(), 0);
 }
 
 #[test]
 fn p_28_a34_nothing_is_decided_inside_a_worker() {
-    let room = Room::new();
-    room.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     for words in [
         &["plan", "approve", "p.md"][..],
         &["plan", "reject", "p.md"],
@@ -139,7 +139,7 @@ fn p_28_a34_nothing_is_decided_inside_a_worker() {
         &["trust", "."],
         &["db", "reset", "--yes"],
     ] {
-        let said = Said::from(room.command(words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
+        let said = Said::from(fixture.command(words).env("PLANCTL_ITEM_ID", "x").output().unwrap());
         assert_eq!(said.code, 77, "{words:?} {said:?}");
         assert!(said.err.contains("a person decides"), "{said:?}");
     }
@@ -147,16 +147,16 @@ fn p_28_a34_nothing_is_decided_inside_a_worker() {
 
 #[test]
 fn row_98_without_a_terminal_a_confirmation_is_not_asked_for_but_refused() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     let said =
-        Said::from(room.command(&["db", "reset"]).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
+        Said::from(fixture.command(&["db", "reset"]).env_remove("PLANCTL_DATABASE_URL").output().unwrap());
     assert_eq!(said.code, 2);
     assert!(said.err.contains("--yes"), "{said:?}");
 }
 
 #[test]
 fn what_is_not_there_is_not_found() {
-    let room = Room::new();
+    let fixture = Fixture::new();
     for words in [
         &["plan", "status", "nothing-1"][..],
         &["plan", "watch", "@last"],
@@ -168,7 +168,7 @@ fn what_is_not_there_is_not_found() {
         &["why", "nothing", "1"],
         &["-C", "/nothing", "plan", "ls"],
     ] {
-        let said = room.planctl(words);
+        let said = fixture.planctl(words);
         assert_eq!(said.code, 4, "{words:?} {said:?}");
         assert!(said.err.starts_with("could not") || said.err.contains("\ncould not"), "{said:?}");
     }

@@ -21,18 +21,18 @@ struct Story {
     holds: &'static str,
 }
 
-struct Room {
+struct Fixture {
     home: Home,
 }
 
-impl Room {
-    fn new(before: &str) -> Room {
-        let room = Room { home: Home::new() };
+impl Fixture {
+    fn new(before: &str) -> Fixture {
+        let fixture = Fixture { home: Home::new() };
         let setup = repository().join("crates/planctl/tests/starters/setup.sh");
-        let made = room.home.command("bash").arg(setup).arg(room.home.workspace()).output().unwrap();
+        let made = fixture.home.command("bash").arg(setup).arg(fixture.home.workspace()).output().unwrap();
         assert!(made.status.success(), "{}", told(&made));
-        room.holds(before);
-        room
+        fixture.holds(before);
+        fixture
     }
 
     fn planctl(&self) -> Command {
@@ -94,54 +94,55 @@ impl Room {
 }
 
 fn play(plan: &str, story: &Story) {
-    let room = Room::new(story.before);
+    let fixture = Fixture::new(story.before);
     let file = format!("plans/{plan}.md");
     let run = |words: &[&str]| {
-        let mut command = room.planctl();
-        command.args(words).args(["--no-wait", "--exec", &Room::worker(story.scenario)]).output().unwrap()
+        let mut command = fixture.planctl();
+        command.args(words).args(["--no-wait", "--exec", &Fixture::worker(story.scenario)]).output().unwrap()
     };
     let mut output = run(&["plan", "run", &file, "--approve"]);
     // The plan's own questions are answered as planned.
-    while room.state() != "done" {
-        let asks = room.planctl().args(["approvals", "ls", "--json"]).output().unwrap();
+    while fixture.state() != "done" {
+        let asks = fixture.planctl().args(["approvals", "ls", "--json"]).output().unwrap();
         let asks: Value = serde_json::from_slice(&asks.stdout).unwrap();
         let Some(ask) = asks["asks"].as_array().unwrap().iter().find(|ask| ask["kind"] == "choice") else {
             break;
         };
         let id = ask["id"].to_string();
-        let chosen = room.planctl().args(["approvals", "choose", &id, "done"]).output().unwrap();
+        let chosen = fixture.planctl().args(["approvals", "choose", &id, "done"]).output().unwrap();
         assert!(chosen.status.success(), "{}", told(&chosen));
         // Where nothing follows the answer, the run is over with it.
-        if room.state() != "done" {
+        if fixture.state() != "done" {
             output = run(&["plan", "resume", "@last"]);
         }
     }
-    let events = room.events();
+    let events = fixture.events();
     let (name, shown) = (format!("{plan}, {}", story.scenario), told(&output));
-    assert_eq!(Room::path(&events), story.path, "{name}\n{shown}");
+    assert_eq!(Fixture::path(&events), story.path, "{name}\n{shown}");
     let asked =
         events.iter().rev().find(|event| event["event"] == "ask_opened" && event["kind"] == "escalation");
-    let end = match (room.state(), asked) {
+    let end = match (fixture.state(), asked) {
         (state, Some(asked)) if state != "done" => asked["reason"].as_str().unwrap_or_default().to_owned(),
         (state, _) => state,
     };
     assert_eq!(end, story.end, "{name}\n{shown}");
-    room.holds(story.holds);
-    let audit = room.planctl().args(["audit", "@last"]).output().unwrap();
+    fixture.holds(story.holds);
+    let audit = fixture.planctl().args(["audit", "@last"]).output().unwrap();
     assert!(audit.status.success(), "{name}\n{}", told(&audit));
 }
 
 /// Says that nothing at all is wrong with a plan where its files and roles are there.
 fn is_clean(plan: &str) {
-    let room = Room::new("printf '[roles.coder]\\n[roles.reviewer]\\n' > planctl.toml");
+    let fixture = Fixture::new("printf '[roles.coder]\\n[roles.reviewer]\\n' > planctl.toml");
     let file = format!("plans/{plan}.md");
-    let output = room.planctl().args(["plan", "verify", &file, "--json", "-D", "warnings"]).output().unwrap();
+    let output =
+        fixture.planctl().args(["plan", "verify", &file, "--json", "-D", "warnings"]).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let report = report.as_array().map_or(&report, |reports| &reports[0]);
     let found = report["diagnostics"].as_array().unwrap();
     let told: Vec<&Value> = found.iter().filter(|found| found["level"] != "note").collect();
     assert!(output.status.success() && told.is_empty(), "{plan}: {told:#?}");
-    let drawn = room.planctl().args(["graph", "check", &file]).output().unwrap();
+    let drawn = fixture.planctl().args(["graph", "check", &file]).output().unwrap();
     assert!(drawn.status.success(), "{plan}: {}", crate::told(&drawn));
 }
 

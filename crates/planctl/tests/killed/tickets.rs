@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Instant;
 
 use crate::PATIENCE;
-use crate::room::Room;
+use crate::fixture::Fixture;
 
 /// One input is one transition; a transaction that makes two, for a run and for one within it, needs one ticket.
 const RATION: &str = "
@@ -37,10 +37,10 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Rations the transitions of a room; nothing is stored from here on but for tickets.
-    pub fn install(room: &Room) -> Tickets {
-        room.sql(RATION);
-        let mut session = room.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    /// Rations the transitions of a fixture; nothing is stored from here on but for tickets.
+    pub fn install(fixture: &Fixture) -> Tickets {
+        fixture.sql(RATION);
+        let mut session = fixture.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut asks = session.stdin.take().unwrap();
         // The session that it ends may be gone already.
         writeln!(asks, "set client_min_messages = error;").unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use nix::libc;
-use planctl_engine::{Contract, Found, RedFirst, Resource, Tier, Verdict};
+use planctl_engine::{Contract, HarnessResult, RedFirst, Resource, Tier, Verdict};
 use planctl_harness::{
     Baseline, Command, Confinement, ContractRunner, End, Finished, Isolation, ResourceLimits, Stage,
     digest_of,
@@ -293,7 +293,7 @@ fn tier_2_a_program_of_roots_alone_is_named_as_out_of_reach() {
         let found = block_on(async {
             runner.evaluate(&contract, &baseline, &mut |_, _| (), std::future::pending()).await.found
         });
-        let Found::Evidence(evidence) = found else { panic!("{found:?}") };
+        let HarnessResult::Evidence(evidence) = found else { panic!("{found:?}") };
         assert_eq!((evidence.isolation, contract.judge(&evidence)), (Tier::OwnUser, Some(verdict)));
         let is_hinted = evidence.stderr.tail.contains("isolation tier 2 can't reach it");
         assert_eq!(is_hinted, verdict == Verdict::Failed, "{evidence:?}");

@@ -1,17 +1,20 @@
 //! Reads DOT text: leniently where the meaning is clear, with every complaint at its place where it is not.
 
-use super::lexemes::{self, is_bare_value, is_name};
+mod attributes;
+mod leniency;
+mod recovery;
+
+use super::lexemes::{self, is_name};
 use super::syntax::{Attribute, Digraph, Of, Statement};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned, escape};
+use leniency::{Leniency, named_in};
 
 /// How deep subgraphs may be nested.
 pub const DEPTH_MAX: usize = 16;
 /// The most errors of form that are listed.
 const ERRORS_MAX: usize = 50;
-/// The most places of one leniency that its finding points to.
-const PLACES_MAX: usize = 20;
 
 const KEYWORDS: [&str; 6] = ["graph", "node", "edge", "subgraph", "digraph", "strict"];
 
@@ -52,18 +55,6 @@ struct Reader<'s> {
     is_over: bool,
     /// Says that part of the text was left out.
     is_torn: bool,
-}
-
-/// Forms that Graphviz takes and the dialect does not: read, and told once each.
-#[derive(Default)]
-struct Leniency {
-    spaces: Vec<Span>,
-    semicolons: Vec<Span>,
-    hashes: Vec<Span>,
-    quoted_names: Vec<(Span, String)>,
-    ports: Vec<Span>,
-    groups: Vec<Span>,
-    keywords: Vec<(Span, &'static str)>,
 }
 
 /// A subgraph that is being read.
@@ -426,253 +417,6 @@ impl<'s> Reader<'s> {
         Ok(Spanned::new(self.text[start..self.at].to_owned(), span))
     }
 
-    // One or more `[…]`; a mistake in one attribute does not lose the others.
-    fn attribute_lists(&mut self) -> Vec<Attribute> {
-        let mut attributes: Vec<Attribute> = Vec::new();
-        while !self.is_over && self.rest().starts_with('[') {
-            let opening = Span::new(self.at, self.at + 1);
-            self.at += 1;
-            self.attribute_list(opening, &mut attributes);
-            let end = self.at;
-            self.skip();
-            if !self.rest().starts_with('[') {
-                self.at = end;
-            }
-        }
-        attributes
-    }
-
-    fn attribute_list(&mut self, opening: Span, attributes: &mut Vec<Attribute>) {
-        let mut is_separated = true;
-        while !self.is_over {
-            let end = self.at;
-            self.skip();
-            let separator = Span::new(self.at, self.at + 1);
-            if self.take("]") {
-                return;
-            }
-            if self.take(",") {
-                is_separated = true;
-                continue;
-            }
-            if self.take(";") {
-                self.lenient.semicolons.push(separator);
-                is_separated = true;
-                continue;
-            }
-            if self.at >= self.text.len()
-                || self.rest().starts_with(['}', '{'])
-                || self.rest().starts_with("->")
-            {
-                return self.unclosed_list(opening, end);
-            }
-            let start = self.at;
-            match self.attribute() {
-                Ok(attribute) => {
-                    if !is_separated {
-                        self.lenient.spaces.push(Span::at(end));
-                    }
-                    attributes.push(attribute);
-                    is_separated = false;
-                }
-                Err(Some(Lost)) => {
-                    self.recover_in_list(start);
-                    is_separated = true;
-                }
-                // The next word begins another statement.
-                Err(None) => {
-                    self.at = start;
-                    return self.unclosed_list(opening, end);
-                }
-            }
-        }
-    }
-
-    fn unclosed_list(&mut self, opening: Span, end: usize) {
-        let message = format!("expected `]`, found {}", self.next_as_people_see_it());
-        let unclosed = Diagnostic::new(Code::P302, message).at(Span::at(end), "it is missing here");
-        self.report(unclosed.at(opening, "opened here").help("close the list with `]`").fix(
-            Span::at(end),
-            "]",
-            false,
-        ));
-        self.at = end;
-    }
-
-    // `Err(None)` where it looks like a statement, not like an attribute.
-    fn attribute(&mut self) -> Result<Attribute, Option<Lost>> {
-        let start = self.at;
-        let key = if self.rest().starts_with('"') { self.string()? } else { self.key()? };
-        let end = self.at;
-        self.skip();
-        if !self.take("=") {
-            let is_on_next_line = self.text[..start].trim_end_matches([' ', '\t']).ends_with('\n');
-            if is_on_next_line && (self.rest().starts_with('[') || self.rest().starts_with("->")) {
-                return Err(None);
-            }
-            let message = format!(
-                "expected `=` after `{}`, found {}",
-                escape(&short(&key.value)),
-                self.next_as_people_see_it()
-            );
-            let refused =
-                Diagnostic::new(Code::P302, message).at(Span::new(start, end), "this attribute has no value");
-            self.report(refused.help("write `key=value`"));
-            return Err(Some(Lost));
-        }
-        self.skip();
-        let value = self.value()?;
-        Ok(Attribute { key, value })
-    }
-
-    fn key(&mut self) -> Result<Spanned<String>, Lost> {
-        match self.bare_key() {
-            Some(key) => Ok(key),
-            None => self.lose("an attribute, `,` or `]`"),
-        }
-    }
-
-    // `a`, `a.b.c` (D12).
-    fn bare_key(&mut self) -> Option<Spanned<String>> {
-        let start = self.at;
-        self.at += lexemes::word(self.rest()).len();
-        while self.at > start {
-            let part = self.rest().strip_prefix('.').map(lexemes::word).filter(|part| !part.is_empty());
-            let Some(part) = part else { break };
-            self.at += 1 + part.len();
-        }
-        let key = &self.text[start..self.at];
-        key.split('.').all(is_name).then(|| Spanned::new(key.to_owned(), Span::new(start, self.at)))
-    }
-
-    fn value(&mut self) -> Result<Spanned<String>, Lost> {
-        let start = self.at;
-        let rest = self.rest();
-        if rest.starts_with('"') {
-            let mut value = self.string()?;
-            // "a" + "b" is one text.
-            loop {
-                let end = self.at;
-                self.skip();
-                if !self.take("+") {
-                    self.at = end;
-                    return Ok(value);
-                }
-                self.skip();
-                if !self.rest().starts_with('"') {
-                    return self.lose("a quoted text after `+`");
-                }
-                let more = self.string()?;
-                value = Spanned::new(value.value + &more.value, value.span.to(more.span));
-            }
-        }
-        if rest.starts_with('\\') {
-            let message = "expected a value, found a backslash";
-            let refused = Diagnostic::new(Code::P302, message).at(Span::new(start, start + 1), "");
-            let help = "a text begins and ends with a plain `\"`; `\\\"` is for a quote inside it";
-            self.report(refused.help(help));
-            return Err(Lost);
-        }
-        if rest.starts_with('<') {
-            let html = lexemes::html(rest);
-            let end = start + html.map_or(1, str::len);
-            let refused =
-                Diagnostic::new(Code::P302, "labels in HTML are not read").at(Span::new(start, end), "");
-            self.report(refused.help("write the text in quotes: `\"…\"`"));
-            if html.is_none() {
-                return Err(Lost);
-            }
-            self.at = end;
-            return Ok(Spanned::new(String::new(), Span::new(start, end)));
-        }
-        let value = lexemes::bare(rest);
-        if value.is_empty() {
-            return self.lose("a value");
-        }
-        self.at += value.len();
-        let span = Span::new(start, self.at);
-        if !is_bare_value(value) {
-            let message = format!("`{}` must stand in quotes", escape(&short(value)));
-            let refused =
-                Diagnostic::new(Code::P302, message).at(span, "neither a word, a number nor a duration");
-            self.report(refused.help("write the value in quotes").fix(span, format!("\"{value}\""), true));
-        }
-        Ok(Spanned::new(value.to_owned(), span))
-    }
-
-    fn string(&mut self) -> Result<Spanned<String>, Lost> {
-        let start = self.at;
-        match lexemes::quoted(self.rest()) {
-            Some(quoted) => {
-                self.at += quoted.bytes;
-                let span = Span::new(start, self.at);
-                if self.unclosed.is_none() && ends_where_another_begins(&quoted.text, self.rest()) {
-                    self.unclosed = Some(span);
-                }
-                Ok(Spanned::new(quoted.text, span))
-            }
-            None => {
-                let message = "expected `\"`, found the end of the file";
-                let unclosed = Diagnostic::new(Code::P302, message)
-                    .at(Span::new(start, start + 1), "this text is not closed")
-                    .note("where a quote is missing before, another text is taken for what stands between");
-                self.report(unclosed.help("close it with `\"`; a quote inside of a text is written `\\\"`"));
-                self.at = self.text.len();
-                self.is_over = true;
-                Err(Lost)
-            }
-        }
-    }
-
-    // Goes on at the next statement: after a `;`, before a `}`, on the next line.
-    fn recover(&mut self) {
-        self.is_torn = true;
-        while !self.is_over && self.at < self.text.len() {
-            match self.rest().chars().next() {
-                Some(';' | '\n') => {
-                    self.at += 1;
-                    return;
-                }
-                Some('}') | None => return,
-                Some('"') => self.skip_string(),
-                Some('[') => {
-                    self.attribute_lists();
-                    return;
-                }
-                Some(other) => self.at += other.len_utf8(),
-            }
-        }
-    }
-
-    // Goes on at the next attribute: after a `,` or `;`, before the `]`, on the next line.
-    fn recover_in_list(&mut self, start: usize) {
-        self.is_torn = true;
-        while !self.is_over && self.at < self.text.len() {
-            match self.rest().chars().next() {
-                Some(',' | ';' | '\n') if self.at > start => return,
-                Some(']' | '}') | None => return,
-                // `\"` begins no text.
-                Some('\\') => self.at += 1 + self.rest()[1..].chars().next().map_or(0, char::len_utf8),
-                Some('"') => self.skip_string(),
-                Some(other) => self.at += other.len_utf8(),
-            }
-        }
-    }
-
-    fn skip_string(&mut self) {
-        // Nothing closes it, so nothing after it can be told from its text.
-        self.at += lexemes::quoted(self.rest()).map_or(self.rest().len(), |quoted| quoted.bytes);
-    }
-
-    fn skip(&mut self) {
-        let at_line = self.text[..self.at].ends_with('\n');
-        self.skip_trivia(at_line);
-    }
-
-    fn skip_from_line_start(&mut self) {
-        self.skip_trivia(true);
-    }
-
     fn skip_trivia(&mut self, at_line: bool) {
         let trivia = lexemes::trivia(self.rest(), at_line);
         if let Some(hash) = trivia.hash {
@@ -763,81 +507,10 @@ impl<'s> Reader<'s> {
     }
 }
 
-impl Leniency {
-    fn report(self, found: &mut Vec<Diagnostic>) {
-        let fixed = |span: &Span, text: &str| (*span, Some(text.to_owned()));
-        let kept = |span: &Span| (*span, None);
-        let spaces = self.spaces.iter().map(|span| fixed(span, ","));
-        hint("attributes are separated by commas", "a `,` belongs here", spaces.collect(), found);
-        let semicolons = self.semicolons.iter().map(|span| fixed(span, ","));
-        hint("attributes are separated by commas, not by semicolons", "", semicolons.collect(), found);
-        let hashes = self.hashes.iter().map(|span| fixed(span, "//"));
-        hint("comments begin with `//`", "", hashes.collect(), found);
-        let names = self.quoted_names.iter().map(|(span, name)| fixed(span, name));
-        hint("names of nodes stand without quotes", "", names.collect(), found);
-        let ports = self.ports.iter().map(|span| fixed(span, ""));
-        hint("the port of an edge is ignored", "", ports.collect(), found);
-        hint(
-            "an edge to several nodes stands for one edge to each",
-            "",
-            self.groups.iter().map(kept).collect(),
-            found,
-        );
-        let keywords = self.keywords.iter().map(|(span, word)| fixed(span, word));
-        hint("the words of DOT are in lower case", "", keywords.collect(), found);
-    }
-}
-
-// One finding for all places of a leniency (D6): a file without commas has hundreds.
-fn hint(message: &str, label: &str, places: Vec<(Span, Option<String>)>, found: &mut Vec<Diagnostic>) {
-    if places.is_empty() {
-        return;
-    }
-    let mut finding = Diagnostic::new(Code::P005, message);
-    for (at, (span, replacement)) in places.iter().enumerate() {
-        if at < PLACES_MAX {
-            finding = finding.at(*span, if at == 0 { label } else { "" });
-        }
-        if let Some(replacement) = replacement {
-            finding = finding_with_edit(finding, *span, replacement);
-        }
-    }
-    if places.len() > PLACES_MAX {
-        finding = finding.note(format!("so it is in {} places", places.len()));
-    }
-    found.push(finding);
-}
-
-// As `Diagnostic::fix`, which sorts after every edit: places come in the order of the text.
-fn finding_with_edit(mut finding: Diagnostic, span: Span, replacement: &str) -> Diagnostic {
-    let edit = crate::diagnostic::Edit { span, replacement: replacement.to_owned() };
-    match &mut finding.fix {
-        Some(fix) => fix.edits.push(edit),
-        None => finding.fix = Some(crate::diagnostic::Fix { edits: vec![edit], safe: true }),
-    }
-    finding
-}
-
 // `label="Fix it]` and, later, `b [label="…`: the quote that closes the first text was meant to open the second.
 fn ends_where_another_begins(text: &str, rest: &str) -> bool {
     let is_border = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ']' | '}' | '+' | '/');
     text.trim_end().ends_with('=') && !rest.starts_with(is_border) && !rest.is_empty()
-}
-
-// The nodes that a block names, each once, in the order of the text.
-fn named_in(statements: &[Statement], names: &mut Vec<Spanned<String>>) {
-    let mut add = |name: &Spanned<String>| {
-        if !names.iter().any(|known| known.value == name.value) {
-            names.push(name.clone());
-        }
-    };
-    for statement in statements {
-        match statement {
-            Statement::Node { name, .. } => add(name),
-            Statement::Edges { ends, .. } => ends.iter().flatten().for_each(&mut add),
-            Statement::Defaults { .. } | Statement::Assignment(_) | Statement::Subgraph { .. } => {}
-        }
-    }
 }
 
 fn short(text: &str) -> String {

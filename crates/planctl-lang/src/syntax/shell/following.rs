@@ -1,16 +1,19 @@
 //! Follows a script as bash would run it, without running it: in which folder each command runs, what its variables hold,
 //! what it reads from a pipe, and whether its exit code decides.
 
+mod printed;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deciding::{Deciding, Look};
 use super::files::FileUse;
-use super::values::{Input, Shell, TOP, VALUES_MAX, Value, joined, of_text, parent, straight};
+use super::values::{Input, Shell, VALUES_MAX, Value, of_text};
 use super::walk::{chain, fails, inline_at, pipeline_fails};
 use super::{
     Arguments, Command, Compound, CompoundKind, Item, Join, Part, Pipeline, Redirect, Script, Simple, Test,
     Word,
 };
+use printed::LISTED_MAX;
 
 /// How deep functions, and scripts that a tool's file names, are followed.
 const DEPTH_MAX: usize = 8;
@@ -549,9 +552,6 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// The most lines of a list that are followed.
-const LISTED_MAX: usize = 1_000;
-
 impl Simple {
     fn as_program(&self) -> Option<&str> {
         Some(program(chain(&self.words).last()?.first()?.literal.as_deref()?))
@@ -633,129 +633,4 @@ fn with_values(words: &[Word], sign: &str, values: Option<&[Value]>) -> Vec<Word
         }
     }
     made
-}
-
-impl Shell {
-    /// Returns what a script prints, as names of files.
-    pub(super) fn printed_by(&self, script: &Script) -> Input {
-        let [item] = script.items.as_slice() else { return Input::Unknown };
-        if !item.rest.is_empty() {
-            // `cd "$(dirname "$0")" && pwd`
-            return Input::Unknown;
-        }
-        let mut shell = Shell { input: Input::Unknown, ..self.clone() };
-        for command in &item.first.commands {
-            shell.input = shell.printed(command);
-        }
-        shell.input
-    }
-
-    /// Returns what a command prints, given its own standard input.
-    pub(super) fn printed(&self, command: &Command) -> Input {
-        let Command::Simple(simple) = command else { return Input::Unknown };
-        let Some(name) = simple.name() else { return Input::Unknown };
-        let rest = &simple.words[1..];
-        let operands = || rest.iter().filter(|word| !word.raw.starts_with('-'));
-        let values = || -> Option<Vec<Value>> {
-            let all = operands().map(|word| self.resolved(word)).collect::<Option<Vec<_>>>()?;
-            Some(all.into_iter().flatten().collect())
-        };
-        let one = |text: String| Some(vec![Value::plain(text, simple.span)]);
-        let printed = match name {
-            "pwd" => self.here().and_then(one),
-            "git" => match rest.iter().map(Word::text).collect::<Vec<_>>().as_slice() {
-                ["rev-parse", "--show-toplevel"] => one(format!("{TOP}/")),
-                ["ls-files", ..] => values().map(|all| all[1..].iter().map(below).collect()),
-                _ => None,
-            },
-            "mktemp" => one("/tmp/mktemp".to_owned()),
-            "echo" => values().map(words_of),
-            "printf" => values().map(|all| match all.split_first() {
-                Some((format, rest)) if format.text.contains('%') => rest.to_vec(),
-                _ => words_of(all),
-            }),
-            "ls" => values().map(|all| match all.is_empty() {
-                true => vec![Value::pattern("*", simple.span)],
-                false => all,
-            }),
-            "find" => self.found_by(&simple.words),
-            "realpath" | "readlink" => values(),
-            "dirname" => values().map(|all| {
-                let folder = |value: Value| Value { text: parent(&value.text).to_owned(), ..value };
-                all.into_iter().filter(|value| value.text.contains('/')).map(folder).collect()
-            }),
-            "sort" | "uniq" | "head" | "tail" | "tac" | "shuf" | "tr" | "grep" | "egrep" => match &self.input
-            {
-                Input::Values(values) => Some(values.clone()),
-                Input::Unknown => None,
-            },
-            _ => None,
-        };
-        printed.map_or(Input::Unknown, Input::Values)
-    }
-
-    /// Returns a pattern of the files that `find` finds.
-    pub(super) fn found_by(&self, words: &[Word]) -> Option<Vec<Value>> {
-        let rest = &words[1..];
-        let is_place = |word: &&Word| !word.raw.starts_with(['-', '(', '!', '\\']);
-        let places: Vec<&Word> = rest.iter().take_while(is_place).collect();
-        let span = words[0].span;
-        let mut folders = Vec::new();
-        for place in &places {
-            folders.extend(self.resolved(place)?);
-        }
-        if places.is_empty() {
-            folders.push(Value::plain(".", span));
-        }
-        let after = |names: &[&str]| -> Vec<&str> {
-            let pairs = rest.iter().zip(rest.iter().skip(1));
-            pairs
-                .filter(|(word, _)| names.contains(&word.raw.as_str()))
-                .map(|(_, next)| next.text())
-                .collect()
-        };
-        let names = after(&["-name", "-iname"]);
-        let is_flat = after(&["-maxdepth"]) == ["1"];
-        let by_path = !after(&["-path", "-wholename", "-regex"]).is_empty();
-        let mut found = Vec::new();
-        for folder in folders {
-            let text =
-                if folder.is_pattern { folder.text.clone() } else { super::values::escaped(&folder.text) };
-            let text = match text.strip_prefix("./").unwrap_or(&text) {
-                "." => "",
-                text => text.trim_end_matches('/'),
-            };
-            let deep = if is_flat { "" } else { "**/" };
-            let last: Vec<&str> = if names.is_empty() || by_path { vec!["*"] } else { names.clone() };
-            // `find FILE` finds just that.
-            if rest.len() == places.len() && !folder.is_pattern {
-                found.push(folder.clone());
-            }
-            found
-                .extend(last.iter().map(|name| Value::pattern(joined(text, &format!("{deep}{name}")), span)));
-        }
-        Some(found)
-    }
-}
-
-fn words_of(values: Vec<Value>) -> Vec<Value> {
-    let pieces = values.iter().flat_map(|value| {
-        let pieces =
-            value.text.split_whitespace().flat_map(|text| text.split("\\n")).filter(|text| !text.is_empty());
-        pieces.map(|text| Value { text: text.to_owned(), is_pattern: value.is_pattern, span: value.span })
-    });
-    pieces.take(VALUES_MAX).collect()
-}
-
-// In paths for git, a star goes through folders.
-fn below(value: &Value) -> Value {
-    let folder: Vec<&str> =
-        value.text.split('/').take_while(|part| !part.contains(['*', '?', '['])).collect();
-    let folder = straight(&folder.join("/"));
-    let name = value.text.rsplit('/').next().unwrap_or("*");
-    let is_pattern = name.contains(['*', '?', '[']) || value.text.contains(['*', '?', '[']);
-    match is_pattern {
-        true => Value::pattern(joined(&folder, &format!("**/{name}")), value.span),
-        false => value.clone(),
-    }
 }

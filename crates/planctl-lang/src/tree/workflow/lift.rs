@@ -1,8 +1,8 @@
 //! The graph that the engine runs → a tree, so that what runs can be drawn and written like what is read.
 
 use planctl_engine::{
-    Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeKind, Profile,
-    Subscription, Task, WorkKind,
+    Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeKind, Profile, Question,
+    SubPlan, Subscription, Task, WorkKind,
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Said, Workflow};
@@ -27,20 +27,8 @@ fn plain<T: Into<String>>(text: T) -> Spanned<String> {
 }
 
 fn node_tree(node: &Node) -> NodeTree {
-    let kind = match &node.kind {
-        NodeKind::Start => Kind::Start,
-        NodeKind::Task(_) => Kind::Task,
-        NodeKind::Call(_) => Kind::Call,
-        NodeKind::Decision(_) => Kind::Decision,
-        NodeKind::Human(_) => Kind::Human,
-        NodeKind::Checkpoint => Kind::Checkpoint,
-        NodeKind::Fork(_) => Kind::Fork,
-        NodeKind::Join(_) => Kind::Join,
-        NodeKind::SubPlan(_) => Kind::SubPlan,
-        NodeKind::Escalate { .. } => Kind::Escalate,
-        NodeKind::Exit { .. } => Kind::Exit,
-    };
-    let mut tree = NodeTree::new(plain(node.id.as_str()), Span::at(0), Spanned::new(kind, Span::at(0)));
+    let mut tree =
+        NodeTree::new(plain(node.id.as_str()), Span::at(0), Spanned::new(kind_of(&node.kind), Span::at(0)));
     if node.title != node.id.as_str() {
         tree.said.insert("label", plain(node.title.as_str()));
     }
@@ -60,9 +48,8 @@ fn node_tree(node: &Node) -> NodeTree {
         NodeKind::Task(task) => {
             task_said(task, &mut say);
             contract_said(&task.contract, &mut say);
-            let is_confirmed = node.confirmation.is_some();
             let command = Some(task.contract.command.as_str()).filter(|command| !command.is_empty());
-            if is_confirmed && command.is_some() {
+            if node.confirmation.is_some() && command.is_some() {
                 say("verify.type", "manual".to_owned());
             }
             let command = plain(command.unwrap_or("none"));
@@ -80,31 +67,12 @@ fn node_tree(node: &Node) -> NodeTree {
                 contract_said(command, &mut say);
             }
         }
-        NodeKind::Human(question) => {
-            say("prompt", question.text.clone());
-            if let Some(usual) = &question.usual {
-                say("human.default_choice", usual.clone());
-            }
-            if let Some(default) = &question.default {
-                say("human.default_choice", default.answer.clone());
-                say("timeout", format!("{}s", default.after.as_secs()));
-            }
-        }
+        NodeKind::Human(question) => question_said(question, &mut say),
         NodeKind::Fork(fork) => {
             say("max_parallel", fork.max.map(|most| most.to_string()).unwrap_or_default());
             say("workspace", if fork.in_worktree { "worktree".to_owned() } else { String::new() });
         }
-        NodeKind::SubPlan(plan) => {
-            say("stack.child_dotfile", plan.path.clone());
-            say("stack.child_workdir", plan.folder.clone().unwrap_or_default());
-            if plan.approval == ChildApproval::Inherit {
-                say("stack.child_approval", "inherit".to_owned());
-            }
-            if let Some(until) = &plan.until {
-                say("manager.stop_condition", until.to_string());
-                say("manager.max_cycles", plan.cycles.to_string());
-            }
-        }
+        NodeKind::SubPlan(plan) => sub_plan_said(plan, &mut say),
         NodeKind::Join(join) => {
             if join.policy == JoinPolicy::Any {
                 say("join_policy", "first_success".to_owned());
@@ -121,6 +89,45 @@ fn node_tree(node: &Node) -> NodeTree {
         NodeKind::Start | NodeKind::Checkpoint | NodeKind::Exit { success: true } => {}
     }
     tree
+}
+
+fn kind_of(kind: &NodeKind) -> Kind {
+    match kind {
+        NodeKind::Start => Kind::Start,
+        NodeKind::Task(_) => Kind::Task,
+        NodeKind::Call(_) => Kind::Call,
+        NodeKind::Decision(_) => Kind::Decision,
+        NodeKind::Human(_) => Kind::Human,
+        NodeKind::Checkpoint => Kind::Checkpoint,
+        NodeKind::Fork(_) => Kind::Fork,
+        NodeKind::Join(_) => Kind::Join,
+        NodeKind::SubPlan(_) => Kind::SubPlan,
+        NodeKind::Escalate { .. } => Kind::Escalate,
+        NodeKind::Exit { .. } => Kind::Exit,
+    }
+}
+
+fn question_said(question: &Question, say: &mut impl FnMut(&'static str, String)) {
+    say("prompt", question.text.clone());
+    if let Some(usual) = &question.usual {
+        say("human.default_choice", usual.clone());
+    }
+    if let Some(default) = &question.default {
+        say("human.default_choice", default.answer.clone());
+        say("timeout", format!("{}s", default.after.as_secs()));
+    }
+}
+
+fn sub_plan_said(plan: &SubPlan, say: &mut impl FnMut(&'static str, String)) {
+    say("stack.child_dotfile", plan.path.clone());
+    say("stack.child_workdir", plan.folder.clone().unwrap_or_default());
+    if plan.approval == ChildApproval::Inherit {
+        say("stack.child_approval", "inherit".to_owned());
+    }
+    if let Some(until) = &plan.until {
+        say("manager.stop_condition", until.to_string());
+        say("manager.max_cycles", plan.cycles.to_string());
+    }
 }
 
 fn profile_said(profile: &Profile, say: &mut impl FnMut(&'static str, String)) {

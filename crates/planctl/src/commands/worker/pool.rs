@@ -78,28 +78,7 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
     let settings = RunSettings::new(config, Some(worker.clone()), planctl_engine::Tier::SameUser);
     let timeouts =
         config.roles.iter().filter_map(|(role, config)| Some((role.clone(), config.timeout?))).collect();
-    let mut plans = BTreeMap::new();
-    for role in &given.roles {
-        settings.can_be_held(&Role::new(role.as_str())).map_err(|what| {
-            Failure::new(
-                Exit::Configuration,
-                format!("could not serve the role {}: {what}", show::safe(role)),
-            )
-        })?;
-        if settings.can_isolate_network(&Role::new(role.as_str())).is_err() {
-            let role = show::safe(role);
-            return Err(Failure::new(
-                Exit::Configuration,
-                format!("could not serve the role {role}: `network` of [roles.{role}] is held by a daemon's workers alone"),
-            )
-            .help(format!(
-                "name its agent in planctl.toml ([roles.{role}] agent), or write network = \"host\" there"
-            )));
-        }
-        if let Some(taken) = settings.roles.get(role).and_then(|role| role.plans.clone()) {
-            plans.insert(role.clone(), taken.iter().map(ToString::to_string).collect());
-        }
-    }
+    let plans = served_plans(&settings, &given.roles)?;
     let name = given.name.clone().unwrap_or_else(|| format!("{}-{}", machine(), word_of(&worker)));
     let lines = Lines { worker: name.clone(), is_json, is_quiet: context.is_quiet() };
     let failed =
@@ -134,9 +113,14 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         lines,
     });
     pool.ready()?;
+    supervise(&pool, &phase, &mut stop).await
+}
+
+/// Starts the tasks of a pool, and waits until all have ended. The first signal drains it, the second ends it.
+async fn supervise(pool: &Arc<WorkerPool>, phase: &watch::Sender<Phase>, stop: &mut Stop) -> Answer {
     let mut tasks = JoinSet::new();
     for _ in 0..pool.given.at_once {
-        tasks.spawn(Arc::clone(&pool).claim_loop());
+        tasks.spawn(Arc::clone(pool).claim_loop());
     }
     let mut ended_by = None;
     let mut trouble = None;
@@ -176,6 +160,31 @@ pub async fn run(context: &Context, given: WorkerRun) -> Answer {
         (None, Some(exit)) if was_cut => Ok(exit),
         (None, _) => Ok(Exit::Yes),
     }
+}
+
+/// Returns the plans whose work each role takes; refuses a role that can't be served here.
+fn served_plans(settings: &RunSettings, roles: &[String]) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+    let mut plans = BTreeMap::new();
+    for name in roles {
+        let role = Role::new(name.as_str());
+        let shown = show::safe(name);
+        settings.can_be_held(&role).map_err(|what| {
+            Failure::new(Exit::Configuration, format!("could not serve the role {shown}: {what}"))
+        })?;
+        if settings.can_isolate_network(&role).is_err() {
+            return Err(Failure::new(
+                Exit::Configuration,
+                format!("could not serve the role {shown}: `network` of [roles.{shown}] is held by a daemon's workers alone"),
+            )
+            .help(format!(
+                "name its agent in planctl.toml ([roles.{shown}] agent), or write network = \"host\" there"
+            )));
+        }
+        if let Some(taken) = settings.roles.get(name).and_then(|role| role.plans.clone()) {
+            plans.insert(name.clone(), taken.iter().map(ToString::to_string).collect());
+        }
+    }
+    Ok(plans)
 }
 
 fn named(given: &WorkerRun) -> Result<Agent, Failure> {

@@ -117,15 +117,15 @@ fn a40_secrets_are_in_no_log_and_no_address() {
     let run = house.run("hello", "hello");
     let claimed = house.claim();
     let lease = claimed["token"].as_str().unwrap();
-    let log = std::fs::read_to_string(house.room.state().join("daemon.log")).unwrap();
-    let events = house.room.planctl(&["events", "--run", &run, "--json"]).out;
+    let log = std::fs::read_to_string(house.fixture.state().join("daemon.log")).unwrap();
+    let events = house.fixture.planctl(&["events", "--run", &run, "--json"]).out;
     for (what, text) in [("log", log), ("events", events)] {
         for secret in [&token, lease] {
             let digits = secret.rsplit('_').next().unwrap();
             assert!(!text.contains(digits), "a secret is in the {what}");
         }
     }
-    let socket = std::fs::metadata(house.room.state().join("daemon.sock")).unwrap();
+    let socket = std::fs::metadata(house.fixture.state().join("daemon.sock")).unwrap();
     assert_eq!(socket.permissions().mode() & 0o777, 0o600);
 }
 
@@ -157,7 +157,7 @@ fn a34_an_agent_can_not_decide_by_any_door() {
     let (admin, port) = (house.token("admin"), house.port.rsplit(':').next().unwrap().to_owned());
     // The agent is served by the daemon itself, so everything it starts hangs below the daemon's helper.
     let program = env!("CARGO_BIN_EXE_planctl");
-    let state = house.room.state();
+    let state = house.fixture.state();
     let attempts = format!(
         "unset PLANCTL_ITEM_ID\nexport PLANCTL_STATE_DIR={state}\n\
          curl -s --unix-socket {state}/daemon.sock -X POST http://x/v1/tokens -H 'idempotency-key: k' \
@@ -178,9 +178,10 @@ fn a34_an_agent_can_not_decide_by_any_door() {
          echo hello >out.txt\n",
         state = state.display(),
     );
-    house.room.write("agent.sh", &attempts).write("other.md", &super::house::plan("other", "x"));
-    house.room.write("hello.md", &super::house::plan("hello", "hello"));
-    let said = house.room.planctl(&["plan", "run", "hello.md", "--approve", "-d", "--exec", "bash agent.sh"]);
+    house.fixture.write("agent.sh", &attempts).write("other.md", &super::house::plan("other", "x"));
+    house.fixture.write("hello.md", &super::house::plan("hello", "hello"));
+    let said =
+        house.fixture.planctl(&["plan", "run", "hello.md", "--approve", "-d", "--exec", "bash agent.sh"]);
     assert_eq!(said.code, 0, "{said:?}");
     house.until(said.out.trim(), "done");
     for (file, words) in [
@@ -190,7 +191,7 @@ fn a34_an_agent_can_not_decide_by_any_door() {
         ("cli.txt", "worker's process"),
         ("orphan.txt", "worker's process"),
     ] {
-        assert!(house.room.read(file).contains(words), "{file}: {}", house.room.read(file));
+        assert!(house.fixture.read(file).contains(words), "{file}: {}", house.fixture.read(file));
     }
     let tokens = house.local("GET", "/v1/tokens", &Ask::default()).json();
     let names: Vec<&Value> =

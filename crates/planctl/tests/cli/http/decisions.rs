@@ -3,26 +3,26 @@
 use serde_json::{Value, json};
 
 use super::house::{Ask, House, Reply, plan};
-use crate::room::Said;
+use crate::fixture::Said;
 
 /// Starts a run of a text; `start` says how.
 fn start(house: &House, key: &str, name: &str, text: &str, config: &Value, start: &Value) -> Reply {
-    house.room.write(name, text);
+    house.fixture.write(name, text);
     let call = json!({
-        "plan": { "workspace": house.room.path(""), "path": name, "text": text, "config": config },
+        "plan": { "workspace": house.fixture.path(""), "path": name, "text": text, "config": config },
         "start": start,
     });
     house.local("POST", "/v1/runs", &Ask { key: Some(key), body: Some(call.to_string()), ..Ask::default() })
 }
 
 fn answer(house: &House, key: &str, ask: &Value, word: &str) -> Reply {
-    let body = json!({ "answer": { "answer": word }, "place": { "workspace": house.room.path("") } });
+    let body = json!({ "answer": { "answer": word }, "place": { "workspace": house.fixture.path("") } });
     let path = format!("/v1/approvals/{ask}/answer");
     house.local("POST", &path, &Ask { key: Some(key), body: Some(body.to_string()), ..Ask::default() })
 }
 
 fn events(house: &House, run: &str) -> Vec<String> {
-    let lines = house.room.planctl(&["events", "--run", run, "--json"]).out;
+    let lines = house.fixture.planctl(&["events", "--run", run, "--json"]).out;
     lines
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned())
@@ -100,7 +100,8 @@ fn a_plan_is_not_approved_under_a_name_that_nobody_sees() {
         ("a\nb.md", "nobody sees"),
         ("\u{200b}c", "nobody sees"),
     ] {
-        let plan = json!({ "workspace": house.room.path(""), "path": path, "text": plan("hello", "hello") });
+        let plan =
+            json!({ "workspace": house.fixture.path(""), "path": path, "text": plan("hello", "hello") });
         for (route, call) in [("verify", plan.clone()), ("approve", json!({ "plan": plan }))] {
             let key = format!("{route}-{}", path.len());
             let ask = Ask { key: Some(&key), body: Some(call.to_string()), ..Ask::default() };
@@ -144,7 +145,7 @@ fn row_85_cancelled_twice_is_cancelled_once_and_what_is_done_stays_done() {
     assert_eq!((one.status, &one.json()["repeated"]), (200, &Value::from(false)));
     assert_eq!((two.status, &two.json()["repeated"]), (200, &Value::from(true)));
     let done = house.run("done", "done");
-    house.room.write("out.txt", "done\n");
+    house.fixture.write("out.txt", "done\n");
     let claimed = house.claim();
     let report = Ask {
         token: claimed["token"].as_str(),
@@ -162,9 +163,9 @@ fn row_85_cancelled_twice_is_cancelled_once_and_what_is_done_stays_done() {
 #[test]
 fn a_run_that_is_not_there_is_named_as_it_was_typed_wherever_the_daemon_was_started() {
     let house = House::new();
-    let other = house.room.path("../other");
+    let other = house.fixture.path("../other");
     std::fs::create_dir(&other).unwrap();
-    let said = house.room.planctl(&["--workspace", other.to_str().unwrap(), "plan", "cancel", "nope-1"]);
+    let said = house.fixture.planctl(&["--workspace", other.to_str().unwrap(), "plan", "cancel", "nope-1"]);
     assert_eq!(said.code, 4, "{said:?}");
     assert!(said.err.contains("could not find run `nope-1`"), "{said:?}");
 }
@@ -218,10 +219,10 @@ fn a14_p18_an_answer_approves_the_configuration_that_the_ask_shows_and_no_other(
     });
     let reply = start(&house, "start", "hello.md", &plan("hello", "hello"), &config, &json!({}));
     let (run, ask) = (reply.json()["run"].as_str().unwrap().to_owned(), reply.json()["ask"].clone());
-    let settings = || house.room.sql("select settings::text from runs");
+    let settings = || house.fixture.sql("select settings::text from runs");
     let before = settings();
     let path = format!("/v1/approvals/{ask}/answer");
-    let workspace = house.room.path("");
+    let workspace = house.fixture.path("");
     let answered = |key: &str, place: Value| {
         let body = json!({ "answer": { "answer": "approve" }, "place": place }).to_string();
         house.local("POST", &path, &Ask { key: Some(key), body: Some(body), ..Ask::default() })
@@ -235,7 +236,7 @@ fn a14_p18_an_answer_approves_the_configuration_that_the_ask_shows_and_no_other(
     assert_eq!(approved.status, 200, "{approved:?}");
     assert_eq!(settings(), before, "what was shown is what runs");
     house.until(&run, "done");
-    let sealed = house.room.sql("select config->'contracts'->'env'->>'CI' from approvals");
+    let sealed = house.fixture.sql("select config->'contracts'->'env'->>'CI' from approvals");
     assert!(sealed.starts_with("hmac-sha256:") && sealed.len() == 76, "{sealed}");
     // It holds for what it was given for: the same plan under the same configuration needs no other.
     let again = json!({ "again": true });
@@ -273,7 +274,7 @@ fn row_92_over_a_cap_further_runs_are_refused_for_now_and_what_is_there_goes_on(
         &json!({ "waits_for_workers": true }),
     );
     assert_eq!(again.json()["started"], "needs_approval", "{again:?}");
-    assert!(house.room.planctl(&["plan", "status", &two]).out.contains("two"));
+    assert!(house.fixture.planctl(&["plan", "status", &two]).out.contains("two"));
 }
 
 #[test]
@@ -303,21 +304,21 @@ fn a13_values_that_look_like_code_reach_workers_and_contracts_as_values() {
     let reply = start(&house, "start", "hello.md", &text, &json!({}), &begun);
     assert_eq!(reply.json()["started"], "ready", "{reply:?}");
     house.until(reply.json()["run"].as_str().unwrap(), "done");
-    assert_eq!(house.room.read("title.txt"), title);
-    assert!(!house.room.path("evil").exists());
+    assert_eq!(house.fixture.read("title.txt"), title);
+    assert!(!house.fixture.path("evil").exists());
 }
 
 #[test]
 fn a14_what_was_approved_can_not_be_changed_by_what_is_sent_with_a_start() {
     let house = House::new();
     let text = plan("hello", "hello");
-    let plan_of = json!({ "workspace": house.room.path(""), "path": "hello.md", "text": text });
+    let plan_of = json!({ "workspace": house.fixture.path(""), "path": "hello.md", "text": text });
     let calls = [
         json!({ "plan": plan_of, "target": "root" }),
         json!({ "plan": plan_of, "start": { "timeout": 1 } }),
         json!({ "plan": plan_of, "start": { "env": { "BASH_ENV": "x" } } }),
-        json!({ "plan": { "workspace": house.room.path(""), "path": "hello.md", "text": text, "contract": "true" } }),
-        json!({ "plan": { "workspace": house.room.path(""), "path": "hello.md", "text": text,
+        json!({ "plan": { "workspace": house.fixture.path(""), "path": "hello.md", "text": text, "contract": "true" } }),
+        json!({ "plan": { "workspace": house.fixture.path(""), "path": "hello.md", "text": text,
                           "config": { "contracts": { "shell": "sh" } } } }),
     ];
     for (number, call) in calls.iter().enumerate() {
@@ -343,7 +344,7 @@ fn a14_what_was_approved_can_not_be_changed_by_what_is_sent_with_a_start() {
         let ask = reply.json()["ask"].clone();
         assert_eq!(answer(&house, &format!("no-{key}"), &ask, "reject").status, 200);
     }
-    assert!(!house.room.path("evil").exists());
+    assert!(!house.fixture.path("evil").exists());
 }
 
 #[test]
@@ -396,13 +397,13 @@ fn a31_a46_control_characters_of_strangers_reach_neither_terminals_nor_logs() {
         &["daemon", "status"],
     ]
     .into_iter()
-    .map(|words| (words.join(" "), house.room.planctl(words)))
+    .map(|words| (words.join(" "), house.fixture.planctl(words)))
     .collect();
     for (words, said) in &shown {
         assert!(!has_control(&said.out) && !has_control(&said.err), "{words}: {said:?}");
     }
     assert!(shown.iter().any(|(_, said)| said.out.contains("APPROVED")), "it is shown, as text: {shown:?}");
-    let log = std::fs::read_to_string(house.room.state().join("daemon.log")).unwrap();
+    let log = std::fs::read_to_string(house.fixture.state().join("daemon.log")).unwrap();
     assert!(!has_control(&log) && !log.lines().any(|line| line.contains("ERROR forged")), "{log}");
 }
 
@@ -438,7 +439,7 @@ fn a35_a_decision_counts_once_however_often_and_whenever_it_is_sent() {
     replayed("approved");
     let claimed = house.claim();
     replayed("working");
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     let item = claimed["item"].as_str().unwrap();
     let report =
         Ask { token: claimed["token"].as_str(), body: Some(r#"{"text": "x"}"#.to_owned()), ..Ask::default() };
@@ -491,9 +492,9 @@ fn a36_of_an_approval_and_a_cancellation_at_once_the_cancellation_holds() {
 fn who_only_looks_at_a_workspace_leaves_no_trace_of_it() {
     let house = House::new();
     house.run("hello", "hello");
-    let folder = house.room.path("never-seen");
+    let folder = house.fixture.path("never-seen");
     std::fs::create_dir(&folder).unwrap();
-    let count = || house.room.sql("select count(*) from workspaces");
+    let count = || house.fixture.sql("select count(*) from workspaces");
     let before = count();
     for path in ["/v1/runs", "/v1/approvals", "/v1/runs/hello.md", "/v1/events?run=hello.md"] {
         let mark = if path.contains('?') { '&' } else { '?' };
@@ -515,7 +516,7 @@ fn a_tampered_file_is_allowed_or_restored_over_http_and_only_one_that_the_ask_na
     let worker = "[ -e turns ] || echo '# more' >> check.sh; echo x >> turns; touch fixed";
     let begun = json!({ "approve": {}, "worker": { "exec": worker } });
     let decide = |key: &str, ask: &Value, answer: Value| {
-        let body = json!({ "answer": answer, "place": { "workspace": house.room.path("") } });
+        let body = json!({ "answer": answer, "place": { "workspace": house.fixture.path("") } });
         let path = format!("/v1/approvals/{ask}/answer");
         house.local("POST", &path, &Ask { key: Some(key), body: Some(body.to_string()), ..Ask::default() })
     };
@@ -525,10 +526,10 @@ fn a_tampered_file_is_allowed_or_restored_over_http_and_only_one_that_the_ask_na
         ("back", json!({ "answer": "restore" }), "x\nx\n"),
     ] {
         for file in ["turns", "fixed"] {
-            std::fs::remove_file(house.room.path(file)).ok();
+            std::fs::remove_file(house.fixture.path(file)).ok();
         }
-        house.room.write("check.sh", "test -e fixed\n");
-        let text = crate::room::plan(name, "5 minutes", &[("Mend", "bash check.sh", "escalate")]);
+        house.fixture.write("check.sh", "test -e fixed\n");
+        let text = crate::fixture::plan(name, "5 minutes", &[("Mend", "bash check.sh", "escalate")]);
         let reply = start(&house, name, &format!("{name}.md"), &text, &json!({}), &begun);
         assert_eq!(reply.json()["started"], "ready", "{reply:?}");
         let run = format!("{name}-1");
@@ -542,8 +543,8 @@ fn a_tampered_file_is_allowed_or_restored_over_http_and_only_one_that_the_ask_na
         assert_eq!(said.status, 200, "{said:?}");
         assert_eq!(decide(&format!("{name}-a"), &ask, answer.clone()).body, said.body, "the stored answer");
         house.until(&run, "done");
-        assert_eq!(house.room.read("turns"), turns, "{name}");
+        assert_eq!(house.fixture.read("turns"), turns, "{name}");
         let is_restored = answer["answer"] == "restore";
-        assert_eq!(house.room.read("check.sh") == "test -e fixed\n", is_restored, "{name}");
+        assert_eq!(house.fixture.read("check.sh") == "test -e fixed\n", is_restored, "{name}");
     }
 }

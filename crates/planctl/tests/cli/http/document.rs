@@ -134,8 +134,8 @@ impl Walk {
 
     fn plan(&self, name: &str) -> Value {
         let text = plan(name, name);
-        self.house.room.write(&format!("{name}.md"), &text);
-        json!({ "workspace": self.house.room.path(""), "path": format!("{name}.md"), "text": text })
+        self.house.fixture.write(&format!("{name}.md"), &text);
+        json!({ "workspace": self.house.fixture.path(""), "path": format!("{name}.md"), "text": text })
     }
 
     fn start(&self, plan: &Value) -> String {
@@ -181,10 +181,10 @@ impl Walk {
         self.house.until(&run, "failed");
         self.post(
             &format!("/v1/runs/{run}/resume"),
-            json!({ "place": { "workspace": self.house.room.path("") } }),
+            json!({ "place": { "workspace": self.house.fixture.path("") } }),
         );
         let claimed = self.house.claim();
-        self.house.room.write("out.txt", "first\n");
+        self.house.fixture.write("out.txt", "first\n");
         self.say(&claimed, "complete", json!({ "text": "done", "seconds": 0.5, "exit_code": 0 }));
         self.house.until(&run, "done");
         let none = Ask { body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() };

@@ -24,7 +24,7 @@ struct Locked<'a> {
 
 impl<'a> Locked<'a> {
     fn lock(house: &'a House, table: &'a str) -> Locked<'a> {
-        let mut session = house.room.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut session = house.fixture.psql().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut asks = session.stdin.take().unwrap();
         writeln!(asks, "begin; lock table {table} in exclusive mode; select 'locked';").unwrap();
         let mut line = String::new();
@@ -41,7 +41,7 @@ impl<'a> Locked<'a> {
             self.table
         );
         let mut rounds = 0..1000;
-        while self.house.room.sql(&waiting) == "0" {
+        while self.house.fixture.sql(&waiting) == "0" {
             assert!(rounds.next().is_some(), "nobody waits for {}", self.table);
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -61,7 +61,7 @@ struct Asking(UnixStream);
 
 impl Asking {
     fn begin(house: &House, path: &str, ask: &Ask<'_>) -> Asking {
-        let mut stream = UnixStream::connect(house.room.state().join("daemon.sock")).unwrap();
+        let mut stream = UnixStream::connect(house.fixture.state().join("daemon.sock")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         stream.write_all(&written("POST", path, "localhost", ask)).unwrap();
         Asking(stream)
@@ -99,7 +99,7 @@ impl Asking {
 }
 
 fn events(house: &House, run: &str) -> Vec<String> {
-    let lines = house.room.planctl(&["events", "--run", run, "--json"]).out;
+    let lines = house.fixture.planctl(&["events", "--run", run, "--json"]).out;
     let word =
         |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned();
     lines.lines().map(word).collect()
@@ -164,7 +164,7 @@ fn a_report_whose_sender_has_gone_is_heard_and_its_contract_runs_at_once() {
     let house = House::new();
     let run = house.run("hello", "hello");
     let claimed = house.claim();
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     let locked = Locked::lock(&house, "history");
     let path = format!("/v1/items/{}/complete", claimed["item"].as_str().unwrap());
     let body = Some(r#"{"text": "done"}"#.to_owned());

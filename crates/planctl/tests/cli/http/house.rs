@@ -13,7 +13,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use serde_json::Value;
 
 use super::document;
-use crate::room::{Room, Said};
+use crate::fixture::{Fixture, Said};
 
 /// Longer than anything here takes; who waits this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A daemon of one test; it is stopped when the test ends.
 pub struct House {
-    pub room: Room,
+    pub fixture: Fixture,
     pub port: String,
     /// The routes that did what they were asked to.
     called: Mutex<BTreeSet<String>>,
@@ -81,11 +81,12 @@ impl House {
     }
 
     fn closed() -> House {
-        House { room: Room::new(), port: String::new(), called: Mutex::default() }
+        House { fixture: Fixture::new(), port: String::new(), called: Mutex::default() }
     }
 
     fn start(&mut self, words: &[&str], prepare: impl FnOnce(&mut Command)) {
-        let mut start = self.room.command(&[&["daemon", "start", "--listen", "127.0.0.1:0"], words].concat());
+        let mut start =
+            self.fixture.command(&[&["daemon", "start", "--listen", "127.0.0.1:0"], words].concat());
         prepare(&mut start);
         let said = Said::from(start.output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
@@ -110,7 +111,7 @@ impl House {
 
     /// Sends the daemon a signal, also where it does not answer; returns its number.
     pub fn signal(&self, signal: Signal) -> i32 {
-        let lock = std::fs::read_to_string(self.room.state().join("daemon.lock")).unwrap();
+        let lock = std::fs::read_to_string(self.fixture.state().join("daemon.lock")).unwrap();
         let pid = lock.trim().parse().unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
         pid
@@ -125,7 +126,7 @@ impl House {
     pub fn until_sql(&self, question: &str, answer: &str) {
         let mut found = String::new();
         wait_until(|| {
-            found = self.room.sql(question);
+            found = self.fixture.sql(question);
             (found == answer).then_some(())
         })
         .unwrap_or_else(|| panic!("{question} is {found:?} after a minute"));
@@ -152,8 +153,8 @@ impl House {
 
     /// Starts a run of one step for the role `coder`, whose contract wants the word in out.txt; returns its name.
     pub fn run(&self, name: &str, word: &str) -> String {
-        self.room.write(&format!("{name}.md"), &plan(name, word));
-        let said = self.room.planctl(&["plan", "run", &format!("{name}.md"), "--approve", "-d"]);
+        self.fixture.write(&format!("{name}.md"), &plan(name, word));
+        let said = self.fixture.planctl(&["plan", "run", &format!("{name}.md"), "--approve", "-d"]);
         assert_eq!(said.code, 0, "{said:?}");
         said.out.trim().to_owned()
     }
@@ -182,7 +183,7 @@ impl House {
     }
 
     pub fn local_raw(&self, request: &[u8]) -> Reply {
-        let stream = UnixStream::connect(self.room.state().join("daemon.sock")).unwrap();
+        let stream = UnixStream::connect(self.fixture.state().join("daemon.sock")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         exchange(stream, request)
     }
@@ -227,7 +228,7 @@ pub fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
 
 impl Drop for House {
     fn drop(&mut self) {
-        let said = self.room.planctl(&["daemon", "stop"]);
+        let said = self.fixture.planctl(&["daemon", "stop"]);
         if !std::thread::panicking() {
             assert_eq!(said.code, 0, "{said:?}");
         }

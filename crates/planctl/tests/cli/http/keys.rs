@@ -26,22 +26,22 @@ impl Mutation {
 
     /// Sends it and waits for no answer.
     fn send(&self, house: &House, key: &str) -> UnixStream {
-        let mut socket = UnixStream::connect(house.room.state().join("daemon.sock")).unwrap();
+        let mut socket = UnixStream::connect(house.fixture.state().join("daemon.sock")).unwrap();
         socket.write_all(&written("POST", &self.path, "localhost", &self.ask(key))).unwrap();
         socket
     }
 
     fn times(&self, house: &House) -> String {
-        house.room.sql(&self.count)
+        house.fixture.sql(&self.count)
     }
 }
 
 fn start(house: &House, name: &str, start: &Value) -> Value {
     let text = plan(name, "hello");
-    house.room.write(&format!("{name}.md"), &text);
+    house.fixture.write(&format!("{name}.md"), &text);
     let path = format!("{name}.md");
     json!({
-        "plan": { "workspace": house.room.path(""), "path": path, "text": text, "config": {} },
+        "plan": { "workspace": house.fixture.path(""), "path": path, "text": text, "config": {} },
         "start": start,
     })
 }
@@ -74,13 +74,13 @@ fn p14_what_was_done_before_the_daemon_was_killed_is_not_done_again() {
         },
         Mutation {
             path: format!("/v1/approvals/{}/answer", asked["ask"]),
-            body: json!({ "answer": { "answer": "approve" }, "place": { "workspace": house.room.path("") } }),
+            body: json!({ "answer": { "answer": "approve" }, "place": { "workspace": house.fixture.path("") } }),
             count: "select count(*) from history where name = 'human.answered' and kind = 'input' \
                 and run in (select id from runs where stem = 'asked')"
                 .to_owned(),
         },
     ];
-    house.room.sql(&format!(
+    house.fixture.sql(&format!(
         "{HOLD}; create trigger hold before update of status on requests for each row execute function hold()"
     ));
     let sent: Vec<_> =
@@ -93,11 +93,11 @@ fn p14_what_was_done_before_the_daemon_was_killed_is_not_done_again() {
     );
     house.kill();
     drop(sent);
-    house.room.sql(
+    house.fixture.sql(
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
          and query like 'update requests %'",
     );
-    house.room.sql("delete from held; update requests set at = at - interval '2 minutes'");
+    house.fixture.sql("delete from held; update requests set at = at - interval '2 minutes'");
     house.start_again();
     for (at, mutation) in mutations.iter().enumerate() {
         assert_eq!(mutation.times(&house), "1", "{}", mutation.path);
@@ -107,7 +107,7 @@ fn p14_what_was_done_before_the_daemon_was_killed_is_not_done_again() {
         assert_eq!((first.status, &first.body), (second.status, &second.body), "{}", mutation.path);
         if mutation.path == "/v1/tokens" {
             // Its secret is gone with the answer, and nothing can bring it back.
-            let id = house.room.sql("select id from tokens where name = 'ci'");
+            let id = house.fixture.sql("select id from tokens where name = 'ci'");
             assert_eq!(first.code(), "conflict", "{first:?}");
             assert_eq!(first.json()["next"], json!({"do": "revoke_token", "token": id}), "{first:?}");
         } else {
@@ -122,7 +122,7 @@ fn p14_what_was_done_before_the_daemon_was_killed_is_not_done_again() {
 fn p14_a_client_that_goes_away_in_mid_request_does_not_cut_it() {
     let house = House::new();
     let mutation = note("unheard");
-    house.room.sql(&format!(
+    house.fixture.sql(&format!(
         "{HOLD}; create trigger hold before insert on notes for each row execute function hold()"
     ));
     let socket = mutation.send(&house, "k");
@@ -134,7 +134,7 @@ fn p14_a_client_that_goes_away_in_mid_request_does_not_cut_it() {
     drop(socket);
     // An answered request came after the end of that connection.
     assert_eq!(house.local("GET", "/v1/daemon", &Ask::default()).status, 200);
-    house.room.sql("delete from held");
+    house.fixture.sql("delete from held");
     house.until_sql("select status from requests where route = 'POST /v1/topics/news'", "200");
     let again = house.local("POST", &mutation.path, &mutation.ask("k"));
     assert_eq!((again.status, mutation.times(&house).as_str()), (200, "1"), "{again:?}");
@@ -163,11 +163,11 @@ fn no_table_holds_a_secret() {
     }
     secrets.push(lease.to_owned());
     let tables = house
-        .room
+        .fixture
         .sql("select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace");
     assert!(tables.lines().count() > 15, "{tables}");
     for table in tables.lines() {
-        let text = house.room.sql(&format!("select t::text from \"{table}\" t"));
+        let text = house.fixture.sql(&format!("select t::text from \"{table}\" t"));
         for secret in &secrets {
             // Bytes are shown as their digits: of the secret itself, and of its text.
             let (_, digits) = secret.rsplit_once('_').unwrap();

@@ -10,7 +10,7 @@ fn hole_4_no_glob_of_a_worker_ends_the_daemon() {
     let house = House::new();
     let worker = house.token("worker");
     let deep = |levels: usize| format!("{}x{}", "{a,".repeat(levels), "}".repeat(levels));
-    let log = || std::fs::metadata(house.room.state().join("daemon.log")).map_or(0, |meta| meta.len());
+    let log = || std::fs::metadata(house.fixture.state().join("daemon.log")).map_or(0, |meta| meta.len());
     let before = log();
     for glob in [deep(11), deep(200), deep(220), deep(50_000), "[".repeat(900), "x".repeat(1025)] {
         let body = format!(r#"{{"roles": ["coder"], "plans": {{"coder": ["{glob}"]}}}}"#);
@@ -88,7 +88,7 @@ fn hole_16_bodies_that_do_not_arrive_share_a_bound_and_other_callers_are_served(
     let run = house.run("a", "word");
     assert_eq!(house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).status, 200);
     drop(streams);
-    house.room.planctl(&["plan", "cancel", &run]);
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }
 
 #[test]
@@ -191,17 +191,17 @@ fn p20_b1_a_secret_that_somebody_made_up_stores_nothing() {
             assert_eq!(say(item, verb, &made_up), 404, "{verb} {item}");
         }
     }
-    assert_eq!(house.room.sql("select count(*) from outputs"), "0");
+    assert_eq!(house.fixture.sql("select count(*) from outputs"), "0");
     assert_eq!(say(item, "complete", held), 200);
-    assert_eq!(house.room.sql("select count(*) from outputs"), "1");
-    house.room.planctl(&["plan", "cancel", &run]);
+    assert_eq!(house.fixture.sql("select count(*) from outputs"), "1");
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }
 
 #[test]
 fn hole_7_work_of_a_run_whose_settings_were_changed_by_sql_is_not_handed_out_over_http() {
     let house = House::new();
     let run = house.run("a", "word");
-    house.room.sql(&format!(
+    house.fixture.sql(&format!(
         "update runs set settings = (settings::jsonb || '{{\"auto_answer\": true}}')::json where name = '{run}'"
     ));
     let ask = Ask { body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() };
@@ -209,7 +209,7 @@ fn hole_7_work_of_a_run_whose_settings_were_changed_by_sql_is_not_handed_out_ove
     assert_eq!((refused.status, refused.code().as_str()), (409, "conflict"), "{refused:?}");
     assert!(refused.body.contains("is not what was approved"), "{refused:?}");
     assert!(!refused.body.contains("planctl_item_"), "no lease is handed out: {refused:?}");
-    house.room.planctl(&["plan", "cancel", &run]);
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn b7_who_makes_up_the_token_of_an_item_has_nothing_taken_in() {
     let whole = [&request(token)[..], b"\"}\n"].concat();
     let accepted = house.raw(&whole);
     assert_eq!(accepted.status, 200, "{accepted:?}");
-    house.room.planctl(&["plan", "cancel", &run]);
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }
 
 /// The limits of a process's open files, soft and hard.
@@ -266,11 +266,11 @@ fn b6_the_daemon_takes_the_files_that_it_may_and_what_it_starts_has_those_that_i
     assert_eq!(files_of(pid), (4_096, 4_096));
     let check = "test \"$(ulimit -Sn) $(ulimit -Hn)\" = \"300 4096\"";
     let text = plan("limits", "word").replace("grep -qx word out.txt", check);
-    house.room.write("limits.md", &text);
+    house.fixture.write("limits.md", &text);
     let exec = format!("{check} && echo word >out.txt");
-    let said = house.room.planctl(&["plan", "run", "limits.md", "--approve", "--exec", &exec]);
+    let said = house.fixture.planctl(&["plan", "run", "limits.md", "--approve", "--exec", &exec]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(house.room.read("out.txt"), "word\n", "the worker has the limit too");
+    assert_eq!(house.fixture.read("out.txt"), "word\n", "the worker has the limit too");
 }
 
 #[test]
@@ -279,10 +279,10 @@ fn b6_callers_leave_gates_the_files_that_they_need() {
     let worker = house.token("worker");
     let run = house.run("a", "word");
     let claimed = house.claim();
-    house.room.write("out.txt", "word\n");
+    house.fixture.write("out.txt", "word\n");
     // Ten times as many callers as there are files; those for whom there is none wait.
     let doors = (0..1_000).map(|_| {
-        let local = std::os::unix::net::UnixStream::connect(house.room.state().join("daemon.sock"));
+        let local = std::os::unix::net::UnixStream::connect(house.fixture.state().join("daemon.sock"));
         (stalled(&house.port, b"GET /v1/runs HTTP/1.1\r\nhost: x\r\n"), local.ok())
     });
     let doors: Vec<_> = doors.take_while(|(_, local)| local.is_some()).collect();
@@ -297,6 +297,6 @@ fn b6_callers_leave_gates_the_files_that_they_need() {
     drop(doors);
     let view = house.until(&run, "done");
     assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
-    let events = house.room.planctl(&["events", "--run", &run, "--json"]).out;
+    let events = house.fixture.planctl(&["events", "--run", &run, "--json"]).out;
     assert!(!events.contains("gate_repeated"), "{events}");
 }

@@ -45,15 +45,15 @@ fn read_in_pages(house: &House, path: &str, name: &str, field: &str) {
 }
 
 fn approve(house: &House, key: &str, text: &str) {
-    let plan = json!({ "workspace": house.room.path(""), "path": "docs/much.md", "text": text });
+    let plan = json!({ "workspace": house.fixture.path(""), "path": "docs/much.md", "text": text });
     post(house, "/v1/plans/approve", key, &json!({ "plan": plan }));
 }
 
 #[test]
 fn every_list_comes_in_pages() {
     let house = House::new();
-    std::fs::create_dir_all(house.room.path("docs")).unwrap();
-    house.room.write("docs/much.md", &plan("much", "a"));
+    std::fs::create_dir_all(house.fixture.path("docs")).unwrap();
+    house.fixture.write("docs/much.md", &plan("much", "a"));
     for word in ["a", "b", "c"] {
         approve(&house, &format!("approve-{word}"), &plan("much", word));
         house.token(if word == "a" {
@@ -67,9 +67,9 @@ fn every_list_comes_in_pages() {
         let claim = json!({ "roles": [format!("role-{word}")], "worker": format!("the worker/{word} é") });
         let ask = Ask { body: Some(claim.to_string()), ..Ask::default() };
         assert_eq!(house.local("POST", "/v1/items/claim", &ask).status, 204);
-        let how = json!({ "plan": { "workspace": house.room.path(""), "path": format!("{word}.md"), "text": plan(word, word) },
+        let how = json!({ "plan": { "workspace": house.fixture.path(""), "path": format!("{word}.md"), "text": plan(word, word) },
             "start": { "waits_for_workers": true } });
-        house.room.write(&format!("{word}.md"), &plan(word, word));
+        house.fixture.write(&format!("{word}.md"), &plan(word, word));
         let started = post(&house, "/v1/runs", &format!("start-{word}"), &how);
         assert_eq!(started["started"], "needs_approval", "{started}");
     }
@@ -90,7 +90,7 @@ fn every_list_comes_in_pages() {
     read_in_pages(&house, "/v1/workers", "workers", "id");
     read_in_pages(&house, "/v1/roles", "roles", "role");
     read_in_pages(&house, "/v1/plans", "plans", "id");
-    let workspace = house.room.path("").display().to_string();
+    let workspace = house.fixture.path("").display().to_string();
     read_in_pages(
         &house,
         &format!("/v1/plans/docs%2Fmuch.md/revisions?workspace={workspace}"),
@@ -116,7 +116,7 @@ fn the_command_line_shows_all_pages() {
     }
     let page = get(&house, "/v1/topics");
     assert_eq!((page["topics"].as_array().unwrap().len(), &page["next"]), (200, &json!("topics:topic-199")));
-    let shown = house.room.planctl(&["topic", "ls", "--json"]).out;
+    let shown = house.fixture.planctl(&["topic", "ls", "--json"]).out;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["topics"].as_array().unwrap().len(), 201);
     assert!(shown.get("next").is_none());
@@ -125,13 +125,13 @@ fn the_command_line_shows_all_pages() {
 #[test]
 fn plans_and_their_texts_are_found_by_number_and_by_path() {
     let house = House::new();
-    std::fs::create_dir_all(house.room.path("docs")).unwrap();
+    std::fs::create_dir_all(house.fixture.path("docs")).unwrap();
     let texts = [plan("much", "first"), plan("much", "second")];
-    house.room.write("docs/much.md", &texts[1]);
+    house.fixture.write("docs/much.md", &texts[1]);
     for (number, text) in texts.iter().enumerate() {
         approve(&house, &format!("approve-{number}"), text);
     }
-    let workspace = house.room.path("").canonicalize().unwrap().display().to_string();
+    let workspace = house.fixture.path("").canonicalize().unwrap().display().to_string();
     let list = get(&house, "/v1/plans");
     let known = &list["plans"][0];
     assert_eq!((&known["plan"], &known["status"]), (&json!("docs/much.md"), &json!("approved")));

@@ -199,9 +199,9 @@ fn lists_come_in_pages() {
 fn row_84_what_the_state_does_not_allow_is_a_conflict() {
     let house = House::new();
     let run = house.run("hello", "hello");
-    house.room.write("hello.md", &plan("hello", "other"));
+    house.fixture.write("hello.md", &plan("hello", "other"));
     let call = serde_json::json!({
-        "plan": { "workspace": house.room.path(""), "path": "hello.md", "text": plan("hello", "other") },
+        "plan": { "workspace": house.fixture.path(""), "path": "hello.md", "text": plan("hello", "other") },
     });
     let ask = Ask { key: Some("start"), body: Some(call.to_string()), ..Ask::default() };
     let reply = house.local("POST", "/v1/runs", &ask);
@@ -311,7 +311,7 @@ fn events_are_streamed_and_taken_up_where_they_broke_off() {
     let house = House::new();
     let run = house.run("hello", "hello");
     let claimed = house.claim();
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     let item = claimed["item"].as_str().unwrap();
     let token = claimed["token"].as_str().unwrap();
     let done = Ask { token: Some(token), body: Some(r#"{"text": "done"}"#.to_owned()), ..Ask::default() };

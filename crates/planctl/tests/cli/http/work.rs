@@ -44,7 +44,7 @@ fn a_worker_with_a_token_does_a_step_and_the_contract_passes_it() {
     let again = house.claim();
     assert_eq!(again["attempt"], 2, "{again}");
     assert!(again["prompt"].as_str().unwrap().contains("exit"), "{again}");
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     assert_eq!(say(&house, &again, "complete", r#"{"text": "now it is"}"#).status, 200);
     let view = house.until(&run, "done");
     assert_eq!(view["spent"]["tokens"], 120, "{view}");
@@ -55,7 +55,7 @@ fn a_page_of_a_run_that_a_daemon_works_on_says_how_to_follow_it() {
     let house = House::new();
     let run = house.run("hello", "hello");
     house.claim();
-    let page = house.room.planctl(&["plan", "status", &run]).out;
+    let page = house.fixture.planctl(&["plan", "status", &run]).out;
     let (_, time) = page.split_once(" working ").unwrap();
     assert!(!time.split_whitespace().next().unwrap().contains('h'), "it was begun just now: {page}");
     assert!(page.ends_with(" · running\nnext: planctl plan watch hello-1\n"), "{page}");
@@ -69,9 +69,9 @@ fn rows_69_and_70_another_item_is_not_there_and_a_lost_lease_is_lost() {
     let (item, token) = at(&claimed, claimed["token"].as_str().unwrap());
     // Row 69: the token of one item says nothing of another.
     // A workspace has one run at a time, so the other item is of another one.
-    house.room.write("elsewhere/other.md", &super::house::plan("other", "other"));
-    let elsewhere = house.room.path("elsewhere").display().to_string();
-    let said = house.room.planctl(&["-C", &elsewhere, "plan", "run", "other.md", "--approve", "-d"]);
+    house.fixture.write("elsewhere/other.md", &super::house::plan("other", "other"));
+    let elsewhere = house.fixture.path("elsewhere").display().to_string();
+    let said = house.fixture.planctl(&["-C", &elsewhere, "plan", "run", "other.md", "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     let other = house.claim();
     let other = other["item"].as_str().unwrap();
@@ -117,7 +117,7 @@ fn p5_what_a_worker_says_too_late_is_kept_as_a_note_on_its_attempt() {
     let attempt = &logs["attempts"][0];
     assert_eq!((&attempt["attempt"], &attempt["work"]), (&Value::from(1), &Value::Null), "{logs}");
     assert_eq!(attempt["late"][0]["text"], "I had it all along", "{logs}");
-    let shown = house.room.planctl(&["plan", "logs", &run]).out;
+    let shown = house.fixture.planctl(&["plan", "logs", &run]).out;
     assert!(shown.contains("after its lease was over; it changed nothing"), "{shown}");
     assert!(shown.contains("I had it all along"), "{shown}");
 }
@@ -129,7 +129,7 @@ fn who_does_not_say_how_long_it_worked_worked_since_its_claim() {
     let claimed = house.claim();
     let reply = say(&house, &claimed, "complete", r#"{"text": "x", "usage": {"cost_usd": 1e10}}"#);
     assert!(reply.body.contains("`cost_usd` is from 0 to 1000000000, found 10000000000"), "{reply:?}");
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
     let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
     assert_eq!((again.status, &again.json()["repeated"]), (200, &Value::from(true)), "{again:?}");
@@ -143,7 +143,7 @@ fn row_71_a_report_is_repeated_or_refused() {
     let house = House::new();
     let run = house.run("hello", "hello");
     let claimed = house.claim();
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     let first = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
     assert_eq!((first.status, &first.json()["repeated"]), (200, &Value::from(false)));
     let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
@@ -153,7 +153,7 @@ fn row_71_a_report_is_repeated_or_refused() {
     house.until(&run, "done");
     let again = say(&house, &claimed, "complete", r#"{"text": "done"}"#);
     assert_eq!(again.status, 200, "{again:?}");
-    let lines = house.room.planctl(&["events", "--run", &run, "--json"]).out;
+    let lines = house.fixture.planctl(&["events", "--run", &run, "--json"]).out;
     assert_eq!(lines.matches("\"event\":\"agent.reported\"").count(), 1, "{lines}");
 }
 
@@ -266,8 +266,8 @@ fn p4_of_those_who_wait_in_line_each_gets_an_item_of_its_own() {
         while !(0..WORKERS).all(|number| is_seen(&number)) {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        house.room.write("line.dot", &graph);
-        let said = house.room.planctl(&["plan", "run", "line.dot", "--approve", "-d"]);
+        house.fixture.write("line.dot", &graph);
+        let said = house.fixture.planctl(&["plan", "run", "line.dot", "--approve", "-d"]);
         assert_eq!(said.code, 0, "{said:?}");
         let replies: Vec<_> = waiting.into_iter().map(|worker| worker.join().unwrap()).collect();
         let claimed: Vec<Value> =

@@ -9,18 +9,18 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::house::{Ask, House, plan as one_step, wait_until};
-use crate::room::{Going, Room, Said, plan, schema};
+use crate::fixture::{Fixture, Going, Said, plan, schema};
 
 /// Starts a run of a plan without waiting for it; returns its name.
-fn begin(room: &Room, file: &str, text: &str) -> String {
-    room.write(file, text);
-    let said = room.planctl(&["plan", "run", file, "--approve", "-d"]);
+fn begin(fixture: &Fixture, file: &str, text: &str) -> String {
+    fixture.write(file, text);
+    let said = fixture.planctl(&["plan", "run", file, "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     said.out.trim().to_owned()
 }
 
 fn worker(house: &House, exec: &str, more: &[&str]) -> Going {
-    house.room.start(&words(exec, more))
+    house.fixture.start(&words(exec, more))
 }
 
 fn words<'a>(exec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -37,8 +37,8 @@ fn lives(pid: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-fn events(room: &Room, run: &str) -> Vec<Value> {
-    let said = room.planctl(&["events", "--run", run, "--json"]);
+fn events(fixture: &Fixture, run: &str) -> Vec<Value> {
+    let said = fixture.planctl(&["events", "--run", run, "--json"]);
     said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -52,8 +52,8 @@ fn a_worker_does_three_steps_and_learns_from_what_failed() {
         (1..=3).map(|at| (format!("Step {at}"), format!("test -e done{at}"))).collect();
     let steps: Vec<(&str, &str, &str)> =
         steps.iter().map(|(name, test)| (name.as_str(), test.as_str(), "retry(2), then escalate")).collect();
-    let run = begin(&house.room, "p.md", &plan("Three", "5 minutes", &steps));
-    let said = house.room.planctl(&words(exec, &["--max-items", "4", "--json"]));
+    let run = begin(&house.fixture, "p.md", &plan("Three", "5 minutes", &steps));
+    let said = house.fixture.planctl(&words(exec, &["--max-items", "4", "--json"]));
     assert_eq!(said.code, 0, "{said:?}");
     let view = house.until(&run, "done");
     let attempts: Vec<u64> =
@@ -64,20 +64,20 @@ fn a_worker_does_three_steps_and_learns_from_what_failed() {
     let pair = ["started", "worked"];
     assert_eq!(told, [&["ready"][..], &pair, &pair, &pair, &pair, &["ended"]].concat(), "{said:?}");
     assert!(lines.iter().all(|line| line["event"] != "worked" || line["exit_code"] == 0), "{said:?}");
-    let logs = house.room.planctl(&["plan", "logs", &run]);
+    let logs = house.fixture.planctl(&["plan", "logs", &run]);
     assert!(logs.out.contains("said 2.2"), "{logs:?}");
-    let audit = house.room.planctl(&["audit", &run]);
+    let audit = house.fixture.planctl(&["audit", &run]);
     assert_eq!(audit.code, 0, "{audit:?}");
 }
 
 #[test]
 fn two_items_at_once_and_a_worker_that_is_paused() {
     let house = House::new();
-    let other = house.room.path("../other");
+    let other = house.fixture.path("../other");
     std::fs::create_dir(&other).unwrap();
-    let first = begin(&house.room, "first.md", &one_step("First", "first"));
+    let first = begin(&house.fixture, "first.md", &one_step("First", "first"));
     std::fs::write(other.join("second.md"), one_step("Second", "second")).unwrap();
-    let said = house.room.planctl(&[
+    let said = house.fixture.planctl(&[
         "--workspace",
         other.to_str().unwrap(),
         "plan",
@@ -89,7 +89,7 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
     assert_eq!(said.code, 0, "{said:?}");
     let second = said.out.trim().to_owned();
     // Each waits for the other: one after the other they would never end.
-    let meeting = house.room.home();
+    let meeting = house.fixture.home();
     let exec = format!(
         "touch {0}/$PLANCTL_RUN_ID; until [ $(ls {0} | grep -c -e '^first-' -e '^second-') = 2 ]; do sleep 0.05; done; \
          case $PLANCTL_RUN_ID in first*) echo first > out.txt;; *) echo second > out.txt;; esac",
@@ -98,15 +98,15 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
     let mut going = worker(&house, &exec, &["-j", "2", "--name", "mole"]);
     house.until(&first, "done");
     house.until(&second, "done");
-    let workers = house.room.json(&["worker", "ls", "--json"]);
+    let workers = house.fixture.json(&["worker", "ls", "--json"]);
     let mole = workers["workers"].as_array().unwrap().iter().find(|worker| worker["id"] == "mole").unwrap();
     assert_eq!((&mole["capacity"], &mole["roles"][0]), (&Value::from(2), &Value::from("coder")), "{mole}");
-    assert_eq!(house.room.json(&["worker", "pause", "mole", "--json"])["paused"], true);
-    assert!(house.room.planctl(&["worker", "ls"]).out.contains("paused"));
-    let paused = house.room.planctl(&["work", "claim", "--role", "coder", "--name", "mole", "--no-wait"]);
+    assert_eq!(house.fixture.json(&["worker", "pause", "mole", "--json"])["paused"], true);
+    assert!(house.fixture.planctl(&["worker", "ls"]).out.contains("paused"));
+    let paused = house.fixture.planctl(&["work", "claim", "--role", "coder", "--name", "mole", "--no-wait"]);
     assert_eq!(paused.code, 10, "{paused:?}");
-    assert_eq!(house.room.json(&["worker", "resume", "mole", "--json"])["paused"], false);
-    let nobody = house.room.planctl(&["worker", "pause", "nobody"]);
+    assert_eq!(house.fixture.json(&["worker", "resume", "mole", "--json"])["paused"], false);
+    let nobody = house.fixture.planctl(&["worker", "pause", "nobody"]);
     assert!(nobody.code == 4 && nobody.err.contains("next: planctl worker ls"), "{nobody:?}");
     // Ctrl-C ends a worker that has nothing, and that is no failure.
     going.signal(Signal::INT);
@@ -117,19 +117,19 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
 #[test]
 fn a_worker_that_is_resumed_claims_in_the_same_call() {
     let house = House::new();
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let body = r#"{"roles": ["writer"], "worker": "mole"}"#;
     let known = Ask { body: Some(body.to_owned()), ..Ask::default() };
     assert_eq!(house.local("POST", "/v1/items/claim", &known).status, 204);
-    assert_eq!(house.room.planctl(&["worker", "pause", "mole"]).code, 0);
+    assert_eq!(house.fixture.planctl(&["worker", "pause", "mole"]).code, 0);
     let wanted = Ask { body: Some(body.replace("writer", "coder")), ..Ask::default() };
     let claimed = std::thread::scope(|scope| {
         let claimed = scope.spawn(|| house.local("POST", "/v1/items/claim?wait=50", &wanted));
         // It asks, and is held back though there is work.
         until("it asks for the other role", || {
-            house.room.json(&["worker", "ls", "--json"])["workers"][0]["roles"][0] == "coder"
+            house.fixture.json(&["worker", "ls", "--json"])["workers"][0]["roles"][0] == "coder"
         });
-        assert_eq!(house.room.planctl(&["worker", "resume", "mole"]).code, 0);
+        assert_eq!(house.fixture.planctl(&["worker", "resume", "mole"]).code, 0);
         claimed.join().unwrap()
     });
     assert_eq!(claimed.status, 200, "{claimed:?}");
@@ -138,12 +138,12 @@ fn a_worker_that_is_resumed_claims_in_the_same_call() {
 
 /// Starts a run of one step in a workspace of its own beside the house's; returns its name.
 fn begin_beside(house: &House, folder: &str, file: &str, word: &str) -> String {
-    let folder = house.room.path(&format!("../{folder}"));
+    let folder = house.fixture.path(&format!("../{folder}"));
     let file = folder.join(file);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, one_step(word, word)).unwrap();
     let (folder, file) = (folder.to_str().unwrap(), file.to_str().unwrap());
-    let said = house.room.planctl(&["--workspace", folder, "plan", "run", file, "--approve", "-d"]);
+    let said = house.fixture.planctl(&["--workspace", folder, "plan", "run", file, "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     said.out.trim().to_owned()
 }
@@ -153,71 +153,73 @@ fn g_39_a_worker_holds_to_what_its_own_configuration_says_of_its_role() {
     let house = House::new();
     let first = begin_beside(&house, "first", "plans/first.md", "first");
     let second = begin_beside(&house, "second", "other/second.md", "second");
-    let own = house.room.path("../own");
+    let own = house.fixture.path("../own");
     std::fs::create_dir(&own).unwrap();
     let role =
         "[roles.coder]\ntimeout = \"2s\"\nplans = [\"other/*.md\"]\neffects = { deny = [\"write\"] }\n";
     std::fs::write(own.join("planctl.toml"), role).unwrap();
     let own = own.to_str().unwrap();
-    assert_eq!(house.room.planctl(&["trust", own]).code, 0);
+    assert_eq!(house.fixture.planctl(&["trust", own]).code, 0);
     let exec =
         "cat > prompt; [[ $PLANCTL_DEADLINE < $(date -u -d '+5 minutes' +%FT%T) ]] && touch soon; sleep 600";
-    let said = house.room.planctl(&[&["--workspace", own][..], &words(exec, &["--once"])].concat());
+    let said = house.fixture.planctl(&[&["--workspace", own][..], &words(exec, &["--once"])].concat());
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains(&format!("{second} step 1 attempt 1 · could not work")), "{said:?}");
-    let prompt = std::fs::read_to_string(house.room.path("../second/prompt")).unwrap();
+    let prompt = std::fs::read_to_string(house.fixture.path("../second/prompt")).unwrap();
     assert!(prompt.contains("Do nothing that has one of these effects: write."), "{prompt}");
-    assert!(house.room.path("../second/soon").exists(), "its deadline is the role's");
+    assert!(house.fixture.path("../second/soon").exists(), "its deadline is the role's");
     // An item that it may not take was never claimed, and is not looked at again and again where nothing else is left.
-    let said = house.room.planctl(&[&["--workspace", own][..], &words("true", &["--drain"])].concat());
+    let said = house.fixture.planctl(&[&["--workspace", own][..], &words("true", &["--drain"])].concat());
     assert!(!said.err.contains(&first), "{said:?}");
-    let told = events(&house.room, &first);
+    let told = events(&house.fixture, &first);
     assert!(told.iter().all(|line| !line["event"].as_str().unwrap().starts_with("agent.")), "{told:?}");
-    house.room.planctl(&words("echo first > out.txt", &["--once"]));
+    house.fixture.planctl(&words("echo first > out.txt", &["--once"]));
     house.until(&first, "done");
 }
 
 #[test]
 fn a_cancelled_run_ends_the_whole_tree_of_its_worker() {
     let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
-    let run = begin(&house.room, "p.md", &one_step("Long", "long"));
+    let run = begin(&house.fixture, "p.md", &one_step("Long", "long"));
     let exec = "sleep 600 & echo $! > child; echo $$ > parent; wait";
     let mut going = worker(&house, exec, &["--once"]);
-    until("the worker works", || lives(&house.room.read("child")) && !house.room.read("parent").is_empty());
-    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    until("the worker works", || {
+        lives(&house.fixture.read("child")) && !house.fixture.read("parent").is_empty()
+    });
+    assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
     going.hear("the run is over");
     assert_eq!(going.end().code, 0);
-    assert!(!lives(&house.room.read("child")) && !lives(&house.room.read("parent")));
+    assert!(!lives(&house.fixture.read("child")) && !lives(&house.fixture.read("parent")));
 }
 
 /// Writes a line again and again, and does not listen.
 const WRITES_ON: &str = "trap '' TERM; while :; do echo a >> a.log; sleep 0.1; done";
 
 /// Starts a run in the workspace of another one; its agent, whom the daemon serves, keeps the other's file as it finds it.
-fn begin_behind(room: &Room) -> String {
-    room.write("b.md", &one_step("Behind", "behind"));
+fn begin_behind(fixture: &Fixture) -> String {
+    fixture.write("b.md", &one_step("Behind", "behind"));
     let exec = "cp a.log seen; echo behind > out.txt";
-    let said = room.planctl(&["plan", "run", "b.md", "--approve", "-d", "--exec", exec]);
+    let said = fixture.planctl(&["plan", "run", "b.md", "--approve", "-d", "--exec", exec]);
     assert_eq!(said.code, 0, "{said:?}");
     said.out.trim().to_owned()
 }
 
 fn is_ended_before(house: &House, behind: &str) {
     house.until(behind, "done");
-    assert!(!house.room.read("seen").is_empty());
-    assert_eq!(house.room.read("a.log"), house.room.read("seen"), "the agent before it wrote on");
-    let audit = house.room.planctl(&["audit"]);
+    assert!(!house.fixture.read("seen").is_empty());
+    assert_eq!(house.fixture.read("a.log"), house.fixture.read("seen"), "the agent before it wrote on");
+    let audit = house.fixture.planctl(&["audit"]);
     assert_eq!(audit.code, 0, "{audit:?}");
 }
 
 #[test]
 fn the_next_run_in_a_workspace_begins_when_the_worker_of_a_cancelled_one_has_ended() {
     let house = House::new();
-    let run = begin(&house.room, "a.md", &one_step("Long", "long"));
+    let run = begin(&house.fixture, "a.md", &one_step("Long", "long"));
     let mut going = worker(&house, WRITES_ON, &["--once"]);
-    until("the worker writes", || house.room.path("a.log").exists());
-    let behind = begin_behind(&house.room);
-    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    until("the worker writes", || house.fixture.path("a.log").exists());
+    let behind = begin_behind(&house.fixture);
+    assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
     going.hear("the run is over");
     assert_eq!(going.end().code, 0);
     is_ended_before(&house, &behind);
@@ -226,46 +228,53 @@ fn the_next_run_in_a_workspace_begins_when_the_worker_of_a_cancelled_one_has_end
 #[test]
 fn the_next_run_in_a_workspace_begins_when_the_daemon_s_own_agent_of_a_cancelled_one_has_ended() {
     let house = House::new();
-    house.room.write("a.md", &one_step("Long", "long"));
-    let said = house.room.planctl(&["plan", "run", "a.md", "--approve", "-d", "--exec", WRITES_ON]);
+    house.fixture.write("a.md", &one_step("Long", "long"));
+    let said = house.fixture.planctl(&["plan", "run", "a.md", "--approve", "-d", "--exec", WRITES_ON]);
     assert_eq!(said.code, 0, "{said:?}");
-    until("the agent writes", || house.room.path("a.log").exists());
-    let behind = begin_behind(&house.room);
-    assert_eq!(house.room.planctl(&["plan", "cancel", said.out.trim()]).code, 0);
+    until("the agent writes", || house.fixture.path("a.log").exists());
+    let behind = begin_behind(&house.fixture);
+    assert_eq!(house.fixture.planctl(&["plan", "cancel", said.out.trim()]).code, 0);
     is_ended_before(&house, &behind);
 }
 
 #[test]
 fn a_run_says_whose_agent_it_waits_for_and_begins_when_that_gives_its_item_back() {
     let house = House::new();
-    let run = begin(&house.room, "a.md", &one_step("Long", "long"));
-    let claimed = house.room.json(&["work", "claim", "--role", "coder", "--json"]);
-    house.room.write("a.log", "a\n");
-    let behind = begin_behind(&house.room);
-    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
-    let view = house.room.json(&["plan", "status", &behind, "--json"]);
+    let run = begin(&house.fixture, "a.md", &one_step("Long", "long"));
+    let claimed = house.fixture.json(&["work", "claim", "--role", "coder", "--json"]);
+    house.fixture.write("a.log", "a\n");
+    let behind = begin_behind(&house.fixture);
+    assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
+    let view = house.fixture.json(&["plan", "status", &behind, "--json"]);
     assert_eq!((&view["state"], &view["waiting_on"]["kind"]), (&"queued".into(), &"ending".into()), "{view}");
     assert_eq!(view["waiting_on"]["run"], run, "{view}");
-    let page = house.room.planctl(&["plan", "status", &behind]);
+    let page = house.fixture.planctl(&["plan", "status", &behind]);
     assert!(page.out.contains(&format!("waiting for run {run}, whose agent is being ended")), "{page:?}");
-    let list = house.room.planctl(&["plan", "ls"]);
+    let list = house.fixture.planctl(&["plan", "ls"]);
     assert!(list.out.contains(&format!("the end of run {run}'s agent")), "{list:?}");
     let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
-    assert_eq!(house.room.planctl(&["work", "heartbeat", item, "--token", token, "--wait", "60s"]).code, 7);
-    assert_eq!(house.room.planctl(&["work", "release", item, "--token", token]).code, 5, "it came too late");
+    assert_eq!(
+        house.fixture.planctl(&["work", "heartbeat", item, "--token", token, "--wait", "60s"]).code,
+        7
+    );
+    assert_eq!(
+        house.fixture.planctl(&["work", "release", item, "--token", token]).code,
+        5,
+        "it came too late"
+    );
     is_ended_before(&house, &behind);
 }
 
 #[test]
 fn a_worker_that_vanished_keeps_a_workspace_as_long_as_its_lease_lasts() {
     let house = House::new();
-    let run = begin(&house.room, "a.md", &one_step("Long", "long"));
-    let claimed = house.room.json(&["work", "claim", "--role", "coder", "--lease", "5s", "--json"]);
-    house.room.write("a.log", "a\n");
-    let behind = begin_behind(&house.room);
-    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    let run = begin(&house.fixture, "a.md", &one_step("Long", "long"));
+    let claimed = house.fixture.json(&["work", "claim", "--role", "coder", "--lease", "5s", "--json"]);
+    house.fixture.write("a.log", "a\n");
+    let behind = begin_behind(&house.fixture);
+    assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
     is_ended_before(&house, &behind);
-    let view = house.room.json(&["plan", "status", &behind, "--json"]);
+    let view = house.fixture.json(&["plan", "status", &behind, "--json"]);
     let (began, over) = (view["started_at"].as_str().unwrap(), claimed["lease_until"].as_str().unwrap());
     assert!(instant_of(began) >= instant_of(over), "{began} is before {over}");
 }
@@ -277,29 +286,29 @@ fn instant_of(moment: &str) -> time::OffsetDateTime {
 #[test]
 fn a_worker_that_is_silent_for_too_long_is_ended_and_told_apart_from_a_slow_one() {
     let house = House::new();
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
-    let said = house.room.planctl(&words("sleep 600", &["--once", "--idle-timeout", "1s"]));
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
+    let said = house.fixture.planctl(&words("sleep 600", &["--once", "--idle-timeout", "1s"]));
     assert!(said.code == 0 && said.err.contains("it was silent for too long and was ended"), "{said:?}");
-    let logs = house.room.planctl(&["plan", "logs", &run]);
+    let logs = house.fixture.planctl(&["plan", "logs", &run]);
     assert!(logs.out.contains("ended after too long a silence"), "{logs:?}");
 }
 
 #[test]
 fn p5_a_worker_that_is_killed_loses_its_lease_and_another_one_finishes() {
     let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let first = worker(&house, "echo $$ > first; sleep 600", &[]);
-    until("the first works", || lives(&house.room.read("first")));
+    until("the first works", || lives(&house.fixture.read("first")));
     first.signal(Signal::KILL);
-    until("nothing outlives it", || !lives(&house.room.read("first")));
-    let said = house.room.planctl(&words("echo hello > out.txt", &["--once"]));
+    until("nothing outlives it", || !lives(&house.fixture.read("first")));
+    let said = house.fixture.planctl(&words("echo hello > out.txt", &["--once"]));
     assert_eq!(said.code, 0, "{said:?}");
     let view = house.until(&run, "done");
     assert_eq!(view["steps"][0]["attempts"], 1, "no attempt was spent: {view}");
     // The guardian of the killed one may have held its folder yet when the second one began.
-    let is_swept = || std::fs::read_dir(house.room.state().join("work")).unwrap().next().is_none();
+    let is_swept = || std::fs::read_dir(house.fixture.state().join("work")).unwrap().next().is_none();
     until("what it left is swept", || {
-        is_swept() || house.room.planctl(&words("true", &["--drain"])).code != 0
+        is_swept() || house.fixture.planctl(&words("true", &["--drain"])).code != 0
     });
     assert!(is_swept());
 }
@@ -307,12 +316,12 @@ fn p5_a_worker_that_is_killed_loses_its_lease_and_another_one_finishes() {
 #[test]
 fn a_worker_that_is_cut_off_for_longer_than_its_lease_ends_its_work() {
     let house = House::with(&[("PLANCTL_LEASE_SECONDS", "1")]);
-    begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let mut going = worker(&house, "echo $$ > pid; sleep 600", &["--once"]);
-    until("it works", || lives(&house.room.read("pid")));
+    until("it works", || lives(&house.fixture.read("pid")));
     kill_daemon(&house);
     going.hear("was away for longer");
-    assert!(!lives(&house.room.read("pid")));
+    assert!(!lives(&house.fixture.read("pid")));
     assert_eq!(going.end().code, 0);
 }
 
@@ -327,50 +336,51 @@ fn kill_daemon(house: &House) {
 #[test]
 fn p4_a_daemon_that_is_killed_and_started_again_hears_the_report() {
     let house = House::new();
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let mut going = worker(
         &house,
         "touch begun; until [ -e go ]; do sleep 0.05; done; echo hello > out.txt",
         &["--once"],
     );
-    until("it works", || house.room.path("begun").exists());
+    until("it works", || house.fixture.path("begun").exists());
     kill_daemon(&house);
     // It ends while nobody is there to hear it.
-    house.room.write("go", "");
+    house.fixture.write("go", "");
     going.hear("could not reach");
-    let said = house.room.planctl(&["daemon", "start"]);
+    let said = house.fixture.planctl(&["daemon", "start"]);
     assert_eq!(said.code, 0, "{said:?}");
     let said = going.end();
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("worked"), "{said:?}");
     let view = house.until(&run, "done");
     assert_eq!(view["steps"][0]["attempts"], 1, "{view}");
-    let reports = events(&house.room, &run).iter().filter(|line| line["event"] == "agent.reported").count();
+    let reports =
+        events(&house.fixture, &run).iter().filter(|line| line["event"] == "agent.reported").count();
     assert_eq!(reports, 1);
 }
 
 #[test]
 fn a_question_frees_the_worker_and_two_interrupts_give_an_item_back() {
     let house = House::new();
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let exec = r#"cat > prompt; if grep -q 'the word hello' prompt; then echo $PLANCTL_ATTEMPT > attempt; echo $$ > long; sleep 600; else
                   echo '{"planctl":"result/1","outcome":"needs_input","question":"Which word?"}'; fi"#;
     let mut going = worker(&house, exec, &[]);
     going.hear("Which word?");
     house.until(&run, "waiting");
-    let ask = house.room.ask();
-    let answered = house.room.planctl(&["approvals", "answer", &ask, "--note", "the word hello"]);
+    let ask = house.fixture.ask();
+    let answered = house.fixture.planctl(&["approvals", "answer", &ask, "--note", "the word hello"]);
     assert_eq!(answered.code, 0, "{answered:?}");
-    until("it works again", || lives(&house.room.read("long")));
+    until("it works again", || lives(&house.fixture.read("long")));
     going.signal(Signal::INT);
     going.hear("finishing");
     going.signal(Signal::INT);
     let said = going.end();
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(!lives(&house.room.read("long")));
+    assert!(!lives(&house.fixture.read("long")));
     // An item given back is there at once for the next worker, and no attempt was spent.
     let claimed = house.claim();
-    assert_eq!(claimed["attempt"].to_string(), house.room.read("attempt").trim(), "{claimed}");
+    assert_eq!(claimed["attempt"].to_string(), house.fixture.read("attempt").trim(), "{claimed}");
 }
 
 #[test]
@@ -379,7 +389,7 @@ fn a_worker_over_the_network_needs_a_token_and_gives_back_what_is_not_here() {
     let server = format!("http://{}", house.port);
     let secret = house.token("worker");
     let over = |token: &str, words: &[&str]| {
-        let mut command = house.room.command(words);
+        let mut command = house.fixture.command(words);
         command.env("PLANCTL_SERVER", &server).env("PLANCTL_TOKEN", token);
         let said = Said::from(command.output().unwrap());
         schema::check(words, &said.out);
@@ -389,19 +399,19 @@ fn a_worker_over_the_network_needs_a_token_and_gives_back_what_is_not_here() {
     assert_eq!(refused.code, 77, "{refused:?}");
     let idle = over(&secret, &["work", "claim", "--role", "coder", "--no-wait"]);
     assert_eq!(idle.code, 10, "{idle:?}");
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let said = over(&secret, &words("env > env; echo hello > out.txt", &["--once", "--env", "WORD=x y"]));
     assert_eq!(said.code, 0, "{said:?}");
     house.until(&run, "done");
-    let env = house.room.read("env");
+    let env = house.fixture.read("env");
     assert!(env.contains("WORD=x y") && env.contains("PLANCTL_STEP=1"), "{env}");
     assert!(!env.contains(&secret) && !env.contains("PLANCTL_SERVER"), "{env}");
 
-    let gone = house.room.path("../gone");
+    let gone = house.fixture.path("../gone");
     std::fs::create_dir(&gone).unwrap();
     std::fs::write(gone.join("q.md"), one_step("Gone", "gone")).unwrap();
     let (folder, file) = (gone.to_str().unwrap(), gone.join("q.md"));
-    let said = house.room.planctl(&[
+    let said = house.fixture.planctl(&[
         "--workspace",
         folder,
         "plan",
@@ -411,7 +421,7 @@ fn a_worker_over_the_network_needs_a_token_and_gives_back_what_is_not_here() {
         "-d",
     ]);
     assert_eq!(said.code, 0, "{said:?}");
-    std::fs::rename(&gone, house.room.path("../away")).unwrap();
+    std::fs::rename(&gone, house.fixture.path("../away")).unwrap();
     let mut going = worker(&house, "true", &[]);
     going.hear("is not on this machine");
     going.signal(Signal::INT);
@@ -421,7 +431,7 @@ fn a_worker_over_the_network_needs_a_token_and_gives_back_what_is_not_here() {
 #[test]
 fn a_script_claims_minds_and_completes_an_item() {
     let house = House::new();
-    let run = begin(&house.room, "p.md", &one_step("it's a `test` $(x)", "hello"));
+    let run = begin(&house.fixture, "p.md", &one_step("it's a `test` $(x)", "hello"));
     let script = r#"set -eu
         eval "$("$PLANCTL" work claim --role coder --wait 30s --lease 2m --shell)"
         printf '%s' "$PLANCTL_STEP_TITLE" > title
@@ -436,35 +446,35 @@ fn a_script_claims_minds_and_completes_an_item() {
         "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
         "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
         echo "$PLANCTL_ITEM $PLANCTL_ITEM_TOKEN" > held"#;
-    let template = house.room.command(&[]);
+    let template = house.fixture.command(&[]);
     let mut bash = Command::new("bash");
-    bash.args(["-c", script]).current_dir(house.room.path("")).env_clear();
+    bash.args(["-c", script]).current_dir(house.fixture.path("")).env_clear();
     bash.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
     bash.env("PLANCTL", env!("CARGO_BIN_EXE_planctl"));
     let said = Said::from(bash.output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.out, "the contract is checked\nthe contract is checked (heard before)\n");
-    assert_eq!(house.room.read("title"), "Write the word");
+    assert_eq!(house.fixture.read("title"), "Write the word");
     let view = house.until(&run, "done");
     assert_eq!(view["spent"]["tokens"], 120, "{view}");
-    assert!(house.room.planctl(&["plan", "logs", &run]).out.contains("my last words"));
+    assert!(house.fixture.planctl(&["plan", "logs", &run]).out.contains("my last words"));
     // A worker that holds nothing any more is told to stop.
-    let held = house.room.read("held");
+    let held = house.fixture.read("held");
     let (item, token) = held.trim().split_once(' ').unwrap();
-    let late = house.room.planctl(&["work", "heartbeat", item, "--token", token]);
+    let late = house.fixture.planctl(&["work", "heartbeat", item, "--token", token]);
     assert_eq!(late.code, 7, "the run is over: {late:?}");
-    let nameless = house.room.planctl(&["work", "heartbeat"]);
+    let nameless = house.fixture.planctl(&["work", "heartbeat"]);
     assert_eq!(nameless.code, 2, "{nameless:?}");
 }
 
 #[test]
 fn work_can_be_failed_asked_about_released_and_cancelled() {
     let house = House::new();
-    let run = begin(&house.room, "p.md", &one_step("Hello", "hello"));
-    let claim = || house.room.json(&["work", "claim", "--role", "coder", "--json"]);
+    let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
+    let claim = || house.fixture.json(&["work", "claim", "--role", "coder", "--json"]);
     let tell = |claimed: &Value, verb: &str, more: &[&str]| {
         let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
-        house.room.planctl(&[&["work", verb, item, "--token", token, "--json"][..], more].concat())
+        house.fixture.planctl(&[&["work", verb, item, "--token", token, "--json"][..], more].concat())
     };
     let claimed = claim();
     assert_eq!(tell(&claimed, "release", &[]).code, 0);
@@ -473,17 +483,20 @@ fn work_can_be_failed_asked_about_released_and_cancelled() {
     assert_eq!(tell(&claimed, "show", &[]).code, 0);
     assert_eq!(tell(&claimed, "ask", &["--question", "Which word?"]).code, 0);
     house.until(&run, "waiting");
-    assert_eq!(house.room.planctl(&["approvals", "answer", &house.room.ask(), "--note", "hello"]).code, 0);
-    let claimed = house.room.json(&["work", "claim", "--role", "coder", "--agent-id", "mole", "--json"]);
-    assert!(house.room.planctl(&["worker", "ls"]).out.contains("mole"));
+    assert_eq!(
+        house.fixture.planctl(&["approvals", "answer", &house.fixture.ask(), "--note", "hello"]).code,
+        0
+    );
+    let claimed = house.fixture.json(&["work", "claim", "--role", "coder", "--agent-id", "mole", "--json"]);
+    assert!(house.fixture.planctl(&["worker", "ls"]).out.contains("mole"));
     let transient = tell(&claimed, "fail", &["--reason", "no network", "--transient"]);
     assert!(transient.out.contains("it is tried again later"), "{transient:?}");
     let claimed = claim();
     assert_eq!(tell(&claimed, "fail", &["--reason", "no login", "--kind", "permission"]).code, 0);
     house.until(&run, "waiting");
-    assert_eq!(house.room.planctl(&["approvals", "retry", &house.room.ask()]).code, 0);
+    assert_eq!(house.fixture.planctl(&["approvals", "retry", &house.fixture.ask()]).code, 0);
     let claimed = claim();
-    assert_eq!(house.room.planctl(&["plan", "cancel", &run]).code, 0);
+    assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
     assert_eq!(tell(&claimed, "heartbeat", &[]).code, 7);
     assert_eq!(tell(&claimed, "complete", &[]).code, 5);
 }
@@ -522,27 +535,27 @@ fn the_examples_of_workers_outlive_a_cancelled_run_and_a_killed_daemon_and_tell_
     for program in ["curl.sh", "worker.py"] {
         let house = House::new();
         let secret = house.token("worker");
-        let cancelled = begin(&house.room, "p.md", &one_step("Late", "late"));
+        let cancelled = begin(&house.fixture, "p.md", &one_step("Late", "late"));
         let mut command = Command::new(examples.join(program));
         command.args(["coder", "bash", "-c", script]).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("ONCE", "1");
         command.env("PLANCTL_SERVER", format!("http://{}", house.port)).env("PLANCTL_TOKEN", &secret);
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let working = command.spawn().unwrap();
-        until("it works", || house.room.path("begun").exists());
+        until("it works", || house.fixture.path("begun").exists());
         // Long before a heartbeat could tell: its report comes too late, and is refused.
-        assert_eq!(house.room.planctl(&["plan", "cancel", &cancelled]).code, 0);
-        house.room.write("go", "");
-        until("it came to its end", || house.room.path("out.txt").exists());
-        let env = house.room.read("env");
+        assert_eq!(house.fixture.planctl(&["plan", "cancel", &cancelled]).code, 0);
+        house.fixture.write("go", "");
+        until("it came to its end", || house.fixture.path("out.txt").exists());
+        let env = house.fixture.read("env");
         assert!(
             env.contains("PLANCTL_SERVER") && !env.contains(&secret) && !env.contains("PLANCTL_TOKEN"),
             "{env}"
         );
         kill_daemon(&house);
-        let said = house.room.planctl(&["daemon", "start", "--listen", &house.port]);
+        let said = house.fixture.planctl(&["daemon", "start", "--listen", &house.port]);
         assert_eq!(said.code, 0, "{said:?}");
-        let run = begin(&house.room, "q.md", &one_step("Hello", "hello"));
+        let run = begin(&house.fixture, "q.md", &one_step("Hello", "hello"));
         let said = Said::from(working.wait_with_output().unwrap());
         assert_eq!(said.code, 0, "{program}: {said:?}");
         assert!(said.out.contains("the contract is checked"), "{program}: {said:?}");
@@ -556,27 +569,27 @@ fn b10_12_a_claim_may_wait_for_longer_than_a_clock_can_add() {
     let house = House::new();
     let run = house.run("a", "word");
     let words = ["work", "claim", "--role", "coder", "--wait", "9300000000000000000s"];
-    let said = house.room.planctl(&words);
+    let said = house.fixture.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
-    house.room.planctl(&["plan", "cancel", &run]);
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }
 
 #[test]
 fn b10_5_a_run_is_found_by_its_name_where_a_file_has_the_same() {
     let house = House::new();
     let run = house.run("a", "word");
-    let sub = house.room.path("sub");
-    house.room.write(&format!("sub/{run}"), "a file of somebody");
+    let sub = house.fixture.path("sub");
+    house.fixture.write(&format!("sub/{run}"), "a file of somebody");
     let asked = |what: &str| {
-        let mut command = house.room.command(&["plan", "status", what, "--workspace"]);
-        Said::from(command.arg(house.room.path("")).current_dir(&sub).output().unwrap())
+        let mut command = house.fixture.command(&["plan", "status", what, "--workspace"]);
+        Said::from(command.arg(house.fixture.path("")).current_dir(&sub).output().unwrap())
     };
     let by_name = asked(&run);
     assert!(by_name.code == 0 && by_name.out.contains(&run), "{by_name:?}");
     let by_path = asked("../a.md");
     assert!(by_path.code == 0 && by_path.out.contains(&run), "{by_path:?}");
     assert_eq!(asked("none").code, 4);
-    house.room.planctl(&["plan", "cancel", &run]);
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }
 
 /// Passes on what is sent to a port, but no call that shows what was printed: that one is never answered.
@@ -612,7 +625,7 @@ fn b10_13_a_report_does_not_wait_until_the_last_output_is_shown() {
     let run = house.run("a", "word");
     let server = format!("http://{}", without_logs(&house.port));
     let mut worker =
-        house.room.command(&words("echo words; echo word >out.txt", &["--once", "--server", &server]));
+        house.fixture.command(&words("echo words; echo word >out.txt", &["--once", "--server", &server]));
     let began = Instant::now();
     let said = Said::from(worker.env("PLANCTL_TOKEN", &token).output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
@@ -625,7 +638,7 @@ fn b10_6_ctrl_c_ends_who_looks_on_while_the_daemon_does_not_answer() {
     let house = House::new();
     let run = house.run("a", "word");
     for words in [&["plan", "watch", &run][..], &["events", "--follow", "--run", &run]] {
-        let looking = house.room.start(words);
+        let looking = house.fixture.start(words);
         looking.until_it_listens();
         house.signal(Signal::STOP);
         let asked = Instant::now();
@@ -635,5 +648,5 @@ fn b10_6_ctrl_c_ends_who_looks_on_while_the_daemon_does_not_answer() {
         assert_eq!(said.code, 130, "{words:?}: {said:?}");
         assert!(asked.elapsed() < Duration::from_secs(10), "{words:?}: {:?}", asked.elapsed());
     }
-    house.room.planctl(&["plan", "cancel", &run]);
+    house.fixture.planctl(&["plan", "cancel", &run]);
 }

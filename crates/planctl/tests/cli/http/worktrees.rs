@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::house::{Ask, House, plan, wait_until};
-use crate::room::git;
+use crate::fixture::git;
 
 fn house() -> House {
     let house = House::new();
-    git(&house.room.path(""), &["init", "--quiet"]);
-    house.room.write("hello.md", &plan("hello", "hello")).write("other.md", &plan("other", "other"));
-    git(&house.room.path(""), &["add", "-A"]);
-    git(&house.room.path(""), &["commit", "--quiet", "-m", "all"]);
+    git(&house.fixture.path(""), &["init", "--quiet"]);
+    house.fixture.write("hello.md", &plan("hello", "hello")).write("other.md", &plan("other", "other"));
+    git(&house.fixture.path(""), &["add", "-A"]);
+    git(&house.fixture.path(""), &["commit", "--quiet", "-m", "all"]);
     house
 }
 
@@ -37,14 +37,14 @@ fn seen(house: &House, run: &str) -> Value {
 fn a_remote_worker_is_told_the_worktree_and_its_contract_runs_there() {
     let house = house();
     let words = ["plan", "run", "hello.md", "--approve", "-d", "--workspace", "worktree"];
-    let said = house.room.planctl(&words);
+    let said = house.fixture.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
     let claimed = house.claim();
     let place = PathBuf::from(claimed["workspace"].as_str().unwrap());
-    assert!(place.starts_with(house.room.state().canonicalize().unwrap().join("worktrees")), "{claimed}");
+    assert!(place.starts_with(house.fixture.state().canonicalize().unwrap().join("worktrees")), "{claimed}");
     assert!(place.join("hello.md").exists());
     // The right word in the workspace itself proves nothing.
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     complete(&house, &claimed);
     let again = house.claim();
     assert_eq!(again["attempt"], 2, "{again}");
@@ -56,8 +56,8 @@ fn a_remote_worker_is_told_the_worktree_and_its_contract_runs_there() {
         let ask = Ask { key: Some("clean-1"), body: Some(body.to_string()), ..Ask::default() };
         house.local("POST", "/v1/worktrees/clean", &ask).json()
     };
-    let workspace = house.room.path("");
-    let kept = house.room.json(&["clean", "--json"]);
+    let workspace = house.fixture.path("");
+    let kept = house.fixture.json(&["clean", "--json"]);
     assert_eq!(kept["worktrees"][0]["removed"], false, "{kept}");
     let gone = clean(json!({ "workspace": workspace.canonicalize().unwrap(), "discards": true }));
     assert_eq!(gone["worktrees"][0]["removed"], true, "{gone}");
@@ -67,7 +67,7 @@ fn a_remote_worker_is_told_the_worktree_and_its_contract_runs_there() {
 #[test]
 fn a_program_asks_for_a_worktree_in_the_body_and_two_runs_go_on_at_once() {
     let house = house();
-    let workspace = house.room.path("").canonicalize().unwrap();
+    let workspace = house.fixture.path("").canonicalize().unwrap();
     let start = |name: &str| {
         let body = json!({
             "plan": {
@@ -107,7 +107,7 @@ fn a_program_asks_for_a_worktree_in_the_body_and_two_runs_go_on_at_once() {
 #[test]
 fn a_daemon_holds_a_run_whose_worktree_can_t_be_made_and_goes_on_when_told_to() {
     let house = house();
-    std::fs::write(house.room.state().join("worktrees"), "in the way").unwrap();
+    std::fs::write(house.fixture.state().join("worktrees"), "in the way").unwrap();
     let words = [
         "plan",
         "run",
@@ -119,14 +119,14 @@ fn a_daemon_holds_a_run_whose_worktree_can_t_be_made_and_goes_on_when_told_to() 
         "--exec",
         "echo hello > out.txt",
     ];
-    let said = house.room.planctl(&words);
+    let said = house.fixture.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
     let held = house.until("hello-1", "waiting");
     assert_eq!(held["waiting_on"]["kind"], "worktree", "{held}");
-    let watched = house.room.planctl(&["plan", "resume", "hello-1", "--no-wait"]);
+    let watched = house.fixture.planctl(&["plan", "resume", "hello-1", "--no-wait"]);
     assert_eq!(watched.code, 3, "{watched:?}");
-    std::fs::remove_file(house.room.state().join("worktrees")).unwrap();
-    let resumed = house.room.planctl(&["plan", "resume", "hello-1"]);
+    std::fs::remove_file(house.fixture.state().join("worktrees")).unwrap();
+    let resumed = house.fixture.planctl(&["plan", "resume", "hello-1"]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
 }
 
@@ -135,14 +135,14 @@ fn a6_a_remote_worker_is_told_the_folder_of_a_plan_within_and_its_contract_runs_
     let house = house();
     let outer = "digraph outer { start inner [shape=house, stack.child_dotfile=\"hello.md\", stack.child_workdir=\"services/api\", \
                  stack.child_approval=inherit] exit start -> inner -> exit }\n";
-    house.room.write("outer.dot", outer).write("services/api/README", "The API.\n");
-    let said = house.room.planctl(&["plan", "run", "outer.dot", "--approve", "-d"]);
+    house.fixture.write("outer.dot", outer).write("services/api/README", "The API.\n");
+    let said = house.fixture.planctl(&["plan", "run", "outer.dot", "--approve", "-d"]);
     assert_eq!(said.code, 0, "{said:?}");
     let claimed = house.claim();
     let place = PathBuf::from(claimed["workspace"].as_str().unwrap());
-    assert_eq!(place, house.room.path("services/api").canonicalize().unwrap(), "{claimed}");
+    assert_eq!(place, house.fixture.path("services/api").canonicalize().unwrap(), "{claimed}");
     // The right word in the workspace itself proves nothing.
-    house.room.write("out.txt", "hello\n");
+    house.fixture.write("out.txt", "hello\n");
     complete(&house, &claimed);
     let again = house.claim();
     assert_eq!(again["attempt"], 2, "{again}");

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub mod schema;
 
 /// One test's place.
-pub struct Room {
+pub struct Fixture {
     folder: tempfile::TempDir,
     database: TestDatabase,
 }
@@ -34,26 +34,26 @@ pub struct Going {
     pub heard: String,
 }
 
-impl Room {
-    /// A room whose database has planctl's schema.
-    pub fn new() -> Room {
-        Room::with_database(TestDatabase::migrated())
+impl Fixture {
+    /// A fixture whose database has planctl's schema.
+    pub fn new() -> Fixture {
+        Fixture::with_database(TestDatabase::migrated())
     }
 
-    /// A room whose database is empty, as where planctl never was.
+    /// A fixture whose database is empty, as where planctl never was.
     #[allow(dead_code, reason = "those who look at the first start need it")]
-    pub fn unmigrated() -> Room {
-        Room::with_database(TestDatabase::empty())
+    pub fn unmigrated() -> Fixture {
+        Fixture::with_database(TestDatabase::empty())
     }
 
-    fn with_database(database: TestDatabase) -> Room {
+    fn with_database(database: TestDatabase) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         // As root, the private Postgres runs as another user, who must be able to pass through.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["work", "state", "home"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        Room { folder, database }
+        Fixture { folder, database }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -68,7 +68,7 @@ impl Room {
         self.folder.path().join("home")
     }
 
-    pub fn write(&self, name: &str, text: &str) -> &Room {
+    pub fn write(&self, name: &str, text: &str) -> &Fixture {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -113,21 +113,21 @@ impl Room {
         Said::from(command.output().unwrap())
     }
 
-    /// Asks the room's database something, beside planctl.
+    /// Asks the fixture's database something, beside planctl.
     pub fn sql(&self, text: &str) -> String {
-        Room::sql_of(&self.database.url(), text)
+        Fixture::sql_of(&self.database.url(), text)
     }
 
     /// Asks a database something, beside planctl.
     pub fn sql_of(url: &str, text: &str) -> String {
-        let said = Said::from(Room::psql_of(url).args(["-c", text]).output().unwrap());
+        let said = Said::from(Fixture::psql_of(url).args(["-c", text]).output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
         said.out.trim().to_owned()
     }
 
-    /// Returns the program that speaks with the room's database, told to print bare values.
+    /// Returns the program that speaks with the fixture's database, told to print bare values.
     pub fn psql(&self) -> Command {
-        Room::psql_of(&self.database.url())
+        Fixture::psql_of(&self.database.url())
     }
 
     fn psql_of(url: &str) -> Command {
@@ -282,10 +282,11 @@ pub fn plan(title: &str, budget: &str, steps: &[(&str, &str, &str)]) -> String {
 }
 
 /// Replaces what differs from run to run.
-pub fn steady(text: &str, room: &Path) -> String {
-    let canonical = room.canonicalize().unwrap();
-    let mut text =
-        text.replace(&canonical.display().to_string(), "ROOM").replace(&room.display().to_string(), "ROOM");
+pub fn steady(text: &str, fixture: &Path) -> String {
+    let canonical = fixture.canonicalize().unwrap();
+    let mut text = text
+        .replace(&canonical.display().to_string(), "ROOM")
+        .replace(&fixture.display().to_string(), "ROOM");
     while let Some(at) = text.find("sha256 ").filter(|at| !text[at + 7..].starts_with('…')) {
         let end = at + 7 + text[at + 7..].bytes().take_while(u8::is_ascii_hexdigit).count();
         text.replace_range(at..end, "sha256 …");

@@ -1,0 +1,130 @@
+//! Failed attempts and the reasons for which they fail.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::End;
+use crate::contract::{Ending, Excerpt, RehearsalResult, Tampering, Verdict};
+use crate::event::Overrun;
+use crate::ids::{Actor, Attempt};
+
+/// A failed attempt, as the next worker and the person asked are told of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which try failed.
+    pub attempt: Attempt,
+    /// The reason of the failure.
+    pub what: Failing,
+    /// How long the gate ran.
+    pub duration: Duration,
+    /// The end of standard output.
+    pub stdout: Excerpt,
+    /// The end of standard error.
+    pub stderr: Excerpt,
+}
+
+/// The reasons for which an attempt, or a delivery of it, fails.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "failing", rename_all = "snake_case")]
+pub enum Failing {
+    /// The contract did not pass.
+    Contract {
+        /// The verdict.
+        verdict: Verdict,
+        /// How the command ended.
+        ending: Ending,
+        /// Protected files that had changed.
+        tampered: Vec<Tampering>,
+    },
+    /// The work ran past a limit of its time; there was no gate.
+    Overran {
+        /// Which limit.
+        #[serde(default, skip_serializing_if = "Overrun::is_deadline")]
+        past: Overrun,
+    },
+    /// The worker could not run, time after time.
+    Undelivered {
+        /// The last message.
+        message: String,
+    },
+    /// The worker lacks a permission (exit 77).
+    Permission {
+        /// The worker's message.
+        message: String,
+    },
+    /// The gate told nothing, time after time.
+    Inconclusive {
+        /// The missing or unstable thing.
+        message: String,
+    },
+    /// The changes of the branches conflict.
+    Conflict {
+        /// The branch that does not fit to what was merged before it, counted from 0; none where the workspace itself
+        /// was changed meanwhile.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<u16>,
+        /// The files that conflict.
+        files: Vec<String>,
+        /// The folder in which a person makes them fit.
+        folder: String,
+    },
+    /// The run of a sub-plan did not end well.
+    SubPlan {
+        /// The run's name.
+        name: String,
+        /// How it ended.
+        end: End,
+    },
+    /// A person looked at the work, and says that it is not done.
+    Unconfirmed {
+        /// The person who refused the work.
+        by: Actor,
+        /// The note of that person.
+        note: Option<String>,
+    },
+    /// The contract was not red before the work.
+    NotRed {
+        /// The result of the rehearsal.
+        showed: RehearsalResult,
+        /// How the command ended.
+        ending: Ending,
+        /// Protected files that had changed.
+        tampered: Vec<Tampering>,
+    },
+}
+
+impl Failure {
+    /// Returns the protected files for which a gate did not judge the attempt.
+    pub fn tampered(&self) -> &[Tampering] {
+        match &self.what {
+            Failing::Contract { verdict: Verdict::Tampered, tampered, .. } => tampered,
+            Failing::Contract { .. }
+            | Failing::Overran { .. }
+            | Failing::Undelivered { .. }
+            | Failing::Permission { .. }
+            | Failing::Inconclusive { .. }
+            | Failing::Conflict { .. }
+            | Failing::SubPlan { .. }
+            | Failing::Unconfirmed { .. }
+            | Failing::NotRed { .. } => &[],
+        }
+    }
+}
+
+impl Failing {
+    /// Returns its class, in one word (DOT R4): conditions look at it as `failure_class`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Failing::Contract { .. } => "contract",
+            Failing::Overran { .. } => "overran",
+            Failing::Undelivered { .. } => "undelivered",
+            Failing::Permission { .. } => "permission",
+            Failing::Inconclusive { .. } => "inconclusive",
+            Failing::Conflict { .. } => "conflict",
+            Failing::SubPlan { .. } => "sub_plan",
+            Failing::Unconfirmed { .. } => "unconfirmed",
+            Failing::NotRed { .. } => "not_red",
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Writes an expanded plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::numbers::Numbers;
+use super::quoting::{Context, contexts, is_plain, quote};
+
+use super::{Batches, PLACEHOLDERS, Part};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::fix::{line_end, with_line_ends};
+use crate::syntax::source::Source;
+use crate::text::{Span, Spanned, escape};
+use crate::tree::parse::name_of;
+use crate::tree::workflow::{Mention, unknown_template};
+use crate::tree::{StepTree, template_key};
+
+pub(super) struct Writer<'a> {
+    pub(super) source: &'a Source,
+    pub(super) numbers: Numbers,
+    /// Where steps are named by their numbers, but for `needs`.
+    pub(super) mentions: Vec<Mention>,
+    /// The items of the latest template.
+    pub(super) latest: Vec<String>,
+    pub(super) found: Vec<Diagnostic>,
+    /// The contract that each step must have.
+    pub(super) commands: Vec<Option<String>>,
+}
+
+fn listed<'n>(numbers: impl IntoIterator<Item = &'n usize>) -> String {
+    numbers.into_iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// One filling of a template.
+struct Filling<'a> {
+    items: &'a [String],
+    number: usize,
+    index: usize,
+    count: usize,
+}
+
+impl Filling<'_> {
+    pub(super) fn value(&self, placeholder: &str) -> String {
+        match placeholder {
+            "{item}" => self.items.join(", "),
+            "{n}" => self.number.to_string(),
+            "{index}" => self.index.to_string(),
+            _ => self.count.to_string(),
+        }
+    }
+}
+
+impl Writer<'_> {
+    pub(super) fn write(&mut self, part: &Part<'_>, list: Option<Batches>, text: &mut String) {
+        let Some(list) = list else {
+            let mut edits = self.common_edits(part, self.commands.len() + 1);
+            edits.extend(self.repeated_subscriptions(part, &self.latest));
+            self.commands.push(part.step.contract.as_ref().map(|contract| contract.command.clone()));
+            text.push_str(&edited(self.source, part.span, edits));
+            return;
+        };
+        let is_last = part.span.end == self.source.text().len();
+        for (at, items) in list.iter().enumerate() {
+            let number = self.commands.len() + 1;
+            let filling = Filling { items, number, index: at + 1, count: list.len() };
+            let body = self.filled(part, &filling);
+            text.push_str(&body);
+            if is_last && at + 1 < list.len() {
+                let end = line_end(self.source);
+                let breaks = if body.ends_with('\n') { 1 } else { 2 };
+                text.push_str(&end.repeat(breaks));
+            }
+            if self.found.len() > 20 {
+                return;
+            }
+        }
+        self.latest = list.concat();
+    }
+
+    /// Returns what stands outside of the steps.
+    pub(super) fn between(&mut self, span: Span) -> String {
+        let edits = self.renumbered(span);
+        edited(self.source, span, edits)
+    }
+
+    /// Gives the steps that a part of the text names their new numbers.
+    fn renumbered(&mut self, span: Span) -> Vec<(Span, String)> {
+        let mut edits = Vec::new();
+        let inside = self.mentions.iter().filter(|it| it.span.start >= span.start && it.span.end <= span.end);
+        for mention in inside {
+            match self.numbers.fixed.get(&mention.number).map(Vec::as_slice) {
+                Some([same]) if u32::try_from(*same) == Ok(mention.number) => {}
+                Some([one]) => edits.push((mention.span, one.to_string())),
+                Some(several) if mention.is_end => edits.push((mention.span, listed(several))),
+                Some(_) => {
+                    let message =
+                        format!("step {} becomes several, and a condition is about one", mention.number);
+                    let refused = Diagnostic::new(Code::P012, message).at(mention.span, "here");
+                    self.found.push(refused.help("name another step, or write the steps out by hand"));
+                }
+                None => self.found.push(self.numbers.refuse(mention.number, mention.span)),
+            }
+        }
+        edits
+    }
+
+    fn common_edits(&mut self, part: &Part<'_>, number: usize) -> Vec<(Span, String)> {
+        let mut edits = vec![(part.step.number.span, number.to_string())];
+        edits.extend(self.renumbered(part.span));
+        // Where there is none, `none` stays.
+        if let Some(needs) = &part.step.needs {
+            let new = self.needed(part.step, needs);
+            if !new.is_empty() {
+                edits.push((needs.span, listed(&new)));
+            }
+        }
+        edits
+    }
+
+    // In the order in which they are written, each once.
+    fn needed(&mut self, step: &StepTree, needs: &Spanned<Vec<u32>>) -> Vec<usize> {
+        let mut new = Vec::new();
+        for old in &needs.value {
+            match self.numbers.fixed.get(old) {
+                Some(numbers) => new.extend(numbers),
+                None => self.found.push(self.numbers.refuse(*old, needs.span).step(name_of(step))),
+            }
+        }
+        for template in &step.needed_templates {
+            match self.numbers.templates.get(&template_key(&template.value)) {
+                Some(numbers) => new.extend(numbers),
+                None => self.found.push(unknown_template(template).step(name_of(step))),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        new.retain(|number| seen.insert(*number));
+        new
+    }
+
+    fn repeated_subscriptions(&self, part: &Part<'_>, items: &[String]) -> Vec<(Span, String)> {
+        let mut edits = Vec::new();
+        for subscription in &part.step.subscriptions {
+            let line = self.source.whole_line(subscription.span.start);
+            let text = self.source.slice(line);
+            if items.is_empty() || !text.contains("{item}") || !text.trim_start().starts_with(['-', '*', '+'])
+            {
+                continue;
+            }
+            let count = items.len();
+            let lines = items.iter().enumerate().map(|(at, item)| {
+                let index = (at + 1).to_string();
+                text.replace("{item}", item).replace("{index}", &index).replace("{count}", &count.to_string())
+            });
+            edits.push((line, lines.collect()));
+        }
+        edits
+    }
+
+    fn filled(&mut self, part: &Part<'_>, filling: &Filling<'_>) -> String {
+        let mut edits = self.common_edits(part, filling.number);
+        if filling.items.len() > 1 {
+            edits.extend(self.repeated_subscriptions(part, filling.items));
+        }
+        let quoting = self.quoting(part);
+        let mut has_item = false;
+        for (at, placeholder) in placeholders(self.source.slice(part.span)) {
+            let span = Span::new(part.span.start + at, part.span.start + at + placeholder.len());
+            has_item |= placeholder == "{item}";
+            let value = match quoting.get(&span.start) {
+                Some(context) if placeholder == "{item}" => self.words(part, filling.items, *context, span),
+                Some(_) | None => filling.value(placeholder),
+            };
+            edits.push((span, value));
+        }
+        if !has_item {
+            edits.extend(self.item_hints(part, &filling.value("{item}")));
+        }
+        if let Some(list) = &part.step.for_each {
+            edits.push((self.field_lines(list.span), String::new()));
+            let removed = self.field_lines(list.span);
+            edits.retain(|(span, _)| {
+                *span == removed || span.start < removed.start || span.start >= removed.end
+            });
+        }
+        let body = edited(self.source, part.span, edits);
+        self.commands.push(part.step.contract.as_ref().map(|contract| {
+            let mut command = String::new();
+            let mut at = 0;
+            for (from, placeholder) in placeholders(&contract.command) {
+                let place = contract.in_plan(Span::at(from)).start;
+                command.push_str(&contract.command[at..from]);
+                let value = match quoting.get(&place) {
+                    Some(_) if placeholder == "{item}" => {
+                        filling.items.iter().map(|item| quote(item)).collect::<Vec<_>>().join(" ")
+                    }
+                    Some(_) | None => filling.value(placeholder),
+                };
+                command.push_str(&value);
+                at = from + placeholder.len();
+            }
+            command.push_str(&contract.command[at..]);
+            command
+        }));
+        body
+    }
+
+    // If a template never says `{item}`, adds the item to the title and to the task of each step.
+    fn item_hints(&self, part: &Part<'_>, item: &str) -> Vec<(Span, String)> {
+        let title = part.step.title.span;
+        let mut edits = vec![(Span::at(title.end), format!(": {item}"))];
+        if let Some(task) = &part.step.task {
+            let line = self.source.line_span(self.source.line_of(task.span.end));
+            edits.push((
+                Span::at(line.end),
+                with_line_ends(&format!("\n\nThis step is for: {item}"), self.source),
+            ));
+        }
+        edits
+    }
+
+    // The field's line and those of its value.
+    fn field_lines(&self, value: Span) -> Span {
+        let mut first = self.source.line_of(value.start);
+        while first > 0 && !self.source.slice(self.source.line_span(first)).trim_start().starts_with("**") {
+            first -= 1;
+        }
+        Span::new(self.source.line_span(first).start, self.source.whole_line(value.end).end)
+    }
+
+    pub(super) fn quoting(&self, part: &Part<'_>) -> BTreeMap<usize, Context> {
+        let Some(contract) = &part.step.contract else { return BTreeMap::new() };
+        let contexts = contexts(&contract.command);
+        contexts.into_iter().map(|(at, context)| (contract.in_plan(Span::at(at)).start, context)).collect()
+    }
+
+    /// Returns the items of a step as words of its contract.
+    fn words(&mut self, part: &Part<'_>, items: &[String], context: Context, span: Span) -> String {
+        if items.len() > 1 && context != Context::Bare {
+            let message = "several items stand for what is one word here";
+            let refused = Diagnostic::new(Code::P012, message).at(span, "here").step(name_of(part.step));
+            self.found.push(refused.help("write `{item}` as a word of its own, or leave `--batch` out"));
+        }
+        let words: Vec<String> = items.iter().map(|item| self.quoted(part, item, context, span)).collect();
+        words.join(" ")
+    }
+
+    fn quoted(&mut self, part: &Part<'_>, item: &str, context: Context, span: Span) -> String {
+        if is_plain(item) && !(item.starts_with('-') && context == Context::Bare) {
+            return item.to_owned();
+        }
+        let refuse = |message: String, help: &str| {
+            let refused = Diagnostic::new(Code::P012, message).at(span, "here").step(name_of(part.step));
+            refused.help(help)
+        };
+        match context {
+            Context::Bare if item.starts_with('-') => {
+                let message = format!(
+                    "the item `{}` begins with `-`, so a command would take it for an option",
+                    escape(item)
+                );
+                self.found.push(refuse(
+                    message,
+                    "write `./{item}` or `-- {item}x` so that the word begins otherwise, or change the item",
+                ));
+            }
+            Context::Bare | Context::Joined => {}
+            Context::Quoted => {
+                let message = format!("the item `{}` would be read by the shell inside quotes", escape(item));
+                self.found.push(refuse(
+                    message,
+                    "take the quotes around `{item}` away: planctl quotes what needs it",
+                ));
+            }
+            Context::Hard => {
+                let message = format!(
+                    "the item `{}` can't be quoted in a contract with here-documents, backticks or arithmetic",
+                    escape(item)
+                );
+                self.found.push(refuse(message, "put the script into a file and call it with `{item}`"));
+            }
+        }
+        quote(item)
+    }
+}
+
+// `${n}` is a variable of the shell and stays one.
+fn placeholders(text: &str) -> Vec<(usize, &'static str)> {
+    let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
+    let named = braces.filter_map(|(at, _)| {
+        PLACEHOLDERS.into_iter().find(|name| text[at..].starts_with(name)).map(|name| (at, name))
+    });
+    named.collect()
+}
+
+fn edited(source: &Source, span: Span, mut edits: Vec<(Span, String)>) -> String {
+    edits.sort();
+    let mut text = String::new();
+    let mut at = span.start;
+    for (place, replacement) in edits {
+        if place.start < at {
+            continue;
+        }
+        text.push_str(source.slice(Span::new(at, place.start)));
+        text.push_str(&replacement);
+        at = place.end;
+    }
+    text.push_str(source.slice(Span::new(at, span.end)));
+    text
+}

@@ -1,0 +1,231 @@
+//! Findings about attributes: those that are missing, that clash, or that have no effect.
+
+use std::collections::BTreeMap;
+
+use planctl_engine::condition::{Clause, Key, Test};
+use planctl_engine::{Backoff, On};
+
+use super::super::sub_plans;
+use super::super::tree::{EdgeTree, Kind, NodeTree, Said, Workflow};
+use super::{OF_A_KIND_MAX, Shape};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::syntax::Language;
+use crate::syntax::condition;
+use crate::syntax::values::on_fail_of;
+use crate::text::{Spanned, escape};
+
+/// The most goal gates for which it is asked whether a way leads past them.
+const GATES_MAX: usize = 100;
+
+// Finds the attributes that a node of its kind lacks, and those that have no effect there.
+pub(super) fn attributes(
+    workflow: &Workflow,
+    node: &NodeTree,
+    language: Language,
+    found: &mut Vec<Diagnostic>,
+) {
+    let name = escape(&node.id.value);
+    match node.kind.value {
+        Kind::Task => task_attributes(node, language, found),
+        Kind::Call if node.said.text("tool_command").is_none() => {
+            found.push(lacks(node, "command to call", "write `tool_command=\"COMMAND\"`"));
+        }
+        Kind::SubPlan => sub_plan_attributes(workflow, node, found),
+        // The reader of JSON says it of the form in which both are required.
+        Kind::Escalate if language == Language::Dot => escalation_attributes(node, found),
+        Kind::Start => {
+            // In DOT a contract may be the default of all nodes (`node [contract=none]`).
+            let is_own = language == Language::Json;
+            let contracts = node.contracts.iter().filter(|_| is_own).map(|contract| &contract.command);
+            for said in node.said.text("prompt").into_iter().chain(contracts) {
+                let message = format!("nobody works at the start `{name}`, so its action has no effect");
+                let finding = Diagnostic::new(Code::P314, message).at(said.span, "never done");
+                found.push(finding.help("move it to a task that the start leads to"));
+            }
+        }
+        Kind::Join => {
+            if let Some(prompt) = node.said.text("prompt") {
+                let message = format!("nobody works at the join `{name}`, so its prompt has no effect");
+                let finding = Diagnostic::new(Code::P314, message).at(prompt.span, "");
+                found
+                    .push(finding.help("let a task after it judge the branches, with a contract of its own"));
+            }
+        }
+        Kind::Escalate
+        | Kind::Decision
+        | Kind::Human
+        | Kind::Call
+        | Kind::Checkpoint
+        | Kind::Fork
+        | Kind::Exit => {}
+    }
+    if let (Some(policy), Some(retries)) = (node.said.text("on_fail"), node.said.text("max_retries"))
+        && policy.value.contains("retry")
+    {
+        let message = format!("`on_fail` and `max_retries` of `{name}` both say how often");
+        let clash = Diagnostic::new(Code::P009, message)
+            .level(Severity::Warning)
+            .at(retries.span, "this has no effect");
+        found.push(clash.at(policy.span, "this counts").help("keep one of them"));
+    }
+}
+
+fn lacks(node: &NodeTree, what: &str, help: &str) -> Diagnostic {
+    let message = format!("node `{}` has no {what}", escape(&node.id.value));
+    Diagnostic::new(Code::P009, message).at(node.id.span, "").help(help)
+}
+
+fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
+    if node.contracts.is_empty() && node.said.text("verify.type").is_none() {
+        let name = escape(&node.id.value);
+        let message = format!("node `{name}` has no contract, so nothing could say that its work is done");
+        let finding = Diagnostic::new(Code::P010, message)
+            .at(node.id.span, "")
+            .help("write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person");
+        found.push(match language {
+            Language::Dot => finding
+                .mends_all("`node [contract=none]` before the first node lets a person confirm each of them"),
+            Language::Json => finding,
+        });
+    }
+    // A8: the label is the prompt where there is none.
+    if node.said.text("prompt").or(node.said.text("label")).is_none() {
+        let help =
+            "write what is to be done into `prompt`; until then its name is all that the worker is told";
+        found.push(lacks(node, "prompt", help).level(Severity::Warning));
+    }
+}
+
+fn sub_plan_attributes(workflow: &Workflow, node: &NodeTree, found: &mut Vec<Diagnostic>) {
+    if sub_plans::file(workflow, node).is_none() {
+        // Some readers of the dialect have these two shapes the other way round.
+        let help = match node.said.text("shape").is_some_and(|said| said.value == "house") {
+            true => "write `stack.child_dotfile=\"FILE\"`; a question for a person is `shape=hexagon`",
+            false => "write `stack.child_dotfile=\"FILE\"`",
+        };
+        found.push(lacks(node, "plan to run", help));
+    }
+    if let Some(until) = node.said.text("manager.stop_condition")
+        && let Err(refused) = condition::read(&until.value)
+    {
+        found.push(refused.finding(until.span, false));
+    }
+}
+
+fn escalation_attributes(node: &NodeTree, found: &mut Vec<Diagnostic>) {
+    if node.said.text("escalate").is_none() {
+        let help = "say what the person is to know: `escalate=\"REASON\"`, or `\"reason\"` in JSON";
+        found.push(lacks(node, "reason", help).level(Severity::Warning));
+    }
+    if node.said.text("pace_level").is_none() {
+        let help = "write `pace_level=contingent`, or another of primary, alternate, contingent, emergency";
+        found.push(lacks(node, "PACE level", help).level(Severity::Warning));
+    }
+}
+
+// H1: of two options with one key, the key answers neither.
+pub(super) fn keys(node: &NodeTree, out_edges: &[(usize, &EdgeTree)], found: &mut Vec<Diagnostic>) {
+    let mut seen: BTreeMap<String, &Spanned<String>> = BTreeMap::new();
+    for label in out_edges.iter().filter_map(|(_, edge)| edge.label.as_ref()) {
+        let Some(key) = planctl_engine::key_of(&label.value) else { continue };
+        match seen.get(&key) {
+            Some(first)
+                if planctl_engine::plain_label(&first.value) != planctl_engine::plain_label(&label.value) =>
+            {
+                let name = escape(&node.id.value);
+                let message = format!("two options of the question `{name}` have the key `{}`", escape(&key));
+                let finding = Diagnostic::new(Code::P320, message).at(label.span, "a second one");
+                found.push(
+                    finding
+                        .at(first.span, "the first")
+                        .help("give each option a key of its own; until then people answer with the words or the number"),
+                );
+            }
+            Some(_) => {}
+            None => drop(seen.insert(key, label)),
+        }
+    }
+}
+
+// B2, A2: edges for an outcome that their node never has.
+pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
+    let places = workflow.places();
+    for edge in &workflow.edges {
+        let Some(node) = places.get(edge.from.value.as_str()).map(|at| &workflow.nodes[*at]) else {
+            continue;
+        };
+        if !matches!(node.kind.value, Kind::Task | Kind::Call) {
+            continue;
+        }
+        let name = escape(&node.id.value);
+        if edge.on.value == On::Retry && !may_retry(workflow, node) {
+            let message = format!("`{name}` is tried once, so nothing follows this edge for `retry`");
+            let finding = Diagnostic::new(Code::P317, message).at(edge.on.span, "never followed");
+            found.push(finding.help(format!(
+                "write `max_retries=2` at `{name}` to have it followed after each failure but the last, or \
+                 `outcome=fail` for the way after the last"
+            )));
+        }
+        let lets_pass = node.said.flag("allow_partial").is_some_and(|flag| flag.value);
+        let clauses = edge.condition.as_ref().map_or(&[][..], |condition| &condition.value.clauses);
+        let is_fail =
+            |clause: &Clause| clause.key == Key::Outcome && clause.test == Test::Is("fail".to_owned());
+        if lets_pass && edge.on.value == On::Always && clauses.iter().any(is_fail) {
+            let span = edge.condition.as_ref().map_or(edge.span, |condition| condition.span);
+            let message =
+                format!("`{name}` has `allow_partial`, so its failure is `partial_success` and never `fail`");
+            let finding = Diagnostic::new(Code::P317, message).at(span, "never followed");
+            found.push(finding.help("write `outcome=partial_success`, or delete `allow_partial`"));
+        }
+        if found.len() > OF_A_KIND_MAX * 20 {
+            return;
+        }
+    }
+}
+
+// R1, R2: the node's own number, else the graph's.
+fn may_retry(workflow: &Workflow, node: &NodeTree) -> bool {
+    let preset = |said: &Said| {
+        let word = said.text("retry_policy")?;
+        Some(Backoff::named(&word.value)?.1)
+    };
+    let number = |said: &Said, key: &str| Some(said.number::<u16>(key)?.value);
+    let policy = node.said.text("on_fail").and_then(|policy| on_fail_of(&policy.value)?.retries);
+    let retries = policy
+        .or_else(|| number(&node.said, "max_retries"))
+        .or_else(|| preset(&node.said))
+        .or_else(|| number(&workflow.said, "default_max_retries"))
+        .or_else(|| preset(&workflow.said));
+    retries.unwrap_or(0) > 0
+}
+
+// L4 and L6: a gate that nothing leads back from, or that a way leads past (ruling 4).
+pub(super) fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagnostic>) {
+    let workflow = shape.workflow;
+    let is_gate = |at: &usize| shape.node(*at).said.flag("goal_gate").is_some_and(|gate| gate.value);
+    let gates: Vec<usize> = (0..workflow.nodes.len()).filter(is_gate).take(GATES_MAX).collect();
+    let target = |said: &Said| said.text("retry_target").or(said.text("fallback_retry_target")).is_some();
+    let exits: Vec<usize> = (0..workflow.nodes.len())
+        .filter(|at| shape.node(*at).kind.value == Kind::Exit && !shape.node(*at).is_failed_exit())
+        .collect();
+    for at in gates {
+        let node = shape.node(at);
+        let name = escape(&node.id.value);
+        if !target(&node.said) && !target(&workflow.said) {
+            let message = format!("nothing says where to go when the goal gate `{name}` is not met");
+            let finding = Diagnostic::new(Code::P312, message).at(node.id.span, "the run fails then");
+            let finding = finding.help("write `retry_target=NODE` there or for the graph");
+            found.push(match language {
+                Language::Dot => finding.mends_all("`graph [retry_target=NODE]`"),
+                Language::Json => finding,
+            });
+        }
+        let Some(entry) = shape.entry.filter(|entry| *entry != at) else { continue };
+        if shape.leads_past(entry, at, &exits) {
+            let message = format!("a way leads to the exit past the goal gate `{name}`");
+            let finding = Diagnostic::new(Code::P312, message)
+                .at(node.id.span, "a run that does not visit it can't succeed");
+            found.push(finding.help("lead every way to the exit through it, or delete `goal_gate`"));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! An item of an agent: the worker works, and its report is stored.
+
+use std::path::Path;
+
+use planctl_engine::{AgentSaid, Fault, FaultKind, Role, Task, Work};
+use planctl_harness::{Masks, Output};
+use planctl_store::Claimed;
+
+use super::Executor;
+use crate::executor::slots::Slot;
+use crate::node::services::ServiceError;
+
+impl Executor {
+    /// Lets an agent work and reports what came of it; returns what was claimed with the report.
+    pub(super) async fn work(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
+        let claimed = &self.placed(claimed).await?;
+        let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
+            return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
+        };
+        let _held = self.in_flight.hold(&claimed.item.id);
+        let task = task_of(claimed)?;
+        self.begin(claimed, false);
+        let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
+            return self.reported(claimed, no_agent(role), slot).await;
+        };
+        match self.secrets.open(&self.settings.variables(role)) {
+            Ok(variables) => {
+                agent.environment =
+                    variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+            }
+            Err(what) => {
+                let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("it lacks {what}")));
+                return self.reported(claimed, said, slot).await;
+            }
+        }
+        if let Err(error) = self.settings.can_isolate_network(role) {
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, format!("could not {error}")));
+            return self.reported(claimed, said, slot).await;
+        }
+        agent.masks = self.masks().clone();
+        agent.isolation = self.isolation(&claimed.workspace);
+        if let Some(message) = self.lost_place(claimed) {
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
+            return self.reported(claimed, said, slot).await;
+        }
+        if !Path::new(&claimed.workspace).is_dir() {
+            let message = format!("the workspace {} is not there", claimed.workspace);
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
+            return self.reported(claimed, said, slot).await;
+        }
+        let place = Path::new(&claimed.workspace);
+        if let Some(message) = self.settings.changed_scripts(place)? {
+            let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
+            return self.reported(claimed, said, slot).await;
+        }
+        let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
+        let (activity, masks) = (self.activity.clone(), self.masks().clone());
+        let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
+        let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
+        let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(None) };
+        worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
+        self.keep(&worked.outputs).await?;
+        self.reported(claimed, worked.said, slot).await
+    }
+}
+
+fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
+    claimed
+        .graph
+        .task(&claimed.item.at.node)
+        .ok_or_else(|| ServiceError::broken(format!("item {} is of no step", claimed.item.id)))
+}
+
+/// Says that nobody can do the work; a claim is only made for roles that are served, so this is a race with a change.
+fn no_agent(role: &Role) -> AgentSaid {
+    let message = format!("no agent serves the role `{role}`");
+    AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
+}
+
+/// Masks secret values in what a worker said, before it is stored.
+pub(crate) fn masked(
+    masks: &Masks,
+    said: AgentSaid,
+    outputs: &mut [Output],
+) -> Result<AgentSaid, ServiceError> {
+    masks
+        .stored(said, outputs)
+        .map_err(|error| ServiceError::broken(format!("a report does not read: {error}")))
+}

@@ -1,0 +1,258 @@
+//! An item with a contract: the gate runs, and its verdict is stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use planctl_engine::{
+    Digest, Event, Gated, HarnessEvent, HarnessResult, Inconclusive, Node, Purpose, Subscription, Work,
+};
+use planctl_harness::{Baseline, ContractRunner, Stability, Written};
+use planctl_store::Claimed;
+
+use super::{Cancel, Executor};
+use crate::executor::slots::Slot;
+use crate::node::runtime::blocking;
+use crate::node::services::ServiceError;
+use crate::verify::protection;
+use crate::workspaces::branch_worktrees;
+use crate::workspaces::by_products;
+use crate::workspaces::contract_writes;
+
+impl Executor {
+    /// Evaluates a contract and says what was found; returns what was claimed with the verdict.
+    pub(super) async fn evaluate(
+        &self,
+        claimed: &Claimed,
+        slot: &Slot,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        let _held = self.in_flight.hold(&claimed.item.id);
+        let claimed = &self.placed(claimed).await?;
+        match claimed.item.work {
+            Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
+                return self.checkpoint(claimed, purpose, slot).await;
+            }
+            Work::Harness { purpose: purpose @ (Purpose::Fork | Purpose::Merge) } => {
+                return self.branch(claimed, purpose, slot).await;
+            }
+            Work::Harness { purpose: Purpose::SubPlan } => return self.sub_plan(claimed, slot).await,
+            Work::Harness { purpose: Purpose::Verdict | Purpose::Rehearsal }
+            | Work::Agent { .. }
+            | Work::Human { .. } => {}
+        }
+        let gated = gated_of(claimed)?;
+        let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
+        self.begin(claimed, true);
+        let runner = match self.lost_place(claimed) {
+            Some(what) => Err(what),
+            None => self.runner(Path::new(&claimed.workspace)),
+        };
+        let (found, outputs) = match runner {
+            Err(what) => (HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
+            Ok(runner) => {
+                let baseline = Arc::new(self.baseline(claimed).await?);
+                let (activity, masks) = (self.activity.clone(), self.masks().clone());
+                let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
+                let work = async |mut cancel: Cancel| {
+                    let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
+                        return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
+                    };
+                    let runner = runner.with_locks(lock.descriptors());
+                    // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
+                    let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
+                    let runner = if is_call { runner.at_node(claimed.item.at.node.as_str()) } else { runner };
+                    let runner =
+                        if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
+                    let gate = runner.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
+                    // One that was replaced meanwhile was judged in part, or not at all.
+                    if let Some(what) = self.replaced_home(&claimed.run_name) {
+                        return Ok((HarnessResult::Nothing(Inconclusive::Unstable { what }), Vec::new()));
+                    }
+                    self.note_by_products(claimed, gate.made);
+                    self.note_written(claimed, &gated.contract.digest, gate.written);
+                    let found = self.with_moved_files(claimed, gate.found, &gated).await?;
+                    Ok::<_, ServiceError>((found, gate.outputs))
+                };
+                match self.minded(claimed, &slot.cut, slot, work).await {
+                    Some(gate) => gate?,
+                    None => return Ok(None),
+                }
+            }
+        };
+        self.keep(&outputs).await?;
+        let found = match found {
+            HarnessResult::Evidence(evidence) if is_rehearsal => HarnessResult::Rehearsed(evidence),
+            other @ (HarnessResult::Evidence(_)
+            | HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_)) => other,
+        };
+        // A gate that is repeated may have to wait; the items that follow a verdict are due at once.
+        let is_verdict = matches!(found, HarnessResult::Evidence(_));
+        let next_claim = self.next_claim(slot).filter(|_| is_verdict);
+        let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
+        self.say(claimed, &event, next_claim.as_ref()).await
+    }
+
+    pub(crate) fn runner(&self, workspace: &Path) -> Result<ContractRunner, String> {
+        let is_own = workspace == self.workspace;
+        if let Some(runner) = self.runner.get().filter(|_| is_own) {
+            return Ok(runner.clone());
+        }
+        let path = crate::verify::check::joined_path(&self.settings.contract_path);
+        let env = self.secrets.open(&self.settings.contract_env)?;
+        let runner = ContractRunner::new(self.spawner.clone(), workspace, Some(&path), env)
+            .map_err(|refused| refused.to_string())?
+            .with_isolation(self.isolation(&workspace.to_string_lossy()))
+            .with_limits(self.settings.contract_limits);
+        Ok(if is_own { self.runner.get_or_init(|| runner).clone() } else { runner })
+    }
+
+    pub(super) async fn baseline(&self, claimed: &Claimed) -> Result<Baseline, ServiceError> {
+        if self.approved.is_empty() {
+            return Ok(Baseline::default());
+        }
+        let moved = self.moved(claimed).await?;
+        let (approved, graph, node) =
+            (self.approved.clone(), claimed.graph.clone(), claimed.item.at.node.clone());
+        let workspace = PathBuf::from(&claimed.workspace);
+        let taken = blocking(move || match graph.gated(&node) {
+            Some(gated) => protection::baseline_of_step(&approved, &gated, &moved, &workspace),
+            None => Ok(Baseline::default()),
+        });
+        let mut baseline = taken.await??;
+        // The rights that a person allowed are those that an earlier attempt asked for.
+        if claimed.item.at.attempt.number() > 1 {
+            let mut view = self.store.run_view(self.run).await?;
+            let allowed = view.records.remove(&claimed.item.at.node).map(|record| record.allowed);
+            let (allowed, workspace) = (allowed.unwrap_or_default(), PathBuf::from(&claimed.workspace));
+            let with_allowed = blocking(move || baseline.allow(&workspace, &allowed).map(|()| baseline));
+            baseline = with_allowed.await??;
+        }
+        if !baseline.globs.is_empty() || !baseline.deciding.is_empty() {
+            baseline.by_products = by_products::read(&self.state_dir, Path::new(&claimed.workspace));
+        }
+        Ok(baseline)
+    }
+
+    /// Remembers what a contract made below protected patterns, but for what a step of the plan is meant to make. Where
+    /// steps work side by side, it may as well be the work of another one.
+    fn note_by_products(&self, claimed: &Claimed, made: BTreeMap<String, Digest>) {
+        let is_somebodys = |path: &String| {
+            let mut steps = claimed.graph.nodes().iter().filter_map(Node::gated);
+            steps.any(|gated| protection::rights(&gated).frees(path))
+        };
+        let made: BTreeMap<String, Digest> =
+            made.into_iter().filter(|(path, _)| !is_somebodys(path)).collect();
+        if made.is_empty() || self.at_once > 1 {
+            return;
+        }
+        let workspace = Path::new(&claimed.workspace);
+        if let Err(error) = by_products::add(&self.state_dir, workspace, made) {
+            tracing::warn!(%error, run.id = %self.run, "what a contract made will be taken for its worker's");
+        }
+    }
+
+    /// Returns the files that must stay as they are while the contract of a step runs (A5). A call has no judge: it may
+    /// change any file.
+    fn stability(&self, claimed: &Claimed) -> Stability {
+        let node = &claimed.item.at.node;
+        let Some(task) = claimed.graph.task(node) else { return Stability::default() };
+        let subscribed = task.subscriptions.iter().filter_map(|subscription| match subscription {
+            Subscription::File { path } => Some(path.clone()),
+            Subscription::Topic { .. } => None,
+        });
+        let plans = self.marked_plans.iter().chain(self.settings.sub_plans.keys());
+        let folder = Path::new(&self.settings.folder);
+        let below = plans.filter_map(|plan| Path::new(plan).strip_prefix(folder).ok());
+        let mut except: BTreeSet<String> = below.map(|plan| plan.to_string_lossy().into_owned()).collect();
+        // Where steps work side by side in one place, most changes are rightful work of the others.
+        let is_shared = self.at_once > 1 && Path::new(&claimed.workspace) == self.workspace;
+        if is_shared {
+            let others = claimed.graph.nodes().iter().filter(|other| other.id != *node);
+            except.extend(others.filter_map(Node::gated).flat_map(|gated| gated.may_change.iter().cloned()));
+        }
+        let (state_dir, workspace) = (&self.state_dir, Path::new(&claimed.workspace));
+        Stability {
+            tracked: !is_shared,
+            subscribed: subscribed.collect(),
+            except,
+            written: contract_writes::read(state_dir, workspace, &task.contract.digest),
+        }
+    }
+
+    fn note_written(&self, claimed: &Claimed, contract: &Digest, written: Written) {
+        if written.is_empty() {
+            return;
+        }
+        let workspace = Path::new(&claimed.workspace);
+        if let Err(error) = contract_writes::note(&self.state_dir, workspace, contract, written) {
+            tracing::warn!(%error, run.id = %self.run, "what a contract wrote will be taken for somebody else's");
+        }
+    }
+
+    /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.
+    async fn moved(&self, claimed: &Claimed) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
+        let mut moved = BTreeMap::new();
+        let (graph, own) = (&claimed.graph, &claimed.item.at.node);
+        let others = self.movers.iter().filter(|node| *node != own);
+        let nodes: Vec<_> =
+            others.filter(|node| branch_worktrees::is_seen_by(graph, node, own)).cloned().collect();
+        if nodes.is_empty() {
+            return Ok(moved);
+        }
+        for (node, files) in self.store.found_files(self.run, &nodes).await? {
+            let Some(other) = graph.gated(&node) else {
+                moved.extend(files);
+                continue;
+            };
+            moved.extend(
+                files.into_iter().filter(|(path, _)| protection::may_move(&self.approved, &other, path)),
+            );
+        }
+        Ok(moved)
+    }
+
+    /// Records the state of protected files that the step itself may change, for the gates after it.
+    async fn with_moved_files(
+        &self,
+        claimed: &Claimed,
+        found: HarnessResult,
+        gated: &Gated<'_>,
+    ) -> Result<HarnessResult, ServiceError> {
+        match found {
+            HarnessResult::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
+                let known = self.moved(claimed).await?;
+                let (approved, graph) = (self.approved.clone(), claimed.graph.clone());
+                let (node, workspace) = (claimed.item.at.node.clone(), PathBuf::from(&claimed.workspace));
+                let moved = blocking(move || match graph.gated(&node) {
+                    Some(gated) => protection::moved_by(&approved, &gated, &known, &workspace),
+                    None => Ok(BTreeMap::new()),
+                });
+                evidence.protected.extend(moved.await??);
+                Ok(HarnessResult::Evidence(evidence))
+            }
+            HarnessResult::Evidence(_)
+            | HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_) => Ok(found),
+        }
+    }
+}
+
+fn gated_of(claimed: &Claimed) -> Result<Gated<'_>, ServiceError> {
+    let gated = claimed.graph.gated(&claimed.item.at.node);
+    gated.ok_or_else(|| ServiceError::broken(format!("item {} is of no step", claimed.item.id)))
+}

@@ -1,0 +1,109 @@
+//! Where an item is worked on: its folder, what tells that this is lost or replaced, and its lock.
+
+use std::path::Path;
+use std::time::Duration;
+
+use planctl_harness::{Isolation, WorkspaceLock};
+use planctl_store::{Claimed, News};
+
+use super::{Cancel, Executor};
+use crate::executor::slots::Slot;
+use crate::node::services::ServiceError;
+use crate::plans::sub_plans::{around_folder, folder_problem};
+use crate::workspaces::branch_worktrees;
+use crate::workspaces::worktrees::shell_word;
+
+/// How long a gate waits before it tries the workspace's lock again.
+const LOCKED_AGAIN: Duration = Duration::from_millis(10);
+
+impl Executor {
+    /// Says why nothing can be done where the run works: somebody broke its worktree, or its folder is another by now.
+    pub(super) fn lost_place(&self, claimed: &Claimed) -> Option<String> {
+        let own = self.worktree.as_ref();
+        let lost = self.replaced_home(&claimed.run_name);
+        let lost = lost.or_else(|| own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home)));
+        let lost = lost
+            .or_else(|| branch_worktrees::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace));
+        lost.or_else(|| folder_problem(&self.settings.folder, &claimed.workspace))
+    }
+
+    /// Says that another folder stands in place of the workspace, which nobody approved anything in.
+    pub(super) fn replaced_home(&self, run: &str) -> Option<String> {
+        let what = self.settings.home.as_ref()?.replaced_at(Path::new(&self.home))?;
+        let (home, plan) = (shell_word(&self.home), shell_word(&self.plan));
+        Some(format!(
+            "the workspace {home} in which {run} was approved: {what} stands there now; put it back, or, where you mean \
+             this one, approve {plan} there; then answer retry"
+        ))
+    }
+
+    /// Puts an item into the place where it is worked on.
+    pub(super) async fn placed(&self, claimed: &Claimed) -> Result<Claimed, ServiceError> {
+        let mut placed = claimed.clone();
+        let workspace = self.workspace.to_string_lossy();
+        let node = &claimed.item.at.node;
+        placed.workspace = branch_worktrees::place_of(
+            &self.store,
+            &self.state_dir,
+            self.run,
+            &claimed.graph,
+            node,
+            &workspace,
+        )
+        .await?;
+        Ok(placed)
+    }
+
+    /// Says how the run's contracts and workers are isolated where they work.
+    pub(super) fn isolation(&self, place: &str) -> Isolation {
+        let state_dir = self.state_dir.canonicalize();
+        Isolation {
+            tier: self.settings.isolation,
+            hidden: state_dir.into_iter().chain(self.neighbours.iter().cloned()).collect(),
+            // Steps of a run that works in a folder may change the workspace around it, too.
+            writable: around_folder(&self.settings.folder, place).map(Path::to_owned).into_iter().collect(),
+        }
+    }
+
+    /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
+    /// one, since the trees hold the lock until they are dead (P9, P11). Returns `None` where the gate shall end.
+    ///
+    /// While it waits it takes no slot; then it has the workspace first, and a slot soon after.
+    pub(super) async fn workspace_lock(
+        &self,
+        claimed: &Claimed,
+        slot: &Slot,
+        cancel: &mut Cancel,
+    ) -> Result<Option<WorkspaceLock>, ServiceError> {
+        // Contracts in a folder and in the workspace around it see the same files.
+        let around = around_folder(&self.settings.folder, &claimed.workspace);
+        let workspace = around.unwrap_or(Path::new(&claimed.workspace));
+        let take = || {
+            let taken = WorkspaceLock::try_take(&self.locks, workspace);
+            taken.map_err(ServiceError::io("lock the workspace"))
+        };
+        let taken = take()?;
+        let waiting = taken.is_none().then(|| slot.wait(self.is_in_one_place.then_some(self.run)));
+        if slot.has_come(self.run) {
+            self.store.wake(News::Gates);
+        }
+        let Some(waiting) = waiting else { return Ok(taken) };
+        let waiting = async {
+            loop {
+                tokio::time::sleep(LOCKED_AGAIN).await;
+                if let Some(lock) = take()? {
+                    waiting.over().await;
+                    return Ok(Some(lock));
+                }
+            }
+        };
+        let lock = tokio::select! {
+            lock = waiting => lock,
+            () = cancel => Ok(None),
+            () = slot.closes() => Ok(None),
+        };
+        // Gates of the run that nobody claimed behind this one can be claimed by now.
+        self.store.wake(News::Gates);
+        lock
+    }
+}

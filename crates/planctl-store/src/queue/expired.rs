@@ -1,0 +1,147 @@
+//! Items whose lease ran out or whose holder is dead, and when to look again.
+
+use planctl_engine::{At, ClockEvent, Event, ItemId, RunId};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::at_of;
+use crate::connections::repeated;
+use crate::error::{StoreError, Unread};
+use crate::proof::Proof;
+use crate::rows::{run_id, stored_runs};
+use crate::store::Store;
+
+macro_rules! leased_where {
+    ($which:literal) => {
+        concat!(
+            "select i.id, i.run, i.node, i.visit, i.attempt, i.lane, i.generation, i.own, i.instance, ",
+            "i.hard_deadline < clock_timestamp() as is_overrun from items i where i.state = 'leased' and ",
+            $which,
+            " and i.run <> all($2::uuid[]) order by i.lease_until limit $1"
+        )
+    };
+}
+
+pub(crate) const EXPIRED: &str =
+    leased_where!("(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp())");
+
+pub(crate) const HELD_BY: &str = leased_where!("i.host = $3 and i.instance = $4");
+
+pub(crate) const HOLDERS: &str = "select distinct boot, instance from items where state in ('leased', 'withdrawn') and own and host = $1 order by 1, 2";
+
+/// A lease that has run out, or whose holder is dead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expired {
+    /// The item.
+    pub item: ItemId,
+    /// The run.
+    pub run: RunId,
+    /// The try.
+    pub at: At,
+    /// The generation that is over.
+    pub generation: i64,
+    /// Says that it was an agent's work whose hard deadline has passed.
+    pub is_overrun: bool,
+    /// Says that the holder was one of our own processes.
+    pub own: bool,
+    /// The instance that holds it, dead or not.
+    pub holder: Option<String>,
+    /// The instance that held it, where it is known to be dead.
+    pub dead_instance: Option<String>,
+}
+
+impl Expired {
+    /// Returns the news for the engine.
+    pub fn event(&self) -> Event {
+        Event::Clock(if self.is_overrun {
+            ClockEvent::Overran { at: self.at.clone(), noted: None }
+        } else {
+            ClockEvent::LeaseLost { at: self.at.clone(), interrupted: self.own, noted: None }
+        })
+    }
+
+    /// Returns the proof, which is checked again when the news is applied.
+    pub fn proof(&self) -> Proof {
+        Proof::Expired {
+            item: self.item.clone(),
+            generation: self.generation,
+            dead_instance: self.dead_instance.clone(),
+        }
+    }
+
+    fn each(rows: &[PgRow], dead_instance: Option<&str>) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+        rows.iter()
+            .map(|row| {
+                let run = run_id(row.try_get("run")?);
+                Ok(Expired::read(row, dead_instance).map_err(|error| Unread::new(run, error)))
+            })
+            .collect()
+    }
+
+    pub(super) fn read(row: &PgRow, dead_instance: Option<&str>) -> Result<Expired, StoreError> {
+        let lane: &str = row.try_get("lane")?;
+        let is_past: bool = row.try_get("is_overrun")?;
+        Ok(Expired {
+            item: ItemId::new(row.try_get::<String, _>("id")?),
+            run: run_id(row.try_get("run")?),
+            at: at_of(row)?,
+            generation: row.try_get("generation")?,
+            // Of a holder that is dead nobody minded it, whatever its deadline was: an interruption, not an overrun.
+            is_overrun: lane == "agent" && is_past && dead_instance.is_none(),
+            own: row.try_get::<Option<bool>, _>("own")?.unwrap_or(false),
+            holder: row.try_get("instance")?,
+            dead_instance: dead_instance.map(str::to_owned),
+        })
+    }
+}
+
+impl Store {
+    /// Returns leases that have run out, but none of these runs, for a sweep to apply with [`Expired::event`] and
+    /// [`Expired::proof`].
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn expired(
+        &self,
+        except: &[RunId],
+        limit: i64,
+    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+        let except = stored_runs(except);
+        let rows = repeated!(self, connection => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *connection))?;
+        Expired::each(&rows, None)
+    }
+
+    /// Returns the leases of an instance on this host that the caller knows to be dead, but none of these runs, for a
+    /// sweep.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn held_by_dead(
+        &self,
+        host: &str,
+        instance: &str,
+        except: &[RunId],
+    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+        let except = stored_runs(except);
+        let rows = repeated!(self, connection => sqlx::query(HELD_BY)
+            .bind(1000_i64)
+            .bind(&except)
+            .bind(host)
+            .bind(instance)
+            .fetch_all(&mut *connection))?;
+        Expired::each(&rows, Some(instance))
+    }
+
+    /// Returns boot and instance of planctl's own processes on this host that hold leases, or held some that were taken back.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn holders(&self, host: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let rows =
+            repeated!(self, connection => sqlx::query(HOLDERS).bind(host).fetch_all(&mut *connection))?;
+        rows.iter().map(|row| Ok((row.try_get("boot")?, row.try_get("instance")?))).collect()
+    }
+}

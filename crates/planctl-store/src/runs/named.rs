@@ -1,0 +1,97 @@
+//! Finds the run that a person means.
+
+use planctl_engine::RunId;
+use uuid::Uuid;
+
+use super::{RUN_LAST, RUN_LAST_IN, RUN_NAMED, RUN_OF_PATH, RUNS_BEGINNING, RunRow};
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::plans::WorkspaceId;
+use crate::store::Store;
+
+impl Store {
+    /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a
+    /// name or id. `@last` and paths are of the workspace where one is given.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Ambiguous`], and those of the connection.
+    pub async fn find_run(&self, given: &str, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
+        let place = workspace.map(|workspace| workspace.0);
+        if given == "@last" {
+            let here = match place {
+                Some(place) => {
+                    repeated!(self, connection => sqlx::query(RUN_LAST_IN).bind(place).fetch_optional(&mut *connection))?
+                }
+                None => None,
+            };
+            let row = match here {
+                Some(row) => Some(row),
+                None => {
+                    repeated!(self, connection => sqlx::query(RUN_LAST).fetch_optional(&mut *connection))?
+                }
+            };
+            return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
+        }
+        if let Some(id) = RunId::parse(given) {
+            return self.run(id).await;
+        }
+        if let Some((stem, number)) = given.rsplit_once('-')
+            && let Ok(number) = number.parse::<i32>()
+        {
+            let named = repeated!(self, connection => sqlx::query(RUN_NAMED).bind(stem).bind(number).fetch_optional(&mut *connection))?;
+            if let Some(row) = named {
+                return RunRow::read(&row);
+            }
+        }
+        let of_path = repeated!(self, connection => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *connection))?;
+        if let Some(row) = of_path {
+            return RunRow::read(&row);
+        }
+        self.find_run_beginning(given).await
+    }
+
+    async fn find_run_beginning(&self, given: &str) -> Result<RunRow, StoreError> {
+        let missing = || StoreError::not_found(format!("run `{given}`"));
+        let is_plain = given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if given.is_empty() || !is_plain {
+            return Err(missing());
+        }
+        let (first, last) = ids_beginning(given).unzip();
+        let beyond = beyond_those_beginning(given);
+        let rows = repeated!(self, connection => sqlx::query(RUNS_BEGINNING)
+            .bind(given)
+            .bind(&beyond)
+            .bind(first)
+            .bind(last)
+            .fetch_all(&mut *connection))?;
+        let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
+        match <[RunRow; 1]>::try_from(found) {
+            Ok([only]) => Ok(only),
+            Err(none) if none.is_empty() => Err(missing()),
+            Err(several) => Err(StoreError::Ambiguous {
+                given: given.to_owned(),
+                candidates: several.into_iter().map(|run| run.name).collect(),
+            }),
+        }
+    }
+}
+
+/// Returns the first text behind all that begin with this one, byte by byte.
+fn beyond_those_beginning(plain: &str) -> String {
+    let mut beyond: Vec<char> = plain.chars().collect();
+    if let Some(last) = beyond.last_mut() {
+        *last = char::from_u32(u32::from(*last) + 1).unwrap_or(char::MAX);
+    }
+    beyond.into_iter().collect()
+}
+
+/// Returns the first and the last id that begin with these digits, whose hyphens say nothing.
+fn ids_beginning(given: &str) -> Option<(Uuid, Uuid)> {
+    let digits = given.replace('-', "");
+    let of = |fill: &str| {
+        let id = format!("{digits}{}", fill.repeat(32_usize.checked_sub(digits.len())?));
+        u128::from_str_radix(&id, 16).ok().map(Uuid::from_u128)
+    };
+    if digits.is_empty() { None } else { of("0").zip(of("f")) }
+}
