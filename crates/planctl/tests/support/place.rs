@@ -15,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use planctl_server::testing::{LaidCluster, lay_private_cluster};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -66,6 +67,7 @@ pub struct Place {
     folder: tempfile::TempDir,
     processes: AtomicU32,
     lease_seconds: Option<u64>,
+    cluster: Option<LaidCluster>,
 }
 
 /// The output of a command.
@@ -96,8 +98,8 @@ pub struct Entry {
 impl Place {
     /// A place whose private Postgres has been used before: made and migrated, and stopped.
     pub fn new() -> Place {
-        let place = Place::untouched();
-        planctl_server::testing::lay_private_cluster(&place.path("state"));
+        let mut place = Place::untouched();
+        place.cluster = Some(lay_private_cluster(&place.path("state")));
         place
     }
 
@@ -106,7 +108,7 @@ impl Place {
         let folder = tempfile::Builder::new().prefix("planctl-test-").tempdir().unwrap();
         // As root, Postgres runs as another user, who must be able to pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let place = Place { folder, processes: AtomicU32::new(0), lease_seconds: None };
+        let place = Place { folder, processes: AtomicU32::new(0), lease_seconds: None, cluster: None };
         for name in ["work", "home"] {
             fs::create_dir(place.path(name)).unwrap();
         }
