@@ -19,11 +19,14 @@ use planctl_server::testing::{LaidCluster, lay_private_cluster};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Longer than any wait here; a wait this long has found a hang.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How often a condition is looked at.
+/// How often a condition is looked at in the beginning.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// How long the last processes of a place, Postgres among them, may take to end.
+const QUIET_WITHIN: Duration = Duration::from_secs(30);
 
 /// Functions of workers and contracts: one lock that each tree holds as long as any process of it lives, a journal outside
 /// the workspace, children that would live for minutes, and files that hold them up.
@@ -322,8 +325,8 @@ impl Place {
             if alive.is_empty() {
                 return began.elapsed();
             }
-            assert!(began.elapsed() < Duration::from_secs(8), "still alive: {alive:#?}");
-            std::thread::sleep(10 * LOOK);
+            assert!(began.elapsed() < QUIET_WITHIN, "still alive: {alive:#?}");
+            look_again(began);
         }
     }
 
@@ -448,7 +451,7 @@ impl Going {
                 self.child.kill().unwrap();
                 panic!("planctl {} does not end; it said: {}", self.words, self.heard());
             }
-            std::thread::sleep(LOOK);
+            look_again(began);
         };
         let said = Said {
             code: status.code().unwrap_or(-1),
@@ -468,9 +471,14 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(LOOK);
+        look_again(began);
     }
     began.elapsed()
+}
+
+/// Waits a twentieth of the time that has been waited: some looks start a process, and take the time of what they wait for.
+pub fn look_again(began: Instant) {
+    std::thread::sleep((began.elapsed() / 20).max(LOOK));
 }
 
 /// Lists the processes of this machine.
