@@ -30,7 +30,7 @@ pub struct Config {
     /// Which database to use; without one, the private cluster.
     #[serde(skip)]
     pub database: Option<DatabaseUrl>,
-    /// Where the private cluster's programs come from.
+    /// Where the private cluster's programs come from, and how long its server goes on.
     pub postgres: Postgres,
     /// How much isolation contracts and workers need.
     pub isolation: Isolation,
@@ -66,11 +66,15 @@ pub struct Postgres {
     pub bin_dir: Option<PathBuf>,
     /// Says whether a missing Postgres may be fetched.
     pub download: bool,
+    /// How long the server goes on after the last command that used it; at zero it stops with it. It concerns the process
+    /// that reads it alone, so it is told to no daemon.
+    #[serde(skip)]
+    pub stop_after: Duration,
 }
 
 impl Default for Postgres {
     fn default() -> Postgres {
-        Postgres { bin_dir: None, download: true }
+        Postgres { bin_dir: None, download: true, stop_after: Duration::from_secs(60) }
     }
 }
 

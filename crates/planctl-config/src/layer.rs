@@ -27,6 +27,7 @@ pub(crate) struct Layer {
     pub(crate) database: Option<DatabaseUrl>,
     pub(crate) bin_dir: Option<PathBuf>,
     pub(crate) download: Option<bool>,
+    pub(crate) stop_after: Option<Duration>,
     pub(crate) isolation: Option<Isolation>,
     pub(crate) verify: Levels,
     pub(crate) prices: BTreeMap<String, Price>,
@@ -127,6 +128,7 @@ impl Layer {
             database: self.database.or(weaker.database),
             bin_dir: self.bin_dir.or(weaker.bin_dir),
             download: self.download.or(weaker.download),
+            stop_after: self.stop_after.or(weaker.stop_after),
             verify: weaker.verify.then(&self.verify),
             prices,
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
@@ -139,6 +141,7 @@ impl Layer {
     /// Fills in the defaults.
     pub(crate) fn effective(self) -> Config {
         let roles = self.roles.into_iter().map(|(role, layer)| (role, layer.effective())).collect();
+        let default = Postgres::default();
         Config {
             project: self.project,
             contracts: Contracts {
@@ -150,7 +153,11 @@ impl Layer {
             },
             roles,
             database: self.database,
-            postgres: Postgres { bin_dir: self.bin_dir, download: self.download.unwrap_or(true) },
+            postgres: Postgres {
+                bin_dir: self.bin_dir,
+                download: self.download.unwrap_or(default.download),
+                stop_after: self.stop_after.unwrap_or(default.stop_after),
+            },
             isolation: self.isolation.unwrap_or_default(),
             verify: self.verify,
             prices: self.prices,

@@ -63,6 +63,13 @@ pub(crate) fn layer(path: &Path, text: &str) -> Result<Layer, ConfigError> {
 ///
 /// Says what was expected.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_span(text).and_then(|span| {
+        if span.is_zero() { Err("a time must be more than zero".to_owned()) } else { Ok(span) }
+    })
+}
+
+/// Reads a span of time, which may be nothing: `0s`.
+fn parse_span(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a time such as \"90s\", \"10m\" or \"1h30m\", found {text:?}");
     let mut rest = text.trim();
     let mut total = Duration::ZERO;
@@ -85,7 +92,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         let part = number.checked_mul(seconds).ok_or_else(expected)?;
         total = total.checked_add(Duration::from_secs(part)).ok_or_else(expected)?;
     }
-    if total.is_zero() { Err("a time must be more than zero".to_owned()) } else { Ok(total) }
+    Ok(total)
 }
 
 /// Reads a size such as `512MiB`.
@@ -266,7 +273,8 @@ impl Reader<'_> {
                     Some(choice) => layer.download = Some(choice),
                     None => self.wrong_type(value, "true or false"),
                 },
-                other => self.unknown(key.span(), other, ["bin_dir", "download"]),
+                "stop_after" => layer.stop_after = self.span_by(parse_span, value),
+                other => self.unknown(key.span(), other, ["bin_dir", "download", "stop_after"]),
             }
         }
     }
@@ -346,8 +354,16 @@ impl Reader<'_> {
     }
 
     fn duration(&mut self, value: &Value<'_>) -> Option<Duration> {
+        self.span_by(parse_duration, value)
+    }
+
+    fn span_by(
+        &mut self,
+        parse: fn(&str) -> Result<Duration, String>,
+        value: &Value<'_>,
+    ) -> Option<Duration> {
         let text = self.string(value)?;
-        match parse_duration(text) {
+        match parse(text) {
             Ok(span) => Some(span),
             Err(what) => {
                 self.report(value.span(), what, None);

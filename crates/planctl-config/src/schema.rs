@@ -12,6 +12,9 @@ const HOST: &str =
     r"^(((\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?|[0-9A-Fa-f:.]+)$";
 const TIME: &str =
     r"^\s*(?=.*[1-9])([0-9]+\s*(s|sec|second|seconds|m|min|minute|minutes|h|hour|hours|d|day|days)\s*)+$";
+/// The same, or no time at all.
+const TIME_OR_NONE: &str =
+    r"^\s*([0-9]+\s*(s|sec|second|seconds|m|min|minute|minutes|h|hour|hours|d|day|days)\s*)+$";
 
 /// Returns the schema.
 pub fn schema() -> Value {
@@ -77,12 +80,19 @@ pub fn schema() -> Value {
             "database": table("Which database to use; without one, a private Postgres.", json!({
                 "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
             })),
-            "postgres": table("Where the private Postgres comes from.", json!({
+            "postgres": table("Where the private Postgres comes from, and how long it goes on.", json!({
                 "bin_dir": directory(),
                 "download": {
                     "type": "boolean",
                     "default": true,
                     "description": "Whether a missing Postgres may be fetched.",
+                },
+                "stop_after": {
+                    "type": "string",
+                    "pattern": TIME_OR_NONE,
+                    "default": "1m",
+                    "examples": ["0s", "1m", "1h"],
+                    "description": "How long it goes on after the last command that used it; with \"0s\" it stops with each.",
                 },
             })),
             "verify": table("How much each finding of `plan verify` weighs.", json!({

@@ -64,7 +64,7 @@ fn a_whole_file_reads() {
     let text = "isolation = \"require:0\"\n[project]\nname = \"shop\"\n[contracts]\ntimeout = \"1h30m\"\n\
                 env = { CI = \"1\" }\npath = [\"/opt/tools/bin\"]\n[roles.coder]\nagent = \"exec:./code.sh\"\n\
                 timeout = \"10m\"\nidle_timeout = \"90s\"\nenv = [\"API_KEY\"]\n[database]\n\
-                url = \"postgres://me:secret@db/plans\"\n[postgres]\nbin_dir = \"/opt/pg/bin\"\ndownload = false\n";
+                url = \"postgres://me:secret@db/plans\"\n[postgres]\nbin_dir = \"/opt/pg/bin\"\ndownload = false\nstop_after = \"0s\"\n";
     let config = read::layer(Path::new("planctl.toml"), text).unwrap().effective();
     assert_eq!(config.contracts.timeout, Some(Duration::from_secs(5400)));
     assert_eq!(config.contracts.path, [PathBuf::from("/opt/tools/bin")]);
@@ -74,6 +74,7 @@ fn a_whole_file_reads() {
     assert_eq!(config.isolation, Isolation::Require(Tier::SameUser));
     assert_eq!(config.database.unwrap().to_string(), "postgres://me:…@db/plans");
     assert!(!config.postgres.download);
+    assert_eq!(config.postgres.stop_after, Duration::ZERO);
 }
 
 #[test]
@@ -637,6 +638,7 @@ fn every_value_knows_the_line_the_variable_or_the_default_it_comes_from() {
             ("prices.\"gpt.x\".cached", "not there"),
             ("database.url", "PLANCTL_DATABASE_URL"),
             ("postgres.download", "default"),
+            ("postgres.stop_after", "default"),
             ("verify.allow", "project:19"),
             ("verify.warn", "not there"),
             ("verify.deny", "project:18 user:11"),
@@ -735,7 +737,8 @@ fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
 #[test]
 fn a14_any_change_of_what_runs_changes_what_is_approved() {
     // These settings change nothing about a run: the project's name, and the places where planctl keeps its own files.
-    let elsewhere = ["project.name", "database.url", "postgres.bin_dir", "postgres.download"];
+    let elsewhere =
+        ["project.name", "database.url", "postgres.bin_dir", "postgres.download", "postgres.stop_after"];
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";
     let changes = [

@@ -54,6 +54,7 @@ impl Writer<'_> {
         self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
         self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
         self.add(1, &["postgres", "download"], json!(config.postgres.download));
+        self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
     }
 
@@ -175,6 +176,9 @@ fn variable(name: &str, value: &str) -> Value {
 fn time(span: Duration) -> Value {
     let seconds = span.as_secs();
     let parts = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')];
+    if seconds == 0 {
+        return json!("0s");
+    }
     let words =
         parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}"));
     json!(words.collect::<String>())

@@ -40,7 +40,10 @@ pub struct ServerNodeOptions {
     pub database_url: Option<DatabaseUrl>,
     /// Where the private cluster's programs come from.
     pub postgres: Postgres,
-    /// This program, to be started as the helper that minds child processes.
+    /// How long the server of a private cluster goes on when it was started for this node, and nobody uses it any more.
+    pub stop_after: Duration,
+    /// This program, to be started as the helper that minds child processes, and, where the server is to go on, as its watcher
+    /// ([`database::WATCH_POSTGRES`]).
     pub program: PathBuf,
     /// Says that the schema is brought up to date; without it an older one is refused.
     pub migrates: bool,
@@ -119,10 +122,9 @@ impl ServerNode {
                 (None, store, url.to_string())
             }
             None => {
-                let mut wanted = ClusterOptions::new(&options.state_dir);
-                wanted.bin_dir.clone_from(&options.postgres.bin_dir);
-                wanted.download = options.postgres.download;
-                let cluster = Cluster::attach(wanted).await?;
+                let wanted = database::cluster_options(&options.state_dir, &options.postgres);
+                let linger = database::linger(options.stop_after, &options.program);
+                let cluster = Cluster::attach(ClusterOptions { linger, ..wanted }).await?;
                 let store = private_store(&cluster, &options).await?;
                 let line = cluster.describe();
                 (Some(cluster), store, line)

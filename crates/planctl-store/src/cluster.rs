@@ -3,7 +3,8 @@
 //! Without a database URL planctl keeps its data in a Postgres that nobody has to set up (`DESIGN` 9). Every planctl process
 //! that uses it is *attached*; the one that holds the lock on `supervisor.lock` *owns* it and runs the server as its child.
 //! When the owner goes, however it goes, the server stops with it, and another attached process takes the lock and starts it
-//! again within a tenth of a second; connection pools reconnect by themselves.
+//! again within a tenth of a second; connection pools reconnect by themselves. A server that is to [`Linger`] goes on: the
+//! next process that takes the lock adopts it, and a watcher ends it once nobody has been attached for a while.
 //!
 //! A thread of its own supervises, because the kernel binds a child's death signal to the thread that started it.
 
@@ -27,12 +28,14 @@ mod identity;
 mod layout;
 mod server;
 mod supervisor;
+mod watcher;
 
 pub use admin::{ClusterStatus, Stopped};
 pub use client::Client;
 pub(crate) use data::NAME as OWNER;
 pub use error::ClusterError;
 pub use layout::{ensure_state_dir, state_dir, state_dir_from};
+pub use watcher::{Linger, watch};
 
 use layout::Layout;
 use supervisor::{Attached, Supervisor};
@@ -50,9 +53,8 @@ pub struct ClusterOptions {
     pub start_timeout: Duration,
     /// Further settings of the server, by name; they win over planctl's own.
     pub settings: Vec<(String, String)>,
-    /// Whether the server outlives its owner and ends only when no process is attached any more; made for tests, where
-    /// each test may be a process.
-    pub linger: bool,
+    /// How the server outlives its owner; without it, the server stops when its owner leaves.
+    pub linger: Option<Linger>,
 }
 
 impl ClusterOptions {
@@ -64,15 +66,16 @@ impl ClusterOptions {
             download: true,
             start_timeout: Duration::from_secs(30),
             settings: Vec::new(),
-            linger: false,
+            linger: None,
         }
     }
 }
 
 /// A live attachment to the private cluster.
 ///
-/// While it lives, this process keeps the server up or stands by to. Dropping it detaches; the owner's drop stops the
-/// server (usually 10 ms, at most 20 s; [`Cluster::leave`] says how long), after which another attached process starts it again.
+/// While it lives, this process keeps the server up or stands by to. Dropping it detaches; the owner's drop stops a server
+/// that is not watched (usually 10 ms, at most 20 s; [`Cluster::leave`] says how long), after which another attached process
+/// starts it again.
 #[derive(Debug)]
 pub struct Cluster {
     attached: Attached,

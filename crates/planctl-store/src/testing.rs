@@ -16,6 +16,7 @@
 //! Tests of programs that start their private cluster have [`lay_private_cluster`].
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::future::Future;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -23,17 +24,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::process::geteuid;
 use sha2::{Digest as _, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use crate::cluster::{Cluster, ClusterOptions, ensure_state_dir};
+use crate::cluster::{Cluster, ClusterOptions, Linger, ensure_state_dir};
 use crate::{Settings, Store};
 
 /// Settings of a server that no power cut can hit.
 const HASTY: &[(&str, &str)] = &[("fsync", "off"), ("full_page_writes", "off")];
+
+/// Ends the shared server a second after the last test process left. Not every test has a program of planctl's at hand, which
+/// would do it by [`crate::cluster::watch`].
+const WATCHER: &str = r#"while sleep 1 && kill -0 "$1" 2>/dev/null; do
+    flock --nonblock --exclusive "$2" sh -c 'kill -INT "$0"' "$1" 2>/dev/null; done"#;
 
 /// So much must be free in memory for the shared cluster to lie there.
 const MEMORY_BYTES_MIN: u64 = 1 << 30;
@@ -65,14 +72,17 @@ impl TestCluster {
         static SHARED: OnceLock<TestCluster> = OnceLock::new();
         SHARED.get_or_init(|| {
             if !on_path("flock") {
-                // Without the watchdog nothing would end a server that outlives its owner.
+                // Without the watcher nothing would end a server that outlives its owner.
                 return TestCluster::private();
             }
             let state = shared_dir().join("shared");
             lay_shared_cluster(&state)
                 .unwrap_or_else(|error| panic!("could not lay the test cluster: {error}"));
             let mut options = ClusterOptions::new(state);
-            options.linger = true;
+            options.linger = Some(Linger {
+                idle: Duration::from_secs(1),
+                watcher: ["sh", "-c", WATCHER, "planctl-watcher"].map(OsString::from).to_vec(),
+            });
             options.settings = [("max_connections", "300"), ("max_wal_size", "128MB")]
                 .iter()
                 .chain(HASTY)

@@ -22,6 +22,13 @@ fn child_process() {
     support::child_process();
 }
 
+/// Not a test of its own: the watcher of a lingering server of the tests below.
+#[test]
+#[ignore = "started by other tests as a process of its own"]
+fn watcher_process() {
+    support::watcher_process();
+}
+
 async fn attach(place: &ClusterDir) -> Cluster {
     Cluster::attach(place.options()).await.unwrap()
 }
@@ -141,6 +148,79 @@ async fn a_dead_owner_leaves_no_server_behind() {
     assert!(Cluster::status(&place.options()).unwrap().running);
     owner.kill9();
     soon("the server is gone", || !Cluster::status(&place.options()).unwrap().running);
+}
+
+fn server_pid(place: &ClusterDir) -> Option<u32> {
+    Cluster::status(&place.options()).unwrap().server_pid
+}
+
+#[tokio::test]
+async fn a_server_that_lingers_is_adopted_by_the_next_process_also_by_one_that_stops_its_own() {
+    let place = ClusterDir::new();
+    let first = Cluster::attach(place.lingering(Duration::from_secs(600))).await.unwrap();
+    query(&first, "create table kept (n int)").await.unwrap();
+    let server = server_pid(&place);
+    drop(first);
+    let began = Instant::now();
+    let second = attach(&place).await;
+    say(&format!("attached to a server that lingers: {:?}", began.elapsed()));
+    assert!(second.is_owner());
+    assert_eq!(count(&second, "kept").await.unwrap(), 0);
+    assert_eq!(server_pid(&place), server);
+    drop(second);
+    assert_eq!(server_pid(&place), server, "its watcher ends it");
+
+    assert!(matches!(Cluster::stop(&place.options()).unwrap(), Stopped::Stopped { owner_pid: None, .. }));
+    let third = attach(&place).await;
+    assert_ne!(server_pid(&place), server);
+    drop(third);
+    assert_eq!(server_pid(&place), None, "nobody watches this one");
+}
+
+#[tokio::test]
+async fn a_server_that_lingers_outlives_the_kill_of_its_owner() {
+    let place = ClusterDir::new();
+    let owner = Child::attach_lingering(&place, Duration::from_secs(600));
+    let server = server_pid(&place);
+    owner.kill9();
+    let next = attach(&place).await;
+    assert_eq!(query(&next, "select '1'").await.unwrap(), "1");
+    assert_eq!(server_pid(&place), server);
+}
+
+#[tokio::test]
+async fn a_server_that_lingers_ends_once_nobody_is_attached_for_a_while() {
+    let place = ClusterDir::new();
+    let cluster = Cluster::attach(place.lingering(Duration::from_millis(5))).await.unwrap();
+    let server = server_pid(&place);
+    for _ in 0..50 {
+        query(&cluster, "select pg_sleep(0.005)::text").await.unwrap();
+    }
+    assert_eq!(server_pid(&place), server, "it stays while a process is attached");
+    drop(cluster);
+    soon("the server has ended", || server_pid(&place).is_none());
+    // Whoever comes while it ends waits, and starts another.
+    for _ in 0..5 {
+        let cluster = Cluster::attach(place.lingering(Duration::from_millis(5))).await.unwrap();
+        assert_eq!(query(&cluster, "select '1'").await.unwrap(), "1");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_lingers_ends_with_its_folder_and_is_not_adopted_without_its_watcher() {
+    let place = ClusterDir::new();
+    drop(Cluster::attach(place.lingering(Duration::from_secs(600))).await.unwrap());
+    let unwatched = server_pid(&place).unwrap();
+    kill9(support::watcher_of(unwatched));
+    let next = Cluster::attach(place.lingering(Duration::from_secs(600))).await.unwrap();
+    assert_ne!(server_pid(&place), Some(unwatched));
+    drop(next);
+    let server = server_pid(&place).unwrap();
+    drop(place);
+    // A child of this process that nobody waits for keeps its number, and has no command line any more.
+    soon("the server has ended", || {
+        fs::read(format!("/proc/{server}/cmdline")).is_ok_and(|line| line.is_empty())
+    });
 }
 
 #[tokio::test]

@@ -27,14 +27,16 @@ use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
 use planctl_server::database::ClusterError;
 use planctl_server::http::{InProcess, socket_of};
-use planctl_server::{Cleaning, ServerNode, ServiceError, StoreSettings};
+use planctl_server::{Cleaning, ServerNode, ServerNodeOptions, ServiceError, StoreSettings};
 
 use crate::api::{self, Access, Address, Api};
+use crate::caller;
 use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
+use crate::limits;
 use crate::show;
-pub use following::{Outcome, take_place};
+pub use following::Outcome;
 
 /// planctl's API, and what every call of it says of this side.
 pub struct Client {
@@ -102,7 +104,7 @@ impl Client {
         let (api, server_node) = match daemon(context).await? {
             Some(api) => (api, None),
             None => {
-                let server_node = take_place(context, true).await?.map_err(failure)?;
+                let server_node = take_place(context, true, stop_after(context)?).await?.map_err(failure)?;
                 let api = Api::in_process(InProcess::new(server_node.clone()), &context.actor());
                 (api, Some(server_node))
             }
@@ -464,6 +466,36 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
         return Ok((view.database == database.to_string()).then_some(api));
     }
     Ok(Some(api))
+}
+
+/// Returns how long a private Postgres goes on after a command. What a step's contract or worker starts ends with it.
+pub fn stop_after(context: &Context) -> Result<Duration, Failure> {
+    if caller::is_in_worker() {
+        return Ok(Duration::ZERO);
+    }
+    Ok(context.config()?.config.postgres.stop_after)
+}
+
+/// Makes the database reachable from this process; `migrates` brings its tables up to date. A private Postgres that is started
+/// for it goes on for `stop_after` when this process is over.
+pub async fn take_place(
+    context: &Context,
+    migrates: bool,
+    stop_after: Duration,
+) -> Result<Result<ServerNode, ServiceError>, Failure> {
+    let config = &context.config()?.config;
+    limits::enough()?;
+    let options = ServerNodeOptions {
+        state_dir: context.state_dir()?,
+        database_url: config.database.clone(),
+        postgres: config.postgres.clone(),
+        stop_after,
+        // The running program itself, also where its file was replaced meanwhile.
+        program: "/proc/self/exe".into(),
+        migrates,
+        store: store_settings(|name| std::env::var(name).ok()),
+    };
+    Ok(ServerNode::open(options).await)
 }
 
 /// The most events that are read at once.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
+use planctl_server::database;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
 mod amounts;
@@ -45,6 +46,9 @@ fn main() -> ExitCode {
     // The helper that starts child processes is this program again; it has to run before any thread is started.
     if std::env::args_os().nth(1).is_some_and(|word| word == "__spawn") {
         return ExitCode::from(u8::try_from(planctl_harness::helper_main()).unwrap_or(70));
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == database::WATCH_POSTGRES) {
+        return ExitCode::from(u8::from(database::watch_postgres(std::env::args_os().skip(2)).is_err()));
     }
     secrecy::hide_process();
     let (cli, command) = match parsed() {

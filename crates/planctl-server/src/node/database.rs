@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
-use planctl_store::cluster::{self, Client, Cluster, ClusterOptions};
+use planctl_store::cluster::{self, Client, Cluster, ClusterOptions, Linger};
+use rustix::process::Pid;
 
 use crate::node::services::{ServiceError, Services};
 use planctl_api::wire::DatabaseView;
@@ -30,12 +32,36 @@ pub fn ensure_state_dir(state_dir: &Path) -> Result<(), ClusterError> {
     cluster::ensure_state_dir(state_dir)
 }
 
+/// The word by which planctl starts itself as the watcher of a private Postgres.
+pub const WATCH_POSTGRES: &str = "__watch-postgres";
+
 /// Returns what the private cluster is made from.
 pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions {
     ClusterOptions {
         bin_dir: postgres.bin_dir.clone(),
         download: postgres.download,
         ..ClusterOptions::new(state_dir)
+    }
+}
+
+/// Returns how a server that this process starts goes on after it; `program` is planctl's.
+pub(super) fn linger(idle: Duration, program: &Path) -> Option<Linger> {
+    let watcher = || vec![program.into(), WATCH_POSTGRES.into()];
+    (!idle.is_zero()).then(|| Linger { idle, watcher: watcher() })
+}
+
+/// Is the watcher of a private Postgres, to its end: stops it once no process has used it for a while.
+///
+/// # Errors
+///
+/// [`ClusterError`] where the cluster's folder can't be read; without a word where the arguments are not those of a watcher.
+pub fn watch_postgres(mut arguments: impl Iterator<Item = OsString>) -> Result<(), ClusterError> {
+    let server = arguments.next().and_then(|word| Pid::from_raw(word.to_str()?.parse().ok()?));
+    let attached = arguments.next().map(PathBuf::from);
+    let idle = arguments.next().and_then(|word| word.to_str()?.parse().ok()).map(Duration::from_millis);
+    match (server, attached, idle) {
+        (Some(server), Some(attached), Some(idle)) => cluster::watch(server, &attached, idle),
+        _ => Ok(()),
     }
 }
 

@@ -109,6 +109,11 @@ impl Layout {
         self.pg_dir.join("attached.lock")
     }
 
+    /// Returns the file that the watcher of a server keeps locked.
+    pub(crate) fn watcher_lock(&self) -> PathBuf {
+        self.pg_dir.join("watcher.lock")
+    }
+
     /// Returns the server's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.pg_dir.join("postgres.log")

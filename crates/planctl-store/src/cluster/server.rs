@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -157,7 +157,7 @@ impl Endpoint {
 pub(crate) enum Server {
     /// Our child.
     Started(Child),
-    /// Another process's child that outlived it (lingering test clusters only).
+    /// Another process's child.
     Adopted { pid: Pid, data: PathBuf },
 }
 
@@ -187,13 +187,17 @@ impl Server {
         for (name, value) in &options.settings {
             command.arg("-c").arg(format!("{name}={value}"));
         }
-        identity.prepare(&mut command, if options.linger { None } else { Some(Signal::INT) });
+        identity.prepare(&mut command, if options.linger.is_none() { Some(Signal::INT) } else { None });
         command.stdout(log).stderr(errors);
         let child = command.spawn().map_err(|error| identity.spawn_error("postgres", &error))?;
-        if options.linger {
-            watch_for_idleness(&child, &layout.attached_lock())?;
+        let mut server = Server::Started(child);
+        if let (Some(linger), Server::Started(child)) = (&options.linger, &server)
+            && let Err(error) = linger.watch(child, layout)
+        {
+            server.stop(STOP);
+            return Err(error);
         }
-        Ok(Server::Started(child))
+        Ok(server)
     }
 
     /// Returns how it ended, if it has.
@@ -352,20 +356,6 @@ fn open_log(path: &Path) -> Result<File, ClusterError> {
         fs::rename(path, path.with_extension("log.1")).at("rename", path)?;
     }
     fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).at("open", path)
-}
-
-/// Starts a watchdog that ends a lingering server once no process is attached any more, however they ended.
-fn watch_for_idleness(server: &Child, attached_lock: &Path) -> Result<(), ClusterError> {
-    const SCRIPT: &str = r#"while sleep 1 && kill -0 "$1" 2>/dev/null; do
-        flock --nonblock --exclusive "$2" sh -c 'kill -INT "$0"' "$1" 2>/dev/null; done"#;
-    let mut command = Command::new("sh");
-    command.args(["-c", SCRIPT, "planctl-watchdog"]).arg(server.id().to_string()).arg(attached_lock);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    match command.spawn() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(ClusterError::Program { program: "sh".into(), reason: error.to_string() }),
-    }
 }
 
 fn describe(status: ExitStatus) -> String {

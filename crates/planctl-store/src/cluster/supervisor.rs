@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use tokio::runtime::Runtime;
@@ -20,6 +20,7 @@ use super::layout::Layout;
 use super::server::{
     Endpoint, PING_PAUSE, Ping, STOP, Server, disown_zombie, log_tail, postmaster, stop_postmaster,
 };
+use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
 
 /// How often the owner looks after its server, and the others try the lock.
@@ -113,6 +114,8 @@ impl Supervisor {
         let deadline = Instant::now() + self.options.start_timeout;
         loop {
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+                // A watcher sees by it that somebody was here, also when it looked too seldom.
+                file.set_modified(SystemTime::now()).at("write", &self.layout.attached_lock())?;
                 return Ok(file);
             }
             if Instant::now() > deadline {
@@ -158,7 +161,7 @@ impl Supervisor {
             };
         }
         if let Membership::Owner(mut tenure) = membership
-            && !self.options.linger
+            && !is_watched(&self.layout)
         {
             tenure.server.stop(self.stop_timeout.get());
         }
@@ -219,9 +222,7 @@ impl Supervisor {
     fn take_over(&self) -> Result<(Server, Attached), ClusterError> {
         let identity = Identity::detect(self.data_owner().as_deref())?;
         data::remove_leftovers(&self.layout)?;
-        if self.options.linger
-            && let Some(adopted) = self.adopt(&identity)
-        {
+        if let Some(adopted) = self.adopt(&identity) {
             return Ok(adopted);
         }
         let binaries = Binaries::find(&self.options, &self.layout, &identity)?;
@@ -233,7 +234,11 @@ impl Supervisor {
         Ok((server, Attached { major: binaries.major, endpoint }))
     }
 
+    /// Takes over a server that goes on without its owner.
     fn adopt(&self, identity: &Identity) -> Option<(Server, Attached)> {
+        if !is_watched(&self.layout) {
+            return None;
+        }
         let major = self.layout.existing_major()?;
         let data = self.layout.data(major);
         let pid = postmaster(&data)?;

@@ -1,5 +1,6 @@
 //! Places to run clusters in, other processes that attach to them, and waiting with a deadline.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use planctl_store::cluster::{Cluster, ClusterOptions};
+use planctl_store::cluster::{self, Cluster, ClusterOptions, Linger};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use sqlx::{Connection as _, Row as _};
 
@@ -37,6 +38,11 @@ impl ClusterDir {
 
     pub fn options(&self) -> ClusterOptions {
         ClusterOptions::new(self.state())
+    }
+
+    /// Returns options for a server that goes on after its owner, watched by this test's program.
+    pub fn lingering(&self, idle: Duration) -> ClusterOptions {
+        ClusterOptions { linger: Some(lingering(idle)), ..self.options() }
     }
 
     pub fn give_to(&self, uid: u32) {
@@ -70,6 +76,15 @@ impl Child {
     /// Starts the process and waits until it is attached.
     pub fn attach(place: &ClusterDir) -> Child {
         let child = Child::start(place);
+        child.await_attached();
+        child
+    }
+
+    /// Starts the process, whose server goes on after it, and waits until it is attached.
+    pub fn attach_lingering(place: &ClusterDir, idle: Duration) -> Child {
+        let mut command = Child::command(place, Command::new(std::env::current_exe().unwrap()));
+        command.env("CLUSTER_TEST_IDLE_SECONDS", idle.as_secs().to_string());
+        let child = Child::spawn(command);
         child.await_attached();
         child
     }
@@ -144,14 +159,44 @@ impl Drop for Child {
 /// The other process: attaches, says so, and stays until its standard input ends.
 pub fn child_process() {
     let state = std::env::var_os("CLUSTER_TEST_STATE_DIR").expect("started by a test of this file");
+    let idle = std::env::var("CLUSTER_TEST_IDLE_SECONDS").ok().map(|idle| idle.parse().unwrap());
+    let linger = idle.map(|idle| lingering(Duration::from_secs(idle)));
+    let options = ClusterOptions { linger, ..ClusterOptions::new(state) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let cluster = runtime.block_on(Cluster::attach(ClusterOptions::new(state))).unwrap();
+    let cluster = runtime.block_on(Cluster::attach(options)).unwrap();
     let answer = runtime.block_on(query(&cluster, "select '1'")).unwrap();
     let mut out = std::io::stdout();
     writeln!(out, "attached owner={} answer={answer}", cluster.is_owner()).unwrap();
     out.flush().unwrap();
     let mut rest = Vec::new();
     std::io::stdin().read_to_end(&mut rest).unwrap();
+}
+
+/// Lets a server go on after its owner, watched by this test's program.
+fn lingering(idle: Duration) -> Linger {
+    let own = std::env::current_exe().unwrap().into_os_string();
+    let words = ["--exact", "watcher_process", "--ignored"].map(OsString::from);
+    Linger { idle, watcher: [own].into_iter().chain(words).collect() }
+}
+
+/// The watcher of a lingering server; the words that follow are no test's name.
+pub fn watcher_process() {
+    let words: Vec<String> = std::env::args().collect();
+    let [.., server, attached, idle] = words.as_slice() else { panic!("started by a test of this file") };
+    let server = Pid::from_raw(server.parse().unwrap()).unwrap();
+    cluster::watch(server, Path::new(attached), Duration::from_millis(idle.parse().unwrap())).unwrap();
+}
+
+/// Returns the process that watches a server.
+pub fn watcher_of(server: u32) -> u32 {
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_watcher = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
+        words.contains(&b"watcher_process".as_slice()) && words.contains(&server.to_string().as_bytes())
+    };
+    processes.filter_map(|name| name.parse().ok()).find(is_watcher).expect("the server is watched")
 }
 
 /// Runs one query on a connection of its own and returns its first value as text.

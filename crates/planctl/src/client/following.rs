@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use planctl_api::wire::EventLine;
-use planctl_server::{LiveActivity, RunLoopEnd, RunLoopOptions, ServerNode, ServerNodeOptions, ServiceError};
+use planctl_server::{LiveActivity, RunLoopEnd, RunLoopOptions};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{Client, Handle, failure, store_settings};
-use crate::commands::Context;
+use super::{Client, Handle, failure};
 use crate::failure::{Exit, Failure};
-use crate::limits;
 
 /// How working on a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,23 +99,4 @@ impl Client {
             Err(_) => Ok(()),
         }
     }
-}
-
-/// Makes the database reachable from this process; `migrates` brings its tables up to date.
-pub async fn take_place(
-    context: &Context,
-    migrates: bool,
-) -> Result<Result<ServerNode, ServiceError>, Failure> {
-    let config = &context.config()?.config;
-    limits::enough()?;
-    let options = ServerNodeOptions {
-        state_dir: context.state_dir()?,
-        database_url: config.database.clone(),
-        postgres: config.postgres.clone(),
-        // The running program itself, also where its file was replaced meanwhile.
-        program: "/proc/self/exe".into(),
-        migrates,
-        store: store_settings(|name| std::env::var(name).ok()),
-    };
-    Ok(ServerNode::open(options).await)
 }

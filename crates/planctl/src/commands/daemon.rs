@@ -125,7 +125,8 @@ pub(super) fn refuse_long(state_dir: &Path) -> Result<(), Failure> {
 }
 
 async fn open(context: &Context, migrates: bool) -> Result<ServerNode, Failure> {
-    client::take_place(context, migrates).await?.map_err(client::failure)
+    // A service ends with all its processes.
+    client::take_place(context, migrates, Duration::ZERO).await?.map_err(client::failure)
 }
 
 async fn start(context: &Context, work: AtOnce) -> Answer {
@@ -321,7 +322,7 @@ async fn stop(context: &Context) -> Answer {
 }
 
 async fn migrate(context: &Context, is_check: bool) -> Answer {
-    let opened = client::take_place(context, !is_check).await?;
+    let opened = client::take_place(context, !is_check, client::stop_after(context)?).await?;
     match opened {
         Ok(server_node) => {
             let line = server_node.database_line().to_owned();

@@ -107,9 +107,12 @@ impl Place {
         // As root, Postgres runs as another user, who must be able to pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let place = Place { folder, processes: AtomicU32::new(0), lease_seconds: None };
-        for name in ["work", "home"] {
-            fs::create_dir(place.path(name)).unwrap();
+        for name in ["work", "home/.config/planctl"] {
+            fs::create_dir_all(place.path(name)).unwrap();
         }
+        // Nothing is alive when the last command is over.
+        fs::write(place.path("home/.config/planctl/planctl.toml"), "[postgres]\nstop_after = \"0s\"\n")
+            .unwrap();
         assert!(place.foreign("git").args(["init", "--quiet"]).status().unwrap().success());
         for (name, does) in [("worker.sh", WORKER), ("check.sh", CHECK)] {
             let script = format!("place='{}'\n{TOOLS}{does}", place.folder.path().display());
