@@ -73,7 +73,7 @@ impl Executor {
                     let found = self.with_moved_files(claimed, gate.found, &gated).await?;
                     Ok::<_, ServiceError>((found, gate.outputs))
                 };
-                match self.minded(claimed, &slot.cut, slot, work).await {
+                match self.while_renewing(claimed, &slot.cut, slot, work).await {
                     Some(gate) => gate?,
                     None => return Ok(None),
                 }
