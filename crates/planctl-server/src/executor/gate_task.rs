@@ -207,7 +207,7 @@ impl Executor {
         if nodes.is_empty() {
             return Ok(moved);
         }
-        for (node, files) in self.store.found_files(self.run, &nodes).await? {
+        for (node, files) in self.store.protected_files_found(self.run, &nodes).await? {
             let Some(other) = graph.gated(&node) else {
                 moved.extend(files);
                 continue;
