@@ -197,8 +197,8 @@ pub enum GraphDefect {
     /// Nothing leads to a node.
     #[error("nothing leads to node `{0}`")]
     Unreachable(NodeId),
-    /// No way leads from a node to a successful end.
-    #[error("no way leads from node `{0}` to an exit")]
+    /// No path leads from a node to a successful end.
+    #[error("no path leads from node `{0}` to an exit")]
     NoExit(NodeId),
     /// A limit that must be at least one is zero, `on_exhausted` is not failed, skipped or warned, or PACE levels do not rise.
     #[error("node `{0}` has a limit or an outcome that can never be met")]

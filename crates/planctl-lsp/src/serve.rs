@@ -31,10 +31,10 @@ pub async fn serve(host: &dyn Host) -> bool {
             // Edits go first, so that findings they outdate are not published.
             biased;
             frame = inbox.recv() => match frame {
-                Some(frame) => session.hear(frame),
+                Some(frame) => session.handle_frame(frame),
                 None => break false,
             },
-            done = session.done() => session.take(done),
+            done = session.done() => session.handle_done(done),
             () = gone(&mut parent) => break false,
         }
         if let Some(is_in_order) = session.exit() {

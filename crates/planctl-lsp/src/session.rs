@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
     }
 
     /// Handles what the editor sent.
-    pub fn hear(&mut self, frame: Frame) {
+    pub fn handle_frame(&mut self, frame: Frame) {
         let message = match frame {
             Frame::Json(Value::Object(message)) => message,
             Frame::Json(_) => {
@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes in what ended beside the conversation.
-    pub fn take(&mut self, done: Done) {
+    pub fn handle_done(&mut self, done: Done) {
         match done {
             Done::Looked(Ok(looked)) => self.looked(looked),
             Done::Ran(Ok(ran)) => self.ran(&ran),

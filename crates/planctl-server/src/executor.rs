@@ -175,7 +175,7 @@ impl Executor {
             holder: self.holder.clone(),
             lease: self.store.own_lease(),
         };
-        (!slot.is_waited_in(self.run)).then(claim)
+        (!slot.has_waiting_gate(self.run)).then(claim)
     }
 
     /// Says of an item that planctl itself failed at it.

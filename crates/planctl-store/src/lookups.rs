@@ -94,7 +94,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
-    pub async fn found_files(
+    pub async fn protected_files_found(
         &self,
         run: RunId,
         nodes: &[NodeId],

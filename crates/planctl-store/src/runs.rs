@@ -234,7 +234,7 @@ impl RunRow {
     }
 
     /// Reads rows of several runs, each by itself.
-    fn each(rows: &[PgRow]) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
+    fn read_each(rows: &[PgRow]) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         rows.iter()
             .map(|row| {
                 let run = run_id(row.try_get("id")?);
@@ -349,7 +349,7 @@ impl Store {
             .bind(page.limit)
             .bind(before)
             .fetch_all(&mut *connection))?;
-        RunRow::each(&rows)
+        RunRow::read_each(&rows)
     }
 
     /// Returns runs that wait for their workspace on this host, oldest first.
@@ -363,7 +363,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(RUNS_QUEUED).bind(host).bind(limit).fetch_all(&mut *connection))?;
-        RunRow::each(&rows)
+        RunRow::read_each(&rows)
     }
 
     /// Returns runs of a host's workspaces that are not over, oldest first.
@@ -373,7 +373,7 @@ impl Store {
     /// Those of the connection.
     pub async fn open_runs(&self, host: &str, limit: i64) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(RUNS_OPEN).bind(host).bind(limit).fetch_all(&mut *connection))?;
-        RunRow::each(&rows)
+        RunRow::read_each(&rows)
     }
 
     /// Returns the newest run of each plan of a host's workspaces, where it is over: at most so many of the newest.
@@ -387,7 +387,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(RUNS_ENDED_LAST).bind(host).bind(limit).fetch_all(&mut *connection))?;
-        RunRow::each(&rows)
+        RunRow::read_each(&rows)
     }
 
     /// Returns the runs of a host, of one workspace or of all, that have a worktree, oldest first.
@@ -424,7 +424,7 @@ impl Store {
             .bind(host)
             .bind(limit)
             .fetch_all(&mut *connection))?;
-        RunRow::each(&rows)
+        RunRow::read_each(&rows)
     }
 
     /// Counts the runs that are not over and the asks that are open, of all workspaces.

@@ -110,12 +110,12 @@ impl Api {
         {
             return false;
         }
-        self.sent("/readyz", TIMEOUT).await.is_ok()
+        self.send_once("/readyz", TIMEOUT).await.is_ok()
     }
 
     /// Reads once and waits no longer than this, for a caller that asks how a daemon is and may hear that it is unwell.
     pub async fn look<T: DeserializeOwned>(&self, path: &str, within: Duration) -> Result<T, Silence> {
-        let (_, bytes) = self.sent(path, within).await.map_err(|error| match error {
+        let (_, bytes) = self.send_once(path, within).await.map_err(|error| match error {
             Unanswered::Unreachable(error) if error.is_connect() => Silence::Shut,
             Unanswered::Unreachable(_) | Unanswered::Uncalled(_) => Silence::Late,
         })?;
@@ -123,7 +123,7 @@ impl Api {
     }
 
     /// Reads without a second try.
-    async fn sent(&self, path: &str, within: Duration) -> Result<Answered, Unanswered> {
+    async fn send_once(&self, path: &str, within: Duration) -> Result<Answered, Unanswered> {
         self.transport.send(Method::GET, path, self.headers.clone(), Vec::new(), within).await
     }
 

@@ -28,7 +28,10 @@ fn g18_each_outcome_takes_the_first_edge_of_its_list_over_all_sets_of_edges() {
         assert_eq!(taken(&set, 0, 1), on_exhaustion, "the last failure with {set:?}");
         tried += 1;
     }
-    assert_eq!(tried, 31, "a step without any edge is refused by the graph: no way leads from it to an exit");
+    assert_eq!(
+        tried, 31,
+        "a step without any edge is refused by the graph: no path leads from it to an exit"
+    );
 }
 
 fn first(set: &[On], list: &[On]) -> Option<On> {

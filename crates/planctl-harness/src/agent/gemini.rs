@@ -33,7 +33,7 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
             let mode = if tools.contains(&Tool::Edit) { "auto_edit" } else { "default" };
             tools
                 .iter()
-                .filter_map(own_name)
+                .filter_map(gemini_tool_name)
                 .fold(line.with([mode]), |line, name| line.with(["--allowed-tools".to_owned(), name]))
         }
     };
@@ -41,7 +41,7 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
 }
 
 /// Returns its own name for a tool; the mode itself allows edits. Its patterns are beginnings.
-fn own_name(tool: &Tool<'_>) -> Option<String> {
+fn gemini_tool_name(tool: &Tool<'_>) -> Option<String> {
     match tool {
         Tool::Every | Tool::Edit => None,
         Tool::Bash(None) => Some("run_shell_command".to_owned()),

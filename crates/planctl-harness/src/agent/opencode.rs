@@ -29,19 +29,19 @@ const READING: [&str; 4] = ["read", "glob", "grep", "list"];
 fn line(order: &Order<'_>) -> Result<CommandLine, String> {
     let line = CommandLine::new(["opencode", "run", "--format", "json"]);
     let mut line = match (order.permissions.mode, order.permissions.tools()?) {
-        (PermissionMode::Deny, _) => held(line, &[]),
+        (PermissionMode::Deny, _) => with_permissions(line, &[]),
         (PermissionMode::List | PermissionMode::Ask, None) => line.with(["--auto"]),
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
             line.with(["--auto"])
         }
-        (PermissionMode::List | PermissionMode::Ask, Some(tools)) => held(line, &tools),
+        (PermissionMode::List | PermissionMode::Ask, Some(tools)) => with_permissions(line, &tools),
     };
     line = line.with(order.arguments);
     Ok(line)
 }
 
 /// Denies everything, allows reading, and then what is listed: of its rules the last that matches counts.
-fn held(mut line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
+fn with_permissions(mut line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
     let mut rules = Map::new();
     rules.insert("*".to_owned(), json!("deny"));
     for name in READING {

@@ -260,15 +260,15 @@ impl Net {
                     false => format!("to `{}`, before", name(to)),
                 };
                 let message = format!(
-                    "a way leads from `{}` back {back} where branches begin (`{}`), while the others are under way",
+                    "a path leads from `{}` back {back} where branches begin (`{}`), while the others are under way",
                     name(from),
                     name(*fork)
                 );
                 let target = target_of(workflow, &self.ids[from], &self.ids[to]);
                 let span = target.unwrap_or_else(|| span_of(workflow, &self.ids[from]));
-                let finding = Diagnostic::new(Code::P315, message).at(span, "a way back from here");
+                let finding = Diagnostic::new(Code::P315, message).at(span, "a path back from here");
                 findings.push(finding.help(
-                    "let the branches meet before a way leads back, or keep the way back within one branch",
+                    "let the branches meet before a path leads back, or keep the path back within one branch",
                 ));
             }
         }
@@ -392,10 +392,10 @@ impl Net {
             );
             let finding = Diagnostic::new(Code::P315, message)
                 .at(span_of(workflow, &NodeId::new(target)), "branches meet here")
-                .at(span_of(workflow, &self.ids[past]), "a way leads past it from here");
+                .at(span_of(workflow, &self.ids[past]), "a path leads past it from here");
             return finding.help(
                 "lead the branches into a join (`shape=tripleoctagon`, `\"type\": \"join\"`) before it, and \
-                 every way of a branch to that join or to an end",
+                 every path of a branch to that join or to an end",
             );
         }
         let message = format!(
@@ -405,9 +405,9 @@ impl Net {
             name(past)
         );
         let finding = Diagnostic::new(Code::P315, message)
-            .at(span_of(workflow, &self.ids[past]), "a way leads past it from here")
+            .at(span_of(workflow, &self.ids[past]), "a path leads past it from here")
             .at(span_of(workflow, &self.ids[from]), "this is awaited");
-        finding.help("lead every way through it, or need a step that every way leads through")
+        finding.help("lead every path through it, or need a step that every path leads through")
     }
 }
 

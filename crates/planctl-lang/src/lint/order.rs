@@ -45,7 +45,7 @@ impl Ordering<'_, '_> {
             .at(part.span, format!("first produced here (step {later} \"{title}\")"));
         if !self.order.is_linear() {
             found.push(early.help(format!(
-                "lead the way from step {later} to step {number}, or let {number} do without the file"
+                "lead the path from step {later} to step {number}, or let {number} do without the file"
             )));
             return true;
         }

@@ -277,7 +277,7 @@ fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
         let message = format!("`on_fail` has no effect at a step of `type: {word}`");
         let dropped = Diagnostic::new(Code::P015, message).level(Severity::Warning);
         found.push(
-            dropped.at(policy.span, "").help("delete it; a line of `## Flow` says where another way leads"),
+            dropped.at(policy.span, "").help("delete it; a line of `## Flow` says where another edge leads"),
         );
     }
 }

@@ -210,7 +210,7 @@ fn dot_b12_a_goal_gate_in_a_branch_that_always_runs_is_not_passed_by() {
     let (_, found) = checked(&forked("", &around));
     let past: Vec<&str> =
         found.iter().filter(|found| found.code == Code::P312).map(|found| found.message.as_str()).collect();
-    assert_eq!(past, ["a way leads to the exit past the goal gate `d`"], "{found:#?}");
+    assert_eq!(past, ["a path leads to the exit past the goal gate `d`"], "{found:#?}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn dot_b12_a_way_back_out_of_branches_is_told_of_the_node_that_names_it() {
     let found = verify(&Source::new("plan.dot", &text), &Facts::default(), &Levels::default()).diagnostics;
     let told = found.iter().find(|found| found.code == Code::P315).unwrap_or_else(|| panic!("{found:?}"));
     assert!(
-        told.message.starts_with("a way leads from `a` back to `plan`, before where branches begin (`f`)"),
+        told.message.starts_with("a path leads from `a` back to `plan`, before where branches begin (`f`)"),
         "{told:?}"
     );
     let span = told.spans[0].span;

@@ -61,7 +61,7 @@ fn g12_each_flaw_of_a_graph_is_found() {
             task("b") + &task("c"),
             way("a", "b", "on_fail") + &way("b", "c", "on_success") + &way("c", "b", "on_success"),
             Code::P307,
-            "no way leads from node `b` to an end",
+            "no path leads from node `b` to an end",
         ),
         (
             "a loop without bound",

@@ -373,19 +373,19 @@ fn d4_findings_about_the_graph_of_a_plan_in_markdown_are_in_its_words() {
     for (steps, flow, code, says) in [
         (&["", "", ""][..], "- 1 -> 3", Code::P305, "nothing leads to step 2"),
         (&["", "**type:** escalate", ""], "", Code::P305, "nothing leads to step 2"),
-        (&["", "", ""], "- 2 -> 1\n- 1 -> 2", Code::P307, "no way leads from step 1 to the end of the plan"),
+        (&["", "", ""], "- 2 -> 1\n- 1 -> 2", Code::P307, "no path leads from step 1 to the end of the plan"),
         (&["", "", ""], "- 2 -> 1 on fail", Code::P309, "nothing bounds the loop of steps 1 → 2 → 1"),
         (
             &["", "**type:** decision", ""],
             "- 2 -> 3 if steps.1.output=x",
             Code::P310,
-            "a run may find no way on from step 2",
+            "a run may find no edge to follow from step 2",
         ),
         (
             &["", "", ""],
             "- 1 -> 3 on fail\n- 1 -> 2 on fail",
             Code::P308,
-            "two ways lead on from step 1 for one outcome",
+            "two edges lead on from step 1 for one outcome",
         ),
     ] {
         let found = told(&plan(steps, flow));

@@ -250,7 +250,7 @@ fn h51_what_would_change_the_meaning_of_a_graph_is_refused() {
             "start -> one; one -> two [label=a]; one -> done [label=b]; two -> done",
             "where the run goes from `one` depends on more than its success",
         ),
-        ("start -> one; one -> two [on=fail]; two -> done", "no way leads on from `one` when it passes"),
+        ("start -> one; one -> two [on=fail]; two -> done", "no edge leads on from `one` when it passes"),
         (
             "start -> one; edge [label=x]; one -> two; two -> done",
             "what follows `one` is written so that no step can be put in without changing more",

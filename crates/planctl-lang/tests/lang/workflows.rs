@@ -177,7 +177,7 @@ fn l2_what_is_never_entered_and_what_leads_nowhere_are_errors() {
     assert_eq!(read.of(Code::P305), [("b", "nothing leads to node `b`: it is unreachable")]);
     assert_eq!(read.of(Code::P307), [("c", "no edge leaves node `c`")]);
     let round = dot(&format!("start a [{STEP}, max_visits=2] exit start -> a -> a"));
-    assert_eq!(round.of(Code::P307)[0].1, "no way leads from node `start` to an end");
+    assert_eq!(round.of(Code::P307)[0].1, "no path leads from node `start` to an end");
     let jump = dot(&format!("retry_target=b start a [{STEP}] b [{STEP}] exit start -> a -> exit b -> a"));
     assert!(jump.of(Code::P305).is_empty(), "a retry target is entered by its jump");
     let misplaced = dot(&format!("start a [{STEP}] exit start -> a -> exit exit -> a a -> start [on=fail]"));
@@ -211,7 +211,7 @@ fn l6_what_else_is_worth_a_look() {
     let past = dot(&format!(
         "retry_target=a start a [{STEP}] b [{STEP}, goal_gate=true] exit start -> a -> b -> exit a -> exit [condition=\"outcome=skipped\"]"
     ));
-    assert_eq!(past.of(Code::P312), [("b", "a way leads to the exit past the goal gate `b`")]);
+    assert_eq!(past.of(Code::P312), [("b", "a path leads to the exit past the goal gate `b`")]);
     let bare = dot("start a [prompt=x] exit start -> a -> exit");
     assert_eq!(bare.of(Code::P010).len(), 1);
     let asked = dot("start a [prompt=x, contract=none] exit start -> a -> exit");
@@ -220,7 +220,7 @@ fn l6_what_else_is_worth_a_look() {
     assert!(open.of(Code::P310).is_empty(), "a step that fails is held for a person");
     let narrow =
         dot(&format!("start a [{STEP}] exit start -> a a -> exit [condition=\"preferred_label=Go\"]"));
-    assert_eq!(narrow.of(Code::P310)[0].1, "a run may find no way on from `a`");
+    assert_eq!(narrow.of(Code::P310)[0].1, "a run may find no edge to follow from `a`");
     let both = dot(&format!(
         "start a [{STEP}] d [shape=diamond] exit start -> a -> d d -> exit [condition=\"outcome=success\"] d -> exit [condition=\"outcome!=success\"]"
     ));

@@ -57,7 +57,9 @@ impl Executor {
         let (activity, masks) = (self.activity.clone(), self.masks().clone());
         let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
-        let Some(mut worked) = self.minded(claimed, &slot.stop, slot, work).await else { return Ok(None) };
+        let Some(mut worked) = self.while_renewing(claimed, &slot.stop, slot, work).await else {
+            return Ok(None);
+        };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.keep(&worked.outputs).await?;
         self.reported(claimed, worked.said, slot).await

@@ -73,7 +73,7 @@ impl Executor {
                     let found = self.with_moved_files(claimed, gate.found, &gated).await?;
                     Ok::<_, ServiceError>((found, gate.outputs))
                 };
-                match self.minded(claimed, &slot.cut, slot, work).await {
+                match self.while_renewing(claimed, &slot.cut, slot, work).await {
                     Some(gate) => gate?,
                     None => return Ok(None),
                 }
@@ -207,7 +207,7 @@ impl Executor {
         if nodes.is_empty() {
             return Ok(moved);
         }
-        for (node, files) in self.store.found_files(self.run, &nodes).await? {
+        for (node, files) in self.store.protected_files_found(self.run, &nodes).await? {
             let Some(other) = graph.gated(&node) else {
                 moved.extend(files);
                 continue;

@@ -57,7 +57,7 @@ impl Executor {
             let nothing = |what| HarnessResult::Nothing(Inconclusive::ToolMissing { what });
             Ok::<_, ServiceError>(found.unwrap_or_else(nothing))
         };
-        let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
+        let Some(found) = self.while_renewing(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
         // An inconclusive gate is repeated after a wait; the successor of a record is due at once.
         let is_done = !matches!(found, HarnessResult::Nothing(_));
@@ -78,7 +78,7 @@ impl Executor {
         self.begin(claimed, true);
         let within = Within { store: &self.store, settings: &self.settings, state_dir: &self.state_dir };
         let work = async |_: Cancel| within.look(claimed, plan).await;
-        let Some(found) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
+        let Some(found) = self.while_renewing(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
         let goes_on = matches!(found, HarnessResult::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
@@ -109,7 +109,7 @@ impl Executor {
             drop(lock);
             done
         };
-        let Some(done) = self.minded(claimed, &slot.cut, slot, work).await else { return Ok(None) };
+        let Some(done) = self.while_renewing(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let (found, outputs) = done?;
         self.keep(&outputs).await?;
         let merged = if matches!(found, HarnessResult::Merged { .. }) {

@@ -15,7 +15,7 @@ impl Executor {
     /// Does something under a lease that is renewed meanwhile; stops it when the lease is gone or the process stops.
     ///
     /// Returns `None` where nobody waits for the answer any more.
-    pub(super) async fn minded<T, F, W>(
+    pub(super) async fn while_renewing<T, F, W>(
         &self,
         claimed: &Claimed,
         stop: &watch::Receiver<bool>,

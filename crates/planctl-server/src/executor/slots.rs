@@ -57,7 +57,7 @@ impl GateSlots {
     }
 
     /// Says whether a gate of the run waits for its workspace.
-    pub(crate) fn is_waited_in(&self, run: RunId) -> bool {
+    pub(crate) fn has_waiting_gate(&self, run: RunId) -> bool {
         self.lock().contains_key(&run)
     }
 
@@ -154,8 +154,8 @@ impl Slot {
     }
 
     /// Says whether a gate of the run waits for its workspace.
-    pub(crate) fn is_waited_in(&self, run: RunId) -> bool {
-        self.slots.as_ref().is_some_and(|slots| slots.is_waited_in(run))
+    pub(crate) fn has_waiting_gate(&self, run: RunId) -> bool {
+        self.slots.as_ref().is_some_and(|slots| slots.has_waiting_gate(run))
     }
 
     /// Resolves when nothing is taken on any more.

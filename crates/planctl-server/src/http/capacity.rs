@@ -128,7 +128,7 @@ impl Strangers {
 
 impl StrangerSlot {
     /// Notes that the connection has shown a valid token.
-    pub(super) fn is_known(&self) {
+    pub(super) fn note_token(&self) {
         self.0.leave();
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         const STRANGERS_MAX: usize = 1024;
         let strangers = Strangers::of(2 * STRANGERS_MAX);
         let (known, mut stays) = strangers.enter();
-        known.is_known();
+        known.note_token();
         let (_oldest, mut goes) = strangers.enter();
         let others: Vec<_> = (0..STRANGERS_MAX).map(|_| strangers.enter()).collect();
         assert_eq!(goes.try_recv(), Ok(()));

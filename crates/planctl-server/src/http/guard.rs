@@ -161,7 +161,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
         && principal.scope != Scope::Item
         && let Some(place) = parts.extensions.get::<StrangerSlot>()
     {
-        place.is_known();
+        place.note_token();
     }
     if route.is_decision {
         refuse_workers(principal.peer).await?;

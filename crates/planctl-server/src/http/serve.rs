@@ -233,7 +233,7 @@ impl Acceptor {
                             };
                             Peer::Local { uid: who.uid(), is_inside_worker }
                         };
-                        self.take(stream, peer, None, &permits).await;
+                        self.serve_connection(stream, peer, None, &permits).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -253,7 +253,7 @@ impl Acceptor {
                     // A connection that has ended has nobody to answer.
                     let Ok(to) = stream.local_addr() else { continue };
                     let peer = std::future::ready(Peer::Network(Connection { from, to }));
-                    self.take(stream, peer, Some(self.strangers.enter()), &permits).await;
+                    self.serve_connection(stream, peer, Some(self.strangers.enter()), &permits).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
@@ -261,7 +261,7 @@ impl Acceptor {
     }
 
     /// Serves one connection in a task of its own.
-    async fn take(
+    async fn serve_connection(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: impl Future<Output = Peer> + Send + 'static,

@@ -82,7 +82,7 @@ impl Services {
         let mut unfit = None;
         let (mut changes, mut may_change) = (Vec::new(), Vec::new());
         if row.ask.kind == AskKind::Insertion {
-            match proposed(&row, &revision.graph, &revision.source) {
+            match preview_insertion(&row, &revision.graph, &revision.source) {
                 Ok((text, insertion)) => {
                     let approved = match run.approval {
                         Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
@@ -335,7 +335,7 @@ impl Services {
 }
 
 /// Says what a proposed step would change in a plan's text and meaning, or why it cannot be put in.
-fn proposed(row: &AskRow, graph: &Graph, source: &str) -> Result<(String, Insertion), String> {
+fn preview_insertion(row: &AskRow, graph: &Graph, source: &str) -> Result<(String, Insertion), String> {
     let step = graph.node(&row.at.node).and_then(Node::step).unwrap_or(0);
     let text = row.ask.message.as_deref().unwrap_or_default();
     let before = Source::new(row.plan_path.as_str(), source);

@@ -110,7 +110,7 @@ impl Services {
         if movers.is_empty() {
             return Ok(moved);
         }
-        for (node, files) in self.store.found_files(run.id, &movers).await? {
+        for (node, files) in self.store.protected_files_found(run.id, &movers).await? {
             let Some(gated) = graph.gated(&node) else { continue };
             moved.extend(files.into_iter().filter(|(path, _)| may_move(approved, &gated, path)));
         }

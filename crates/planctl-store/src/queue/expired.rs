@@ -69,7 +69,10 @@ impl Expired {
         }
     }
 
-    fn each(rows: &[PgRow], dead_instance: Option<&str>) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
+    fn read_each(
+        rows: &[PgRow],
+        dead_instance: Option<&str>,
+    ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
         rows.iter()
             .map(|row| {
                 let run = run_id(row.try_get("run")?);
@@ -109,7 +112,7 @@ impl Store {
     ) -> Result<Vec<Result<Expired, Unread>>, StoreError> {
         let except = stored_runs(except);
         let rows = repeated!(self, connection => sqlx::query(EXPIRED).bind(limit).bind(&except).fetch_all(&mut *connection))?;
-        Expired::each(&rows, None)
+        Expired::read_each(&rows, None)
     }
 
     /// Returns the leases of an instance on this host that the caller knows to be dead, but none of these runs, for a
@@ -131,7 +134,7 @@ impl Store {
             .bind(host)
             .bind(instance)
             .fetch_all(&mut *connection))?;
-        Expired::each(&rows, Some(instance))
+        Expired::read_each(&rows, Some(instance))
     }
 
     /// Returns boot and instance of planctl's own processes on this host that hold leases, or held some that were taken back.

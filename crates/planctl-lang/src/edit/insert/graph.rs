@@ -197,7 +197,7 @@ fn place(workflow: &Workflow, node: &NodeTree) -> Result<InsertPoint, Vec<Diagno
         return unclear(edge);
     }
     let Some((first, edge)) = leaving.first().copied() else {
-        let message = format!("no way leads on from `{name}` when it passes");
+        let message = format!("no edge leads on from `{name}` when it passes");
         return refused(node.id.span, message, "put the step in by hand");
     };
     let begins_anew = edge.loop_restart || edge.said.iter().next().is_some();
@@ -279,7 +279,7 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
 }
 
 fn misplaced<T>(title: &str) -> Result<T, Vec<Diagnostic>> {
-    let message = format!("\"{title}\" has ways of its own, and in a graph edges say them");
+    let message = format!("\"{title}\" has edges of its own, and in a graph these are written as edges");
     refused(Span::at(0), message, "put the step in by hand")
 }
 

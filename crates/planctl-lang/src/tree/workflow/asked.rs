@@ -75,7 +75,7 @@ pub(super) fn conditions(shape: &Shape<'_>) -> Vec<Asked> {
     all
 }
 
-// Says whether a way leads from one node to another.
+// Says whether a path leads from one node to another.
 fn comes_before(shape: &Shape<'_>, one: usize, other: usize) -> bool {
     let mut seen = vec![false; shape.back.len()];
     let mut open = vec![other];

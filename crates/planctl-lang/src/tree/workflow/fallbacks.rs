@@ -27,7 +27,7 @@ fn rest(shape: &Shape<'_>, node: &NodeTree, out_edges: &[(usize, &EdgeTree)], fo
     let (name, to) = (escape(&node.id.value), escape(&rest.to.value));
     let message = match shape.language {
         Some(_) => format!("the edge from `{name}` to `{to}` is never followed"),
-        None => format!("the way from step {name} to {to} is never followed"),
+        None => format!("the edge from step {name} to {to} is never followed"),
     };
     let finding =
         Diagnostic::new(Code::P310, message).at(rest.span, "without a condition it is for success only");
@@ -72,7 +72,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         // A step that fails is held for a person; a choice has nobody who would be asked.
         let is_open = open.contains(&"success") || (node.kind.value == Kind::Decision && !open.is_empty());
         if is_choice && !is_asked && is_open {
-            let message = format!("a run may find no way on from {}", shape.plain_name(node));
+            let message = format!("a run may find no edge to follow from {}", shape.plain_name(node));
             let label = match open[..] {
                 ["success"] => "no edge is sure to hold where it succeeds",
                 ["fail"] => "no edge is for what fails",

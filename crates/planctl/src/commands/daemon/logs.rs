@@ -46,7 +46,7 @@ pub async fn run(path: &Path, follow: bool, tail: usize) -> Answer {
             let line: String = part.drain(..=end).collect();
             show::print(&format!("{}\n", show::safe(line.trim_end_matches('\n'))))?;
         }
-        if is_another(&file, path) {
+        if was_rotated(&file, path) {
             file = File::open(path).map_err(|error| unreadable(path, &error))?;
         }
     }
@@ -72,7 +72,7 @@ fn rest(file: &mut File) -> io::Result<String> {
 }
 
 /// Returns true if the log was rotated: another file has its name, since a daemon was started meanwhile.
-fn is_another(file: &File, path: &Path) -> bool {
+fn was_rotated(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(open), Ok(named)) => open.ino() != named.ino(),
         (Ok(_), Err(_)) | (Err(_), _) => false,

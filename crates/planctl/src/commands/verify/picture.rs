@@ -297,8 +297,8 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) ->
 fn node_drawn(node: &PlanNodeView) -> String {
     let what = match node.kind.as_str() {
         "call" => "a command, without an agent",
-        "decision" if node.contract.is_some() => "a command decides the way on",
-        "decision" => "conditions decide the way on",
+        "decision" if node.contract.is_some() => "a command decides which edge is followed",
+        "decision" => "conditions decide which edge is followed",
         "human" => "a person is asked",
         "checkpoint" => "the state of the workspace is recorded",
         "sub_plan" => "another plan runs",

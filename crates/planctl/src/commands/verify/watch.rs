@@ -36,7 +36,7 @@ pub async fn watch(context: &Context, args: &VerifyArgs) -> Answer {
     // Where nobody receives any more, we are about to end.
     let forward = move |found: DebounceEventResult| sender.send(found).unwrap_or(());
     let debouncer = new_debouncer_opt(TOGETHER, None, forward, NoCache::new(), notify::Config::default());
-    let mut debouncer: Debouncer = debouncer.map_err(|error| unwatched(&error))?;
+    let mut debouncer: Debouncer = debouncer.map_err(|error| watch_failure(&error))?;
     let mut folders = Folders::default();
     // A configuration file stays of interest while it can't be used.
     let mut configuration = BTreeSet::new();
@@ -88,7 +88,7 @@ async fn settled(
                 .filter_map(|one| one.found.as_ref().ok())
                 .for_each(|checked| interest.add_plan(checked));
         }
-        let is_new = folders.follow(&interest, debouncer).map_err(|error| unwatched(&error))?;
+        let is_new = folders.follow(&interest, debouncer).map_err(|error| watch_failure(&error))?;
         rounds += 1;
         if !is_new || rounds == ROUNDS_MAX {
             return Ok(Round { looked, interest });
@@ -164,7 +164,7 @@ fn clear(format: Format) {
     }
 }
 
-fn unwatched(error: &notify::Error) -> Failure {
+fn watch_failure(error: &notify::Error) -> Failure {
     let failure = Failure::new(Exit::Temporary, format!("could not watch for changes: {error}"));
     match error.kind {
         notify::ErrorKind::MaxFilesWatch => {

@@ -14,7 +14,7 @@ use crate::syntax::condition;
 use crate::syntax::values::on_fail_of;
 use crate::text::{Spanned, escape};
 
-/// The most goal gates for which it is asked whether a way leads past them.
+/// The most goal gates for which it is asked whether a path leads past them.
 const GATES_MAX: usize = 100;
 
 // Finds the attributes that a node of its kind lacks, and those that have no effect there.
@@ -163,7 +163,7 @@ pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
             let finding = Diagnostic::new(Code::P317, message).at(edge.on.span, "never followed");
             found.push(finding.help(format!(
                 "write `max_retries=2` at `{name}` to have it followed after each failure but the last, or \
-                 `outcome=fail` for the way after the last"
+                 `outcome=fail` for the edge after the last"
             )));
         }
         let lets_pass = node.said.flag("allow_partial").is_some_and(|flag| flag.value);
@@ -199,7 +199,7 @@ fn may_retry(workflow: &Workflow, node: &NodeTree) -> bool {
     retries.unwrap_or(0) > 0
 }
 
-// L4 and L6: a gate that nothing leads back from, or that a way leads past (ruling 4).
+// L4 and L6: a gate that nothing leads back from, or that a path leads past (ruling 4).
 pub(super) fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagnostic>) {
     let workflow = shape.workflow;
     let is_gate = |at: &usize| shape.node(*at).said.flag("goal_gate").is_some_and(|gate| gate.value);
@@ -222,10 +222,10 @@ pub(super) fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagn
         }
         let Some(entry) = shape.entry.filter(|entry| *entry != at) else { continue };
         if shape.leads_past(entry, at, &exits) {
-            let message = format!("a way leads to the exit past the goal gate `{name}`");
+            let message = format!("a path leads to the exit past the goal gate `{name}`");
             let finding = Diagnostic::new(Code::P312, message)
                 .at(node.id.span, "a run that does not visit it can't succeed");
-            found.push(finding.help("lead every way to the exit through it, or delete `goal_gate`"));
+            found.push(finding.help("lead every path to the exit through it, or delete `goal_gate`"));
         }
     }
 }

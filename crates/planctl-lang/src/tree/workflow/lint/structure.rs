@@ -126,7 +126,7 @@ pub(super) fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
             let many = Diagnostic::new(Code::P306, message).at(second.kind.span, "a second one");
             found.push(
                 many.at(first.kind.span, "the first")
-                    .help("lead all ways to one exit; an exit of a run that failed has `result=failed`"),
+                    .help("lead all paths to one exit; an exit of a run that failed has `result=failed`"),
             );
         }
     }
@@ -191,8 +191,8 @@ fn unreachable(shape: &Shape<'_>, node: &NodeTree) -> Diagnostic {
 fn dead_end(shape: &Shape<'_>, node: &NodeTree, has_edges: bool) -> Diagnostic {
     let name = shape.named(node);
     let message = match (has_edges, shape.language) {
-        (true, Some(_)) => format!("no way leads from {name} to an end"),
-        (true, None) => format!("no way leads from {name} to the end of the plan"),
+        (true, Some(_)) => format!("no path leads from {name} to an end"),
+        (true, None) => format!("no path leads from {name} to the end of the plan"),
         (false, Some(_)) => format!("no edge leaves {name}"),
         (false, None) => format!("nothing follows {name}, and it is not the end of the plan"),
     };
@@ -290,7 +290,7 @@ fn several(
         if let Some((first, second)) = edges.iter().enumerate().find_map(twin).filter(|_| is_choice) {
             let message = match shape.language {
                 Some(_) => format!("one edge of `{name}` is there twice"),
-                None => format!("one way on from step {name} is there twice"),
+                None => format!("one edge from step {name} is there twice"),
             };
             let finding = Diagnostic::new(Code::P308, message).at(second, "a second one");
             found.push(finding.at(first, "the first").help("delete one of them"));
@@ -304,7 +304,7 @@ fn several(
         } else {
             let message = match shape.language {
                 Some(_) => format!("two edges of `{name}` are for one outcome"),
-                None => format!("two ways lead on from step {name} for one outcome"),
+                None => format!("two edges lead on from step {name} for one outcome"),
             };
             let finding = Diagnostic::new(Code::P308, message).at(second.span, "a second one");
             found
