@@ -32,6 +32,9 @@ pub(crate) const PLAN_STATUS_FOR_UPDATE: &str =
     "select id, status, digest from plans where id = $1 for update";
 pub(crate) const MOVE_PLAN: &str =
     "update plans set status = $2, digest = $3, updated_at = clock_timestamp() where id = $1";
+/// Why a plan whose text was saved anew is a draft.
+pub const TEXT_CHANGED: &str = "the text changed";
+
 pub(crate) const RECORD_MOVE: &str = "insert into plan_transitions (plan, from_status, to_status, by, why, digest) \
      values ($1, $2, $3, $4, $5, $6)";
 pub(crate) const VOID_OTHERS: &str = "update approvals set voided_at = clock_timestamp(), voided_why = $3 \
@@ -628,7 +631,7 @@ async fn save_on(
                 .bind(from)
                 .bind(draft)
                 .bind(revision.by)
-                .bind("the text changed")
+                .bind(TEXT_CHANGED)
                 .bind(revision.digest.as_str())
                 .execute(&mut *transaction)
                 .await?;
@@ -636,7 +639,7 @@ async fn save_on(
         sqlx::query(VOID_OTHERS)
             .bind(plan)
             .bind(revision.digest.as_str())
-            .bind("the text changed")
+            .bind(TEXT_CHANGED)
             .execute(&mut *transaction)
             .await?;
     }
