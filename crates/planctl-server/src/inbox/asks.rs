@@ -58,7 +58,7 @@ impl Services {
     pub async fn ask(&self, id: u64) -> Result<AskPage, ServiceError> {
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let run = self.store.run(row.run).await?;
-        let revision = self.store.revision(run.plan, &run.revision).await?;
+        let revision = self.kept_text(run.plan, &run.plan_path, &run.revision).await?;
         let answer = if row.is_open { None } else { self.answer_of(&row).await? };
         let gated = revision.graph.gated(&row.at.node);
         let is_plan = row.ask.kind == AskKind::Plan;
@@ -66,7 +66,7 @@ impl Services {
         let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
         let mut diff = match before {
             Some(before) if before.digest != run.revision => {
-                let old = self.store.revision(run.plan, &before.digest).await?.source;
+                let old = self.kept_text(run.plan, &run.plan_path, &before.digest).await?.source;
                 Some(crate::verify::diff::unified(&canonical(&old), &canonical(&revision.source)))
             }
             Some(_) | None => None,
@@ -162,7 +162,7 @@ impl Services {
                 }
                 let path = check::plan_path(&home.join(&within.path), home);
                 let Some(kept) = self.store.plan_at(run.workspace, &path).await? else { continue };
-                let revision = self.store.revision(kept.id, digest).await?;
+                let revision = self.kept_text(kept.id, &path, digest).await?;
                 plans.push(PlanWithin {
                     plan: path.clone(),
                     within: around.clone(),

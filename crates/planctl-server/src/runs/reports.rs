@@ -168,7 +168,8 @@ impl Services {
         Ok(AuditView { runs })
     }
 
-    /// Returns the approval of a run, and checks one that a policy gave against the policy's bounds [I18].
+    /// Checks the source text of a run [I12], and an approval that a policy gave against the policy's bounds [I18]; returns
+    /// the approval.
     async fn audited_approval(
         &self,
         run: RunId,
@@ -179,16 +180,18 @@ impl Services {
             Err(StoreError::Corrupt { .. }) => return Ok(None),
             row => row?,
         };
+        let kept = match self.kept_text(row.plan, &row.plan_path, &row.revision).await {
+            Err(ServiceError::Store(StoreError::Corrupt { what, .. })) => {
+                problems.push(format!("I12: {what}"));
+                None
+            }
+            kept => Some(kept?),
+        };
         let Some(approval) = row.approval else { return Ok(None) };
         let approval = self.store.approval(approval).await?;
-        if is_of_policy(&approval) {
-            match self.store.revision(row.plan, &approval.digest).await {
-                Err(StoreError::Corrupt { .. }) => {}
-                revision => {
-                    let fault = fault_of(&approval, &row.plan_path, &revision?.graph)?;
-                    problems.extend(fault.map(|what| format!("I18: {what}")));
-                }
-            }
+        if let Some(kept) = kept.filter(|_| is_of_policy(&approval)) {
+            let fault = fault_of(&approval, &row.plan_path, &kept.graph)?;
+            problems.extend(fault.map(|what| format!("I18: {what}")));
         }
         Ok(Some(approval))
     }
