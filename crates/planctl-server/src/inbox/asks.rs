@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind, Record,
-    RunId, Shortfall, view,
+    Answer, AskKind, Budget, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind,
+    Record, RunId, Shortfall, view,
 };
 use planctl_harness::Baseline;
-use planctl_lang::{Insertion, Source, insert_step, insertion};
+use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
@@ -227,6 +227,12 @@ impl Services {
         if answer == Answer::Restore && !is_repeated {
             self.restore_approved(&row).await?;
         }
+        if let Answer::Raise { by } = &answer
+            && !is_repeated
+        {
+            self.refuse_beyond_around(&row, *by).await?;
+        }
+        let is_raise = matches!(answer, Answer::Raise { .. });
         let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
         match self.decide(row.run, decision, note).await {
             Ok(_) => {}
@@ -242,6 +248,9 @@ impl Services {
             }
             Err(error) => return Err(error),
         }
+        if is_raise {
+            self.store.wake_raised(row.run).await?;
+        }
         if is_rejection {
             let run = self.store.run(row.run).await?;
             self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
@@ -253,6 +262,38 @@ impl Services {
             by: self.caller.actor.to_string(),
             next: Some(Next::WatchRun { run: row.run_name }),
             repeated: false,
+        })
+    }
+
+    /// Refuses to let the run of a sub-plan use more than is left of the budget around it (P15).
+    async fn refuse_beyond_around(&self, row: &AskRow, by: Budget) -> Result<(), ServiceError> {
+        let run = self.store.run(row.run).await?;
+        let Some(around) = &run.around else { return Ok(()) };
+        let most = self.store.most_for(&run, &around.item).await?;
+        let raised = run.head.budget.raised(by);
+        let wanted = Budget {
+            tokens: by.tokens.and(raised.tokens),
+            micro_usd: by.micro_usd.and(raised.micro_usd),
+            time: by.time.and(raised.time),
+        };
+        let most = Budget {
+            tokens: wanted.tokens.and(most.tokens),
+            micro_usd: wanted.micro_usd.and(most.micro_usd),
+            time: wanted.time.and(most.time),
+        };
+        if wanted.within(most) == wanted {
+            return Ok(());
+        }
+        let around = self.store.run(around.run).await?.name;
+        let id = row.number.unsigned_abs();
+        Err(ServiceError::Conflict {
+            what: format!(
+                "raise ask {id} to {}: {} is the most that {} may use, by what is left of the budget of {around}",
+                budget_words(wanted),
+                budget_words(most),
+                run.name
+            ),
+            next: Next::AnswerAsk { ask: id, answers: vec!["raise".to_owned(), "abort".to_owned()] },
         })
     }
 
