@@ -71,7 +71,7 @@ fn hole_16_bodies_that_do_not_arrive_share_a_bound_and_other_callers_are_served(
     );
     let request = [head.as_bytes(), &vec![b' '; (1 << 20) - 1]].concat();
     let streams: Vec<TcpStream> = (0..300).map(|_| stalled(&house.port, &request)).collect();
-    // The daemon refuses the bodies that it has no fixture for; the others wait for their last byte. A busy machine takes
+    // The daemon refuses the bodies that it has no room for; the others wait for their last byte. A busy machine takes
     // its time to answer, so a stream counts as held only once most of them have been answered.
     let mut held: Vec<&TcpStream> = streams.iter().collect();
     let began = std::time::Instant::now();
@@ -84,7 +84,7 @@ fn hole_16_bodies_that_do_not_arrive_share_a_bound_and_other_callers_are_served(
     eprintln!("300 stalled bodies of 1 MiB: {refused} refused, {held} held, peak {peak} MiB");
     assert!(held <= 100, "{held}");
     assert!(peak <= 200, "{peak} MiB");
-    // People on the socket have fixture of their own.
+    // People on the socket have room of their own.
     let run = house.run("a", "word");
     assert_eq!(house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).status, 200);
     drop(streams);
