@@ -1,28 +1,27 @@
 //! `kill -9` of the daemon at bad moments: the next one goes on (P10).
 
-use std::time::Duration;
+use std::time::Instant;
 
 use rustix::process::Signal;
 
 use crate::support::history::{must_be_done, must_be_in_order};
-use crate::support::{Place, wait_until};
-
-/// Goes on within this time where it was killed on the same host.
-const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
+use crate::support::{Place, goes_on_within, wait_until};
 
 /// Kills a daemon while `note` is the newest line of the journal, and starts another.
 fn kill(hold: &str, note: &str) {
     let place = Place::new();
     place.plan(2, "");
     place.set(hold);
+    let began = Instant::now();
     let mut daemon = place.daemon();
     daemon.hear("ready");
     place.start_and_leave(note);
+    let first = began.elapsed();
     daemon.kill().unwrap();
     let next = place.daemon();
     let within = place.await_note(note, 2);
     eprintln!("killed at {note:?}, went on within {within:.2?}");
-    assert!(within < GOES_ON_WITHIN, "{within:?}");
+    assert!(within < goes_on_within(first), "{within:?}, and {first:?} the first time");
     place.unset(hold);
     place.await_state("done");
     let history = must_be_done(&place, &[1, 1]);
