@@ -425,7 +425,7 @@ async fn approval(
     let view = verify::plan_view(context, checked, graph)?;
     show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
     say_uncommitted(&standing.uncommitted);
-    let unserved = verify::unserved(&view, wish.worker.as_ref());
+    let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
         show::say(&styled(
