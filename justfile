@@ -58,6 +58,7 @@ nightly:
     just swaps
     just fuzz 600
     just fuzz-graphs 600
+    just dist-check
 
 # Kill and take up runs for MINUTES, with seeds never tried before; SOAK_SEED plays some again
 soak MINUTES="10":
@@ -148,3 +149,11 @@ pictures:
 # The binary as it is shipped: target/release/planctl
 release:
     cargo build --release -p planctl
+
+# What people install, in target/dist: tarball, Debian package, wheel, npm package, checksums; see packaging/
+dist: release
+    packaging/make target/release/planctl target/dist
+
+# Install each of them in a clean place of its own, the Debian package and the container in a small Debian, and run the demo
+dist-check: dist
+    packaging/check target/dist

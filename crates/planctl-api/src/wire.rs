@@ -230,6 +230,9 @@ pub struct RunView {
     /// Says that what the plan itself asks answers itself (`--auto-answer`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub auto_answer: bool,
+    /// The person who approved what it executes, or the policy: `policy:NAME`.
+    #[serde(default)]
+    pub approved_by: Option<String>,
     /// Says that the plan's file is another text than the approved one that the run executes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_plan_file_changed: bool,
@@ -827,6 +830,9 @@ pub struct PlanView {
     pub defaults: Vec<DefaultView>,
     /// The isolation that contracts run in.
     pub isolation: String,
+    /// What the approval policies say of it, a line for each; none where there are no policies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
 }
 
 fn normal() -> String {
@@ -1119,6 +1125,12 @@ pub struct AuditedRun {
     pub events: u64,
     /// The hash of the newest row of its chain.
     pub head: Option<String>,
+    /// The person who approved what it executes, or the policy: `policy:NAME`.
+    #[serde(default)]
+    pub approved_by: Option<String>,
+    /// The note of that approval; of a policy's, who handed the plan in and what the policy allows.
+    #[serde(default)]
+    pub approval_note: Option<String>,
     /// The problems, one line each.
     pub problems: Vec<String>,
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Agent, Finding, Price, RoleConfig, Workspaces};
+use crate::{Agent, ApprovalPolicy, Finding, Price, RoleConfig, Workspaces};
 
 /// The effective configuration.
 ///
@@ -40,6 +40,9 @@ pub struct Config {
     pub prices: BTreeMap<String, Price>,
     /// Where runs work.
     pub workspace: Workspaces,
+    /// The policies that approve plans without a person, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub approval: BTreeMap<String, ApprovalPolicy>,
 }
 
 /// How contracts run.
@@ -256,6 +259,10 @@ impl Config {
         if !self.workspace.is_usual() {
             approved["workspace"] = json!(self.workspace);
         }
+        // An approval by a policy is of the policy as it was.
+        if !self.approval.is_empty() {
+            approved[POLICIES] = json!(self.approval);
+        }
         approved
     }
 
@@ -323,6 +330,13 @@ pub fn digest_of_approved(approved: &Value) -> Digest {
     sha256(approved.to_string().as_bytes())
 }
 
+/// Reads a policy out of the settings that an approval covers.
+pub fn approved_policy(approved: &Value, name: &str) -> Option<ApprovalPolicy> {
+    serde_json::from_value(approved.get(POLICIES)?.get(name)?.clone()).ok()
+}
+
+/// Where the settings that an approval covers have the approval policies.
+const POLICIES: &str = "approval";
 /// Where an approval says in which folder of the workspace the plan works.
 const FOLDER: &str = "folder";
 /// Where an approval names the one worker that it is of.

@@ -10,8 +10,8 @@ use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation, Origins, Pace, Postgres,
-    Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
+    Agent, ApprovalPolicy, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation, Origins,
+    Pace, Postgres, Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -33,6 +33,7 @@ pub(crate) struct Layer {
     pub(crate) prices: BTreeMap<String, Price>,
     pub(crate) workspace_mode: Option<WorkspaceMode>,
     pub(crate) workspace_git: Option<Commits>,
+    pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
     pub(crate) origins: Origins,
 }
 
@@ -92,6 +93,10 @@ impl Layer {
         if self.isolation.take_if(|isolation| matches!(isolation, Isolation::Exactly(_))).is_some() {
             ignore(&["isolation"]);
         }
+        // A policy approves in a person's place.
+        for name in std::mem::take(&mut self.approval).into_keys() {
+            ignore(&["approval", &name]);
+        }
         // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
             ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
@@ -112,6 +117,9 @@ impl Layer {
         contract_env.extend(self.contract_env);
         let mut prices = weaker.prices;
         prices.extend(self.prices);
+        // Each is taken whole: bounds of two sources together are what neither meant.
+        let mut approval = weaker.approval;
+        approval.extend(self.approval);
         let mut roles = weaker.roles;
         for (role, layer) in self.roles {
             let below = roles.remove(&role).unwrap_or_default();
@@ -133,6 +141,7 @@ impl Layer {
             prices,
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
             workspace_git: self.workspace_git.or(weaker.workspace_git),
+            approval,
             isolation,
             origins: self.origins.over(weaker.origins),
         }
@@ -165,6 +174,7 @@ impl Layer {
                 mode: self.workspace_mode.unwrap_or_default(),
                 git: self.workspace_git.unwrap_or_default(),
             },
+            approval: self.approval,
         }
     }
 }

@@ -4,6 +4,7 @@ mod config;
 mod find;
 mod layer;
 mod origin;
+mod policy;
 mod read;
 mod role;
 mod schema;
@@ -15,10 +16,11 @@ mod written;
 
 pub use config::{
     Config, ConfigError, Contracts, DatabaseUrl, Isolation, Postgres, WORKER, approved_folder,
-    digest_of_approved, in_folder, keys_that_differ, with_worker,
+    approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
 pub use origin::{Ignored, Key, Origin, Origins};
+pub use policy::ApprovalPolicy;
 pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;

@@ -124,6 +124,7 @@ impl Origins {
                 .iter()
                 .any(|list| self.0.contains_key(&Key::of(&["roles", role, "effects", list, name]))),
             ["prices", model, ..] => self.has(&["prices", model]),
+            ["approval", policy, ..] => self.has(&["approval", policy]),
             _ => self.0.contains_key(key),
         }
     }

@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::layer::Layer;
 use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode};
 
+mod policy;
 mod role;
 
 /// One thing that is wrong in a configuration file.
@@ -114,9 +115,9 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 8] =
-    ["project", "workspace", "contracts", "roles", "prices", "database", "postgres", "verify"];
-const TABLES_LATER: [&str; 5] = ["approval", "budget", "notify", "daemon", "library"];
+const TABLES: [&str; 9] =
+    ["project", "workspace", "contracts", "roles", "prices", "approval", "database", "postgres", "verify"];
+const TABLES_LATER: [&str; 4] = ["budget", "notify", "daemon", "library"];
 
 impl Reader<'_> {
     fn root(&mut self, table: &DeTable<'_>) -> Layer {
@@ -128,6 +129,7 @@ impl Reader<'_> {
                 "contracts" => self.contracts(value, &mut layer),
                 "roles" => self.roles(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
+                "approval" => self.policies(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),

@@ -77,6 +77,12 @@ pub fn schema() -> Value {
                 "type": "object",
                 "additionalProperties": price(),
             },
+            "approval": {
+                "description": "The policies that approve plans in your place, by name.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": policy(),
+            },
             "database": table("Which database to use; without one, a private Postgres.", json!({
                 "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
             })),
@@ -181,6 +187,39 @@ fn role() -> Value {
             },
         }),
     )
+}
+
+fn policy() -> Value {
+    json!({
+        "description": "A policy; it approves a plan that stays within every bound, and leaves each other plan to a person.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["plans", "budget"],
+        "properties": {
+            "plans": {
+                "description": "The plans that it is for, as globs over their paths.",
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "string", "examples": ["plans/chores/*.md"] },
+            },
+            "budget": {
+                "description": "The highest budget of a plan, as plans write it; a plan has to limit every part that this one limits.",
+                "type": "string",
+                "examples": ["200k tokens, $1.50, 20 minutes"],
+            },
+            "steps": count("The most steps of a plan."),
+            "roles": {
+                "description": "The roles that may work on it; without a list, all.",
+                "type": "array",
+                "items": { "type": "string", "pattern": ROLE },
+            },
+            "contracts": {
+                "description": "The commands that may run as contracts, calls and decisions, word for word; without a list, all.",
+                "type": "array",
+                "items": { "type": "string", "examples": ["cargo test"] },
+            },
+        },
+    })
 }
 
 fn agent_pattern() -> String {

@@ -137,6 +137,62 @@ fn what_is_asked_of_contracts_before_the_work_is_part_of_what_is_approved() {
 }
 
 #[test]
+fn p_78_a_policy_says_of_which_plans_and_up_to_what_budget() {
+    assert_eq!(
+        findings("[approval.chores]\nplans = [\"chores/*.md\"]\n"),
+        [
+            "1:11: the policy \"chores\" needs `plans` and `budget`; a policy approves in your place: say of which plans, \
+             and up to what budget"
+        ]
+    );
+    let found = findings("[approval]\nplans = [\"*\"]\nbudget = \"$1\"\n");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("2:1: an approval policy is a table with a name; write [approval.plans]"),
+        "{found:?}"
+    );
+    let text = "[approval.chores]\nplans = [\"a[\"]\nbudget = \"a lot\"\nsteps = 0\nrole = [\"coder\"]\n\
+                roles = [\"-\"]\n[approval.\"x y\"]\n";
+    let found = findings(text);
+    for (at, words) in [
+        "2:10: ",
+        "3:10: \"a lot\" is no budget",
+        "4:9: ",
+        "5:1: unknown key `role`",
+        "6:9: ",
+        "7:11: \"x y\" can't name a policy",
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(found[at].starts_with(words), "{found:?}");
+    }
+}
+
+#[test]
+fn p_78_a_policy_counts_only_where_its_file_is_trusted_and_is_taken_whole() {
+    let policy =
+        |bounds: &str| format!("[approval.chores]\nplans = [\"chores/*.md\"]\nbudget = \"$1\"\n{bounds}");
+    let project = Project::with(&policy("roles = [\"coder\"]\n"));
+    let loaded = project.load();
+    assert!(
+        loaded.config.approval.is_empty() && loaded.warnings[0].contains("ignored: approval.chores;"),
+        "{loaded:?}"
+    );
+    trust(&project.state(), &project.dir()).unwrap();
+    assert_eq!(
+        project.load().config.approval["chores"].words(),
+        "plans chores/*.md; at most $1.00; roles coder"
+    );
+
+    let user = read::layer(Path::new("user.toml"), &policy("steps = 2\n")).unwrap();
+    let own = read::layer(Path::new("planctl.toml"), &policy("roles = [\"coder\"]\n")).unwrap();
+    let both = user.over(own);
+    assert_eq!(both.origins.get(&Key::of(&["approval", "chores", "roles"])), None);
+    assert_eq!(both.effective().approval["chores"].words(), "plans chores/*.md; at most $1.00; 2 steps");
+}
+
+#[test]
 fn variables_of_planctl_itself_and_broken_names_are_refused() {
     let found = findings("[contracts]\nenv = { PLANCTL_ITEM_ID = \"x\", \"a b\" = \"1\" }\n");
     assert_eq!(found.len(), 2, "{found:?}");
@@ -741,6 +797,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ["project.name", "database.url", "postgres.bin_dir", "postgres.download", "postgres.stop_after"];
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";
+    let policy = "[approval.x]\nplans = [\"a.md\"]\nbudget = \"$1\"\n";
     let changes = [
         ("isolation", "", "isolation = \"require:0\"\n"),
         ("workspace.mode", "", "[workspace]\nmode = \"worktree\"\n"),
@@ -771,6 +828,11 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("prices.*.input", price, "[prices.x]\ninput = 1.5\noutput = 2\n"),
         ("prices.*.cached", price, "cached = 0.5\n"),
         ("prices.*.output", price, "[prices.x]\ninput = 1\noutput = 2.5\n"),
+        ("approval.*.plans", policy, "[approval.x]\nplans = [\"b.md\"]\nbudget = \"$1\"\n"),
+        ("approval.*.budget", policy, "[approval.x]\nplans = [\"a.md\"]\nbudget = \"$2\"\n"),
+        ("approval.*.steps", policy, "steps = 3\n"),
+        ("approval.*.roles", policy, "roles = [\"coder\"]\n"),
+        ("approval.*.contracts", policy, "contracts = [\"cargo test\"]\n"),
         ("verify.allow", "", "[verify]\nallow = [\"P112\"]\n"),
         ("verify.warn", "", "[verify]\nwarn = [\"P112\"]\n"),
         ("verify.deny", "", "[verify]\ndeny = [\"warnings\"]\n"),

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use planctl_engine::{Resource, bytes_words};
 use planctl_harness::PermissionMode;
-use planctl_lang::{CONTRACT_TIMEOUT, Wish, is_secret_name, masked};
+use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
-use super::{Config, Key, Loaded, Origin, Price, RoleConfig};
+use super::{ApprovalPolicy, Config, Key, Loaded, Origin, Price, RoleConfig};
 
 /// One value of the effective configuration.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,6 +50,9 @@ impl Writer<'_> {
         }
         for (model, price) in &config.prices {
             self.price(model, *price);
+        }
+        for (name, policy) in &config.approval {
+            self.policy(name, policy);
         }
         self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
         self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
@@ -112,6 +115,15 @@ impl Writer<'_> {
             let origins = self.loaded.origins.get(&key).cloned().into_iter().collect();
             self.entries.push(Entry { key, table: 2, value: json!({}), origins });
         }
+    }
+
+    fn policy(&mut self, name: &str, policy: &ApprovalPolicy) {
+        let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["approval", name, key], value);
+        say("plans", Some(json!(policy.plans)));
+        say("budget", Some(json!(budget_words(policy.budget))));
+        say("steps", policy.steps.map(|steps| json!(steps)));
+        say("roles", policy.roles.as_ref().map(|roles| json!(roles)));
+        say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
     }
 
     fn price(&mut self, model: &str, price: Price) {

@@ -104,7 +104,7 @@ text_id! {
     Role
 }
 text_id! {
-    /// Names the person or service that said something; for the record, not for authority.
+    /// Names the person, policy or service that said something; for the record, not for authority.
     Actor
 }
 text_id! {
@@ -114,6 +114,21 @@ text_id! {
 text_id! {
     /// Names one row of the queue. Derived from run, node, visit, attempt and lane, so that nothing is enqueued twice.
     ItemId
+}
+
+impl Actor {
+    /// Names an approval policy (P-78). No person goes by such a name.
+    pub fn policy(name: &str) -> Actor {
+        Actor::new(format!("{}{name}", Actor::POLICY))
+    }
+
+    /// Returns the name of the approval policy, where it is one.
+    pub fn policy_name(&self) -> Option<&str> {
+        self.as_str().strip_prefix(Actor::POLICY)
+    }
+
+    /// Stands before the name of a policy.
+    const POLICY: &'static str = "policy:";
 }
 
 /// Numbers the tries at one node, from 1, for the whole run.

@@ -118,6 +118,31 @@ impl Head {
             time: self.budget.time.map(|limit| limit.saturating_sub(self.spent.time)),
         }
     }
+
+    /// Returns the highest budget that the run of a node's sub-plan may have. What that run used is charged here when it is
+    /// over, but its time passes here as well.
+    pub fn most_for(&self, node: &NodeId, within: &Head, now: Timestamp) -> Budget {
+        let left = |limit: Duration| limit.saturating_sub(self.time_spent(now));
+        let time = self.budget.time.map(|limit| left(limit).saturating_add(within.time_spent(now)));
+        Budget { time, ..self.left_for(node) }
+    }
+
+    /// Returns the time that was used up to `now`; it stands still while the run is held.
+    pub fn time_spent(&self, now: Timestamp) -> Duration {
+        let running = self.clock_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.spent.time.saturating_add(running)
+    }
+
+    /// Says whether the tokens or the money that were used, together with what workers report of their attempts so far, are more
+    /// than the budget allows.
+    pub fn is_overspent<'u>(&self, reported: impl Iterator<Item = &'u Usage> + Clone) -> bool {
+        let tokens =
+            reported.clone().fold(self.spent.tokens, |sum, usage| sum.saturating_add(usage.tokens()));
+        let micro_usd = reported
+            .fold(self.spent.micro_usd, |sum, usage| sum.saturating_add(usage.micro_usd.unwrap_or(0)));
+        self.budget.tokens.is_some_and(|limit| tokens > limit)
+            || self.budget.micro_usd.is_some_and(|limit| micro_usd > limit)
+    }
 }
 
 /// Whether a run goes on.
@@ -379,7 +404,6 @@ impl Run {
 
     /// Returns the time the run has used up to `now`; it stands still while the run is held.
     pub fn time_spent(&self, now: Timestamp) -> Duration {
-        let running = self.head.clock_since.map_or(Duration::ZERO, |since| now.since(since));
-        self.head.spent.time.saturating_add(running)
+        self.head.time_spent(now)
     }
 }

@@ -47,7 +47,7 @@ pub use text::limits::{MAX_VISITS, PLAN_BYTES_MAX, RETRIES, RETRIES_MAX, STEPS_M
 pub use text::secrets::{is_secret_name, masked};
 pub use text::{Span, Spanned, duration_words};
 pub use tree::digest::{canonical, digest, digest_of_text};
-pub use tree::parse::{STATUSES, parse};
+pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{
     ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
     fields,

@@ -3,6 +3,7 @@
 mod agent_scripts;
 mod baseline;
 mod decide;
+pub(crate) mod policies;
 mod resume;
 mod revisions;
 pub(crate) mod start;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_api::Next;
-use planctl_engine::{Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
+use planctl_engine::{Actor, Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
 use planctl_harness::{Baseline, FolderIdentity};
 use planctl_lang::Source;
 use planctl_store::{Approval, NewApproval, NewRevision, Plan, PlanStatus, RunRow, StoreError};
@@ -75,7 +76,12 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn standing_view(&self, checked: &Checked, again: bool) -> Result<StandingView, ServiceError> {
+    pub async fn standing_view(
+        &self,
+        checked: &Checked,
+        worker: Option<&Agent>,
+        again: bool,
+    ) -> Result<StandingView, ServiceError> {
         let standing = self.standing(checked).await?;
         let begins = standing.newest_run.as_ref().is_none_or(|run| match run.head.status {
             RunStatus::New | RunStatus::Awaiting | RunStatus::Ended { end: End::Cancelled } => true,
@@ -100,8 +106,22 @@ impl Services {
                 drift = self.drift(plan.id, None, graph, &now).await?;
             }
         }
-        let approved_before = standing.approved_before;
-        Ok(StandingView { approved_before, needs_approval, goes_on, drift, uncommitted })
+        let (mut by_policy, mut no_policy) = (None, Vec::new());
+        if needs_approval {
+            match self.policy_for(checked, worker, standing.newest_run.as_ref()).await? {
+                Ok(policy) => by_policy = Some(policy.name),
+                Err(refusals) => no_policy = refusals,
+            }
+        }
+        Ok(StandingView {
+            approved_before: standing.approved_before,
+            needs_approval: needs_approval && by_policy.is_none(),
+            by_policy,
+            no_policy,
+            goes_on,
+            drift,
+            uncommitted,
+        })
     }
 
     async fn approved_before(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
@@ -300,8 +320,11 @@ impl Services {
         let protected =
             serde_json::to_string(baseline).map_err(|error| ServiceError::broken(error.to_string()))?;
         let (approval, repeated) = match self.store.approval_for(plan.id, digest, &config_digest).await? {
+            // A person who approves what a policy approved repeats nothing.
             Some(approval)
-                if approval.protected == protected && approved_worker(&approval)?.as_ref() == worker =>
+                if approval.protected == protected
+                    && approved_worker(&approval)?.as_ref() == worker
+                    && is_of_policy(&approval) == self.caller.actor.policy_name().is_some() =>
             {
                 (approval, true)
             }
@@ -365,7 +388,11 @@ impl Services {
         self.bind(run.id, approval, sub_plans).await?;
         let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
         let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
-        match self.decide(run.id, decision, note).await {
+        let decider = match is_of_policy(approval) {
+            true => &self.speaking_as(Actor::from(approval.by.as_str())),
+            false => self,
+        };
+        match decider.decide(run.id, decision, note).await {
             // Somebody else approved it at the same moment.
             Ok(_) | Err(ServiceError::Store(StoreError::Refused(_))) => Ok(Some(ask.number)),
             Err(error) => Err(error),
@@ -453,6 +480,11 @@ impl Services {
         }
         Ok(())
     }
+}
+
+/// Says that a policy gave an approval.
+pub(crate) fn is_of_policy(approval: &Approval) -> bool {
+    Actor::from(approval.by.as_str()).policy_name().is_some()
 }
 
 /// Returns a plan's text without what planctl itself wrote into it, so that a difference shows only what people changed.

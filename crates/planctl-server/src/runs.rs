@@ -64,7 +64,12 @@ impl Services {
         let is_executed = row.head.status != RunStatus::Paused;
         self.server_node.draw_marks_before_answering(row).await;
         let file = self.server_node.look_at_plan_file(row).await?;
-        Ok(RunView { is_plan_file_changed: is_executed && file == PlanFile::Changed, ..shown.view() })
+        let approved_by = match row.approval {
+            Some(approval) => Some(self.store.approval(approval).await?.by),
+            None => None,
+        };
+        let is_plan_file_changed = is_executed && file == PlanFile::Changed;
+        Ok(RunView { is_plan_file_changed, approved_by, ..shown.view() })
     }
 
     /// Lists runs of this workspace, or of all, newest first.

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    Advance, ClockEvent, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId,
-    Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
+    Advance, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId, Refusal, Run,
+    RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -245,12 +245,8 @@ impl Store {
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
         }
-        // A report of usage that the budget allows comes with every heartbeat, and tells nobody anything.
-        let is_kept = *call.event != Event::Clock(ClockEvent::Metered);
         if let ApplyError::Final(StoreError::Refused(refusal)) = &failed {
-            if is_kept {
-                self.refuse(call, &refusal.to_string()).await?;
-            }
+            self.refuse(call, &refusal.to_string()).await?;
         } else if matches!(failed, ApplyError::Final(StoreError::StaleLease)) {
             self.refuse(call, "the lease is over").await?;
             // Any report of the holder of a revoked lease acknowledges the revocation.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{ClockEvent, Event, ItemId, RunId, Timestamp, Usage};
+use planctl_engine::{ClockEvent, Event, Head, ItemId, RunId, Timestamp, Usage};
 use sqlx::Row;
 
 use crate::connections::repeated;
@@ -10,7 +10,7 @@ use crate::effects::micros;
 use crate::error::StoreError;
 use crate::proof::Proof;
 use crate::queue::{Claimed, ITEM};
-use crate::rows::{stored_run, time_at, to_json};
+use crate::rows::{from_json, stored_run, time_at, to_json};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -22,8 +22,12 @@ pub(crate) const RENEW_WAITING: &str = "update items set hard_deadline = clock_t
      lease_until = clock_timestamp() + least($4::bigint, span_micros) * interval '1 microsecond' \
      where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' \
      returning lease_until, hard_deadline, false as is_over";
-pub(crate) const NOTE_USAGE: &str = "update items set used = $4::json \
-     where id = $1 and generation = $2 and token_hash = $3 and state = 'leased'";
+/// Returns the state of the run besides, and what the holders of its other items noted.
+pub(crate) const NOTE_USAGE: &str = "with noted as (update items set used = $4::json \
+       where id = $1 and generation = $2 and token_hash = $3 and state = 'leased' returning run) \
+     select r.head::text as head, array(select i.used::text from items i \
+       where i.run = r.id and i.id <> $1 and i.lane = 'agent' and i.state = 'leased' and i.used is not null) as others \
+     from noted n join runs r on r.id = n.run";
 pub(crate) const IS_HELD: &str = "select exists (select from items where id = $1 and generation = $2 and token_hash = $3 \
      and state = 'leased' and hard_deadline > clock_timestamp()) as is_held";
 pub(crate) const HELD_FOR: &str = "select (extract(epoch from clock_timestamp() - hard_deadline) * 1000000)::bigint + span_micros \
@@ -178,26 +182,30 @@ impl Store {
         token: &Token,
         usage: &Usage,
     ) -> Result<bool, StoreError> {
-        let (hash, usage) = (token.hash(), to_json(usage));
-        let noted = repeated!(self, connection => sqlx::query(NOTE_USAGE)
+        let hash = token.hash();
+        let row = repeated!(self, connection => sqlx::query(NOTE_USAGE)
             .bind(item.as_str())
             .bind(generation)
             .bind(&hash)
-            .bind(&usage)
-            .execute(&mut *connection))?;
+            .bind(to_json(usage))
+            .fetch_optional(&mut *connection))?;
         if let Some(run) = item.run() {
             // The next event is decided on the stored usage, so that it need not be decided twice.
             self.cache().invalidate_snapshot(run);
         }
-        let is_held = noted.rows_affected() > 0;
-        if let Some(run) = item.run().filter(|_| is_held) {
+        let (Some(row), Some(run)) = (row, item.run()) else { return Ok(false) };
+        let head: Head = from_json(row.try_get("head")?, "a run's head")?;
+        let others: Vec<String> = row.try_get("others")?;
+        let others = others.iter().map(|used| from_json(used, "what was used"));
+        let others = others.collect::<Result<Vec<Usage>, StoreError>>()?;
+        if head.is_overspent(others.iter().chain([usage])) {
             match self.apply(run, &Event::Clock(ClockEvent::Metered), &Proof::Clock, None).await {
-                // The budget allows it, or the run is over.
+                // Another report has stopped the run meanwhile, or it is over.
                 Ok(_) | Err(StoreError::Refused(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(is_held)
+        Ok(true)
     }
 
     /// Says whether a lease is held and its hard deadline has not passed, if the caller shows its generation and secret.

@@ -55,7 +55,7 @@ pub use lookups::Outstanding;
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
-    WorkspaceId,
+    TEXT_CHANGED, WorkspaceId,
 };
 pub use proof::Proof;
 pub use queue::{

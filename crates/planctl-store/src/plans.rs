@@ -38,6 +38,9 @@ pub(crate) const PLAN_STATUS_FOR_UPDATE: &str =
     "select id, status, digest from plans where id = $1 for update";
 pub(crate) const MOVE_PLAN: &str =
     "update plans set status = $2, digest = $3, updated_at = clock_timestamp() where id = $1";
+/// Why a plan whose text was saved anew is a draft.
+pub const TEXT_CHANGED: &str = "the text changed";
+
 pub(crate) const RECORD_MOVE: &str = "insert into plan_transitions (plan, from_status, to_status, by, why, digest) \
      values ($1, $2, $3, $4, $5, $6)";
 pub(crate) const GRAPH: &str = "select body::text as body from graphs where digest = $1";
@@ -435,7 +438,7 @@ async fn save_on(
                 .bind(from)
                 .bind(draft)
                 .bind(revision.by)
-                .bind("the text changed")
+                .bind(TEXT_CHANGED)
                 .bind(revision.digest.as_str())
                 .execute(&mut *transaction)
                 .await?;
@@ -443,7 +446,7 @@ async fn save_on(
         sqlx::query(VOID_OTHERS)
             .bind(plan)
             .bind(revision.digest.as_str())
-            .bind("the text changed")
+            .bind(TEXT_CHANGED)
             .execute(&mut *transaction)
             .await?;
     }

@@ -61,6 +61,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: sub-plan of", runs::SUB_PLAN_OF),
     ("runs: sub-plans open", runs::SUB_PLANS_OPEN),
     ("sub_plans: wake around", sub_plans::WAKE_AROUND),
+    ("sub_plans: wake raised", sub_plans::WAKE_RAISED),
     ("sub_plans: head around", sub_plans::HEAD_AROUND),
     ("sub_plans: left", sub_plans::SUB_PLANS_LEFT),
     ("runs: runs open", runs::RUNS_OPEN),

@@ -22,6 +22,9 @@ pub(crate) const WAKE_AROUND: &str = concat!(
     is_ending!("c.run"),
     " returning i.run"
 );
+pub(crate) const WAKE_RAISED: &str = "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
+     from sub_plans c where c.run = $1 and c.item = i.id and i.state = 'ready' and i.lane = 'harness' \
+     and i.available_at > clock_timestamp() + interval '1 year' returning i.run";
 pub(crate) const HEAD_AROUND: &str =
     "select i.node, r.head::text as head from items i join runs r on r.id = i.run where i.id = $1";
 pub(crate) const SUB_PLANS_LEFT: &str = "select c.run from sub_plans c join runs r on r.id = c.run \
@@ -80,6 +83,34 @@ impl Store {
         let Some(row) = row else { return Ok(Budget::default()) };
         let head: Head = from_json(row.try_get("head")?, "a run's head")?;
         Ok(head.left_for(&NodeId::new(row.try_get::<String, _>("node")?)))
+    }
+
+    /// Returns the highest budget that the run of a sub-plan may have, by what is left around it at that time.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn most_for(&self, within: &RunRow, around: &ItemId) -> Result<Budget, StoreError> {
+        let row = repeated!(self, connection => sqlx::query(HEAD_AROUND).bind(around.as_str()).fetch_optional(&mut *connection))?;
+        let Some(row) = row else { return Ok(Budget::default()) };
+        let head: Head = from_json(row.try_get("head")?, "a run's head")?;
+        let node = NodeId::new(row.try_get::<String, _>("node")?);
+        Ok(head.most_for(&node, &within.head, within.read_at))
+    }
+
+    /// Lets the item that waits for a run be claimed, so that what the run may use is set aside around it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn wake_raised(&self, within: RunId) -> Result<(), StoreError> {
+        let id = stored_run(within);
+        let rows =
+            repeated!(self, connection => sqlx::query(WAKE_RAISED).bind(id).fetch_all(&mut *connection))?;
+        for row in rows {
+            self.notifier().notify(run_id(row.try_get("run")?), WakeFor::UNKNOWN);
+        }
+        Ok(())
     }
 
     /// Returns the run for whose end an item waits.

@@ -42,7 +42,7 @@ const HASTY: &[(&str, &str)] = &[("fsync", "off"), ("full_page_writes", "off")];
 const WATCHER: &str = r#"while sleep 1 && kill -0 "$1" 2>/dev/null; do
     flock --nonblock --exclusive "$2" sh -c 'kill -INT "$0"' "$1" 2>/dev/null; done"#;
 
-/// So much must be free in memory for the shared cluster to lie there.
+/// So much must be free in memory for clusters to lie there.
 const MEMORY_BYTES_MIN: u64 = 1 << 30;
 
 /// Numbers the databases and directories of one process.
@@ -222,12 +222,57 @@ impl TestCluster {
 /// schema, and stopped.
 ///
 /// It is a copy of one that is made once, so that a test of something else waits neither for `initdb` nor for migrations.
+/// Its data lie in memory where there is room: ext4 looks at every file that was removed in the last seconds before it makes
+/// one, so clusters that come and go on a disk slow down whoever makes files there.
 ///
 /// # Panics
 ///
 /// When that can't be done: a test can't go on then.
-pub fn lay_private_cluster(state_dir: &Path) {
-    copy_data(&pg_dir_in(state_dir));
+#[must_use = "the data go with it"]
+pub fn lay_private_cluster(state_dir: &Path) -> LaidCluster {
+    let pg_dir = pg_dir_in(state_dir);
+    let Some(memory) = memory() else {
+        copy_data(&pg_dir);
+        return LaidCluster(None);
+    };
+    sweep(&memory);
+    // Tests find their processes by the name of their place, and a server works in its data.
+    let place = state_dir.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let folder = memory.join(format!("{}_{number}_{place}", std::process::id()));
+    make_open_dir(&folder);
+    lay_in_memory(&pg_dir, &folder)
+        .unwrap_or_else(|error| panic!("could not lay a private cluster: {error}"));
+    LaidCluster(Some(folder))
+}
+
+/// The data of a private cluster that lie outside of its state directory; they are removed with this value.
+#[derive(Debug)]
+pub struct LaidCluster(Option<PathBuf>);
+
+impl Drop for LaidCluster {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0
+            && let Err(error) = fs::remove_dir_all(folder)
+        {
+            // Its server may be ending; the next test that lays a cluster removes the rest.
+            tracing::debug!(%error, folder = %folder.display(), "could not remove a test's cluster");
+        }
+    }
+}
+
+/// Removes the data of clusters whose test is gone.
+fn sweep(memory: &Path) {
+    for entry in fs::read_dir(memory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.split_once('_')).map(|(pid, _)| pid);
+        if let Some(pid) = pid.filter(|pid| !Path::new("/proc").join(pid).exists())
+            && let Err(error) = fs::remove_dir_all(entry.path())
+        {
+            // Another test may be removing it.
+            tracing::debug!(%error, pid, "could not remove a test's cluster");
+        }
+    }
 }
 
 /// Lays the shared cluster into its state directory, unless it is there.
@@ -238,21 +283,33 @@ fn lay_shared_cluster(state_dir: &Path) -> Result<(), Box<dyn Error + Send + Syn
     if data_in(&pg_dir).is_some_and(|data| data.join("PG_VERSION").exists()) {
         return Ok(());
     }
-    let memory = Path::new("/dev/shm");
-    let room = rustix::fs::statvfs(memory).map_or(0, |found| found.f_bavail * found.f_frsize);
-    if room < MEMORY_BYTES_MIN {
+    let Some(memory) = memory() else {
         copy_data(&pg_dir);
         return Ok(());
-    }
+    };
+    Ok(lay_in_memory(&pg_dir, &memory)?)
+}
+
+/// Returns the folder for data of tests in memory, unless there is little room.
+fn memory() -> Option<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let room = rustix::fs::statvfs(memory).map_or(0, |found| found.f_bavail * found.f_frsize);
     let folder = memory.join(format!("planctl-tests-{}", geteuid().as_raw()));
-    make_open_dir(&folder);
-    let data = copy_data(&folder);
+    (room >= MEMORY_BYTES_MIN).then(|| {
+        make_open_dir(&folder);
+        folder
+    })
+}
+
+/// Lays a cluster's data into a folder, and a link that leads to them into the folder of private clusters.
+fn lay_in_memory(pg_dir: &Path, folder: &Path) -> std::io::Result<()> {
+    let data = copy_data(folder);
     let name = pg_dir.join(data.file_name().unwrap_or_default());
     // After a restart of the machine it is there and leads nowhere.
     remove_if_there(fs::remove_file(&name))?;
     std::os::unix::fs::symlink(&data, &name)?;
     let owner = fs::metadata(&data)?;
-    Ok(std::os::unix::fs::lchown(&name, Some(owner.uid()), Some(owner.gid()))?)
+    std::os::unix::fs::lchown(&name, Some(owner.uid()), Some(owner.gid()))
 }
 
 /// Returns the folder of private clusters in a state directory, which it makes.

@@ -573,7 +573,7 @@ Another text has another digest, so an approval of the earlier one no longer hol
     },
     /// Runs a plan; takes it up where an unfinished run stands
     #[command(before_help = "Examples:
-  planctl plan run plans/fix.md                            asks before it runs
+  planctl plan run plans/fix.md                            asks before it runs, unless a policy approves it
   planctl plan run plans/fix.md --exec './work.sh'         one worker for every role
   planctl plan run plans/fix.md --agent claude             or an agent by its name
   planctl plan run plans/fix.md --approve --no-wait        in a script; 3 = ask a person

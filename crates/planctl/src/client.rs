@@ -76,6 +76,8 @@ pub enum How {
         run: String,
         /// The number of the ask.
         ask: u64,
+        /// Why no policy approved it, a line for each.
+        no_policy: Vec<String>,
     },
     /// The text is not the one that was approved.
     ChangedSinceApproval {
@@ -187,7 +189,9 @@ impl Client {
                 How::Ready { handle: handle_of(&id)?, run, is_taken_up }
             }
             StartedView::AlreadyDone { run } => How::AlreadyDone { run },
-            StartedView::NeedsApproval { run, ask, .. } => How::NeedsApproval { run, ask },
+            StartedView::NeedsApproval { run, ask, no_policy, .. } => {
+                How::NeedsApproval { run, ask, no_policy }
+            }
             StartedView::ChangedSinceApproval { approved_text, run } => {
                 How::ChangedSinceApproval { approved_text, run }
             }

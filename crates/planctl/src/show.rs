@@ -40,6 +40,12 @@ pub fn safe(text: &str) -> String {
     escape(text, false)
 }
 
+/// Names the approval policy that decided, where one did.
+pub fn policy(by: &str) -> Option<String> {
+    let actor = planctl_engine::Actor::from(by);
+    actor.policy_name().map(|name| format!("the policy {}", safe(name)))
+}
+
 /// Makes a text of several lines safe to print; line breaks and tabs stay.
 pub fn safe_block(text: &str) -> String {
     escape(text, true)

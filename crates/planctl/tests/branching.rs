@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use fixture::{Fixture, git};
 use rustix::process::Signal;
 
-/// Longer than any wait here; a wait this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();

@@ -19,6 +19,7 @@ mod transcripts;
 mod verified;
 
 use case::Case;
+use forms::Form;
 use libtest_mimic::{Arguments, Failed, Trial};
 use place::Place;
 use planctl_lang::{Code, Severity};
@@ -82,20 +83,27 @@ fn good(case: &Case) {
 }
 
 fn span(case: &Case) {
-    for form in forms::all(&case.bad_bytes(), &case.marks()) {
-        if case.tested.without.iter().any(|name| name == form.name) {
-            continue;
+    let forms = forms::all(&case.bad_bytes(), &case.marks());
+    // All at once, since some examples run contracts that take seconds.
+    std::thread::scope(|scope| {
+        for form in &forms {
+            if !case.tested.without.iter().any(|name| name == form.name) {
+                scope.spawn(|| span_in(case, form));
+            }
         }
-        let verified = case.verify_form(&form);
-        let drawn = verified.drawn();
-        let own = verified.of(case.code);
-        assert!(!own.is_empty(), "{}: {} is not found\n{drawn}", form.name, case.code);
-        let place = own[0].places.first().unwrap_or_else(|| panic!("{} points nowhere", case.code));
-        let text =
-            |place: &std::ops::Range<usize>| String::from_utf8_lossy(&form.bytes[place.clone()]).into_owned();
-        assert_eq!(text(place), text(&form.marked), "{}\n{drawn}", form.name);
-        assert_eq!(place, &form.marked, "{}: the same text elsewhere\n{drawn}", form.name);
-    }
+    });
+}
+
+fn span_in(case: &Case, form: &Form) {
+    let verified = case.verify_form(form);
+    let drawn = verified.drawn();
+    let own = verified.of(case.code);
+    assert!(!own.is_empty(), "{}: {} is not found\n{drawn}", form.name, case.code);
+    let place = own[0].places.first().unwrap_or_else(|| panic!("{} points nowhere", case.code));
+    let text =
+        |place: &std::ops::Range<usize>| String::from_utf8_lossy(&form.bytes[place.clone()]).into_owned();
+    assert_eq!(text(place), text(&form.marked), "{}\n{drawn}", form.name);
+    assert_eq!(place, &form.marked, "{}: the same text elsewhere\n{drawn}", form.name);
 }
 
 fn fix(case: &Case) {

@@ -45,6 +45,9 @@ mod format;
 #[path = "cli/formats.rs"]
 mod formats;
 
+#[path = "cli/policies.rs"]
+mod policies;
+
 #[path = "cli/watching.rs"]
 mod watching;
 

@@ -32,7 +32,7 @@ use serde_json::Value;
 use tickets::Tickets;
 
 /// Longer than one transition takes; a wait this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Lives within which a run must have ended.
 const LIVES_MAX: usize = 300;

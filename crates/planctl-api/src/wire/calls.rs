@@ -67,6 +67,12 @@ pub struct StandingView {
     pub approved_before: Option<String>,
     /// Says that nothing runs before a person approves this text.
     pub needs_approval: bool,
+    /// The policy that approves it when it is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_policy: Option<String>,
+    /// Why no approval policy approves it, a line for each; none where there are no policies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_policy: Vec<String>,
     /// Says that the newest run carries out this very text: it is taken up, or over.
     #[serde(default)]
     pub goes_on: bool,
@@ -188,6 +194,9 @@ pub enum StartedView {
         run: String,
         /// The ask's number.
         ask: u64,
+        /// Why no approval policy approved it, a line for each; none where there are no policies.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        no_policy: Vec<String>,
     },
     /// The text is not the one that was approved.
     ChangedSinceApproval {

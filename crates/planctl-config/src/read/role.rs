@@ -174,7 +174,7 @@ impl Reader<'_> {
         names
     }
 
-    fn plans(&mut self, value: &Value<'_>) -> Option<Vec<Glob>> {
+    pub(super) fn plans(&mut self, value: &Value<'_>) -> Option<Vec<Glob>> {
         let array = value.get_ref().as_array();
         let Some(array) = array else {
             self.wrong_type(value, "a list of plans: [\"plans/bugfix-*.md\"]");
@@ -258,7 +258,7 @@ impl Reader<'_> {
         }
     }
 
-    fn strings(&mut self, value: &Value<'_>, expected: &str) -> Option<Vec<String>> {
+    pub(super) fn strings(&mut self, value: &Value<'_>, expected: &str) -> Option<Vec<String>> {
         let Some(array) = value.get_ref().as_array() else {
             self.wrong_type(value, expected);
             return None;

@@ -35,12 +35,7 @@ pub(super) fn stop(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
 }
 
 fn is_exceeded(turn: &Turn<'_>, working: &[NodeId]) -> bool {
-    let (budget, spent) = (turn.run.head.budget, turn.run.head.spent);
-    let noted = || working.iter().filter_map(|node| turn.run.noted.get(node));
-    let tokens = noted().fold(spent.tokens, |sum, usage| sum.saturating_add(usage.tokens()));
-    let micro_usd =
-        noted().fold(spent.micro_usd, |sum, usage| sum.saturating_add(usage.micro_usd.unwrap_or(0)));
-    budget.tokens.is_some_and(|limit| tokens > limit)
-        || budget.micro_usd.is_some_and(|limit| micro_usd > limit)
-        || budget.time.is_some_and(|limit| turn.run.time_spent(turn.now) > limit)
+    let head = &turn.run.head;
+    head.is_overspent(working.iter().filter_map(|node| turn.run.noted.get(node)))
+        || head.budget.time.is_some_and(|limit| head.time_spent(turn.now) > limit)
 }

@@ -222,6 +222,12 @@ fn environment(agent: &Agent, assignment: &Assignment, folder: &AttemptFolder) -
     tell("PLANCTL_PROMPT_FILE", folder.prompt_file().into());
     tell("PLANCTL_CONTEXT_DIR", folder.context_folder().into());
     tell("PLANCTL_RESULT_FILE", folder.result_file().into());
+    // A `planctl` that the agent starts finds the daemon by its state directory. Whether it can reach that is for the isolation
+    // to say, and what it may do there for the daemon, which knows workers by their ancestry.
+    let state_dir = std::env::var_os("PLANCTL_STATE_DIR").filter(|dir| !dir.is_empty());
+    if let Some(state_dir) = state_dir.and_then(|dir| std::path::absolute(dir).ok()) {
+        tell("PLANCTL_STATE_DIR", state_dir.into());
+    }
     if let Some(deadline) = &assignment.deadline_at {
         tell("PLANCTL_DEADLINE", deadline.into());
     }

@@ -27,7 +27,7 @@ pub struct Report {
     pub file: String,
     /// The digest of the canonical text; `null` where the file could not be read.
     pub digest: Option<String>,
-    /// Says that there is no error among the findings.
+    /// Says that there is no error among the findings, and that the file holds one plan and no more.
     pub verified: bool,
     /// Every finding, in the order of the text.
     pub diagnostics: Vec<Finding>,

@@ -10,7 +10,7 @@ pub(crate) mod layout;
 mod plan;
 mod step;
 
-pub(crate) use budget::of_text as budget_of;
+pub use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 

@@ -269,7 +269,7 @@ async fn who(
     let Some(secret) = bearer else {
         return match peer {
             Peer::Local { uid, is_inside_worker } => Ok(Principal {
-                actor: local_actor(headers, uid),
+                actor: local_actor(headers, uid)?,
                 // A worker that shows nothing may look, and do nothing in its person's name.
                 scope: if is_inside_worker { Scope::Read } else { Scope::Admin },
                 id: format!("uid {uid}"),
@@ -287,7 +287,7 @@ async fn who(
     let token =
         api.server_node().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
     Ok(Principal {
-        actor: Actor::new(token.name),
+        actor: person(&token.name)?,
         scope: match token.scope {
             TokenScope::Read => Scope::Read,
             TokenScope::Approve => Scope::Approve,
@@ -307,11 +307,22 @@ fn bearer_of(value: &HeaderValue) -> Option<String> {
 }
 
 /// Takes the name that a local client goes by; without one, its user.
-fn local_actor(headers: &HeaderMap, uid: u32) -> Actor {
+fn local_actor(headers: &HeaderMap, uid: u32) -> Result<Actor, Problem> {
     let named = headers.get(ACTOR_HEADER).and_then(|value| std::str::from_utf8(value.as_bytes()).ok());
     match named.map(str::trim).filter(|name| !name.is_empty() && name.chars().count() <= 200) {
-        Some(name) => Actor::new(name),
-        None => Actor::new(format!("uid {uid}")),
+        Some(name) => person(name),
+        None => Ok(Actor::new(format!("uid {uid}"))),
+    }
+}
+
+/// Takes a person's name; refuses one by which an approval policy is on record (P-78).
+pub(super) fn person(name: &str) -> Result<Actor, Problem> {
+    let actor = Actor::new(name);
+    match actor.policy_name() {
+        None => Ok(actor),
+        Some(_) => {
+            Err(Problem::new(Code::BadRequest, "a name that begins with `policy:` is an approval policy's"))
+        }
     }
 }
 

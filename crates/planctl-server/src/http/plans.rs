@@ -40,7 +40,8 @@ pub(super) async fn standing(call: Call) -> Answer {
     let wanted: StandingCall = call.body()?;
     let checked = checked(&call, &wanted.plan).await?;
     let services = call.services_of_plan(&wanted.plan).await?;
-    json(&services.standing_view(&checked, wanted.again).await?)
+    let worker = wanted.plan.worker.as_ref();
+    json(&services.standing_view(&checked, worker, wanted.again).await?)
 }
 
 pub(super) async fn diff(call: Call) -> Answer {

@@ -33,7 +33,8 @@ impl From<Started> for StartedView {
                 StartedView::Ready { id: run.to_string(), run: name, is_taken_up }
             }
             Started::AlreadyDone { name } => StartedView::AlreadyDone { run: name },
-            Started::NeedsApproval { run, name, ask } => StartedView::NeedsApproval {
+            Started::NeedsApproval { run, name, ask, no_policy } => StartedView::NeedsApproval {
+                no_policy,
                 id: run.to_string(),
                 run: name,
                 ask: u64::try_from(ask).unwrap_or(0),

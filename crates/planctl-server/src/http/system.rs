@@ -11,7 +11,7 @@ use planctl_store::{NewToken, NewlyMade, Page, RoleRow, StoreError, TokenRow, To
 use serde_json::Value;
 
 use super::claims::refuse_roles;
-use super::guard::{Repeated, Scope};
+use super::guard::{Repeated, Scope, person};
 use super::parameters::{LINES, LINES_MAX, SINCE};
 use super::problem::of_store;
 use super::{Answer, Call, json, name};
@@ -264,6 +264,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
         return Err(bad("`name` is 1 to 100 characters on one line".to_owned()));
     }
+    person(name)?;
     if scope != TokenScope::Worker && !wanted.roles.is_empty() {
         return Err(bad("`roles` are for the scope `worker`".to_owned()));
     }

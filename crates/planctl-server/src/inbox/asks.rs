@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Answer, AskKind, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind, Record,
-    RunId, Shortfall, view,
+    Answer, AskKind, Budget, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind,
+    Record, RunId, Shortfall, view,
 };
 use planctl_harness::Baseline;
-use planctl_lang::{Insertion, Source, insert_step, insertion};
+use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
@@ -58,7 +58,7 @@ impl Services {
     pub async fn ask(&self, id: u64) -> Result<AskPage, ServiceError> {
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let run = self.store.run(row.run).await?;
-        let revision = self.store.revision(run.plan, &run.revision).await?;
+        let revision = self.kept_text(run.plan, &run.plan_path, &run.revision).await?;
         let answer = if row.is_open { None } else { self.answer_of(&row).await? };
         let gated = revision.graph.gated(&row.at.node);
         let is_plan = row.ask.kind == AskKind::Plan;
@@ -66,7 +66,7 @@ impl Services {
         let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
         let mut diff = match before {
             Some(before) if before.digest != run.revision => {
-                let old = self.store.revision(run.plan, &before.digest).await?.source;
+                let old = self.kept_text(run.plan, &run.plan_path, &before.digest).await?.source;
                 Some(crate::verify::diff::unified(&canonical(&old), &canonical(&revision.source)))
             }
             Some(_) | None => None,
@@ -162,7 +162,7 @@ impl Services {
                 }
                 let path = check::plan_path(&home.join(&within.path), home);
                 let Some(kept) = self.store.plan_at(run.workspace, &path).await? else { continue };
-                let revision = self.store.revision(kept.id, digest).await?;
+                let revision = self.kept_text(kept.id, &path, digest).await?;
                 plans.push(PlanWithin {
                     plan: path.clone(),
                     within: around.clone(),
@@ -227,6 +227,12 @@ impl Services {
         if answer == Answer::Restore && !is_repeated {
             self.restore_approved(&row).await?;
         }
+        if let Answer::Raise { by } = &answer
+            && !is_repeated
+        {
+            self.refuse_beyond_around(&row, *by).await?;
+        }
+        let is_raise = matches!(answer, Answer::Raise { .. });
         let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
         match self.decide(row.run, decision, note).await {
             Ok(_) => {}
@@ -242,6 +248,9 @@ impl Services {
             }
             Err(error) => return Err(error),
         }
+        if is_raise {
+            self.store.wake_raised(row.run).await?;
+        }
         if is_rejection {
             let run = self.store.run(row.run).await?;
             self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
@@ -253,6 +262,38 @@ impl Services {
             by: self.caller.actor.to_string(),
             next: Some(Next::WatchRun { run: row.run_name }),
             repeated: false,
+        })
+    }
+
+    /// Refuses to let the run of a sub-plan use more than is left of the budget around it (P15).
+    async fn refuse_beyond_around(&self, row: &AskRow, by: Budget) -> Result<(), ServiceError> {
+        let run = self.store.run(row.run).await?;
+        let Some(around) = &run.around else { return Ok(()) };
+        let most = self.store.most_for(&run, &around.item).await?;
+        let raised = run.head.budget.raised(by);
+        let wanted = Budget {
+            tokens: by.tokens.and(raised.tokens),
+            micro_usd: by.micro_usd.and(raised.micro_usd),
+            time: by.time.and(raised.time),
+        };
+        let most = Budget {
+            tokens: wanted.tokens.and(most.tokens),
+            micro_usd: wanted.micro_usd.and(most.micro_usd),
+            time: wanted.time.and(most.time),
+        };
+        if wanted.within(most) == wanted {
+            return Ok(());
+        }
+        let around = self.store.run(around.run).await?.name;
+        let id = row.number.unsigned_abs();
+        Err(ServiceError::Conflict {
+            what: format!(
+                "raise ask {id} to {}: {} is the most that {} may use, by what is left of the budget of {around}",
+                budget_words(wanted),
+                budget_words(most),
+                run.name
+            ),
+            next: Next::AnswerAsk { ask: id, answers: vec!["raise".to_owned(), "abort".to_owned()] },
         })
     }
 

@@ -259,6 +259,13 @@ impl Services {
         self.caller.config.digest()
     }
 
+    /// Returns the same services, for another actor.
+    pub(crate) fn speaking_as(&self, actor: Actor) -> Services {
+        let mut services = self.clone();
+        services.caller.actor = actor;
+        services
+    }
+
     /// Returns the folder that the caller is in.
     pub(crate) fn own_folder(&self) -> Result<&Path, ServiceError> {
         self.caller.workspace.as_deref().ok_or_else(|| ServiceError::broken("no workspace"))

@@ -6,7 +6,7 @@ use planctl_api::Next;
 use planctl_engine::{Digest, RunId};
 use planctl_harness::Baseline;
 use planctl_lang::{Source, canonical, changes, parse, show};
-use planctl_store::{Page, Plan, PlanId};
+use planctl_store::{Page, Plan, PlanId, Revision, StoreError};
 
 use crate::node::services::{ServiceError, Services};
 use crate::verify::check::{self, Checked};
@@ -73,7 +73,7 @@ impl Services {
     pub async fn revision(&self, plan: &str, digest: &str) -> Result<RevisionPage, ServiceError> {
         let plan = self.plan_row(plan).await?;
         let digest = self.digest_of(&plan, digest).await?;
-        let kept = self.store.revision(plan.id, &digest).await?;
+        let kept = self.kept_text(plan.id, &plan.path, &digest).await?;
         let (digest, at) = (digest.as_str().to_owned(), moment(kept.created_at));
         Ok(RevisionPage { plan: plan.path, digest, at, source: kept.source })
     }
@@ -141,7 +141,7 @@ impl Services {
     /// Those of the store.
     pub async fn plan_of_run(&self, run: RunId) -> Result<Checked, ServiceError> {
         let run = self.store.run(run).await?;
-        let kept = self.store.revision(run.plan, &run.revision).await?;
+        let kept = self.kept_text(run.plan, &run.plan_path, &run.revision).await?;
         let baseline = match run.approval {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => Baseline::default(),
@@ -154,6 +154,21 @@ impl Services {
             digest: run.revision,
             baseline,
         }))
+    }
+
+    /// Returns a kept revision whose source text is shown to people; one that was changed in the database reads as corrupt.
+    pub(crate) async fn kept_text(
+        &self,
+        plan: PlanId,
+        path: &str,
+        digest: &Digest,
+    ) -> Result<Revision, ServiceError> {
+        let kept = self.store.revision(plan, digest).await?;
+        if planctl_lang::digest(&Source::new(path, kept.source.as_str())) == *digest {
+            return Ok(kept);
+        }
+        let what = format!("the source text of revision {digest} is not what was stored");
+        Err(StoreError::Corrupt { run: None, what }.into())
     }
 
     async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {
@@ -187,7 +202,7 @@ impl Services {
                 (run.revision, format!("run {}", run.name))
             }
         };
-        let kept = self.store.revision(plan.id, &digest).await?;
+        let kept = self.kept_text(plan.id, &plan.path, &digest).await?;
         let view =
             RevisionView { digest: digest.as_str().to_owned(), at: Some(moment(kept.created_at)), what };
         Ok(Side { view, text: canonical(&Source::new(&checked.path, kept.source)) })

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use planctl_api::wire::calls::{Approving, Start};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, WorkspaceMode};
-use planctl_engine::{Decision, Digest, End, RunId, RunStatus, Tier};
+use planctl_engine::{Actor, Decision, Digest, End, RunId, RunStatus, Tier};
 use planctl_harness::FolderIdentity;
 use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
-use crate::plans::{Approved, canonical};
+use crate::plans::{Approved, canonical, is_of_policy};
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
@@ -42,6 +42,8 @@ pub enum Started {
         name: String,
         /// The ask's number.
         ask: i64,
+        /// Why no policy approved it, where there are policies.
+        no_policy: Vec<String>,
     },
     /// The text is not the one that was approved.
     ChangedSinceApproval {
@@ -92,7 +94,7 @@ impl Services {
         }
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
-        let approval = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
+        let (approval, no_policy) = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
         let shown = match approval {
             Some(_) => None,
             None => Some(self.where_approved(None, checked).await?.1),
@@ -129,7 +131,8 @@ impl Services {
             }
         };
         self.decide(run.id, Decision::Submit, None).await?;
-        self.approved_or_asked(&run, approval.as_ref(), &settings.sub_plans, false).await
+        let approval = approval.as_ref().ok_or(no_policy);
+        self.approved_or_asked(&run, approval, &settings.sub_plans, false).await
     }
 
     /// Says what came of a start whose run was made and whose answer got lost.
@@ -167,8 +170,9 @@ impl Services {
         self.plan_worktree_anew(run, checked).await?;
         self.take_over(run, start.worker.as_ref()).await?;
         let plan = self.keep(checked).await?;
-        let approval = self.approval_at_start(Some(run), &plan, checked, start, sub_plans).await?;
-        self.approved_or_asked(run, approval.as_ref(), sub_plans, is_taken_up).await
+        let (approval, no_policy) =
+            self.approval_at_start(Some(run), &plan, checked, start, sub_plans).await?;
+        self.approved_or_asked(run, approval.as_ref().ok_or(no_policy), sub_plans, is_taken_up).await
     }
 
     /// Refuses one more run where as much is open as may be (row 92).
@@ -273,7 +277,8 @@ impl Services {
             && self.refuse_unless_as_shown(run, kept.shown.as_ref(), &now).is_ok())
     }
 
-    /// Returns the approval that serves a start: the one given with it, else one that holds.
+    /// Returns the approval that serves a start: the one given with it, else one that holds, else that of a policy; where there
+    /// is none, why no policy gave one.
     async fn approval_at_start(
         &self,
         run: Option<&RunRow>,
@@ -281,32 +286,40 @@ impl Services {
         checked: &Checked,
         start: &Start,
         sub_plans: &BTreeMap<String, Digest>,
-    ) -> Result<Option<Approval>, ServiceError> {
+    ) -> Result<(Option<Approval>, Vec<String>), ServiceError> {
         let digest = &checked.verification.digest;
         // One that works in a worktree of its own begins with what is committed.
-        let run = run.filter(|run| run.is_under_way_within());
-        let (folder, now) = self.where_approved(run, checked).await?;
-        match &start.approve {
-            Some(given) => {
-                let note = given.note.as_deref();
-                let with = Next::StartRun { plan: checked.path.clone(), how: Starting::Approved };
-                let unnamed = Unnamed::Refuse(with);
-                let baseline =
-                    self.baseline_of_checked((plan.id, None), checked, &now, given, &unnamed).await?;
-                let config = self.caller.config.approved_in(&folder);
-                let approving = Approved { digest, config: &config, baseline: &baseline, worker: None };
-                let (approval, _) = self.record_approval(plan, &approving, note).await?;
-                self.keep_copies(&self.place_of(run)?, &baseline).await?;
-                if let Some(graph) = &checked.verification.graph {
-                    self.approve_inherited(&self.home()?, graph, &config, sub_plans, given).await?;
-                }
-                Ok(Some(approval))
-            }
+        let within = run.filter(|run| run.is_under_way_within());
+        let (folder, now) = self.where_approved(within, checked).await?;
+        let (given, decider) = match &start.approve {
+            Some(given) => (given.clone(), self.clone()),
             None => {
                 let config = self.caller.config.digest_in(&folder);
-                Ok(self.store.approval_for(plan.id, digest, &config).await?)
+                if let Some(approval) = self.store.approval_for(plan.id, digest, &config).await? {
+                    return Ok((Some(approval), Vec::new()));
+                }
+                match self.policy_for(checked, start.worker.as_ref(), run).await? {
+                    Err(no_policy) => return Ok((None, no_policy)),
+                    Ok(policy) => {
+                        let by = &self.caller.actor;
+                        let note = Some(format!("handed in by {by}; the policy allows {}", policy.words));
+                        let given = Approving { note, ..Approving::default() };
+                        (given, self.speaking_as(Actor::policy(&policy.name)))
+                    }
+                }
             }
+        };
+        let with = Next::StartRun { plan: checked.path.clone(), how: Starting::Approved };
+        let unnamed = Unnamed::Refuse(with);
+        let baseline = self.baseline_of_checked((plan.id, None), checked, &now, &given, &unnamed).await?;
+        let config = self.caller.config.approved_in(&folder);
+        let approving = Approved { digest, config: &config, baseline: &baseline, worker: None };
+        let (approval, _) = decider.record_approval(plan, &approving, given.note.as_deref()).await?;
+        self.keep_copies(&self.place_of(within)?, &baseline).await?;
+        if let Some(graph) = &checked.verification.graph {
+            decider.approve_inherited(&self.home()?, graph, &config, sub_plans, &given).await?;
         }
+        Ok((Some(approval), Vec::new()))
     }
 
     /// Keeps copies of the agents' scripts, so that they can be put back.
@@ -325,16 +338,22 @@ impl Services {
     async fn approved_or_asked(
         &self,
         run: &RunRow,
-        approval: Option<&Approval>,
+        approval: Result<&Approval, Vec<String>>,
         sub_plans: &BTreeMap<String, Digest>,
         is_taken_up: bool,
     ) -> Result<Started, ServiceError> {
-        if let Some(approval) = approval {
-            self.answer_plan_ask(run, approval, sub_plans, approval.note.as_deref()).await?;
-            return Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up });
-        }
+        let no_policy = match approval {
+            Ok(approval) => {
+                self.answer_plan_ask(run, approval, sub_plans, approval.note.as_deref()).await?;
+                return Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up });
+            }
+            Err(no_policy) => no_policy,
+        };
         match self.plan_ask(run).await? {
-            Some(ask) => Ok(Started::NeedsApproval { run: run.id, name: run.name.clone(), ask: ask.number }),
+            Some(ask) => {
+                let (run, name) = (run.id, run.name.clone());
+                Ok(Started::NeedsApproval { run, name, ask: ask.number, no_policy })
+            }
             None => Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up }),
         }
     }
@@ -384,6 +403,17 @@ pub(super) fn refuse_other_worker(
     worker: Option<&Agent>,
     plan: &str,
 ) -> Result<(), ServiceError> {
+    if let (true, Some(worker)) = (is_of_policy(approval), worker) {
+        let by = Actor::from(approval.by.as_str());
+        return Err(ServiceError::Conflict {
+            what: format!(
+                "start {plan} with {}: it was approved by the policy {}, which allows no worker but those configured",
+                worker.shown(),
+                by.policy_name().unwrap_or_default()
+            ),
+            next: Next::approve(plan),
+        });
+    }
     let Some(approved) = approved_worker(approval)?.filter(|approved| Some(approved) != worker) else {
         return Ok(());
     };

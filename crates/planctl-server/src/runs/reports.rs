@@ -8,9 +8,11 @@ use planctl_engine::view::{Form, Scene};
 use planctl_engine::{Fact, Graph, Record, RunId, Timestamp, view};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
-use planctl_store::{Page, Said, StoreError};
+use planctl_store::{Approval, Page, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
+use crate::plans::is_of_policy;
+use crate::plans::policies::fault_of;
 use crate::runs::shown::next_for;
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
 
@@ -147,6 +149,8 @@ impl Services {
         let mut runs = Vec::new();
         for run in all {
             let findings = self.store.audit(run).await?;
+            let mut problems: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            let approval = self.audited_approval(run, &mut problems).await?;
             let last = match self.store.newest_lines(run, 1).await {
                 // The audit has said so.
                 Err(StoreError::Corrupt { .. }) => None,
@@ -156,10 +160,40 @@ impl Services {
                 run: self.store.name_of(run).await?,
                 events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
                 head: last.map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
-                problems: findings.iter().map(ToString::to_string).collect(),
+                approved_by: approval.as_ref().map(|approval| approval.by.clone()),
+                approval_note: approval.and_then(|approval| approval.note),
+                problems,
             });
         }
         Ok(AuditView { runs })
+    }
+
+    /// Checks the source text of a run [I12], and an approval that a policy gave against the policy's bounds [I18]; returns
+    /// the approval.
+    async fn audited_approval(
+        &self,
+        run: RunId,
+        problems: &mut Vec<String>,
+    ) -> Result<Option<Approval>, ServiceError> {
+        let row = match self.store.run(run).await {
+            // The audit has said so.
+            Err(StoreError::Corrupt { .. }) => return Ok(None),
+            row => row?,
+        };
+        let kept = match self.kept_text(row.plan, &row.plan_path, &row.revision).await {
+            Err(ServiceError::Store(StoreError::Corrupt { what, .. })) => {
+                problems.push(format!("I12: {what}"));
+                None
+            }
+            kept => Some(kept?),
+        };
+        let Some(approval) = row.approval else { return Ok(None) };
+        let approval = self.store.approval(approval).await?;
+        if let Some(kept) = kept.filter(|_| is_of_policy(&approval)) {
+            let fault = fault_of(&approval, &row.plan_path, &kept.graph)?;
+            problems.extend(fault.map(|what| format!("I18: {what}")));
+        }
+        Ok(Some(approval))
     }
 }
 

@@ -352,6 +352,7 @@ impl Shown {
                 Some(Agent::Exec(_)) | None => None,
             },
             auto_answer: self.settings().auto_answer,
+            approved_by: None,
             is_plan_file_changed: false,
             started_at: row.started_at.map(moment),
             ended_at: row.ended_at.map(moment),

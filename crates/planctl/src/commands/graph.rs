@@ -10,6 +10,7 @@ use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
 
 use super::Context;
+use super::plan::shell_word;
 use super::verify::{grouped, print_reports};
 use crate::args::{Format, GraphCommand};
 use crate::checking;
@@ -101,6 +102,8 @@ struct Read {
     source: Source,
     workflows: Vec<Workflow>,
     found: Vec<Diagnostic>,
+    /// How many warnings `plan verify` has about other things than the graph.
+    other_warnings: usize,
 }
 
 impl Read {
@@ -113,7 +116,10 @@ impl Read {
         }
         let checked = checking::check(context, file, None, &Levels::default()).await?;
         let is_of_graph = |found: &Diagnostic| found.is_error() || found.code.family() == Code::P301.family();
-        for found in checked.verification.diagnostics.into_iter().filter(is_of_graph) {
+        let (of_graph, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+            checked.verification.diagnostics.into_iter().partition(is_of_graph);
+        read.other_warnings = others.iter().filter(|found| found.level == Severity::Warning).count();
+        for found in of_graph {
             let is_known = |other: &Diagnostic| other.code == found.code && other.spans == found.spans;
             if !read.found.iter().any(is_known) {
                 read.found.push(found);
@@ -128,7 +134,7 @@ impl Read {
         let Some(language) = Language::of(&name) else {
             let checked = checking::check(context, file, None, &Levels::default()).await?;
             let (workflow, found) = workflow::of_plan(&checked.source, &checked.verification.tree);
-            return Ok(Read { source: checked.source, workflows: vec![workflow], found });
+            return Ok(Read { source: checked.source, workflows: vec![workflow], found, other_warnings: 0 });
         };
         let bytes = read_plan(file).map_err(|unread| {
             let message = format!("could not read {}: {unread}", show::safe(&name));
@@ -141,11 +147,33 @@ impl Read {
             Ok(source) => source,
             Err(unread) => {
                 let found = vec![unread.diagnostic];
-                return Ok(Read { source: unread.source, workflows: Vec::new(), found });
+                return Ok(Read { source: unread.source, workflows: Vec::new(), found, other_warnings: 0 });
             }
         };
         let (workflows, found) = workflow::check(&source, language);
-        Ok(Read { source, workflows, found })
+        Ok(Read { source, workflows, found, other_warnings: 0 })
+    }
+
+    fn report(&self) -> Report {
+        let report = Report::of_findings(&self.source, &self.found);
+        // Of several graphs none is verified as the plan of a run.
+        Report { verified: report.verified && self.workflows.len() == 1, ..report }
+    }
+
+    /// Says what was not looked at, where `plan verify` says more of the file than this command.
+    fn unsaid(&self) -> Option<String> {
+        let name = shell_word(self.source.path());
+        match (self.workflows.len(), self.other_warnings) {
+            (0, _) | (1, 0) => None,
+            (1, count) => {
+                let warnings = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
+                Some(format!("planctl plan verify {name} has {warnings} about other things"))
+            }
+            (_, _) => Some(format!(
+                "contracts and files were not looked at: planctl plan verify takes one graph, \
+                 planctl graph render {name} --entry NAME --format json writes it"
+            )),
+        }
     }
 
     fn errors(&self) -> usize {
@@ -160,8 +188,7 @@ impl Read {
 fn check(read: &[Read], format: Format) -> Answer {
     let exit = if read.iter().all(|read| read.errors() == 0) { Exit::Yes } else { Exit::No };
     if format != Format::Human {
-        let reports: Vec<Report> =
-            read.iter().map(|read| Report::of_findings(&read.source, &read.found)).collect();
+        let reports: Vec<Report> = read.iter().map(Read::report).collect();
         print_reports(&reports, format)?;
         return Ok(exit);
     }
@@ -176,7 +203,14 @@ fn check(read: &[Read], format: Format) -> Answer {
 fn summary(read: &Read) -> String {
     let (errors, warnings) = (read.errors(), read.count(Severity::Warning));
     let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    let word = if errors == 0 { styled(GOOD, "sound") } else { styled(BAD, "not sound") };
+    let (noun, several) = match read.workflows.len() {
+        0 | 1 => ("graph", String::new()),
+        count => ("graphs", format!("{count} ")),
+    };
+    let word = match errors {
+        0 => styled(GOOD, &format!("{several}sound {noun}")),
+        _ => styled(BAD, &format!("no sound {noun}")),
+    };
     let sizes: Vec<String> = read
         .workflows
         .iter()
@@ -184,7 +218,12 @@ fn summary(read: &Read) -> String {
         .collect();
     let name = show::safe(read.source.path());
     let size = if sizes.is_empty() { "no graph".to_owned() } else { sizes.join("; ") };
-    format!("{name}: {word} · {size} · {}, {}\n", counted(errors, "error"), counted(warnings, "warning"))
+    let mut text =
+        format!("{name}: {word} · {size} · {}, {}\n", counted(errors, "error"), counted(warnings, "warning"));
+    if let Some(unsaid) = read.unsaid().filter(|_| errors == 0) {
+        text.push_str(&format!("  {unsaid}\n"));
+    }
+    text
 }
 
 /// Says whether a file is meant, there or not, and not a run.

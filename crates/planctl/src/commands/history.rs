@@ -231,6 +231,11 @@ pub async fn audit(context: &Context, run: Option<&str>) -> Answer {
             run.events,
             show::safe(&head)
         ));
+        let policy = run.approved_by.as_deref().and_then(show::policy);
+        if let Some(policy) = policy {
+            let note = run.approval_note.as_deref().unwrap_or_default();
+            text.push_str(&format!("    approved by {policy}: {}\n", show::safe(note)));
+        }
         for problem in &run.problems {
             text.push_str(&format!("    {}\n", show::safe(problem)));
         }

@@ -320,6 +320,9 @@ fn run_page(view: &RunView, is_daemon: bool) -> String {
     if view.is_plan_file_changed && !view.state.is_over() {
         text.push_str(&format!("  {}\n", styled(show::CARE, &super::run::changed_file_line(view))));
     }
+    if let Some(policy) = view.approved_by.as_deref().and_then(show::policy) {
+        text.push_str(&format!("  approved by {policy}\n"));
+    }
     if let Some(folder) = &view.folder {
         text.push_str(&format!("  works in the folder {}\n", show::safe(folder)));
     }

@@ -74,7 +74,11 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             let title = checked.verification.graph.as_ref().map_or("", |graph| graph.title());
             let (run, isolation) = (styled(BOLD, &show::safe(&run)), isolation_words(context, tier)?);
             context.say(&format!("{verb} {run} · {}{isolation}", show::safe(title)));
-            if let Some(worktree) = &client.status(handle).await?.worktree {
+            let view = client.status(handle).await?;
+            if let Some(policy) = view.approved_by.as_deref().and_then(show::policy) {
+                context.say(&styled(CARE, &format!("approved by {policy}")));
+            }
+            if let Some(worktree) = &view.worktree {
                 context.say(&worktree_lines(worktree, is_taken_up));
             }
             if wish.detach {
@@ -89,8 +93,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             context.say(&format!("{} planctl plan run --again {}", styled(BOLD, "next:"), name(file)));
             Ok(Exit::Yes)
         }
-        How::NeedsApproval { run, ask } => {
+        How::NeedsApproval { run, ask, no_policy } => {
             context.say(&format!("{} waits for approval: {}", show::safe(&run), name(file)));
+            say_refusals(&no_policy);
             context.say(&format!("{} planctl approvals show {ask}", styled(BOLD, "next:")));
             Ok(Exit::Waiting)
         }
@@ -425,6 +430,7 @@ async fn approval(
     let view = verify::plan_view(context, checked, graph)?;
     show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
     say_uncommitted(&standing.uncommitted);
+    say_refusals(&standing.no_policy);
     let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
@@ -454,6 +460,13 @@ async fn approval(
 pub fn say_uncommitted(files: &[String]) {
     if !files.is_empty() {
         show::say(super::approvals::uncommitted_drawn(files).trim_end());
+    }
+}
+
+/// Says why no policy approved a plan.
+fn say_refusals(no_policy: &[String]) {
+    for line in no_policy {
+        show::say(&format!("  {}", show::safe(line)));
     }
 }
 

@@ -71,6 +71,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         exec: None,
         agent: None,
         auto_answer: false,
+        approved_by: None,
         is_plan_file_changed: false,
         started_at: None,
         ended_at: None,

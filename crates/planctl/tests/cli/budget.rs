@@ -64,3 +64,40 @@ fn usage_that_is_not_reported_is_shown_as_unmetered_and_not_charged() {
     assert_eq!((spent["tokens"].as_u64(), spent["unmetered"].as_u64()), (Some(0), Some(3)));
     assert!(said.out.contains("3 unmetered"), "{said:?}");
 }
+
+#[test]
+fn p15_a_person_raises_the_budget_of_a_sub_plan_up_to_what_is_left_around_it() {
+    let fixture = Fixture::new();
+    fixture.write("inner.md", &three_steps("max 1500 tokens, 5 minutes"));
+    fixture.write(
+        "around.dot",
+        "digraph around { graph [budget=\"4000 tokens, 10 minutes\"] start exit \
+         inner [shape=house, stack.child_dotfile=\"inner.md\", stack.child_approval=inherit] start -> inner -> exit }",
+    );
+    let said = fixture.planctl(&["plan", "run", "around.dot", "--approve", "--no-wait", "--exec", WORKER]);
+    assert_eq!(said.code, 6, "{said:?}");
+    let ask = fixture.ask();
+    let raise = |by: &[&str]| fixture.planctl(&[&["approvals", "raise", &ask], by].concat());
+    for (by, words) in [
+        ("--tokens=2501", "to 4001 tokens: 4k tokens is the most that inner-1 may use"),
+        ("--time=1h", "to 1 h"),
+    ] {
+        let said = raise(&[by]);
+        assert_eq!(said.code, 5, "{by}: {said:?}");
+        assert!(said.err.contains(words), "{by}: {said:?}");
+        assert!(said.err.contains("what is left of the budget of around-1"), "{by}: {said:?}");
+    }
+    let reserved =
+        || fixture.sql("select head -> 'reserved' -> 'inner' ->> 'tokens' from runs where name = 'around-1'");
+    assert_eq!(reserved(), "1500");
+    assert_eq!(raise(&["--tokens=2500"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "around-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let status = fixture.json(&["plan", "status", "around-1", "--json"]);
+    assert_eq!(status["spent"]["tokens"], 3000, "{status}");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+    // What a person added was set aside around it, before anything else could count on it.
+    let begun = "select count(*) from history h join runs r on r.id = h.run where r.name = 'around-1' \
+                 and h.kind = 'input' and h.body::text like '%\"tokens\":4000%'";
+    assert_eq!(fixture.sql(begun), "1");
+}

@@ -19,7 +19,11 @@ fn a_sound_graph_is_said_to_be_sound_with_its_size() {
     let done = fixture.planctl(&["graph", "check", "fix.dot"]);
     assert_eq!(
         (done.code, done.out.as_str()),
-        (0, "fix.dot: sound · 4 nodes, 3 edges · 0 errors, 0 warnings\n")
+        (
+            0,
+            "fix.dot: sound graph · 4 nodes, 3 edges · 0 errors, 0 warnings\n  \
+             planctl plan verify fix.dot has 1 warning about other things\n"
+        )
     );
 }
 
@@ -405,4 +409,37 @@ fn verification_names_no_roles_where_nobody_works_and_counts_one_step_as_one() {
     let two = "two [prompt=\"Do it.\", contract=\"test -s two\", target=coder] start -> one -> two -> done";
     let both = calls.replace("start -> one -> done", two);
     assert_eq!(said(&both), format!("verified · 2 steps that branch or wait {how} · role coder · no budget"));
+}
+
+#[test]
+fn graph_check_says_what_it_did_not_look_at_where_plan_verify_says_more() {
+    let fixture = Fixture::new();
+    let steps = |name: &str| {
+        format!(
+            r#"{{"name": "{name}", "steps": [{{"name": "a", "action": "do a", "contract": "test -e a"}}]}}"#
+        )
+    };
+    fixture.write(
+        "two.json",
+        &format!(r#"{{"plans": {{"first": {}, "second": {}}}}}"#, steps("First"), steps("Second")),
+    );
+    assert_eq!(fixture.planctl(&["plan", "verify", "two.json"]).code, 1, "a run has one graph");
+    let said = fixture.planctl(&["graph", "check", "two.json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.out.contains("two.json: 2 sound graphs ·")
+            && said.out.contains("planctl plan verify takes one graph"),
+        "{said:?}"
+    );
+    let report: serde_json::Value =
+        serde_json::from_str(&fixture.planctl(&["graph", "check", "two.json", "--json"]).out).unwrap();
+    assert_eq!(report["verified"], false, "{report}");
+
+    // Nobody serves the role, which is nothing about the graph.
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let verified = fixture.planctl(&["plan", "verify", "p.md"]);
+    assert!(verified.out.contains("1 warning"), "{verified:?}");
+    let said = fixture.planctl(&["graph", "check", "p.md"]);
+    assert!(said.out.contains("p.md: sound graph ·"), "{said:?}");
+    assert!(said.out.contains("planctl plan verify p.md has 1 warning about other things"), "{said:?}");
 }

@@ -613,7 +613,7 @@ fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
         reply
     };
     // The run has begun once its first step can be claimed.
-    house.claim();
+    let claimed = house.claim();
     // GET /pipelines/{id}, /graph, /checkpoint, /context, /questions, /events.
     assert_eq!(get(&format!("/v1/runs/{run}")).json()["run"], run.as_str());
     assert!(get(&format!("/v1/runs/{run}/plan")).json()["graph"]["nodes"].is_array());
@@ -640,6 +640,10 @@ fn w1_each_door_of_the_dialects_pipelines_has_its_route() {
     let stream = get(&format!("/v1/events?run={run}&since=2"));
     assert!(stream.headers.contains("text/event-stream"), "{stream:?}");
     assert!(stream.body.contains("plan_cancelled") && !stream.body.contains("id: 2\n"), "{}", stream.body);
+    // Its worker lets go; until then, or the end of the lease, the workspace is its own.
+    let ask = Ask { token: claimed["token"].as_str(), body: Some("{}".to_owned()), ..Ask::default() };
+    let path = format!("/v1/items/{}/release", claimed["item"].as_str().unwrap());
+    assert_eq!(house.network("POST", &path, &ask).code(), "lease_lost");
     // POST /questions/{qid}/answer.
     house.fixture.write("asks.dot", ASKS);
     let said = house.fixture.planctl(&["plan", "run", "asks.dot", "--approve", "-d"]);

@@ -322,3 +322,19 @@ fn as_root_a_command_that_starts_work_says_once_what_that_means() {
     assert_eq!(said.err.matches("warning: planctl runs as root").count(), expected, "{said:?}");
     assert_eq!(fixture.planctl(&["plan", "status", "@last"]).err.matches("runs as root").count(), 0);
 }
+
+#[test]
+fn a_source_text_that_was_changed_by_sql_is_shown_to_nobody_and_audit_names_it() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    assert_eq!(fixture.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", "touch one"]).code, 3);
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+    let ask = fixture.ask();
+    fixture.sql("update revisions set source = replace(source, 'test -e one', 'test -e two')");
+    let audit = fixture.planctl(&["audit", "@last"]);
+    assert_eq!(audit.code, 1, "{audit:?}");
+    assert!(audit.out.contains("I12: the source text of revision sha256:"), "{audit:?}");
+    // A person who approves must see the text whose graph runs.
+    let shown = fixture.planctl(&["approvals", "show", &ask]);
+    assert!(shown.code != 0 && !shown.out.contains("test -e two"), "{shown:?}");
+}

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::Place;
 use crate::support::history::History;
+use crate::support::{Place, look_again};
 
 /// A process that does not listen has five seconds from when it is told; without notifications that is at its next
 /// heartbeat.
@@ -29,7 +29,7 @@ fn cancel(hold: &str, note: &str, verdicts: usize, is_stubborn: bool) {
     place.must(&["plan", "cancel", "@last", "--note", "enough"]);
     while !place.trees_alive().is_empty() {
         assert!(asked.elapsed() < dead_within(), "still alive: {:#?}", place.trees_alive());
-        std::thread::sleep(Duration::from_millis(20));
+        look_again(asked);
     }
     eprintln!("cancelled in {note:?}: dead within {:.2?}", asked.elapsed());
     let said = going.end();

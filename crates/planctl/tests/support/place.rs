@@ -15,14 +15,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use planctl_server::testing::{LaidCluster, lay_private_cluster};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Longer than any wait here; a wait this long has found a hang.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any wait here, also on a machine that is busy with other things; a wait this long has found a hang.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How often a condition is looked at.
+/// How often a condition is looked at in the beginning.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// How long the last processes of a place, Postgres among them, may take to end.
+const QUIET_WITHIN: Duration = Duration::from_secs(30);
 
 /// Functions of workers and contracts: one lock that each tree holds as long as any process of it lives, a journal outside
 /// the workspace, children that would live for minutes, and files that hold them up.
@@ -66,6 +70,7 @@ pub struct Place {
     folder: tempfile::TempDir,
     processes: AtomicU32,
     lease_seconds: Option<u64>,
+    cluster: Option<LaidCluster>,
 }
 
 /// The output of a command.
@@ -96,8 +101,8 @@ pub struct Entry {
 impl Place {
     /// A place whose private Postgres has been used before: made and migrated, and stopped.
     pub fn new() -> Place {
-        let place = Place::untouched();
-        planctl_server::testing::lay_private_cluster(&place.path("state"));
+        let mut place = Place::untouched();
+        place.cluster = Some(lay_private_cluster(&place.path("state")));
         place
     }
 
@@ -106,7 +111,7 @@ impl Place {
         let folder = tempfile::Builder::new().prefix("planctl-test-").tempdir().unwrap();
         // As root, Postgres runs as another user, who must be able to pass through.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let place = Place { folder, processes: AtomicU32::new(0), lease_seconds: None };
+        let place = Place { folder, processes: AtomicU32::new(0), lease_seconds: None, cluster: None };
         for name in ["work", "home/.config/planctl"] {
             fs::create_dir_all(place.path(name)).unwrap();
         }
@@ -323,8 +328,8 @@ impl Place {
             if alive.is_empty() {
                 return began.elapsed();
             }
-            assert!(began.elapsed() < Duration::from_secs(8), "still alive: {alive:#?}");
-            std::thread::sleep(10 * LOOK);
+            assert!(began.elapsed() < QUIET_WITHIN, "still alive: {alive:#?}");
+            look_again(began);
         }
     }
 
@@ -449,7 +454,7 @@ impl Going {
                 self.child.kill().unwrap();
                 panic!("planctl {} does not end; it said: {}", self.words, self.heard());
             }
-            std::thread::sleep(LOOK);
+            look_again(began);
         };
         let said = Said {
             code: status.code().unwrap_or(-1),
@@ -469,9 +474,14 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(LOOK);
+        look_again(began);
     }
     began.elapsed()
+}
+
+/// Waits a twentieth of the time that has been waited: some looks start a process, and take the time of what they wait for.
+pub fn look_again(began: Instant) {
+    std::thread::sleep((began.elapsed() / 20).max(LOOK));
 }
 
 /// Lists the processes of this machine.

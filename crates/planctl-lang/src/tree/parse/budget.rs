@@ -80,7 +80,7 @@ impl Limit {
 }
 
 /// Reads a budget that stands in one text; nothing where a part of it can't be read, or it names no limit.
-pub(crate) fn of_text(text: &str) -> Option<Budget> {
+pub fn of_text(text: &str) -> Option<Budget> {
     let (budget, faults) = read(&[(0, text)]);
     (faults.is_empty() && budget != Budget::default()).then_some(budget)
 }

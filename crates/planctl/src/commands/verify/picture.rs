@@ -48,6 +48,14 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
         protected: checked.baseline.shown(),
         defaults: defaults(&shown.settings, |_| None),
         isolation: config.isolation.to_string(),
+        policies: config
+            .approval
+            .iter()
+            .map(|(name, policy)| match policy.refusals(&checked.path, graph).as_slice() {
+                [] => format!("the policy {name} allows it"),
+                refusals => format!("the policy {name} does not allow it: {}", refusals.join("; ")),
+            })
+            .collect(),
     })
 }
 
@@ -263,6 +271,9 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) ->
     line("budget", show::budget(&view.budget));
     line("priority", show::safe(&view.priority));
     line("isolation", format!("{} (tier 0: contracts and workers run as you)", view.isolation));
+    for policy in &view.policies {
+        line("approval", show::safe(policy));
+    }
     if let Some(worker) = worker {
         line("worker", format!("{} (serves every role)", show::safe(&worker.shown())));
     }

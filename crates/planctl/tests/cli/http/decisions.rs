@@ -548,3 +548,28 @@ fn a_tampered_file_is_allowed_or_restored_over_http_and_only_one_that_the_ask_na
         assert_eq!(house.fixture.read("check.sh") == "test -e fixed\n", is_restored, "{name}");
     }
 }
+
+#[test]
+fn p_78_a_policy_decides_in_its_own_name_and_nobody_else_does() {
+    let house = House::new();
+    let text = plan("hello", "hello")
+        .replace("**Context:** a test", "**Context:** a test\n\n**Budget:** 10k tokens");
+    let policy =
+        json!({ "plans": ["*.md"], "budget": { "tokens": 10_000, "micro_usd": null, "time": null } });
+    let roles = json!({ "coder": { "agent": { "exec": "true" } } });
+    let config = json!({ "approval": { "small": policy }, "roles": roles });
+    let waits = json!({ "waits_for_workers": true });
+    let reply = start(&house, "policy", "hello.md", &text, &config, &waits);
+    assert_eq!(reply.json()["started"], "ready", "{reply:?}");
+    let run = reply.json()["run"].as_str().unwrap().to_owned();
+    let status = house.local("GET", &format!("/v1/runs/{run}"), &Ask::default()).json();
+    assert_eq!(status["approved_by"], "policy:small", "{status}");
+
+    let headers = vec![("planctl-actor", "policy:small")];
+    let reply = house.local("GET", "/v1/approvals", &Ask { headers, ..Ask::default() });
+    assert_eq!((reply.status, reply.code().as_str()), (400, "bad_request"), "{reply:?}");
+    // Beyond its bounds a person is asked, and told why.
+    let reply = start(&house, "beyond", "more.md", &text.replace("10k", "11k"), &config, &waits);
+    assert_eq!(reply.json()["started"], "needs_approval", "{reply:?}");
+    assert!(reply.json()["no_policy"][0].as_str().unwrap().contains("11k tokens"), "{reply:?}");
+}

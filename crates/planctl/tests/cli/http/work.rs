@@ -417,3 +417,22 @@ fn a_paused_worker_gets_nothing() {
     assert_eq!(resumed.json()["paused"], false);
     assert_eq!(house.local("POST", "/v1/items/claim?wait=30", &ask).status, 200);
 }
+
+#[test]
+fn planctl_in_a_worker_finds_the_daemon_that_it_works_for_and_its_contract_is_told_nothing() {
+    let house = House::new();
+    let text = super::house::plan("hello", "hello")
+        .replace("grep -qx hello out.txt", "env > contract.env && grep -qx hello out.txt");
+    house.fixture.write("hello.md", &text);
+    let planctl = env!("CARGO_BIN_EXE_planctl");
+    let worker =
+        format!("echo hello > out.txt; {planctl} plan status hello-1 --json > seen.json 2> seen.err");
+    let said = house.fixture.planctl(&["plan", "run", "hello.md", "--approve", "-d", "--exec", &worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until("hello-1", "done");
+    let seen: Value = serde_json::from_str(&house.fixture.read("seen.json"))
+        .unwrap_or_else(|error| panic!("{error}: {}", house.fixture.read("seen.err")));
+    assert_eq!((&seen["run"], &seen["state"]), (&Value::from("hello-1"), &Value::from("running")));
+    let contract = house.fixture.read("contract.env");
+    assert!(contract.contains("HOME=") && !contract.contains("STATE_DIR"), "{contract}");
+}

@@ -28,7 +28,7 @@ fn words<'a>(exec: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    wait_until(|| is_so().then_some(())).unwrap_or_else(|| panic!("after a minute: {what} is not so"));
+    wait_until(|| is_so().then_some(())).unwrap_or_else(|| panic!("in vain: {what} is not so"));
 }
 
 fn lives(pid: &str) -> bool {
