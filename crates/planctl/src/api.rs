@@ -58,7 +58,7 @@ impl Api {
         let transport = Transport::to(address)?;
         let api = Api { transport, headers: HeaderMap::new(), insecure: access.insecure };
         let api = match access.token {
-            Some(token) => api.showing(token)?,
+            Some(token) => api.with_token(token)?,
             None => api,
         };
         Ok(match access.actor.filter(|_| is_local) {
@@ -81,7 +81,7 @@ impl Api {
     }
 
     /// Returns a connection to the same daemon that shows another token: an item's.
-    pub fn showing(&self, token: &str) -> Result<Api, Failure> {
+    pub fn with_token(&self, token: &str) -> Result<Api, Failure> {
         if let Transport::Http { address: Address::Url(url), .. } = &self.transport
             && tls::is_readable_by_others(url)
             && !self.insecure

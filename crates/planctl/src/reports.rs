@@ -40,7 +40,7 @@ pub enum Word {
 impl Held {
     /// Prepares calls for an item; connects to nothing yet.
     pub fn new(api: &Api, item: &str, token: &str) -> Result<Held, Failure> {
-        Ok(Held { api: api.showing(token)?, path: format!("/v1/items/{}", api::path_segment(item)) })
+        Ok(Held { api: api.with_token(token)?, path: format!("/v1/items/{}", api::path_segment(item)) })
     }
 
     /// Reads what is held.

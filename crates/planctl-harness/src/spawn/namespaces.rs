@@ -62,7 +62,7 @@ fn identity(map: &str) -> io::Result<String> {
 }
 
 /// Copies the trees that a command may write or is shown.
-pub(super) fn copies(confinement: &Confinement) -> io::Result<Vec<Tree>> {
+pub(super) fn copy_trees(confinement: &Confinement) -> io::Result<Vec<Tree>> {
     let mut copies = Vec::new();
     for path in &confinement.writable {
         copies.extend(Tree::of(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?);
@@ -79,7 +79,7 @@ pub(super) fn arrange(confinement: &Confinement, given: Option<Vec<Tree>>) -> io
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
     let mut attached = match given {
         Some(trees) => trees,
-        None => copies(confinement)?,
+        None => copy_trees(confinement)?,
     };
     let resolvers = if confinement.has_own_network { &[][..] } else { &RESOLVERS[..] };
     let services = SERVICES_SHOWN.iter().chain(resolvers).filter_map(|path| CString::new(*path).ok());

@@ -135,7 +135,7 @@ impl Users {
     /// Takes a range and makes the trees that the confinement names usable by it.
     pub(super) fn prepare(confinement: &Confinement, streams: &[OwnedFd; 3]) -> io::Result<Users> {
         let range = Range::take()?;
-        let trees = namespaces::copies(confinement)?;
+        let trees = namespaces::copy_trees(confinement)?;
         let mut owners: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
         for tree in &trees {
             let found = fstat(&tree.copy)?;

@@ -431,7 +431,7 @@ async fn approval(
     show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
     say_uncommitted(&standing.uncommitted);
     say_refusals(&standing.no_policy);
-    let unserved = verify::unserved(&view, wish.worker.as_ref());
+    let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
         show::say(&styled(

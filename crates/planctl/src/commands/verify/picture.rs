@@ -232,7 +232,7 @@ fn on_fail(graph: &Graph, node: &Node, task: &Task) -> String {
 }
 
 /// Names the steps' roles that nothing serves.
-pub fn unserved(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
+pub fn unserved_roles(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
     if worker.is_some() {
         return Vec::new();
     }

@@ -9,7 +9,7 @@ use planctl_engine::Role;
 use planctl_harness::{Agent, Assignment, ContextEntry, Worked, denial, digest_of, read_context};
 use tokio::sync::watch;
 
-use super::pool::{Phase, WorkerPool, is_passing, past};
+use super::pool::{Phase, WorkerPool, is_transient, past};
 use crate::failure::{Exit, Failure};
 use crate::reports::{Held, Word};
 
@@ -162,7 +162,7 @@ impl WorkerPool {
                 Err(failure) if failure.exit == Exit::Conflict => {
                     return self.lines.of_item(WorkerEvent::Lost, claimed, &failure.message);
                 }
-                Err(failure) if is_passing(&failure) && self.phase() < Phase::Ending => {
+                Err(failure) if is_transient(&failure) && self.phase() < Phase::Ending => {
                     self.lines.of_item(WorkerEvent::Away, claimed, &failure.message)?;
                     tokio::select! {
                         () = tokio::time::sleep(pause) => {}

@@ -200,7 +200,7 @@ fn word_of(worker: &Agent) -> &'static str {
 }
 
 /// Says that a failure may pass by itself.
-pub fn is_passing(failure: &Failure) -> bool {
+pub fn is_transient(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::Unavailable | Exit::Temporary)
 }
 
@@ -290,7 +290,7 @@ impl WorkerPool {
                     }
                 }
                 // The same key finds the item of a lost answer again.
-                Err(failure) if is_passing(&failure) && self.was_there.load(Ordering::Relaxed) => {
+                Err(failure) if is_transient(&failure) && self.was_there.load(Ordering::Relaxed) => {
                     if pause == *AWAY.start() {
                         self.lines.print(WorkerEvent::Away, &failure.message)?;
                     }
