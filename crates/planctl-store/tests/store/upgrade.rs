@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use sqlx::{Executor as _, PgConnection, SqlSafeStr as _};
 use uuid::Uuid;
 
 use crate::withdrawn::locking;
@@ -71,4 +72,59 @@ fn p23_b8_migrations_only_add() {
         assert!(found.is_empty(), "{name} takes away what earlier versions use: {found:?}");
     }
     assert!(looked_at > 0);
+}
+
+/// What daemons of the version before this one write, each statement by its name: those that knew schema 10.
+const WRITES: &str = include_str!("earlier/writes_10.sql");
+
+fn writes() -> Vec<(&'static str, &'static str)> {
+    let statements = WRITES.split("-- ").filter_map(|part| part.split_once('\n'));
+    statements.map(|(name, text)| (name, text.trim().trim_end_matches(';'))).collect()
+}
+
+#[tokio::test]
+async fn p23_b8_what_daemons_of_the_version_before_write_prepares_on_the_schema_of_this_one() {
+    let database = crate::world::database().await;
+    let mut connection = crate::world::connect(&database).await;
+    let writes = writes();
+    assert!(writes.len() > 40, "{}", writes.len());
+    for (name, text) in writes {
+        if let Err(error) = connection.prepare(text.into_sql_str()).await {
+            panic!("{name} of schema 10 does not prepare: {error}");
+        }
+    }
+}
+
+/// Says which columns without a default the rows of the version before lack.
+async fn columns_without_value(connection: &mut PgConnection) -> Vec<String> {
+    let needed: Vec<(String, String)> = sqlx::query_as(
+        "select table_name::text, column_name::text from information_schema.columns where table_schema = 'public' \
+         and is_nullable = 'NO' and column_default is null and is_identity = 'NO' and is_generated = 'NEVER'",
+    )
+    .fetch_all(connection)
+    .await
+    .unwrap();
+    let mut lacking = Vec::new();
+    let mut inserts = 0;
+    for (name, text) in writes() {
+        for insert in text.split("insert into ").skip(1) {
+            let Some((table, rest)) = insert.split_once(" (") else { continue };
+            let columns: Vec<&str> = rest.split(')').next().unwrap().split(',').map(str::trim).collect();
+            inserts += 1;
+            let of_table = needed.iter().filter(|(of, _)| of == table);
+            let lacks = of_table.filter(|(_, column)| !columns.contains(&column.as_str()));
+            lacking.extend(lacks.map(|(table, column)| format!("{name}: {table}.{column}")));
+        }
+    }
+    assert!(inserts > 15, "{inserts}");
+    lacking
+}
+
+#[tokio::test]
+async fn p23_b8_rows_of_the_version_before_have_a_value_for_each_column_that_needs_one() {
+    let database = crate::world::database().await;
+    let mut connection = crate::world::connect(&database).await;
+    assert_eq!(columns_without_value(&mut connection).await, Vec::<String>::new());
+    connection.execute("alter table notes add column colour text not null").await.unwrap();
+    assert_eq!(columns_without_value(&mut connection).await, ["topics: post note: notes.colour"]);
 }
