@@ -830,7 +830,7 @@ pub struct PlanView {
     pub defaults: Vec<DefaultView>,
     /// The isolation that contracts run in.
     pub isolation: String,
-    /// What the approval policies say of it, a line for each; none where there are no policies.
+    /// The approval policies' words on it, a line for each; none where there are no policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
 }

@@ -119,8 +119,8 @@ impl Head {
         }
     }
 
-    /// Returns the highest budget that the run of a node's sub-plan may have. What that run used is charged here when it is
-    /// over, but its time passes here as well.
+    /// Returns the highest budget that the run of a node's sub-plan may have. Its usage is charged here when it is over,
+    /// but its time passes here as well.
     pub fn most_for(&self, node: &NodeId, within: &Head, now: Timestamp) -> Budget {
         let left = |limit: Duration| limit.saturating_sub(self.time_spent(now));
         let time = self.budget.time.map(|limit| left(limit).saturating_add(within.time_spent(now)));

@@ -120,7 +120,7 @@ codes! {
     P307 Error "no path leads from a node to an end",
     P308 Error "an edge that its node can't have",
     P309 Warning "nothing bounds a loop",
-    P310 Warning "a run may find no edge to follow from a node",
+    P310 Warning "a run may find no path to follow from a node",
     P311 Warning "several edges leave a node at once",
     P312 Warning "a goal gate can be passed by, or leads nowhere",
     P313 Warning "a condition asks for what nothing writes",

@@ -23,6 +23,7 @@ use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
 use crate::plans::start::settings_json;
 use crate::plans::sub_plans::Home;
+use crate::runs::policy_approvals::is_of_policy;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
@@ -480,11 +481,6 @@ impl Services {
         }
         Ok(())
     }
-}
-
-/// Says that a policy gave an approval.
-pub(crate) fn is_of_policy(approval: &Approval) -> bool {
-    Actor::from(approval.by.as_str()).policy_name().is_some()
 }
 
 /// Returns a plan's text without what planctl itself wrote into it, so that a difference shows only what people changed.

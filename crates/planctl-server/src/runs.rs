@@ -3,6 +3,7 @@
 mod branches;
 mod logs;
 pub(crate) mod plan_file;
+pub(crate) mod policy_approvals;
 mod reports;
 pub(crate) mod settings;
 pub(crate) mod shown;

@@ -199,7 +199,7 @@ async fn a_server_that_lingers_ends_once_nobody_is_attached_for_a_while() {
     assert_eq!(server_pid(&place), server, "it stays while a process is attached");
     drop(cluster);
     soon("the server has ended", || server_pid(&place).is_none());
-    // Whoever comes while it ends waits, and starts another.
+    // A process that comes while it ends waits, and starts another.
     for _ in 0..5 {
         let cluster = Cluster::attach(place.lingering(Duration::from_millis(5))).await.unwrap();
         assert_eq!(query(&cluster, "select '1'").await.unwrap(), "1");

@@ -274,6 +274,12 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Writes man pages, one for each command
+    #[command(before_help = "Example:\n  planctl man ~/.local/share/man/man1 && man planctl-plan-run")]
+    Man {
+        /// The directory that they are written into
+        dir: PathBuf,
+    },
     /// The configuration in force, and where it stands
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -19,7 +19,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by the words that are typed for it.
-const COMMANDS: [(&str, Caller); 88] = [
+const COMMANDS: [(&str, Caller); 89] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan expand", Anyone),
@@ -100,6 +100,7 @@ const COMMANDS: [(&str, Caller); 88] = [
     ("clean", Person),
     ("lsp", Anyone),
     ("completions", Anyone),
+    ("man", Anyone),
     ("config show", Anyone),
     ("config path", Anyone),
     ("trust", Person),

@@ -472,7 +472,7 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
     Ok(Some(api))
 }
 
-/// Returns how long a private Postgres goes on after a command. What a step's contract or worker starts ends with it.
+/// Returns how long a private Postgres goes on after a command. A server that a step's contract or worker starts ends with it.
 pub fn stop_after(context: &Context) -> Result<Duration, Failure> {
     if caller::is_in_worker() {
         return Ok(Duration::ZERO);

@@ -77,6 +77,7 @@ pub async fn run(cli: Cli) -> Answer {
         }
         Command::Lsp { .. } => lsp::run(&context).await,
         Command::Completions { shell } => help::completions(shell),
+        Command::Man { dir } => help::man(&context, &dir),
         Command::Init { example, force } => init::run(&context, example, force).await,
         Command::Config(command) => configuration::run(&context, &command),
         Command::Trust { dir } => help::trust(&context, &dir),

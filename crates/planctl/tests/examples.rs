@@ -9,6 +9,8 @@ use planctl_lang::Source;
 use planctl_server::testing::TestDatabase;
 use serde_json::Value;
 
+#[path = "examples/patterns.rs"]
+mod patterns;
 #[path = "examples/starters.rs"]
 mod starters;
 

@@ -1,4 +1,4 @@
-//! What counts as a change of a protected file.
+//! Tests of the changes of a protected file that count.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,3 +1,10 @@
+//! The closed list of phrasings by which a task gives its worker the right to change a file, or plainly withholds it.
+//!
+//! A right is never guessed: what is not on this list is [`Right::Unclear`], which gives none and becomes a finding (P119)
+//! where a contract is judged by the file. A text is read sentence by sentence: the nearest verb that stands where a command
+//! stands (`Write …`, `, then fix …`, `and add …`, `to produce …`) governs a path, and the last preposition between the two
+//! says what the path is to it. docs/contracts.md has the list for people.
+
 use crate::text::Span;
 use tokens::{PathContext, Token, sentences};
 use words::{

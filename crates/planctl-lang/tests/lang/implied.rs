@@ -379,13 +379,13 @@ fn d4_findings_about_the_graph_of_a_plan_in_markdown_are_in_its_words() {
             &["", "**type:** decision", ""],
             "- 2 -> 3 if steps.1.output=x",
             Code::P310,
-            "a run may find no edge to follow from step 2",
+            "a run may find no path to follow from step 2",
         ),
         (
             &["", "", ""],
             "- 1 -> 3 on fail\n- 1 -> 2 on fail",
             Code::P308,
-            "two edges lead on from step 1 for one outcome",
+            "two paths lead on from step 1 for one outcome",
         ),
     ] {
         let found = told(&plan(steps, flow));

@@ -262,7 +262,7 @@ fn h51_what_would_change_the_meaning_of_a_graph_is_refused() {
     assert!(dot(plain, "please").unwrap_err().contains("is the text of a step"));
     for own in ["**needs:** 1\n", "**type:** decision\n", "**when:** outcome=success\n"] {
         let step = WORK.replace("**task:**", &format!("{own}**task:**"));
-        assert!(dot(plain, &step).unwrap_err().contains("has ways of its own"), "{own}");
+        assert!(dot(plain, &step).unwrap_err().contains("has edges of its own"), "{own}");
     }
     let none = insert_step(&Source::new("p.dot", DOT.replace("WAYS", plain)), 9, WORK).unwrap_err();
     assert_eq!(none[0].message, "the plan has no step 9");

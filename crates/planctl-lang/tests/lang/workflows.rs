@@ -220,7 +220,7 @@ fn l6_what_else_is_worth_a_look() {
     assert!(open.of(Code::P310).is_empty(), "a step that fails is held for a person");
     let narrow =
         dot(&format!("start a [{STEP}] exit start -> a a -> exit [condition=\"preferred_label=Go\"]"));
-    assert_eq!(narrow.of(Code::P310)[0].1, "a run may find no edge to follow from `a`");
+    assert_eq!(narrow.of(Code::P310)[0].1, "a run may find no path to follow from `a`");
     let both = dot(&format!(
         "start a [{STEP}] d [shape=diamond] exit start -> a -> d d -> exit [condition=\"outcome=success\"] d -> exit [condition=\"outcome!=success\"]"
     ));

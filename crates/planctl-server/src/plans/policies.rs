@@ -3,13 +3,12 @@
 //! A policy judges a plan that a person starts, at that moment. It never approves what a person has to look at: a text that
 //! was approved or rejected otherwise, protected files that moved, warnings, and a worker that no trusted file names.
 
-use planctl_config::{Agent, approved_policy};
-use planctl_engine::{Actor, Graph, RunStatus};
+use planctl_config::Agent;
+use planctl_engine::{Graph, RunStatus};
 use planctl_lang::Severity;
-use planctl_store::{Approval, Plan, PlanStatus, RunRow, TEXT_CHANGED};
+use planctl_store::{Plan, PlanStatus, RunRow, TEXT_CHANGED};
 
 use crate::node::services::{ServiceError, Services};
-use crate::plans::is_of_policy;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 
@@ -18,7 +17,7 @@ use crate::verify::check::Checked;
 pub(super) struct Approving {
     /// Its name.
     pub(super) name: String,
-    /// What it allows, in one line.
+    /// Its limits, in one line.
     pub(super) words: String,
 }
 
@@ -112,28 +111,4 @@ impl Services {
 /// Says that the person who handed a run in named its worker.
 fn names_worker(run: &RunRow) -> Result<bool, ServiceError> {
     Ok(RunSettings::of(run)?.worker.is_some())
-}
-
-/// Says why an approval that a policy gave is none that it could give; `None` where it could, or a person gave it.
-pub(crate) fn fault_of(
-    approval: &Approval,
-    plan: &str,
-    graph: &Graph,
-) -> Result<Option<String>, ServiceError> {
-    if !is_of_policy(approval) {
-        return Ok(None);
-    }
-    let by = Actor::from(approval.by.as_str());
-    let name = by.policy_name().unwrap_or_default();
-    let config = serde_json::from_str(&approval.config)
-        .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))?;
-    Ok(match approved_policy(&config, name) {
-        None => Some(format!("the policy {name} approved it, and is none of its settings")),
-        Some(policy) => match policy.refusals(plan, graph).as_slice() {
-            [] => None,
-            refusals => {
-                Some(format!("the policy {name} approved it, and does not allow it: {}", refusals.join("; ")))
-            }
-        },
-    })
 }

@@ -11,7 +11,8 @@ use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
-use crate::plans::{Approved, canonical, is_of_policy};
+use crate::plans::{Approved, canonical};
+use crate::runs::policy_approvals::is_of_policy;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;

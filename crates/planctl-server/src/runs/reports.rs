@@ -11,8 +11,7 @@ use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
-use crate::plans::is_of_policy;
-use crate::plans::policies::fault_of;
+use crate::runs::policy_approvals::{fault_of, is_of_policy};
 use crate::runs::shown::next_for;
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
 

@@ -96,7 +96,7 @@ const OWN_WORDS: [&str; 40] = [
 /// Words that are no subject of a sentence in a comment: docs/STYLE.md asks for the actor's name.
 const NO_SUBJECTS: [&str; 5] = ["What ", "Whatever ", "Who ", "Whoever ", "Whose "];
 /// The entries allowed at the top of the workspace, beside hidden files and the build's folder.
-const TOP: [&str; 11] = [
+const TOP: [&str; 12] = [
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE",
@@ -105,6 +105,7 @@ const TOP: [&str; 11] = [
     "docs",
     "examples",
     "justfile",
+    "packaging",
     "migrations",
     "plans",
     "target",

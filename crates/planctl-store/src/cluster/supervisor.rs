@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Timespec, Timestamps, UTIME_NOW, flock, futimens};
 use tokio::runtime::Runtime;
 
 use super::binaries::Binaries;
@@ -115,7 +115,7 @@ impl Supervisor {
         loop {
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
                 // A watcher sees by it that somebody was here, also when it looked too seldom.
-                file.set_modified(SystemTime::now()).at("write", &self.layout.attached_lock())?;
+                touch(&file).at("write", &self.layout.attached_lock())?;
                 return Ok(file);
             }
             if Instant::now() > deadline {
@@ -400,6 +400,12 @@ pub(crate) fn open_lock(path: &Path) -> Result<File, ClusterError> {
         .mode(0o600)
         .open(path)
         .at("open", path)
+}
+
+/// Sets a file's times to the kernel's.
+fn touch(file: &File) -> rustix::io::Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    futimens(file, &Timestamps { last_access: now, last_modification: now })
 }
 
 /// Returns the process that holds the cluster's lock.

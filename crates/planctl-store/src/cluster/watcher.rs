@@ -80,7 +80,7 @@ pub fn watch(server: Pid, attached: &Path, idle: Duration) -> Result<(), Cluster
     while !has_ended(&server, LOOK.min(idle)) {
         let status = file.metadata().at("read", attached)?;
         let is_gone = status.nlink() == 0;
-        // Who attaches while this is locked waits; at the end, until the server is down.
+        // A process that attaches while this is locked waits; at the end, until the server is down.
         if !is_gone && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             idle_since = None;
             continue;

@@ -74,7 +74,7 @@ fn p23_b8_migrations_only_add() {
     assert!(looked_at > 0);
 }
 
-/// What daemons of the version before this one write, each statement by its name: those that knew schema 10.
+/// The statements by which daemons of the version before this one write, by name: those that knew schema 10.
 const WRITES: &str = include_str!("earlier/writes_10.sql");
 
 fn writes() -> Vec<(&'static str, &'static str)> {

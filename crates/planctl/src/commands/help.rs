@@ -37,6 +37,17 @@ pub fn help(topic: &[String]) -> Answer {
     Ok(Exit::Yes)
 }
 
+/// Writes the man pages of all commands into a directory.
+pub fn man(context: &Context, dir: &Path) -> Answer {
+    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
+    written.map_err(|error| {
+        let place = show::safe(&dir.to_string_lossy());
+        Failure::new(Exit::Temporary, format!("could not write man pages into {place}: {error}"))
+    })?;
+    context.say(&format!("written into {}", show::safe(&dir.to_string_lossy())));
+    Ok(Exit::Yes)
+}
+
 /// Prints the version.
 pub fn version(context: &Context) -> Answer {
     let version = env!("CARGO_PKG_VERSION");

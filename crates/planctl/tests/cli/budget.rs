@@ -96,7 +96,7 @@ fn p15_a_person_raises_the_budget_of_a_sub_plan_up_to_what_is_left_around_it() {
     let status = fixture.json(&["plan", "status", "around-1", "--json"]);
     assert_eq!(status["spent"]["tokens"], 3000, "{status}");
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
-    // What a person added was set aside around it, before anything else could count on it.
+    // The raise by a person was set aside around it, before anything else could count on it.
     let begun = "select count(*) from history h join runs r on r.id = h.run where r.name = 'around-1' \
                  and h.kind = 'input' and h.body::text like '%\"tokens\":4000%'";
     assert_eq!(fixture.sql(begun), "1");

@@ -129,7 +129,7 @@ fn p_78_a_policy_approves_nothing_that_a_person_has_to_look_at() {
     let why = "a worker was named with the run";
     asks_a_person(&run(&fixture, &["--exec", "touch one"]), why);
     asks_a_person(&run(&fixture, &[]), why);
-    // What a person rejected stays so until its text is another one.
+    // A plan that a person rejected stays so until its text is another one.
     assert_eq!(fixture.planctl(&["plan", "reject", "chores/a.md", "--note", "no"]).code, 0);
     asks_a_person(&run(&fixture, &[]), "ann made this text a draft again");
     assert_eq!(fixture.planctl(&["approvals", "reject", &fixture.ask(), "--note", "again"]).code, 0);

@@ -124,6 +124,19 @@ fn completions_and_version_need_no_database_and_no_state() {
 }
 
 #[test]
+fn there_is_a_man_page_for_each_command() {
+    let fixture = Fixture::new();
+    let said = fixture.planctl(&["man", "pages"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(fixture.read("pages/planctl.1").contains("planctl\\-plan"), "it names its subcommands");
+    let page = fixture.read("pages/planctl-plan-run.1");
+    assert!(page.contains(".TH planctl-plan-run 1") && page.contains("approve"), "{page}");
+    fixture.write("file", "");
+    let said = fixture.planctl(&["man", "file/pages"]);
+    assert_eq!(said.code, 75, "{said:?}");
+}
+
+#[test]
 fn p_28_a34_nothing_is_decided_inside_a_worker() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));

@@ -72,7 +72,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         // A step that fails is held for a person; a choice has nobody who would be asked.
         let is_open = open.contains(&"success") || (node.kind.value == Kind::Decision && !open.is_empty());
         if is_choice && !is_asked && is_open {
-            let message = format!("a run may find no edge to follow from {}", shape.plain_name(node));
+            let message = format!("a run may find no path to follow from {}", shape.plain_name(node));
             let label = match open[..] {
                 ["success"] => "no edge is sure to hold where it succeeds",
                 ["fail"] => "no edge is for what fails",

@@ -1,4 +1,4 @@
-//! What is read although it is no DOT, as one finding for each kind.
+//! Texts that are read although they are no DOT, as one finding for each kind.
 
 use super::super::syntax::Statement;
 use crate::diagnostic::{Code, Diagnostic};

@@ -1,4 +1,4 @@
-//! What commands print, as far as their text tells.
+//! The output of commands, as far as their text tells.
 
 use super::super::values::{Input, Shell, TOP, VALUES_MAX, Value, joined, parent, straight};
 use super::super::{Command, Script, Word};

@@ -304,7 +304,7 @@ fn several(
         } else {
             let message = match shape.language {
                 Some(_) => format!("two edges of `{name}` are for one outcome"),
-                None => format!("two edges lead on from step {name} for one outcome"),
+                None => format!("two paths lead on from step {name} for one outcome"),
             };
             let finding = Diagnostic::new(Code::P308, message).at(second.span, "a second one");
             found
