@@ -81,7 +81,8 @@ impl TestCluster {
             let mut options = ClusterOptions::new(state);
             options.linger = Some(Linger {
                 idle: Duration::from_secs(1),
-                watcher: ["sh", "-c", WATCHER, "planctl-watcher"].map(OsString::from).to_vec(),
+                program: "sh".into(),
+                arguments: ["-c", WATCHER, "planctl-watcher"].map(OsString::from).to_vec(),
             });
             options.settings = [("max_connections", "300"), ("max_wal_size", "128MB")]
                 .iter()

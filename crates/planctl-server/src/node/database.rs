@@ -46,8 +46,8 @@ pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions 
 
 /// Returns how a server that this process starts goes on after it; `program` is planctl's.
 pub(super) fn linger(idle: Duration, program: &Path) -> Option<Linger> {
-    let watcher = || vec![program.into(), WATCH_POSTGRES.into()];
-    (!idle.is_zero()).then(|| Linger { idle, watcher: watcher() })
+    let arguments = vec![WATCH_POSTGRES.into()];
+    (!idle.is_zero()).then(|| Linger { idle, program: program.into(), arguments })
 }
 
 /// Is the watcher of a private Postgres, to its end: stops it once no process has used it for a while.

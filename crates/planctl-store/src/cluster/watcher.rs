@@ -28,10 +28,12 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Linger {
     /// How long the server goes on after the last attached process left.
     pub idle: Duration,
-    /// The program that ends it then, with its first arguments. The server's process id, the path of the lock that every
-    /// attached process shares, and the milliseconds of `idle` follow; [`watch`] takes them. Its standard input is a lock
-    /// that says for as long as it is open that the server is watched.
-    pub watcher: Vec<OsString>,
+    /// The program that ends it then.
+    pub program: OsString,
+    /// Its first arguments. The server's process id, the path of the lock that every attached process shares, and the
+    /// milliseconds of `idle` follow; [`watch`] takes them. Its standard input is a lock that says for as long as it is open
+    /// that the server is watched.
+    pub arguments: Vec<OsString>,
 }
 
 impl Linger {
@@ -40,9 +42,12 @@ impl Linger {
         let lock = open_lock(&layout.watcher_lock())?;
         // The watcher of the server before may hold it as well: it is about to end.
         flock(&lock, FlockOperation::NonBlockingLockShared).at("lock", &layout.watcher_lock())?;
-        let Some((program, arguments)) = self.watcher.split_first() else { return Ok(()) };
-        let mut command = Command::new(program);
-        command.arg0("planctl").args(arguments).arg(server.id().to_string()).arg(layout.attached_lock());
+        let mut command = Command::new(&self.program);
+        command
+            .arg0("planctl")
+            .args(&self.arguments)
+            .arg(server.id().to_string())
+            .arg(layout.attached_lock());
         command.arg(self.idle.as_millis().to_string());
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").current_dir("/");
         command.stdin(lock).stdout(Stdio::null()).stderr(Stdio::null());
@@ -55,7 +60,7 @@ impl Linger {
         match command.spawn() {
             Ok(_) => Ok(()),
             Err(error) => Err(ClusterError::Program {
-                program: program.to_string_lossy().into_owned(),
+                program: self.program.to_string_lossy().into_owned(),
                 reason: error.to_string(),
             }),
         }

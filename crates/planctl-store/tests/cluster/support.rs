@@ -174,9 +174,8 @@ pub fn child_process() {
 
 /// Lets a server go on after its owner, watched by this test's program.
 fn lingering(idle: Duration) -> Linger {
-    let own = std::env::current_exe().unwrap().into_os_string();
-    let words = ["--exact", "watcher_process", "--ignored"].map(OsString::from);
-    Linger { idle, watcher: [own].into_iter().chain(words).collect() }
+    let arguments = ["--exact", "watcher_process", "--ignored"].map(OsString::from).to_vec();
+    Linger { idle, program: std::env::current_exe().unwrap().into(), arguments }
 }
 
 /// The watcher of a lingering server; the words that follow are no test's name.

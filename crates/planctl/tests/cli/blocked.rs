@@ -11,8 +11,10 @@ use crate::fixture::Fixture;
 
 /// How many steps the plan has, none of which waits for another.
 const STEPS: usize = 200;
-/// More than a pipe and a terminal hold: a process that has written this much has waited for a reader.
-const HELD_BYTES_MAX: usize = 80 * 1024;
+/// The size of the pipe that nobody reads.
+const PIPE_BYTES: usize = 4096;
+/// More than that pipe and a terminal hold: a process that has written this much has waited for a reader.
+const HELD_BYTES_MAX: usize = 24 * 1024;
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -36,6 +38,7 @@ const LINE: [&str; 6] = ["plan", "run", "p.md", "--approve", "--exec", "bash wor
 
 /// Waits until the run is done, while the command that works on it still wants to say so; returns all that it said.
 fn done_before_anybody_reads(fixture: &Fixture, mut child: Child) -> Vec<u8> {
+    rustix::pipe::fcntl_setpipe_size(child.stdout.as_ref().unwrap(), PIPE_BYTES).unwrap();
     let until = Instant::now() + Duration::from_secs(240);
     loop {
         let runs = fixture.json(&["plan", "ls", "--json"]);
