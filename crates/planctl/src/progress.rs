@@ -33,6 +33,7 @@ pub enum Manner {
 /// Shows a run as it goes.
 pub struct Progress {
     manner: Manner,
+    ctrl_c: CtrlC,
     bar: ProgressBar,
     gates: HashMap<String, Gate>,
     /// Nodes whose work went out.
@@ -53,7 +54,7 @@ struct Gate {
 
 impl Progress {
     /// Begins to show a run.
-    pub fn new(manner: Manner) -> Progress {
+    pub fn new(manner: Manner, ctrl_c: CtrlC) -> Progress {
         let target = match manner {
             Manner::Live => ProgressDrawTarget::stderr_with_hz(10),
             Manner::Plain | Manner::Answer | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
@@ -62,7 +63,7 @@ impl Progress {
         let style =
             ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
-        Progress { manner, bar, gates: HashMap::new(), entered: HashSet::new(), begins: None }
+        Progress { manner, ctrl_c, bar, gates: HashMap::new(), entered: HashSet::new(), begins: None }
     }
 
     /// Shows an event.
@@ -118,7 +119,7 @@ impl Progress {
         if self.manner == Manner::Live {
             let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
             let lines_max = usize::from(height.max(8));
-            let mut lines = picture(view, &Look { now_unix_seconds, lines_max, is_live: true });
+            let mut lines = picture(view, &Look { now_unix_seconds, lines_max, ctrl_c: Some(self.ctrl_c) });
             if let Some(activity) = activity {
                 lines.insert(lines.len().saturating_sub(2), activity_line(activity));
             }
@@ -130,7 +131,7 @@ impl Progress {
     pub fn finish(&self, view: &RunView, now_unix_seconds: f64) {
         if self.manner == Manner::Live {
             self.bar.finish_and_clear();
-            let look = Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, is_live: false };
+            let look = Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, ctrl_c: None };
             for line in picture(view, &look) {
                 show::say(&line);
             }
@@ -301,8 +302,17 @@ pub struct Look {
     pub now_unix_seconds: f64,
     /// The most lines that are wanted.
     pub lines_max: usize,
-    /// Says that it is drawn anew until somebody stops it.
-    pub is_live: bool,
+    /// The effect of Ctrl-C, where it is drawn anew until somebody types that.
+    pub ctrl_c: Option<CtrlC>,
+}
+
+/// The effect of Ctrl-C on a command that draws a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CtrlC {
+    /// It stops the run, which this process works on.
+    Stops,
+    /// It ends the command; the run goes on where it is worked on.
+    Leaves,
 }
 
 /// Draws a run. If few lines fit, the steps around the current one are shown.
@@ -471,8 +481,11 @@ fn footer(view: &RunView, look: &Look) -> String {
             (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
             (None, None, None) => show::run_state(view.state).to_owned(),
         },
-        None if look.is_live && !view.state.is_over() => styled(FAINT, "Ctrl-C stops"),
-        None => show::run_state(view.state).to_owned(),
+        None => match look.ctrl_c.filter(|_| !view.state.is_over()) {
+            Some(CtrlC::Stops) => styled(FAINT, "Ctrl-C stops it"),
+            Some(CtrlC::Leaves) => styled(FAINT, "Ctrl-C leaves it; the run goes on"),
+            None => show::run_state(view.state).to_owned(),
+        },
     }
 }
 

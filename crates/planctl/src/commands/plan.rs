@@ -309,7 +309,7 @@ fn run_page(view: &RunView, is_daemon: bool) -> String {
         show::safe(&view.plan),
         verify::short_digest(&view.digest)
     );
-    let look = Look { now_unix_seconds: client::now_unix_seconds(), lines_max: usize::MAX, is_live: false };
+    let look = Look { now_unix_seconds: client::now_unix_seconds(), lines_max: usize::MAX, ctrl_c: None };
     for line in progress::picture(view, &look) {
         text.push_str(&line);
         text.push('\n');

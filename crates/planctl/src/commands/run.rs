@@ -17,7 +17,7 @@ use crate::args::Format;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
-use crate::progress::Progress;
+use crate::progress::{CtrlC, Progress};
 use crate::show::{self, BOLD, CARE, styled};
 
 /// The options of the command line.
@@ -203,7 +203,7 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let manner = manner(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    let mut progress = Progress::new(manner);
+    let mut progress = Progress::new(manner, CtrlC::Leaves);
     let mut since = 0;
     let mut waits = Waits::default();
     let mut stop = Stop::listen()?;

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
-use crate::progress::Progress;
+use crate::progress::{CtrlC, Progress};
 use crate::show::{self, styled};
 
 pub use crate::progress::Manner;
@@ -52,7 +52,8 @@ pub struct Worked {
 pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop) -> Result<Worked, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut asked = None;
-    let mut progress = Progress::new(how.manner);
+    let ctrl_c = if client.is_daemon() { CtrlC::Leaves } else { CtrlC::Stops };
+    let mut progress = Progress::new(how.manner, ctrl_c);
     let mut since = match how.since {
         Some(since) => since,
         None => client.newest_seq(handle).await?,

@@ -5,7 +5,7 @@ use planctl_api::wire::{BudgetView, LockView, RunState, SpentView};
 use serde_json::json;
 
 fn still(lines_max: usize) -> Look {
-    Look { now_unix_seconds: 0.0, lines_max, is_live: false }
+    Look { now_unix_seconds: 0.0, lines_max, ctrl_c: None }
 }
 
 fn line(event: &str, node: &str, data: Value) -> EventLine {
@@ -80,7 +80,7 @@ fn view(steps: Vec<StepView>) -> RunView {
 
 #[test]
 fn a_failed_contract_is_one_line_with_its_exit_code_and_last_words() {
-    let mut progress = Progress::new(Manner::Plain);
+    let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
     let found = json!({"found": {"found": "evidence", "ending": {"how": "exited", "code": 1},
         "stdout": {"tail": "ran 3\nAssertionError: 30.1 > 30\n"}, "stderr": {"tail": ""}}});
     assert_eq!(progress.plain(&line("harness.evaluated", "2", found)), None);
@@ -112,7 +112,7 @@ fn a_step_that_rests_or_waits_for_a_lock_says_how_long_for_what_and_why() {
 
 #[test]
 fn a_question_to_a_person_and_what_waits_is_no_work_that_is_out() {
-    let mut progress = Progress::new(Manner::Plain);
+    let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
     let entered = |node: &str| line("node_entered", node, json!({"attempt": 1}));
     let out = "12:04:31 step=3 attempt=1 work=out";
     assert_eq!(progress.lines(&entered("2")), Vec::<String>::new());
@@ -131,7 +131,7 @@ fn a_question_to_a_person_and_what_waits_is_no_work_that_is_out() {
 
 #[test]
 fn the_words_of_strangers_are_made_safe() {
-    let mut progress = Progress::new(Manner::Plain);
+    let mut progress = Progress::new(Manner::Plain, CtrlC::Stops);
     let settled = line("node_settled", "2", json!({"outcome": "waived", "by": "ann", "note": "\u{1b}[2J"}));
     assert_eq!(progress.plain(&settled).unwrap(), "12:04:31 step=2 settled=waived by=\"ann\" \"\\u{1b}[2J\"");
 }
@@ -163,11 +163,13 @@ fn what_is_under_way_is_as_long_under_way_as_it_is_and_only_who_watches_is_told_
     let mut working = step(1, StepState::Working);
     working.since = Some("2026-01-01T12:00:00Z".into());
     let now_unix_seconds = show::unix_seconds("2026-01-01T12:01:30Z").unwrap();
-    let look = Look { now_unix_seconds, lines_max: 24, is_live: true };
+    let look = Look { now_unix_seconds, lines_max: 24, ctrl_c: Some(CtrlC::Stops) };
     let drawn = picture(&view(vec![working.clone()]), &look);
     assert!(drawn[0].contains("working 1m30s"), "{drawn:?}");
-    assert!(drawn.last().unwrap().contains("Ctrl-C stops"), "{drawn:?}");
-    let still = picture(&view(vec![working]), &Look { is_live: false, ..look });
+    assert!(drawn.last().unwrap().contains("Ctrl-C stops it"), "{drawn:?}");
+    let beside = picture(&view(vec![working.clone()]), &Look { ctrl_c: Some(CtrlC::Leaves), ..look });
+    assert!(beside.last().unwrap().contains("Ctrl-C leaves it; the run goes on"), "{beside:?}");
+    let still = picture(&view(vec![working]), &Look { ctrl_c: None, ..look });
     assert_eq!(still[0], drawn[0]);
     assert!(still.last().unwrap().ends_with(" · running"), "{still:?}");
 }
