@@ -472,9 +472,10 @@ async fn daemon(context: &Context) -> Result<Option<Api>, Failure> {
     Ok(Some(api))
 }
 
-/// Returns how long a private Postgres goes on after a command. A server that a step's contract or worker starts ends with it.
+/// Returns how long a private Postgres goes on after a command. A server that a step's contract or worker starts ends with it,
+/// and so does that of the first process of a container, with which everything ends.
 pub fn stop_after(context: &Context) -> Result<Duration, Failure> {
-    if caller::is_in_worker() {
+    if caller::is_in_worker() || std::process::id() == 1 {
         return Ok(Duration::ZERO);
     }
     Ok(context.config()?.config.postgres.stop_after)
