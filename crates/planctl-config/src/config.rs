@@ -69,8 +69,8 @@ pub struct Postgres {
     pub bin_dir: Option<PathBuf>,
     /// Says whether a missing Postgres may be fetched.
     pub download: bool,
-    /// How long the server goes on after the last command that used it; at zero it stops with it. It concerns the process
-    /// that reads it alone, so it is told to no daemon.
+    /// How long the server goes on after the last command that used it; at zero it stops with it. It concerns only the
+    /// process that reads it, so it is not sent to a daemon.
     #[serde(skip)]
     pub stop_after: Duration,
 }

@@ -23,7 +23,7 @@ use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
 use crate::plans::start::settings_json;
 use crate::plans::sub_plans::Home;
-use crate::runs::policy_approvals::is_of_policy;
+use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
@@ -325,7 +325,7 @@ impl Services {
             Some(approval)
                 if approval.protected == protected
                     && approved_worker(&approval)?.as_ref() == worker
-                    && is_of_policy(&approval) == self.caller.actor.policy_name().is_some() =>
+                    && policy_of(&approval).is_some() == self.caller.actor.policy_name().is_some() =>
             {
                 (approval, true)
             }
@@ -389,7 +389,7 @@ impl Services {
         self.bind(run.id, approval, sub_plans).await?;
         let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
         let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
-        let decider = match is_of_policy(approval) {
+        let decider = match policy_of(approval).is_some() {
             true => &self.speaking_as(Actor::from(approval.by.as_str())),
             false => self,
         };

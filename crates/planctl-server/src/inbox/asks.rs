@@ -269,18 +269,13 @@ impl Services {
     async fn refuse_beyond_around(&self, row: &AskRow, by: Budget) -> Result<(), ServiceError> {
         let run = self.store.run(row.run).await?;
         let Some(around) = &run.around else { return Ok(()) };
-        let most = self.store.most_for(&run, &around.item).await?;
-        let raised = run.head.budget.raised(by);
-        let wanted = Budget {
-            tokens: by.tokens.and(raised.tokens),
-            micro_usd: by.micro_usd.and(raised.micro_usd),
-            time: by.time.and(raised.time),
+        let parts = |named: Budget, budget: Budget| Budget {
+            tokens: named.tokens.and(budget.tokens),
+            micro_usd: named.micro_usd.and(budget.micro_usd),
+            time: named.time.and(budget.time),
         };
-        let most = Budget {
-            tokens: wanted.tokens.and(most.tokens),
-            micro_usd: wanted.micro_usd.and(most.micro_usd),
-            time: wanted.time.and(most.time),
-        };
+        let wanted = parts(by, run.head.budget.raised(by));
+        let most = parts(wanted, self.store.most_for(&run, &around.item).await?);
         if wanted.within(most) == wanted {
             return Ok(());
         }

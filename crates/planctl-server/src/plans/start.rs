@@ -12,7 +12,7 @@ use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
 use crate::plans::{Approved, canonical};
-use crate::runs::policy_approvals::is_of_policy;
+use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
@@ -404,13 +404,11 @@ pub(super) fn refuse_other_worker(
     worker: Option<&Agent>,
     plan: &str,
 ) -> Result<(), ServiceError> {
-    if let (true, Some(worker)) = (is_of_policy(approval), worker) {
-        let by = Actor::from(approval.by.as_str());
+    if let (Some(policy), Some(worker)) = (policy_of(approval), worker) {
         return Err(ServiceError::Conflict {
             what: format!(
-                "start {plan} with {}: it was approved by the policy {}, which allows no worker but those configured",
-                worker.shown(),
-                by.policy_name().unwrap_or_default()
+                "start {plan} with {}: it was approved by the policy {policy}, which allows no worker but those configured",
+                worker.shown()
             ),
             next: Next::approve(plan),
         });

@@ -6,9 +6,9 @@ use planctl_store::Approval;
 
 use crate::node::services::ServiceError;
 
-/// Says that a policy gave an approval.
-pub(crate) fn is_of_policy(approval: &Approval) -> bool {
-    Actor::from(approval.by.as_str()).policy_name().is_some()
+/// Names the policy that gave an approval; `None` where a person did.
+pub(crate) fn policy_of(approval: &Approval) -> Option<String> {
+    Actor::from(approval.by.as_str()).policy_name().map(str::to_owned)
 }
 
 /// Says why an approval that a policy gave is none that it could give; `None` where it could, or a person gave it.
@@ -17,14 +17,10 @@ pub(crate) fn fault_of(
     plan: &str,
     graph: &Graph,
 ) -> Result<Option<String>, ServiceError> {
-    if !is_of_policy(approval) {
-        return Ok(None);
-    }
-    let by = Actor::from(approval.by.as_str());
-    let name = by.policy_name().unwrap_or_default();
+    let Some(name) = policy_of(approval) else { return Ok(None) };
     let config = serde_json::from_str(&approval.config)
         .map_err(|error| ServiceError::broken(format!("an approval does not read: {error}")))?;
-    Ok(match approved_policy(&config, name) {
+    Ok(match approved_policy(&config, &name) {
         None => Some(format!("the policy {name} approved it, and is none of its settings")),
         Some(policy) => match policy.refusals(plan, graph).as_slice() {
             [] => None,

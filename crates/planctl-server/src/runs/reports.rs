@@ -11,7 +11,7 @@ use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
-use crate::runs::policy_approvals::{fault_of, is_of_policy};
+use crate::runs::policy_approvals::fault_of;
 use crate::runs::shown::next_for;
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
 
@@ -188,7 +188,7 @@ impl Services {
         };
         let Some(approval) = row.approval else { return Ok(None) };
         let approval = self.store.approval(approval).await?;
-        if let Some(kept) = kept.filter(|_| is_of_policy(&approval)) {
+        if let Some(kept) = kept {
             let fault = fault_of(&approval, &row.plan_path, &kept.graph)?;
             problems.extend(fault.map(|what| format!("I18: {what}")));
         }
