@@ -152,6 +152,7 @@ release:
 
 # What people install, in target/dist: tarball, Debian package, wheel, npm package, checksums; see packaging/
 dist: release
+    rm -rf target/dist
     packaging/make target/release/planctl target/dist
 
 # Install each of them in a clean place of its own, the Debian package and the container in a small Debian, and run the demo
