@@ -247,7 +247,7 @@ mod tests {
             serde_json::from_value::<Problem>(text).unwrap().next.map(|next| *next)
         };
         assert_eq!(problem(json!({"do": "dance"})), None);
-        assert_eq!(problem(json!("planctl plan ls")), None);
+        assert_eq!(problem(json!("planctl ls")), None);
         assert_eq!(problem(json!({"do": "list_runs"})), Some(Next::ListRuns));
     }
 }

@@ -411,7 +411,33 @@ impl From<Budget> for BudgetView {
     }
 }
 
-/// Several runs, newest first: the answer of `plan status --json` and `plan ls --json`.
+/// The plans of a workspace: the answer of `plan ls --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PlanFileList {
+    /// The plans, by their paths.
+    pub plans: Vec<PlanFileView>,
+}
+
+/// A plan's file, and its newest run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PlanFileView {
+    /// Its path in the workspace.
+    pub path: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// The status in its frontmatter.
+    pub status: Option<String>,
+    /// How many steps it has.
+    pub steps: u32,
+    /// Its newest run.
+    pub run: Option<String>,
+    /// The state of that run.
+    pub run_state: Option<RunState>,
+}
+
+/// Several runs, newest first: the answer of `status --json` and `run ls --json`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RunList {

@@ -3,8 +3,9 @@
 //! A worker reads plans, runs and asks, and works on items. Everything that decides, starts runs or processes of planctl's
 //! own, stops the daemon, or opens the database is a person's (A34). The daemon refuses the same on its routes.
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Subcommand as _};
 
+use crate::args::{PlanVerb, RunVerb};
 use crate::failure::{Exit, Failure};
 
 /// The callers that may give a command.
@@ -18,27 +19,31 @@ pub enum Caller {
 
 use Caller::{Anyone, Person};
 
-/// Every command, by the words that are typed for it.
-const COMMANDS: [(&str, Caller); 89] = [
+/// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
+const COMMANDS: [(&str, Caller); 95] = [
     ("init", Person),
     ("plan new", Anyone),
+    ("plan edit", Person),
     ("plan expand", Anyone),
     ("plan fmt", Anyone),
-    // With `--via` it starts an agent, which it refuses to a worker by itself.
     ("plan verify", Anyone),
+    ("plan explain", Anyone),
     ("plan show", Anyone),
     ("plan diff", Anyone),
+    ("plan review", Person),
     ("plan approve", Person),
     ("plan reject", Person),
     ("plan run", Person),
-    ("plan watch", Anyone),
-    ("plan status", Anyone),
+    ("run watch", Anyone),
+    ("run status", Anyone),
     ("plan ls", Anyone),
-    ("plan context", Anyone),
-    ("plan logs", Anyone),
-    ("plan export", Anyone),
-    ("plan resume", Person),
-    ("plan cancel", Person),
+    ("run ls", Anyone),
+    ("run show", Anyone),
+    ("run context", Anyone),
+    ("run logs", Anyone),
+    ("run export", Anyone),
+    ("run resume", Person),
+    ("run cancel", Person),
     ("approvals", Anyone),
     ("approvals ls", Anyone),
     ("approvals show", Anyone),
@@ -54,11 +59,11 @@ const COMMANDS: [(&str, Caller); 89] = [
     ("approvals choose", Person),
     ("approvals reassign", Person),
     ("approvals raise", Person),
-    ("approvals abort", Person),
+    ("approvals cancel", Person),
     ("approvals revise", Person),
-    ("events", Anyone),
-    ("why", Anyone),
-    ("audit", Anyone),
+    ("run events", Anyone),
+    ("run why", Anyone),
+    ("run audit", Anyone),
     ("topic post", Anyone),
     ("topic ls", Anyone),
     ("topic show", Anyone),
@@ -67,15 +72,15 @@ const COMMANDS: [(&str, Caller); 89] = [
     ("worker ls", Anyone),
     ("worker pause", Person),
     ("worker resume", Person),
-    ("work claim", Anyone),
-    ("work show", Anyone),
-    ("work heartbeat", Anyone),
-    ("work log", Anyone),
-    ("work usage", Anyone),
-    ("work complete", Anyone),
-    ("work fail", Anyone),
-    ("work ask", Anyone),
-    ("work release", Anyone),
+    ("item claim", Anyone),
+    ("item show", Anyone),
+    ("item heartbeat", Anyone),
+    ("item log", Anyone),
+    ("item usage", Anyone),
+    ("item complete", Anyone),
+    ("item fail", Anyone),
+    ("item ask", Anyone),
+    ("item release", Anyone),
     ("roles ls", Anyone),
     ("token create", Person),
     ("token ls", Person),
@@ -89,6 +94,7 @@ const COMMANDS: [(&str, Caller); 89] = [
     ("db install", Person),
     ("daemon run", Person),
     ("daemon start", Person),
+    ("daemon restart", Person),
     ("daemon stop", Person),
     ("daemon status", Anyone),
     ("daemon logs", Anyone),
@@ -112,7 +118,7 @@ const COMMANDS: [(&str, Caller); 89] = [
     ("version", Anyone),
 ];
 
-/// Returns the words of the command that was typed.
+/// Returns the noun and verb of the command that was typed.
 pub fn path_of(matches: &ArgMatches) -> String {
     let mut words = Vec::new();
     let mut at = matches;
@@ -120,7 +126,18 @@ pub fn path_of(matches: &ArgMatches) -> String {
         words.push(word);
         at = below;
     }
-    words.join(" ")
+    named(&words)
+}
+
+/// Names a command by its noun and verb: `planctl resume` and `planctl plan resume` are `run resume`.
+fn named(words: &[&str]) -> String {
+    match words {
+        ["run"] => "plan run".to_owned(),
+        ["ls"] => "run ls".to_owned(),
+        [verb] if PlanVerb::has_subcommand(verb) => format!("plan {verb}"),
+        [verb] | ["plan", verb] if RunVerb::has_subcommand(verb) => format!("run {verb}"),
+        words => words.join(" "),
+    }
 }
 
 /// Refuses a command that is a person's to a process that a worker or a contract started (A34).
@@ -159,25 +176,24 @@ pub fn is_in_worker() -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::{Command, CommandFactory as _};
+    use clap::Command;
 
     use super::*;
-    use crate::args::Cli;
 
-    fn leaves(command: &Command, words: &str, found: &mut BTreeSet<String>) {
+    fn leaves<'a>(command: &'a Command, words: &[&'a str], found: &mut BTreeSet<String>) {
         let is_command = !command.has_subcommands() || !command.is_subcommand_required_set();
         if is_command && !words.is_empty() {
-            found.insert(words.to_owned());
+            found.insert(named(words));
         }
         for below in command.get_subcommands() {
-            leaves(below, format!("{words} {}", below.get_name()).trim(), found);
+            leaves(below, &[words, &[below.get_name()]].concat(), found);
         }
     }
 
     #[test]
     fn hole_5_every_command_says_whether_a_worker_may_give_it() {
         let mut typed = BTreeSet::new();
-        leaves(&Cli::command(), "", &mut typed);
+        leaves(&crate::args::command(), &[], &mut typed);
         let classified: BTreeSet<String> = COMMANDS.iter().map(|(words, _)| (*words).to_owned()).collect();
         assert_eq!(typed, classified, "crates/planctl/src/caller.rs lists every command");
         assert_eq!(classified.len(), COMMANDS.len(), "each stands there once");

@@ -8,12 +8,12 @@ use clap::ValueEnum;
 use planctl_config::{ConfigError, Loaded, Place, Sources, WorkspaceMode};
 use planctl_server::Cleaning;
 
-use crate::args::{Cli, Command, Format, Global, PlanCommand};
+use crate::args::{Cli, Command, Format, Global, PlanCommand, RunArgs, RunCommand, RunVerb};
 use crate::caller;
 use crate::failure::{Answer, Exit, Failure};
-use crate::{secrecy, show};
+use crate::{completing, secrecy, show};
 
-mod approvals;
+pub(crate) mod approvals;
 mod changes;
 mod clean;
 mod configuration;
@@ -37,13 +37,14 @@ mod items;
 mod lsp;
 mod new;
 pub(crate) mod plan;
+pub(crate) mod plans;
+mod review;
 mod run;
 mod salute;
 mod token;
 mod topic;
 mod traversal;
 mod verify;
-mod via;
 mod work;
 mod worker;
 mod write;
@@ -56,14 +57,14 @@ pub async fn run(cli: Cli) -> Answer {
     context.leaves_unread = leaves_unread(&cli.command);
     match cli.command {
         Command::Plan(command) => plan::run(&context, command).await,
+        Command::Run(args) => plan::run_noun(&context, args).await,
+        Command::OfPlan(verb) => plan::on_file(&context, verb).await,
+        Command::Ls(filter) => plan::ls(&context, &filter).await,
+        Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
-        Command::Events { run, recent: true, .. } => history::recent(&context, &run).await,
-        Command::Events { run, follow, since, .. } => history::events(&context, &run, follow, since).await,
-        Command::Why { run, step } => history::why(&context, &run, &step).await,
-        Command::Audit { run } => history::audit(&context, run.as_deref()).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Worker(command) => worker::run(&context, command).await,
-        Command::Work(command) => items::run(&context, command).await,
+        Command::Item(command) => items::run(&context, command).await,
         Command::Roles(command) => worker::roles(&context, &command),
         Command::Token(command) => token::run(&context, command).await,
         Command::Db(command) => database::run(&context, command).await,
@@ -76,7 +77,7 @@ pub async fn run(cli: Cli) -> Answer {
             clean::run(&context, cleaning).await
         }
         Command::Lsp { .. } => lsp::run(&context).await,
-        Command::Completions { shell } => help::completions(shell),
+        Command::Completions { shell } => completing::script(shell),
         Command::Man { dir } => help::man(&context, &dir),
         Command::Init { example, force } => init::run(&context, example, force).await,
         Command::Config(command) => configuration::run(&context, &command),
@@ -90,20 +91,16 @@ pub async fn run(cli: Cli) -> Answer {
 
 /// Says that a command decides or looks, and starts nothing.
 fn leaves_unread(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Approvals { .. }
-            | Command::Events { .. }
-            | Command::Why { .. }
-            | Command::Audit { .. }
-            | Command::Plan(
-                PlanCommand::Status { .. }
-                    | PlanCommand::Watch { .. }
-                    | PlanCommand::Ls { .. }
-                    | PlanCommand::Logs { .. }
-                    | PlanCommand::Cancel { .. }
-            )
-    )
+    match command {
+        Command::Approvals { .. } | Command::Ls(_) => true,
+        Command::OfRun(verb)
+        | Command::Plan(PlanCommand::OfRun(verb))
+        | Command::Run(RunArgs { command: Some(RunCommand::Verb(verb)), .. }) => {
+            !matches!(verb, RunVerb::Resume { .. })
+        }
+        Command::Run(RunArgs { command: Some(RunCommand::Ls(_) | RunCommand::Show { .. }), .. }) => true,
+        _ => false,
+    }
 }
 
 /// State that all commands share: the workspace, the output format, the actor.
@@ -118,7 +115,8 @@ pub struct Context {
 }
 
 impl Context {
-    fn new(global: Global) -> Result<Context, Failure> {
+    /// Returns what a command shares, for the flags that were given.
+    pub fn new(global: Global) -> Result<Context, Failure> {
         let named = global.workspace.as_deref();
         let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
         let workspace = find_workspace(named.filter(|_| mode.is_none()))?;

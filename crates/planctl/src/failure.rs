@@ -73,7 +73,7 @@ impl Exit {
             Exit::No => ("no: findings at error level, run failed", "read the report"),
             Exit::Usage => ("usage error", "fix the command"),
             Exit::Waiting => ("waiting for a human", "planctl approvals"),
-            Exit::NotFound => ("not found: plan, run, step, approval", "planctl plan ls"),
+            Exit::NotFound => ("not found: plan, run, step, approval", "planctl ls"),
             Exit::Conflict => (
                 "conflict: plan changed since approval, already decided, or the lease was lost",
                 "read again, decide again",

@@ -1,11 +1,12 @@
 //! The words a person types.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _};
 use planctl_server::database;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 
@@ -16,6 +17,7 @@ mod caller;
 mod checking;
 mod client;
 mod commands;
+mod completing;
 mod failure;
 mod gutter;
 mod limits;
@@ -24,6 +26,7 @@ mod progress;
 mod reports;
 mod secrecy;
 mod show;
+mod tips;
 mod tls;
 mod transport;
 
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == database::WATCH_POSTGRES) {
         return ExitCode::from(u8::from(database::watch_postgres(std::env::args_os().skip(2)).is_err()));
     }
+    completing::answer();
     secrecy::hide_process();
     let (cli, command) = match parsed() {
         Ok(parsed) => parsed,
@@ -80,8 +84,18 @@ fn main() -> ExitCode {
 
 /// Reads what was typed, and returns the words of the command with it.
 fn parsed() -> Result<(Cli, String), clap::Error> {
-    let mut command = Cli::command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut command = args::command();
+    let mut typed: Vec<OsString> = std::env::args_os().collect();
+    // Alone it is the version, as many tools have it; to a command it says more.
+    if typed.len() == 2 && typed[1] == "-v" {
+        typed[1] = "version".into();
+    }
+    let mut matches = command.try_get_matches_from_mut(&typed).map_err(|mut error| {
+        let words: Vec<String> =
+            typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        tips::add(&mut error, &command, &words);
+        error
+    })?;
     let words = caller::path_of(&matches);
     let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
     Ok((cli, words))

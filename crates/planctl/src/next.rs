@@ -2,6 +2,7 @@
 
 use planctl_api::{Next, Starting};
 
+use crate::commands::approvals;
 use crate::commands::plan::shell_word;
 use crate::failure::Failure;
 
@@ -63,12 +64,14 @@ pub fn words(next: &Next) -> String {
         Next::ShowRun { run } => format!("planctl plan status {run}"),
         Next::ShowRuns => "planctl plan status".to_owned(),
         Next::ShowAllRuns => "planctl plan status --all".to_owned(),
-        Next::ListRuns => "planctl plan ls".to_owned(),
+        Next::ListRuns => "planctl ls".to_owned(),
         Next::ShowAsks => "planctl approvals".to_owned(),
         Next::ShowAsk { ask } => format!("planctl approvals show {ask}"),
         Next::AnswerAsk { ask, answers } => {
-            let commands: Vec<String> =
-                answers.iter().map(|answer| format!("planctl approvals {answer} {ask}")).collect();
+            let commands: Vec<String> = answers
+                .iter()
+                .map(|answer| format!("planctl approvals {} {ask}", approvals::typed(answer)))
+                .collect();
             commands.join("   or   ")
         }
         Next::RestoreAndRetry { ask } => {

@@ -336,7 +336,7 @@ fn a_kill_while_a_sub_plan_is_under_way_neither_loses_nor_repeats_it() {
     assert_eq!(said.code, 0, "{said:?}");
     let worked = std::fs::read_to_string(&journal).unwrap();
     assert_eq!(worked.lines().collect::<Vec<_>>(), ["outer.dot", "inner.md", "inner.md", "outer.dot"]);
-    let list = fixture.json(&["plan", "ls", "--json"]);
+    let list = fixture.json(&["ls", "--json"]);
     assert_eq!(list["runs"].as_array().unwrap().len(), 2, "{list}");
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
 }

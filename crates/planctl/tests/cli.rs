@@ -37,6 +37,8 @@ mod editing;
 mod graph;
 #[path = "cli/graph_rows.rs"]
 mod graph_rows;
+#[path = "cli/habits.rs"]
+mod habits;
 #[path = "cli/routing.rs"]
 mod routing;
 
@@ -68,8 +70,8 @@ mod begin;
 #[path = "cli/fix.rs"]
 mod fix;
 
-#[path = "cli/via.rs"]
-mod via;
+#[path = "cli/review.rs"]
+mod review;
 
 #[path = "cli/worktrees.rs"]
 mod worktrees;

@@ -137,7 +137,7 @@ fn a_plan_that_two_start_at_the_same_moment_has_one_run() {
     for going in both {
         assert_eq!(going.end().code, 0);
     }
-    let list = fixture.json(&["plan", "ls", "--json"]);
+    let list = fixture.json(&["ls", "--json"]);
     assert_eq!(list["runs"].as_array().unwrap().len(), 1, "{list}");
 }
 

@@ -140,7 +140,7 @@ fn give(fixture: &Fixture, answer: &[&str]) {
 /// Has one process after another make one transition each, until the run is over; returns how many there were.
 fn live_and_die(fixture: &Fixture, script: &Script) -> usize {
     // The tables are there from the first command on.
-    assert_eq!(fixture.planctl(&["plan", "ls"]).code, 0);
+    assert_eq!(fixture.planctl(&["ls"]).code, 0);
     let mut tickets = Tickets::install(fixture);
     let mut answers = script.answers.iter();
     for life in 1..LIVES_MAX {
@@ -196,7 +196,7 @@ fn one_life(mut going: Going, tickets: &mut Tickets, leases_count: bool) -> Resu
 fn story(fixture: &Fixture, script: &Script) -> Story {
     let audit = fixture.planctl(&["audit"]);
     assert_eq!(audit.code, 0, "{audit:?}");
-    let list = fixture.json(&["plan", "ls", "--json"]);
+    let list = fixture.json(&["ls", "--json"]);
     let runs: Vec<&str> =
         list["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
     let (mut path, mut steps) = (BTreeMap::new(), BTreeMap::new());

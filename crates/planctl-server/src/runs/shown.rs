@@ -45,12 +45,19 @@ pub(super) struct Inner {
 const QUOTED_CHARACTERS_MAX: usize = 160;
 
 impl Shown {
-    /// Finds a step by its number, else a node by its name.
+    /// Finds a step by its number, else a node by its name, else the only one with this title, or whose title begins so.
     pub(super) fn named(&self, given: &str) -> Option<&Node> {
+        let nodes = self.graph.nodes();
         let number = given.parse::<u32>().ok();
-        let step =
-            number.and_then(|number| self.graph.nodes().iter().find(|node| node.step() == Some(number)));
-        step.or_else(|| self.graph.node(&NodeId::new(given)))
+        let step = number.and_then(|number| nodes.iter().find(|node| node.step() == Some(number)));
+        step.or_else(|| self.graph.node(&NodeId::new(given))).or_else(|| {
+            let given = given.to_lowercase();
+            let titled = |is_meant: &dyn Fn(&str) -> bool| {
+                let mut meant = nodes.iter().filter(|node| is_meant(&node.title.to_lowercase()));
+                meant.next().filter(|_| meant.next().is_none())
+            };
+            titled(&|title| title == given).or_else(|| titled(&|title| title.starts_with(&given)))
+        })
     }
 
     fn item(&self, node: &NodeId) -> Option<&OpenItem> {

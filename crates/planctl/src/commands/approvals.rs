@@ -9,7 +9,7 @@ use super::plan::{recorded, recorded_word, shell_word};
 use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
-use crate::failure::{Answer, Exit};
+use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
@@ -19,37 +19,70 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         None => ls(context, list).await,
         Some(ApprovalsCommand::Ls(list)) => ls(context, list).await,
         Some(ApprovalsCommand::Show { id }) => show_ask(context, id).await,
-        Some(ApprovalsCommand::Edit { id, approve, note }) => {
-            editing::edit(context, id, approve, note.as_deref()).await
-        }
+        Some(ApprovalsCommand::Edit(args)) => editing::run(context, &args).await,
         Some(ApprovalsCommand::Approve { ids, note, accept_changed }) => {
             approve(context, &ids, &Approving { note, accept_changed, worker: None }).await
         }
-        Some(ApprovalsCommand::Reject { ids, note }) => {
-            answer(context, &ids, &Word::Reject, note.as_deref()).await
-        }
-        Some(ApprovalsCommand::Retry(noted)) => one(context, &noted, &Word::Retry).await,
+        Some(ApprovalsCommand::Reject(noted)) => reject(context, &noted.ids, noted.note.as_deref()).await,
+        Some(ApprovalsCommand::Retry(noted)) => several(context, &noted, &Word::Retry).await,
         Some(ApprovalsCommand::Allow { id, files, note }) => {
             answer(context, &[id], &Word::Allow { files }, note.as_deref()).await
         }
-        Some(ApprovalsCommand::Restore(noted)) => one(context, &noted, &Word::Restore).await,
-        Some(ApprovalsCommand::Skip(noted)) => one(context, &noted, &Word::Skip).await,
-        Some(ApprovalsCommand::Waive(noted)) => one(context, &noted, &Word::Waive).await,
-        Some(ApprovalsCommand::Abort(noted)) => one(context, &noted, &Word::Abort).await,
-        Some(ApprovalsCommand::Revise(noted)) => one(context, &noted, &Word::Revise).await,
+        Some(ApprovalsCommand::Restore(noted)) => several(context, &noted, &Word::Restore).await,
+        Some(ApprovalsCommand::Skip(noted)) => several(context, &noted, &Word::Skip).await,
+        Some(ApprovalsCommand::Waive(noted)) => several(context, &noted, &Word::Waive).await,
+        Some(ApprovalsCommand::Cancel(noted)) => cancel(context, &noted).await,
+        Some(ApprovalsCommand::Revise(noted)) => several(context, &noted, &Word::Revise).await,
         Some(ApprovalsCommand::Answer { id, note }) => {
-            answer(context, &[id], &Word::Reply, Some(&note)).await
+            answer(context, id.as_slice(), &Word::Reply, Some(&note)).await
         }
         Some(ApprovalsCommand::Choose { id, option, note }) => {
-            answer(context, &[id], &Word::Choose { option }, note.as_deref()).await
+            answer(context, id.as_slice(), &Word::Choose { option }, note.as_deref()).await
         }
         Some(ApprovalsCommand::Reassign { id, role, note }) => {
             let word = Word::Reassign { role: Role::new(role) };
-            answer(context, &[id], &word, note.as_deref()).await
+            answer(context, id.as_slice(), &word, note.as_deref()).await
         }
         Some(ApprovalsCommand::Raise { id, tokens, cost, time, note }) => {
             let word = Word::Raise { by: Budget { tokens, micro_usd: cost, time } };
-            answer(context, &[id], &word, note.as_deref()).await
+            answer(context, id.as_slice(), &word, note.as_deref()).await
+        }
+    }
+}
+
+/// Returns the asks that are meant: those that are named, else the only open one that takes this answer.
+///
+/// Where several are open, the only one of this workspace is meant.
+///
+/// # Errors
+///
+/// When none is named, and no ask is open, or more than one.
+pub async fn meant(client: &Client, ids: &[u64], word: Option<&str>) -> Result<Vec<u64>, Failure> {
+    if !ids.is_empty() {
+        return Ok(ids.to_vec());
+    }
+    let takes = |ask: &AskView, word: &str| {
+        let is_proposal = ask.kind == "insertion" && word == "approve";
+        is_proposal || ask.answers.iter().any(|answer| answer == word)
+    };
+    let mut open = client.asks(None).await?.asks;
+    open.retain(|ask| word.is_none_or(|word| takes(ask, word)));
+    if open.len() > 1 {
+        let here = client.list(false).await?.runs;
+        if open.iter().any(|ask| here.iter().any(|run| run.run == ask.run)) {
+            open.retain(|ask| here.iter().any(|run| run.run == ask.run));
+        }
+    }
+    match open.as_slice() {
+        [only] => Ok(vec![only.id]),
+        [] => {
+            let of = word.map(|word| format!(" that takes the answer `{word}`")).unwrap_or_default();
+            Err(Failure::not_found(format!("no ask is open{of}")).next("planctl approvals"))
+        }
+        several => {
+            let ids: Vec<String> = several.iter().map(|ask| ask.id.to_string()).collect();
+            let message = format!("{} asks are open: {}; name one", ids.len(), ids.join(", "));
+            Err(Failure::usage(message).next("planctl approvals"))
         }
     }
 }
@@ -91,14 +124,16 @@ fn age(opened_at: &str) -> String {
     })
 }
 
-async fn show_ask(context: &Context, id: u64) -> Answer {
+async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    let page = client.ask(id).await?;
-    if is_json {
-        show::print_json(&page)?;
-    } else {
-        show::print(&page_drawn(&page))?;
+    for id in meant(&client, id.as_slice(), None).await? {
+        let page = client.ask(id).await?;
+        if is_json {
+            show::print_json(&page)?;
+        } else {
+            show::print(&page_drawn(&page))?;
+        }
     }
     Ok(Exit::Yes)
 }
@@ -373,14 +408,19 @@ fn answers(ask: &AskView) -> String {
             "waive" => (" --note '…'", "let it count as met; shows for ever"),
             "reassign" => (" ROLE", "give it to another role"),
             "revise" => ("", "pause until a changed plan is approved"),
-            "abort" => (" --note '…'", "end the run as failed"),
+            "abort" => (" --note '…'", "end the run for good"),
             "raise" => (" --tokens N | --cost USD | --time DUR", "add to the budget"),
             "answer" => (" --note '…'", "answer the worker"),
             _ => ("", ""),
         };
-        line(format!("planctl approvals {} {}{extra}", shell_word(word), ask.id), what);
+        line(format!("planctl approvals {} {}{extra}", typed(word), ask.id), what);
     }
     text
+}
+
+/// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
+pub fn typed(answer: &str) -> String {
+    shell_word(if answer == Word::Abort.word() { "cancel" } else { answer })
 }
 
 fn failure_line(failure: &FailureView) -> String {
@@ -394,20 +434,37 @@ fn indented(text: &mut String, prefix: &str, block: &str) {
     }
 }
 
-async fn one(context: &Context, noted: &Noted, word: &Word) -> Answer {
-    answer(context, &[noted.id], word, noted.note.as_deref()).await
+async fn several(context: &Context, noted: &Noted, word: &Word) -> Answer {
+    answer(context, &noted.ids, word, noted.note.as_deref()).await
+}
+
+/// Does not let plans run, and leaves proposed steps out.
+pub async fn reject(context: &Context, ids: &[u64], note: Option<&str>) -> Answer {
+    answer(context, ids, &Word::Reject, note).await
+}
+
+/// Ends the runs of asks for good.
+async fn cancel(context: &Context, noted: &Noted) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    for id in meant(&client, &noted.ids, Some(Word::Abort.word())).await? {
+        let run = client.find(&client.ask(id).await?.ask.run).await?;
+        recorded(context, &client.cancel(run, noted.note.as_deref()).await?, is_json)?;
+    }
+    Ok(Exit::Yes)
 }
 
 /// Lets plans run, and puts proposed steps into theirs.
-async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answer {
+pub async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answer {
     let client = Client::open(context).await?;
+    let ids = meant(&client, ids, Some(Word::Approve.word())).await?;
     let mut others = Vec::with_capacity(ids.len());
     for id in ids {
-        let page = client.ask(*id).await?;
+        let page = client.ask(id).await?;
         if page.ask.kind == "insertion" && page.ask.answer.is_none() {
             editing::insert(context, &client, &page, given.note.as_deref()).await?;
         } else {
-            others.push(*id);
+            others.push(id);
         }
     }
     if others.is_empty() {
@@ -419,7 +476,8 @@ async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answer {
 
 async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {
     let client = Client::open(context).await?;
-    answered(context, &client, ids, word, &Approving::with_note(note)).await
+    let ids = meant(&client, ids, Some(word.word())).await?;
+    answered(context, &client, &ids, word, &Approving::with_note(note)).await
 }
 
 async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, given: &Approving) -> Answer {

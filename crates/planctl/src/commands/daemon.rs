@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -45,6 +46,7 @@ pub async fn run(context: &Context, command: DaemonCommand) -> Answer {
     match command {
         DaemonCommand::Run { work, detached, .. } => foreground(context, work, detached).await,
         DaemonCommand::Start { work } => start(context, work).await,
+        DaemonCommand::Restart => restart(context).await,
         DaemonCommand::Stop => stop(context).await,
         DaemonCommand::Status => status::run(context).await,
         DaemonCommand::Logs { follow, tail } => {
@@ -131,6 +133,47 @@ async fn open(context: &Context, migrates: bool) -> Result<ServerNode, Failure> 
 
 async fn start(context: &Context, work: AtOnce) -> Answer {
     refuse_remote(&work)?;
+    let listen = work.listen;
+    start_with(context, &detached(context, work)?, listen).await
+}
+
+/// Stops the daemon and starts it with the arguments that it had.
+///
+/// # Errors
+///
+/// When a service manager runs it, which restarts it itself.
+async fn restart(context: &Context) -> Answer {
+    let SingletonState::Running(info) = look(&context.state_dir()?)? else {
+        return start_with(context, &[OsString::from("daemon"), "run".into(), "--detached".into()], None)
+            .await;
+    };
+    let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", info.pid)).unwrap_or_default();
+    if let Some(unit) = groups.lines().find_map(|line| {
+        line.rsplit('/').next().filter(|unit| unit.ends_with(".service") && unit.starts_with("planctl"))
+    }) {
+        return Err(Failure::new(
+            Exit::Conflict,
+            format!("systemd runs the daemon, as {}", show::safe(unit)),
+        )
+        .next(format!("systemctl --user restart {unit}, or sudo systemctl restart {unit}")));
+    }
+    let had = std::fs::read(format!("/proc/{}/cmdline", info.pid)).map_err(|error| {
+        Failure::new(Exit::Temporary, format!("could not read with which options the daemon runs: {error}"))
+    })?;
+    let mut words: Vec<OsString> = had
+        .split(|byte| *byte == 0)
+        .skip(1)
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    if !words.iter().any(|word| word == "--detached") {
+        words.push("--detached".into());
+    }
+    stop(context).await?;
+    start_with(context, &words, None).await
+}
+
+async fn start_with(context: &Context, words: &[OsString], listen: Option<SocketAddr>) -> Answer {
     let state_dir = context.state_dir()?;
     refuse_long(&state_dir)?;
     // A faulty configuration is reported here, where somebody reads it.
@@ -142,7 +185,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
             SingletonState::Running(info) if is_dying(info.pid) && asked.elapsed() < GONE_WITHIN => {
                 tokio::time::sleep(LOOK).await;
             }
-            SingletonState::Running(info) => return there_already(context, &info, work.listen),
+            SingletonState::Running(info) => return there_already(context, &info, listen),
             SingletonState::Busy { .. } | SingletonState::Nobody => break,
         }
     }
@@ -151,9 +194,8 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
         Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
     })?;
     let from = log.metadata().map_or(0, |found| found.len());
-    let mut daemon =
-        Detached::start(Path::new("/proc/self/exe"), &detached(context, work)?, &variables(context), log)
-            .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
+    let mut daemon = Detached::start(Path::new("/proc/self/exe"), words, &variables(context), log)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
     let began = planctl_server::instant();
     while began.elapsed() < READY_WITHIN {
         if let SingletonState::Running(info) = look(&state_dir)?

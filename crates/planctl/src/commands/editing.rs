@@ -1,10 +1,10 @@
-//! `planctl approvals edit`: a run's plan in a person's editor; verified, compared, approved, and the run goes on with it.
+//! `planctl edit`: a plan in a person's editor; a run's is verified, compared, approved, and the run goes on with it.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{AskPage, RunView, StepState};
+use planctl_api::wire::{AskPage, AskView, RunView, StepState};
 use planctl_config::Agent;
 use planctl_engine::{Answer as Word, changed_nodes};
 use planctl_harness::{Editor, read_plan};
@@ -12,31 +12,86 @@ use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
 use planctl_server::check::Checked;
 
 use super::plan::{recorded, shell_word};
-use super::{Context, changes, decide, run as running, verify, write};
+use super::{Context, approvals, changes, decide, run as running, verify, write};
+use crate::args::EditArgs;
 use crate::checking;
 use crate::client::{Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
-/// Lets a person change the plan of the run that an ask holds.
-pub async fn edit(context: &Context, id: u64, is_approved: bool, note: Option<&str>) -> Answer {
-    let is_json = context.is_json()?;
-    let editor = Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
-        Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
-            .help(format!("EDITOR=vi planctl approvals edit {id}"))
-    })?;
+/// Opens a plan in a person's editor: that of the run that an ask holds, or a file that no run waits with.
+pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     let client = Client::open(context).await?;
+    let named = args.what.as_deref();
+    let file = named.map(Path::new).filter(|path| path.is_file());
+    let ask = match named {
+        Some(word) if file.is_none() && word.parse::<u64>().is_ok() => word.parse().ok(),
+        Some(word) => ask_of_run(&client, word, file.is_some()).await?,
+        None => approvals::meant(&client, &[], Some(Word::Revise.word())).await?.first().copied(),
+    };
+    match (ask, file) {
+        (Some(ask), _) => edit(context, &client, ask, args).await,
+        (None, Some(file)) => edit_file(context, file).await,
+        (None, None) => {
+            let run = show::safe(named.unwrap_or_default());
+            Err(Failure::new(
+                Exit::Conflict,
+                format!("could not edit the plan of {run}: it does not wait for you"),
+            )
+            .help("a run's plan is edited while one of its asks is open; edit its file for the next run")
+            .next("planctl approvals"))
+        }
+    }
+}
+
+fn editor() -> Result<Editor, Failure> {
+    Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
+        Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
+            .help("name one: EDITOR=vi planctl edit …")
+    })
+}
+
+/// Returns the ask of a run that lets its plan be edited; a plan's file may have no run.
+async fn ask_of_run(client: &Client, run: &str, is_file: bool) -> Result<Option<u64>, Failure> {
+    let handle = match client.find(run).await {
+        Err(missing) if is_file && missing.exit == Exit::NotFound => return Ok(None),
+        found => found?,
+    };
+    let open = client.asks(Some(handle)).await?.asks;
+    let is_revisable = |ask: &&AskView| ask.answers.iter().any(|answer| answer == Word::Revise.word());
+    Ok(open.iter().find(is_revisable).map(|ask| ask.id))
+}
+
+/// Opens a plan's file, and verifies what was saved.
+async fn edit_file(context: &Context, file: &Path) -> Answer {
+    let (editor, path) = (editor()?, file.to_owned());
+    let ended = tokio::task::spawn_blocking(move || editor.edit(&path)).await;
+    let failed = |why: String| Failure::new(Exit::No, format!("could not edit {}: {why}", file.display()));
+    match ended {
+        Ok(Ok(status)) if status.success() => {
+            verify::files(context, &[file.to_owned()], &Levels::default()).await
+        }
+        Ok(Ok(status)) => Err(failed(format!("the editor ended with {status}"))),
+        Ok(Err(error)) => Err(failed(format!("the editor did not start: {error}"))),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+/// Lets a person change the plan of the run that an ask holds.
+async fn edit(context: &Context, client: &Client, id: u64, args: &EditArgs) -> Answer {
+    let is_json = context.is_json()?;
+    let editor = editor()?;
     let page = client.ask(id).await?;
     refuse_unless_revisable(&page)?;
-    let editing = Editing::new(context, &client, &page).await?;
-    let Some(checked) = editing.edited(context, &client, &editor).await? else {
+    let editing = Editing::new(context, client, &page).await?;
+    let Some(checked) = editing.edited(context, client, &editor).await? else {
         context.say(&format!("nothing changed; ask {id} is open as before"));
         return Ok(Exit::Yes);
     };
-    if !is_approved {
+    if !args.approve {
         editing.ask_whether_meant(context)?;
     }
-    editing.go_on(context, &client, &checked, note, is_json).await?;
+    editing.go_on(context, client, &checked, args.note.as_deref(), is_json).await?;
     Ok(Exit::Yes)
 }
 

@@ -1,13 +1,13 @@
-//! Explains: topics, the version, completions; and trusts a directory's configuration.
+//! Explains: topics, the version; and trusts a directory's configuration.
 
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::Args as _;
 use planctl_api::schema;
 use planctl_api::wire::{SchemaList, SchemaName, VersionView};
 
 use super::{Context, config_failure};
-use crate::args::Cli;
+use crate::args::{self, Global};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
@@ -24,13 +24,19 @@ pub fn help(topic: &[String]) -> Answer {
         show::print(&show::table(&["CODE", "MEANING", "WHAT A SCRIPT DOES"], rows))?;
         return Ok(Exit::Yes);
     }
-    let mut root = Cli::command();
+    if topic == ["options"] {
+        let global = Global::augment_args(clap::Command::new("planctl").disable_help_flag(true));
+        let global = global.help_template("{options}");
+        show::print(&global.clone().render_long_help().ansi().to_string())?;
+        return Ok(Exit::Yes);
+    }
+    let mut root = args::command();
     root.build();
     let mut command = &mut root;
     for word in topic {
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             Failure::not_found(format!("there is no help on `{}`", show::safe(&topic.join(" "))))
-                .help("topics: exit-codes, and every command: planctl help plan run")
+                .help("topics: exit-codes, options, and every command: planctl help plan run")
         })?;
     }
     show::print(&command.render_help().ansi().to_string())?;
@@ -39,7 +45,7 @@ pub fn help(topic: &[String]) -> Answer {
 
 /// Writes the man pages of all commands into a directory.
 pub fn man(context: &Context, dir: &Path) -> Answer {
-    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
+    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(args::command(), dir));
     written.map_err(|error| {
         let place = show::safe(&dir.to_string_lossy());
         Failure::new(Exit::Temporary, format!("could not write man pages into {place}: {error}"))
@@ -84,14 +90,6 @@ pub fn schema(context: &Context, name: Option<&str>) -> Answer {
             schema::ALL.iter().map(|(name, what)| vec![(*name).to_owned(), (*what).to_owned()]).collect();
         show::print(&show::table(&["NAME", "DESCRIBES"], rows))?;
     }
-    Ok(Exit::Yes)
-}
-
-/// Prints completions for a shell.
-pub fn completions(shell: clap_complete::Shell) -> Answer {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "planctl", &mut text);
-    show::print(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Yes)
 }
 

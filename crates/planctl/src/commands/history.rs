@@ -28,15 +28,15 @@ pub struct Which {
     pub tail: Option<usize>,
 }
 
-/// How many lines `--recent` prints (G-36).
-const RECENT: usize = 50;
+/// How many events `events --recent` prints (G-36).
+pub const RECENT: usize = 50;
 
-/// Prints the newest lines of a run's history.
-pub async fn recent(context: &Context, run: &str) -> Answer {
+/// Prints the newest events of a run.
+pub async fn newest(context: &Context, run: &str, count: usize) -> Answer {
     let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    for line in &client.newest_events(handle, RECENT).await? {
+    for line in &client.newest_events(handle, count).await? {
         print_line(line, format)?;
     }
     Ok(Exit::Yes)
@@ -106,11 +106,33 @@ fn event_drawn(line: &EventLine) -> String {
     )
 }
 
-/// Explains why a step is where it is.
-pub async fn why(context: &Context, run: &str, step: &str) -> Answer {
+/// Returns how much a step in this state holds its run; of equals the last one does.
+fn attention(state: StepState) -> u8 {
+    match state {
+        StepState::Waiting => 5,
+        StepState::Failed => 4,
+        StepState::Working | StepState::Checking => 3,
+        StepState::Ready | StepState::Resting => 2,
+        StepState::Passed | StepState::Skipped | StepState::Waived | StepState::Warned => 1,
+        StepState::Pending => 0,
+    }
+}
+
+/// Explains why a step is where it is: the one that is named, else the one that holds the run.
+pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    let view = client.why(client.find(run).await?, step).await?;
+    let handle = client.find(run).await?;
+    let view = match step {
+        Some(step) => client.why(handle, step).await?,
+        None => {
+            let run = client.status(handle).await?;
+            let Some(step) = run.steps.iter().max_by_key(|step| attention(step.state)) else {
+                return Err(Failure::not_found(format!("{} has no steps", show::safe(&run.run))));
+            };
+            client.why(handle, &step.node).await?
+        }
+    };
     if is_json {
         show::print_json(&view)?;
         return Ok(Exit::Yes);

@@ -1,4 +1,4 @@
-//! `planctl work …`: items of work for scripts.
+//! `planctl item …`: items of work for scripts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use planctl_api::wire::calls::{
 
 use super::Context;
 use crate::api::{self, Api};
-use crate::args::{HeldItem, Used, WorkCommand};
+use crate::args::{HeldItem, ItemCommand, Used};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::reports::{self, Held, Word};
@@ -25,9 +25,9 @@ const WAIT_EVER: Duration = Duration::from_secs(86_400 * 365);
 const WAIT_MOST: Duration = Duration::from_secs(30);
 
 /// Does what was typed.
-pub async fn run(context: &Context, command: WorkCommand) -> Answer {
+pub async fn run(context: &Context, command: ItemCommand) -> Answer {
     match command {
-        WorkCommand::Claim { roles, wait, no_wait, lease, prompt_file, shell, name } => {
+        ItemCommand::Claim { roles, wait, no_wait, lease, prompt_file, shell, name } => {
             let lease_seconds = lease.map(|lease| lease.as_secs());
             let call = ClaimCall {
                 roles,
@@ -42,18 +42,18 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             let wait = if no_wait { Duration::ZERO } else { wait };
             claim(context, &call, wait, &Shown { shell, prompt_file }).await
         }
-        WorkCommand::Show(item) => show_item(context, &item).await,
-        WorkCommand::Heartbeat { item, wait } => heartbeat(context, &item, wait.unwrap_or_default()).await,
-        WorkCommand::Log { item, text } => {
+        ItemCommand::Show(item) => show_item(context, &item).await,
+        ItemCommand::Heartbeat { item, wait } => heartbeat(context, &item, wait.unwrap_or_default()).await,
+        ItemCommand::Log { item, text } => {
             let text = text.map_or_else(|| reports::text_of(Path::new("-")), Ok).map_err(unread)?;
             held(context, &item).await?.log(&text).await?;
             Ok(Exit::Yes)
         }
-        WorkCommand::Usage { item, used } => {
+        ItemCommand::Usage { item, used } => {
             held(context, &item).await?.used(&used.call().unwrap_or_default()).await?;
             Ok(Exit::Yes)
         }
-        WorkCommand::Complete {
+        ItemCommand::Complete {
             item,
             result,
             gave_up,
@@ -80,7 +80,7 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             };
             say(context, &item, &Word::Complete(call)).await
         }
-        WorkCommand::Fail { item, reason, kind, transient, used } => {
+        ItemCommand::Fail { item, reason, kind, transient, used } => {
             let kind = match kind.as_str() {
                 _ if transient => FailKind::Transient,
                 "transient" => FailKind::Transient,
@@ -92,10 +92,10 @@ pub async fn run(context: &Context, command: WorkCommand) -> Answer {
             say(context, &item, &Word::Fail(FailCall { kind, reason, usage: used.call(), seconds: None }))
                 .await
         }
-        WorkCommand::Ask { item, question } => {
+        ItemCommand::Ask { item, question } => {
             say(context, &item, &Word::Ask(AskCall { question, usage: None })).await
         }
-        WorkCommand::Release(item) => say(context, &item, &Word::Release).await,
+        ItemCommand::Release(item) => say(context, &item, &Word::Release).await,
     }
 }
 
@@ -143,7 +143,7 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
         show::print(&exports(&claimed, &file))?;
     } else {
         show::print(&drawn(&claimed, Some(&file)))?;
-        context.say("its token: planctl work claim --shell exports it, --json shows it");
+        context.say("its token: planctl item claim --shell exports it, --json shows it");
     }
     Ok(Exit::Yes)
 }
@@ -223,7 +223,7 @@ async fn held(context: &Context, item: &HeldItem) -> Result<Held, Failure> {
         given.map(|given| given.trim().to_owned()).filter(|given| !given.is_empty())
     };
     let missing = |what: &str| {
-        Failure::usage(what).help("eval \"$(planctl work claim --role ROLE --shell)\" sets both")
+        Failure::usage(what).help("eval \"$(planctl item claim --role ROLE --shell)\" sets both")
     };
     let id = named(&item.item, "PLANCTL_ITEM");
     let id = id.ok_or_else(|| missing("name the item, or set PLANCTL_ITEM"))?;

@@ -1,13 +1,13 @@
-//! `planctl plan …`: everything about plans and runs that is not working on one.
+//! `planctl plan …` and `planctl run …`: everything about plans and runs that is not working on one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
 use planctl_config::Agent;
 
-use super::{Context, changes, explain, verify, via};
-use crate::args::{PlanCommand, VerifyArgs};
+use super::{Context, approvals, changes, explain, history, review, verify};
+use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunFilter, RunPlan, RunVerb, VerifyArgs};
 use crate::checking;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
@@ -15,51 +15,158 @@ use crate::next;
 use crate::progress::{self, Look};
 use crate::show::{self, BOLD, styled};
 
-/// Does what was typed.
+/// Does what was typed after `planctl plan`.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
     match command {
-        PlanCommand::Verify(VerifyArgs { explain: Some(code), .. }) => explain::explain(context, &code),
-        PlanCommand::Verify(args) if args.reviewing.via.is_some() => via::verify(context, &args).await,
-        PlanCommand::Verify(args) => verify::verify(context, &args).await,
-        PlanCommand::New { file, beginning } => super::new::run(context, file.as_deref(), &beginning),
-        PlanCommand::Expand { file, expanding } => super::expand::run(context, &file, &expanding).await,
-        PlanCommand::Fmt { files, check } => super::format::run(context, &files, check),
-        PlanCommand::Show { plan, step } => show_plan(context, &plan, step).await,
-        PlanCommand::Diff { file, since, until, text } => {
+        PlanCommand::Verb(verb) => on_file(context, verb).await,
+        PlanCommand::Run(plan) => start(context, plan).await,
+        PlanCommand::Ls => super::plans::ls(context).await,
+        PlanCommand::OfRun(verb) => on_run(context, verb).await,
+    }
+}
+
+/// Does what was typed after `planctl run`.
+pub async fn run_noun(context: &Context, args: RunArgs) -> Answer {
+    match args.command {
+        None => start(context, args.plan).await,
+        Some(RunCommand::Ls(filter)) => ls(context, &filter).await,
+        Some(RunCommand::Show { run }) => status(context, Some(&run), false, false).await,
+        Some(RunCommand::Verb(verb)) => on_run(context, verb).await,
+    }
+}
+
+/// Does something with a plan's file.
+pub async fn on_file(context: &Context, verb: PlanVerb) -> Answer {
+    match verb {
+        PlanVerb::New { file, beginning } => super::new::run(context, file.as_deref(), &beginning),
+        PlanVerb::Edit(args) => super::editing::run(context, &args).await,
+        PlanVerb::Verify(VerifyArgs { explain: Some(code), .. }) => explain::explain(context, &code),
+        PlanVerb::Verify(args) => verify::verify(context, &args).await,
+        PlanVerb::Explain { code } => explain::explain(context, code.as_deref().unwrap_or_default()),
+        PlanVerb::Fmt { files, check } => super::format::run(context, &files, check),
+        PlanVerb::Show { plan, step } => show_plan(context, &plan, step).await,
+        PlanVerb::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await
         }
-        PlanCommand::Approve { file, note, accept_changed, worker } => {
+        PlanVerb::Review(args) => review::review(context, &args).await,
+        PlanVerb::Approve { what, note, accept_changed, worker } => {
             let given = Approving { note, accept_changed, worker: worker.worker() };
-            approve(context, &file, &given).await
+            approve_all(context, what, &given).await
         }
-        PlanCommand::Reject { file, note } => reject(context, &file, note.as_deref()).await,
-        PlanCommand::Run { file, approve, accept_changed, again, worker, no_wait, detach, auto_answer } => {
-            let worker = worker.worker();
-            let approve = approve.then_some(Approving { note: None, accept_changed, worker: None });
-            let wish = super::run::Wish { approve, again, worker, no_wait, detach, auto_answer };
-            super::run::run(context, &file, wish).await
+        PlanVerb::Reject { what, note } => reject_all(context, what, note.as_deref()).await,
+        PlanVerb::Expand { file, expanding } => super::expand::run(context, &file, &expanding).await,
+    }
+}
+
+/// Does something with a run.
+pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
+    match verb {
+        RunVerb::Status { run, watch: true, .. } => {
+            super::run::watch(context, run.as_deref().unwrap_or(NEWEST), false).await
         }
-        PlanCommand::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
-        PlanCommand::Status { run: Some(run), salute: true, exit_code, .. } => {
+        RunVerb::Status { run: Some(run), salute: true, exit_code, .. } => {
             super::salute::run(context, &run, exit_code).await
         }
-        PlanCommand::Status { run: Some(run), traversal: true, exit_code, .. } => {
+        RunVerb::Status { run: Some(run), traversal: true, exit_code, .. } => {
             super::traversal::run(context, &run, exit_code).await
         }
-        PlanCommand::Export { run, to } => super::export::run(context, &run, &to).await,
-        PlanCommand::Status { run, all, exit_code, .. } => {
-            status(context, run.as_deref(), all, exit_code).await
+        RunVerb::Status { run, all, exit_code, .. } => status(context, run.as_deref(), all, exit_code).await,
+        RunVerb::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
+        RunVerb::Logs { run, step, attempt, contract, tail } => {
+            history::logs(context, &run, history::Which { step, attempt, contract, tail }).await
         }
-        PlanCommand::Ls { state, all } => ls(context, &state, all).await,
-        PlanCommand::Context { run } => super::history::brief(context, &run).await,
-        PlanCommand::Logs { run, step, attempt, contract, tail } => {
-            super::history::logs(context, &run, super::history::Which { step, attempt, contract, tail }).await
+        RunVerb::Events { run, named, follow, since, tail, recent } => {
+            let run = named.unwrap_or(run);
+            match tail.or(recent.then_some(history::RECENT)) {
+                Some(count) => history::newest(context, &run, count).await,
+                None => history::events(context, &run, follow, since).await,
+            }
         }
-        PlanCommand::Resume { run, worker, no_wait, auto_answer } => {
+        RunVerb::Why { run, step } => history::why(context, &run, step.as_deref()).await,
+        RunVerb::Resume { run, worker, no_wait, auto_answer } => {
             super::run::resume(context, &run, worker.worker(), no_wait, auto_answer).await
         }
-        PlanCommand::Cancel { run, note } => cancel(context, &run, note.as_deref()).await,
+        RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,
+        RunVerb::Audit { run } => history::audit(context, run.as_deref()).await,
+        RunVerb::Export { run, to } => super::export::run(context, &run, &to).await,
+        RunVerb::Context { run } => history::brief(context, &run).await,
     }
+}
+
+/// Runs a plan, or only shows what would run.
+async fn start(context: &Context, plan: RunPlan) -> Answer {
+    let RunPlan {
+        file,
+        named,
+        approve,
+        accept_changed,
+        again,
+        worker,
+        dry_run,
+        no_wait,
+        detach,
+        auto_answer,
+    } = plan;
+    let Some(file) = file.or(named) else {
+        return Err(Failure::usage("no plan is named")
+            .next("planctl run FILE")
+            .help("planctl plan ls lists the plans of this workspace"));
+    };
+    if dry_run {
+        let shown = show_plan(context, &file.to_string_lossy(), None).await?;
+        context.say("nothing ran: --dry-run");
+        return Ok(shown);
+    }
+    let approve = approve.then_some(Approving { note: None, accept_changed, worker: None });
+    let worker = worker.worker();
+    let wish = super::run::Wish { approve, again, worker, no_wait, detach, auto_answer };
+    super::run::run(context, &file, wish).await
+}
+
+/// The name of the newest run.
+const NEWEST: &str = "@last";
+
+/// An argument that is the number of an ask or the path of a plan.
+enum AskOrPlan {
+    Ask(u64),
+    Plan(PathBuf),
+}
+
+impl AskOrPlan {
+    fn of(word: String) -> AskOrPlan {
+        match word.parse() {
+            Ok(ask) if !Path::new(&word).exists() => AskOrPlan::Ask(ask),
+            Ok(_) | Err(_) => AskOrPlan::Plan(word.into()),
+        }
+    }
+}
+
+/// Approves plans by their files, and whatever else asks with these numbers want approved.
+async fn approve_all(context: &Context, what: Vec<String>, given: &Approving) -> Answer {
+    if what.is_empty() {
+        return approvals::approve(context, &[], given).await;
+    }
+    for word in what {
+        match AskOrPlan::of(word) {
+            AskOrPlan::Ask(ask) => approvals::approve(context, &[ask], given).await?,
+            AskOrPlan::Plan(file) => approve(context, &file, given).await?,
+        };
+    }
+    Ok(Exit::Yes)
+}
+
+/// Rejects plans by their files, and answers asks with `reject`.
+async fn reject_all(context: &Context, what: Vec<String>, note: Option<&str>) -> Answer {
+    if what.is_empty() {
+        return approvals::reject(context, &[], note).await;
+    }
+    for word in what {
+        match AskOrPlan::of(word) {
+            AskOrPlan::Ask(ask) => approvals::reject(context, &[ask], note).await?,
+            AskOrPlan::Plan(file) => reject(context, &file, note).await?,
+        };
+    }
+    Ok(Exit::Yes)
 }
 
 async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
@@ -161,11 +268,24 @@ async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     Ok(Exit::Yes)
 }
 
-async fn cancel(context: &Context, run: &str, note: Option<&str>) -> Answer {
+/// Cancels runs; the newest one, where none is named and a person says yes.
+async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    let decided = client.cancel(client.find(run).await?, note).await?;
-    recorded(context, &decided, is_json)?;
+    let mut found = Vec::new();
+    for run in runs {
+        found.push(client.find(run).await?);
+    }
+    if runs.is_empty() {
+        let newest = client.find(NEWEST).await?;
+        let view = client.status(newest).await?;
+        let name = show::safe(&view.run);
+        context.confirm(&format!("Cancel {name} ({}) for good?", show::safe(&view.plan)))?;
+        found.push(newest);
+    }
+    for run in found {
+        recorded(context, &client.cancel(run, note).await?, is_json)?;
+    }
     Ok(Exit::Yes)
 }
 
@@ -206,7 +326,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
             show::print(if all {
                 "no runs\n"
             } else {
-                "no run goes on here; planctl plan ls lists those that are over\n"
+                "no run goes on here; planctl ls lists those that are over\n"
             })?;
         } else {
             show::print(&run_table(&list.runs))?;
@@ -223,7 +343,9 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
     Ok(if exit_code { exit_of(&view) } else { Exit::Yes })
 }
 
-async fn ls(context: &Context, states: &[String], all: bool) -> Answer {
+/// Lists runs.
+pub async fn ls(context: &Context, filter: &RunFilter) -> Answer {
+    let RunFilter { state: states, all } = filter;
     let is_json = context.is_json()?;
     if let Some(unknown) = states.iter().find(|word| RunState::ALL.iter().all(|state| state.word() != **word))
     {
@@ -232,7 +354,7 @@ async fn ls(context: &Context, states: &[String], all: bool) -> Answer {
             .help(format!("states: {}", known.join(", "))));
     }
     let client = Client::open(context).await?;
-    let mut list = client.list(all).await?;
+    let mut list = client.list(*all).await?;
     list.runs.retain(|run| states.is_empty() || states.iter().any(|word| run.state.word() == word));
     if is_json {
         show::print_json(&list)?;

@@ -195,7 +195,7 @@ pub async fn until_stopped<T>(
 
 /// Says that a signal came before the work on a run.
 fn stopped_before(exit: Exit) -> Failure {
-    Failure::new(exit, "stopped; the run may have begun").next("planctl plan ls")
+    Failure::new(exit, "stopped; the run may have begun").next("planctl ls")
 }
 
 /// Follows a run that another process works on.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use planctl_lang::{Code, Diagnostic};
+use planctl_lang::{Code, Diagnostic, Levels};
 use planctl_server::check::Checked;
 
 use super::Context;
 use crate::args::{Format, VerifyArgs};
-use crate::checking;
+use crate::checking::{self, Prober};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
@@ -48,21 +48,35 @@ pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
     if args.fixing.fix {
         return super::fix::fix(context, &args.files, &args.levels.0, &args.fixing).await;
     }
+    let prober = probing::prober(context, &args.probing)?;
+    reported(context, &args.files, &args.levels.0, prober.as_ref()).await
+}
+
+/// Verifies plans' files as they are, and reports every finding.
+pub async fn files(context: &Context, files: &[PathBuf], levels: &Levels) -> Answer {
+    reported(context, files, levels, None).await
+}
+
+async fn reported(context: &Context, files: &[PathBuf], levels: &Levels, prober: Option<&Prober>) -> Answer {
     let format = context.format(&FORMATS)?;
-    let looked = look(context, args).await?;
+    let looked = look(context, files, levels, prober).await?;
     report::report(context, &looked, format)?;
     Ok(worst(&looked))
 }
 
 /// Verifies every file; one that can't be read keeps none of the others from being verified.
-async fn look(context: &Context, args: &VerifyArgs) -> Result<Vec<Looked>, Failure> {
-    let mut looked = Vec::with_capacity(args.files.len());
-    let prober = probing::prober(context, &args.probing)?;
-    for file in &args.files {
-        let found = match &prober {
-            prober if is_input(file) => checking::check_input(context, prober.as_ref(), &args.levels.0).await,
-            Some(prober) => prober.check(context, file, &args.levels.0).await,
-            None => checking::check(context, file, None, &args.levels.0).await,
+async fn look(
+    context: &Context,
+    files: &[PathBuf],
+    levels: &Levels,
+    prober: Option<&Prober>,
+) -> Result<Vec<Looked>, Failure> {
+    let mut looked = Vec::with_capacity(files.len());
+    for file in files {
+        let found = match prober {
+            prober if is_input(file) => checking::check_input(context, prober, levels).await,
+            Some(prober) => prober.check(context, file, levels).await,
+            None => checking::check(context, file, None, levels).await,
         };
         match found {
             // A fault of this machine or its configuration is no finding of a file.

@@ -78,12 +78,13 @@ fn reassign_gives_the_step_to_another_role() {
 }
 
 #[test]
-fn abort_ends_the_run_by_a_person() {
+fn cancel_of_an_ask_ends_its_run_for_good() {
     let fixture = Fixture::new();
     let ask = stuck(&fixture);
-    assert_eq!(fixture.planctl(&["approvals", "abort", &ask, "--note", "enough"]).code, 0);
+    assert_eq!(fixture.planctl(&["approvals", "cancel", &ask, "--note", "enough"]).code, 0);
     assert_eq!(fixture.planctl(&["plan", "status", "@last", "--exit-code"]).code, 7);
-    assert_eq!(fixture.status()["end"], "aborted");
+    assert_eq!(fixture.status()["state"], "cancelled");
+    assert_eq!(fixture.planctl(&["resume", "@last"]).code, 5, "as after planctl cancel");
 }
 
 #[test]
@@ -143,7 +144,7 @@ fn what_is_not_there_is_told_with_where_to_look() {
     let said = fixture.planctl(&["plan", "logs", "@last", "--step", "9"]);
     assert_eq!(said.code, 4, "{said:?}");
     assert!(said.err.contains("could not find step 9 in p-1"), "{said:?}");
-    let said = fixture.planctl(&["approvals", "retry"]);
+    let said = fixture.planctl(&["approvals", "raise"]);
     assert!(said.code == 2 && !said.err.contains("--as"), "{said:?}");
 }
 

@@ -41,7 +41,7 @@ fn done_before_anybody_reads(fixture: &Fixture, mut child: Child) -> Vec<u8> {
     rustix::pipe::fcntl_setpipe_size(child.stdout.as_ref().unwrap(), PIPE_BYTES).unwrap();
     let until = Instant::now() + Duration::from_secs(240);
     loop {
-        let runs = fixture.json(&["plan", "ls", "--json"]);
+        let runs = fixture.json(&["ls", "--json"]);
         if runs["runs"].as_array().is_some_and(|runs| runs.iter().any(|run| run["state"] == "done")) {
             break;
         }

@@ -31,7 +31,7 @@ fn e1_what_is_wrong_is_found_before_anything_is_begun() {
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("nothing leads to node `b`"), "{said}");
     assert_eq!(fixture.read("ran"), "");
-    assert_eq!(fixture.json(&["plan", "ls", "--all", "--json"])["runs"], json!([]));
+    assert_eq!(fixture.json(&["ls", "--all", "--json"])["runs"], json!([]));
     // An unreadable file is reported alone, and nothing of it is judged.
     fixture.write("worse.dot", "digraph worse { start -> ");
     let (code, said) = run(&fixture, "worse.dot", "touch ran", &[]);
@@ -227,7 +227,7 @@ fn s13_a_run_is_simulated_only_where_that_is_asked_for_and_contracts_decide_even
     );
     let unserved = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
     assert_ne!(unserved.code, 0, "nobody works, and nothing is made up: {unserved:?}");
-    let begun = fixture.json(&["plan", "ls", "--json"]);
+    let begun = fixture.json(&["ls", "--json"]);
     assert!(begun["runs"].as_array().unwrap().iter().all(|run| run["steps_settled"] == 0), "{begun}");
     let simulated =
         fixture.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--simulate"]);

@@ -10,14 +10,15 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("plan approve", &["a.md"]),
     ("plan reject", &["a.md"]),
     ("plan run", &["a.md"]),
-    ("plan cancel", &["@last"]),
+    ("run cancel", &["@last"]),
+    ("plan review", &["a.md"]),
     ("approvals edit", &["1"]),
     ("approvals approve", &["1"]),
     ("approvals reject", &["1"]),
     ("approvals retry", &["1"]),
     ("approvals skip", &["1"]),
     ("approvals waive", &["1"]),
-    ("approvals abort", &["1"]),
+    ("approvals cancel", &["1"]),
     ("approvals revise", &["1"]),
     ("approvals allow", &["1"]),
     ("approvals restore", &["1"]),
@@ -225,7 +226,7 @@ fn hole_14_an_ordinary_user_runs_plans_and_its_processes_are_closed_to_their_wor
 #[test]
 fn hole_15_a_password_in_a_daemons_address_is_not_shown() {
     let fixture = Fixture::new();
-    let said = fixture.planctl(&["--server", "http://ann:hunter2@127.0.0.1:1", "plan", "ls"]);
+    let said = fixture.planctl(&["--server", "http://ann:hunter2@127.0.0.1:1", "ls"]);
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("http://…@127.0.0.1:1") && !said.err.contains("hunter2"), "{said:?}");
 }

@@ -29,7 +29,7 @@ fn row_95_a45_arguments_are_taken_as_they_are_and_name_no_other_file() {
         &["plan", "status", "@secret"],
         &["approvals", "retry", "1", "--note", "@secret"],
         &["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "@secret"],
-        &["--config", "@secret", "plan", "ls"],
+        &["--config", "@secret", "ls"],
         &["@secret"],
     ] {
         let said = fixture.planctl(words);
@@ -76,10 +76,10 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
             );
         }
     });
-    let none = fixture.planctl(&["work", "claim", "--role", "coder"]);
-    let refused = fixture.planctl(&["--server", &closed, "plan", "ls"]);
-    let socket = fixture.planctl(&["--server", "/nowhere/daemon.sock", "plan", "ls"]);
-    let other = fixture.planctl(&["--server", &strange, "plan", "ls"]);
+    let none = fixture.planctl(&["item", "claim", "--role", "coder"]);
+    let refused = fixture.planctl(&["--server", &closed, "ls"]);
+    let socket = fixture.planctl(&["--server", "/nowhere/daemon.sock", "ls"]);
+    let other = fixture.planctl(&["--server", &strange, "ls"]);
     for (said, words, hint) in [
         (&none, "could not find a daemon: none runs in", "planctl daemon start"),
         (&refused, "could not reach a daemon at http://127.0.0.1:", "planctl daemon start"),
@@ -89,7 +89,7 @@ fn row_100_no_daemon_another_program_and_no_socket_are_told_apart() {
         assert_eq!(said.code, 69, "{said:?}");
         assert!(said.err.contains(words) && said.err.contains(hint), "{said:?}");
     }
-    let bare = fixture.planctl(&["--server", "127.0.0.1:17999", "plan", "ls"]);
+    let bare = fixture.planctl(&["--server", "127.0.0.1:17999", "ls"]);
     assert!(bare.code == 2 && bare.err.contains("http://127.0.0.1:17999"), "{bare:?}");
     fixture.write("p.md", &one_step());
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "-d", "--exec", "touch done-1"]);
@@ -137,7 +137,7 @@ fn row_101_each_reason_why_a_database_can_not_be_used_has_its_words() {
         ("postgres://me:hunter2@no-such-host.invalid/none", "lookup"),
         ("postgres://me:hunter2@/%zz", "empty host"),
     ] {
-        let said = with(&fixture, &["plan", "ls"], "PLANCTL_DATABASE_URL", address);
+        let said = with(&fixture, &["ls"], "PLANCTL_DATABASE_URL", address);
         assert!([69, 78].contains(&said.code), "{address}: {said:?}");
         assert!(said.err.contains(words), "{address}: {said:?}");
         assert!(!said.err.contains("hunter2"), "{address}: {said:?}");
@@ -148,7 +148,7 @@ fn row_101_each_reason_why_a_database_can_not_be_used_has_its_words() {
 #[test]
 fn row_102_a_half_migrated_schema_is_refused_with_what_is_wrong_and_left_alone() {
     let fixture = Fixture::new();
-    fixture.planctl(&["plan", "ls"]);
+    fixture.planctl(&["ls"]);
     let applied = "select string_agg(version::text, ' ' order by version) from planctl_migrations";
     let all = fixture.sql(applied);
     for (damage, words, mend) in [
@@ -164,18 +164,14 @@ fn row_102_a_half_migrated_schema_is_refused_with_what_is_wrong_and_left_alone()
         ),
     ] {
         fixture.sql(damage);
-        for command in [&["plan", "ls"][..], &["daemon", "migrate", "--check"], &["daemon", "migrate"]] {
+        for command in [&["ls"][..], &["daemon", "migrate", "--check"], &["daemon", "migrate"]] {
             let said = fixture.planctl(command);
             assert_eq!(said.code, 78, "{command:?} {said:?}");
             assert!(said.err.contains("half migrated") && said.err.contains(words), "{command:?} {said:?}");
         }
         fixture.sql(mend);
         assert_eq!(fixture.sql(applied), all, "nobody mended it behind our back");
-        assert_eq!(
-            fixture.planctl(&["plan", "ls"]).code,
-            0,
-            "a migration of a time without digests is as good"
-        );
+        assert_eq!(fixture.planctl(&["ls"]).code, 0, "a migration of a time without digests is as good");
     }
 }
 
@@ -183,7 +179,7 @@ fn row_102_a_half_migrated_schema_is_refused_with_what_is_wrong_and_left_alone()
 fn row_103_a_database_of_something_else_is_refused_and_left_alone() {
     let fixture = Fixture::unmigrated();
     fixture.sql("create table customers (id int)");
-    for words in [&["plan", "ls"][..], &["daemon", "migrate"], &["daemon", "start"], &["doctor"]] {
+    for words in [&["ls"][..], &["daemon", "migrate"], &["daemon", "start"], &["doctor"]] {
         let said = fixture.planctl(words);
         assert!([1, 78].contains(&said.code), "{words:?} {said:?}");
         let text = format!("{}{}", said.out, said.err);
@@ -241,7 +237,7 @@ fn row_107_what_is_no_readable_configuration_has_its_own_words() {
     fixture.write("bytes.toml", "");
     std::fs::write(fixture.path("bytes.toml"), b"[contracts]\ntimeout = \"\xff\"\n").unwrap();
     for (file, code) in [("folder.toml", 78), ("bytes.toml", 78), ("nowhere.toml", 4)] {
-        let said = fixture.planctl(&["--config", file, "plan", "ls"]);
+        let said = fixture.planctl(&["--config", file, "ls"]);
         assert_eq!(said.code, code, "{file}: {said:?}");
         assert!(said.err.contains("could not read") && said.err.contains(file), "{file}: {said:?}");
     }
@@ -258,7 +254,7 @@ fn row_109_times_and_languages_of_the_environment_change_no_answer() {
         let said = with(&fixture, &["plan", "verify", "p.md", "--json"], name, value);
         assert_eq!((said.code, &said.out), (usual.code, &usual.out), "{name}={value}: {said:?}");
     }
-    let said = with(&fixture, &["plan", "ls", "--json"], "PLANCTL_LOG", "planctl=nonsense");
+    let said = with(&fixture, &["ls", "--json"], "PLANCTL_LOG", "planctl=nonsense");
     assert_eq!(said.code, 0, "{said:?}");
     serde_json::from_str::<Value>(&said.out).unwrap();
     assert_eq!(said.err.matches("PLANCTL_LOG").count(), 1, "{said:?}");
@@ -335,7 +331,7 @@ fn row_113_too_few_open_files_are_told_with_the_limit_that_is_needed() {
     let fixture = Fixture::new();
     fixture.write("p.md", &one_step());
     let program = env!("CARGO_BIN_EXE_planctl");
-    let said = in_bash(&fixture, &format!("ulimit -n 32; exec {program} plan ls"));
+    let said = in_bash(&fixture, &format!("ulimit -n 32; exec {program} ls"));
     assert_eq!(said.code, 69, "{said:?}");
     assert!(said.err.contains("32 files open at once") && said.err.contains("ulimit -n 1024"), "{said:?}");
     // A low soft limit is raised.

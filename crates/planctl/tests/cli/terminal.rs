@@ -49,7 +49,7 @@ fn a_person_who_says_no_starts_nothing() {
         assert_eq!(said.code, 7, "the end of the input is a no, too: {said:?}");
     }
     assert!(!fixture.path("done-1").exists());
-    assert_eq!(fixture.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 0);
+    assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 0);
     assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you\n");
 }
 

@@ -131,7 +131,7 @@ fn b3_a_certificate_that_nobody_vouches_for_is_said_once_with_what_to_do() {
     let token = house.token("read");
     let asked = |url: &str, ca: &PathBuf| {
         let variables = [("PLANCTL_TOKEN", &*token), ("SSL_CERT_FILE", ca.to_str().unwrap())];
-        with(&house.fixture, &["plan", "ls", "--server", url], &variables)
+        with(&house.fixture, &["ls", "--server", url], &variables)
     };
     for (url, ca, fault, help) in [
         (format!("https://localhost:{}", proxy.port), &other, "UnknownIssuer", "SSL_CERT_FILE=ca.pem"),
@@ -158,21 +158,21 @@ fn b3_a_token_crosses_no_network_unencrypted_unless_that_is_meant() {
     let port = house.port.rsplit_once(':').unwrap().1;
     let far = format!("http://0.0.0.0:{port}");
     let shown = [("PLANCTL_TOKEN", &*token), ("PLANCTL_SERVER", &*far)];
-    let refused = with(&house.fixture, &["plan", "ls"], &shown);
+    let refused = with(&house.fixture, &["ls"], &shown);
     assert_eq!(refused.code, 2, "{refused:?}");
     for word in [far.as_str(), "https://", "--insecure"] {
         assert!(refused.err.contains(word), "{refused:?}");
     }
     assert!(!refused.err.contains(&token), "{refused:?}");
 
-    let meant = with(&house.fixture, &["plan", "ls", "--insecure"], &shown);
+    let meant = with(&house.fixture, &["ls", "--insecure"], &shown);
     assert_eq!(meant.code, 0, "{meant:?}");
-    let meant = with(&house.fixture, &["plan", "ls"], &[&shown[..], &[("PLANCTL_INSECURE", "1")]].concat());
+    let meant = with(&house.fixture, &["ls"], &[&shown[..], &[("PLANCTL_INSECURE", "1")]].concat());
     assert_eq!(meant.code, 0, "{meant:?}");
     let near = [("PLANCTL_TOKEN", &*token), ("PLANCTL_SERVER", &format!("http://localhost:{port}"))];
-    let said = with(&house.fixture, &["plan", "ls"], &near);
+    let said = with(&house.fixture, &["ls"], &near);
     assert_eq!(said.code, 0, "this machine keeps it to itself: {said:?}");
-    let nothing = with(&house.fixture, &["plan", "ls"], &[("PLANCTL_SERVER", &far)]);
+    let nothing = with(&house.fixture, &["ls"], &[("PLANCTL_SERVER", &far)]);
     assert_eq!(nothing.code, 77, "without a token there is nothing to keep: {nothing:?}");
 }
 
@@ -213,21 +213,21 @@ fn b3_a_postgres_that_takes_tls_only_is_used_and_its_certificate_is_checked() {
     let url = |more: &str| format!("postgres://planctl@{host}:5432/{}?{more}", database.name());
     let verified =
         |ca: &Certificates| url(&format!("sslmode=verify-full&sslrootcert={}", ca.path("ca.pem").display()));
-    let used = with(&fixture, &["plan", "ls", "--database-url", &verified(&certificates)], &[]);
+    let used = with(&fixture, &["ls", "--database-url", &verified(&certificates)], &[]);
     assert_eq!(used.code, 0, "{used:?}");
     let by_variable = [("SSL_CERT_FILE", certificates.path("ca.pem").to_string_lossy().into_owned())];
     let by_variable = by_variable.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let used = with(&fixture, &["plan", "ls", "--database-url", &url("sslmode=verify-full")], &by_variable);
+    let used = with(&fixture, &["ls", "--database-url", &url("sslmode=verify-full")], &by_variable);
     assert_eq!(used.code, 0, "{used:?}");
-    let used = with(&fixture, &["plan", "ls", "--database-url", &url("")], &[]);
+    let used = with(&fixture, &["ls", "--database-url", &url("")], &[]);
     assert_eq!(used.code, 0, "it is encrypted also where nothing is said: {used:?}");
 
-    let refused = with(&fixture, &["plan", "ls", "--database-url", &verified(&others)], &[]);
+    let refused = with(&fixture, &["ls", "--database-url", &verified(&others)], &[]);
     assert!(refused.code == 69 && refused.err.contains("UnknownIssuer"), "{refused:?}");
     let missing = url("sslmode=verify-ca&sslrootcert=/none/ca.pem");
-    let refused = with(&fixture, &["plan", "ls", "--database-url", &missing], &[]);
+    let refused = with(&fixture, &["ls", "--database-url", &missing], &[]);
     assert!(refused.code == 69 && refused.err.contains("sslrootcert"), "{refused:?}");
     set_tls("off");
-    let refused = with(&fixture, &["plan", "ls", "--database-url", &verified(&certificates)], &[]);
+    let refused = with(&fixture, &["ls", "--database-url", &verified(&certificates)], &[]);
     assert!(refused.code == 69 && refused.err.contains("does not support TLS"), "{refused:?}");
 }

@@ -134,11 +134,7 @@ fn what_a_worktree_would_lack_is_refused_with_what_to_type() {
         let said = fixture.planctl(&run("fix.md", "true"));
         assert_eq!(said.code, code, "{said:?}");
         assert!(said.err.contains(what) && said.err.contains(next), "{what}; {next}: {said:?}");
-        assert_eq!(
-            fixture.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(),
-            0,
-            "no run was made"
-        );
+        assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 0, "no run was made");
     };
     refused(5, "it is no git repository", " init && git -C");
     git(&fixture.path(""), &["init", "--quiet"]);

@@ -29,7 +29,7 @@ fn a_run_that_does_not_read_keeps_no_other_from_being_taken_up_listed_and_audite
     let marked = || std::fs::read_to_string(place.path("other/q.md")).unwrap().contains("status: done");
     wait_until("the other run's marks", marked);
 
-    let list = place.json(&["plan", "ls", "--all", "--json"]);
+    let list = place.json(&["ls", "--all", "--json"]);
     assert_eq!((&list["runs"][0]["run"], &list["runs"][1]), (&"q-1".into(), &serde_json::Value::Null));
     assert_eq!(list["unread"][0]["run"], "p-1", "{list}");
     let said = place.must(&["plan", "status", "--all"]);

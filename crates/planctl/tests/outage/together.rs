@@ -13,7 +13,7 @@ fn p8_three_that_begin_at_the_same_moment_work_on_one_run() {
         let said = going.end();
         assert_eq!(said.code, 0, "{said:?}");
     }
-    assert_eq!(place.json(&["plan", "ls", "--json"])["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(place.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 1);
     must_be_done(&place, &[1, 1, 2, 1, 1, 1]);
     must_be_in_order(&place.journal());
     assert_eq!((place.noted("work begin"), place.noted("gate begin")), (7, 7), "nothing was done twice");

@@ -45,30 +45,44 @@ fn validator(name: &str) -> Arc<Validator> {
 fn name(words: &[&str]) -> Option<&'static str> {
     const WITH_VALUE: [&str; 7] = ["--to", "-C", "--format", "--note", "--workspace", "--config", "--as"];
     let takes = |at: usize| at > 0 && WITH_VALUE.contains(&words[at - 1]);
-    let plain: Vec<&str> = (0..words.len())
+    let mut plain: Vec<&str> = (0..words.len())
         .filter(|at| !words[*at].starts_with('-') && !takes(*at))
         .map(|at| words[at])
         .collect();
+    // The verbs of plans and runs are also typed without a noun.
+    const OF_PLAN: [&str; 6] = ["verify", "show", "fmt", "diff", "approve", "reject"];
+    const OF_RUN: [&str; 10] =
+        ["status", "watch", "logs", "events", "why", "resume", "cancel", "audit", "export", "context"];
+    match plain.first().copied()? {
+        verb if OF_PLAN.contains(&verb) => plain.insert(0, "plan"),
+        verb if OF_RUN.contains(&verb) || verb == "ls" => plain.insert(0, "run"),
+        "plan" if plain.get(1).is_some_and(|verb| OF_RUN.contains(verb)) => plain[0] = "run",
+        "run" if plain.get(1).is_none_or(|verb| !OF_RUN.contains(verb) && *verb != "ls") => {
+            plain.insert(0, "plan");
+        }
+        _ => {}
+    }
     Some(match (plain.first().copied()?, plain.get(1).copied()) {
         ("plan", Some("verify")) if words.contains(&"--explain") => "plan-verify-explain",
         ("plan", Some("verify")) => "plan-verify",
         ("plan", Some("show")) => "plan-show",
         ("plan", Some("fmt")) => "plan-fmt",
         ("plan", Some("diff")) => "plan-diff",
-        ("plan", Some("status")) if words.contains(&"--salute") => "plan-salute",
-        ("plan", Some("status")) if words.contains(&"--traversal") => "plan-traversal",
-        ("plan", Some("status")) => "plan-status",
-        ("plan", Some("context")) => "plan-context",
         ("plan", Some("ls")) => "plan-ls",
-        ("plan", Some("logs")) => "plan-logs",
-        ("plan", Some("run" | "resume" | "watch")) | ("events", _) => "event",
-        ("plan", Some("approve" | "reject" | "cancel")) => "decision",
+        ("plan", Some("run")) | ("run", Some("resume" | "watch" | "events")) => "event",
+        ("plan", Some("approve" | "reject")) | ("run", Some("cancel")) => "decision",
+        ("run", Some("status")) if words.contains(&"--salute") => "plan-salute",
+        ("run", Some("status")) if words.contains(&"--traversal") => "plan-traversal",
+        ("run", Some("status")) => "plan-status",
+        ("run", Some("context")) => "plan-context",
+        ("run", Some("ls")) => "run-ls",
+        ("run", Some("logs")) => "plan-logs",
+        ("run", Some("why")) => "why",
+        ("run", Some("audit")) => "audit",
         ("graph", Some("check")) => "graph-check",
         ("graph", Some("parallel")) => "graph-parallel",
         ("graph", Some("render")) => "graph-render",
-        ("why", _) => "why",
-        ("audit", _) => "audit",
-        ("approvals", None | Some("ls")) => "approvals",
+        ("approvals" | "inbox", None | Some("ls")) => "approvals",
         ("approvals", Some("show")) => "approvals-show",
         ("approvals", Some(_)) => "decision",
         ("clean", _) => "clean",
@@ -83,9 +97,9 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("worker", Some("run")) => "worker-run",
         ("worker", Some("ls")) => "workers",
         ("worker", Some("pause" | "resume")) => "worker",
-        ("work", Some("claim" | "show")) => "work-claim",
-        ("work", Some("heartbeat")) => "work-heartbeat",
-        ("work", Some("complete" | "fail" | "ask" | "release")) => "work-report",
+        ("work" | "item", Some("claim" | "show")) => "work-claim",
+        ("work" | "item", Some("heartbeat")) => "work-heartbeat",
+        ("work" | "item", Some("complete" | "fail" | "ask" | "release")) => "work-report",
         ("config", Some("show")) => "config-show",
         ("config", Some("path")) => "config-path",
         ("db", Some("status")) => "db-status",

@@ -78,7 +78,7 @@ async fn settled(
     loop {
         // The configuration is read anew each time.
         let fresh = context.in_workspace(context.workspace())?;
-        let looked = look(&fresh, args).await;
+        let looked = look(&fresh, &args.files, &args.levels.0, None).await;
         let mut interest = Interest::new(context.workspace(), &args.files);
         configuration.extend(fresh.config_files());
         configuration.iter().for_each(|file| interest.add(file));

@@ -103,7 +103,7 @@ fn two_items_at_once_and_a_worker_that_is_paused() {
     assert_eq!((&mole["capacity"], &mole["roles"][0]), (&Value::from(2), &Value::from("coder")), "{mole}");
     assert_eq!(house.fixture.json(&["worker", "pause", "mole", "--json"])["paused"], true);
     assert!(house.fixture.planctl(&["worker", "ls"]).out.contains("paused"));
-    let paused = house.fixture.planctl(&["work", "claim", "--role", "coder", "--name", "mole", "--no-wait"]);
+    let paused = house.fixture.planctl(&["item", "claim", "--role", "coder", "--name", "mole", "--no-wait"]);
     assert_eq!(paused.code, 10, "{paused:?}");
     assert_eq!(house.fixture.json(&["worker", "resume", "mole", "--json"])["paused"], false);
     let nobody = house.fixture.planctl(&["worker", "pause", "nobody"]);
@@ -241,7 +241,7 @@ fn the_next_run_in_a_workspace_begins_when_the_daemon_s_own_agent_of_a_cancelled
 fn a_run_says_whose_agent_it_waits_for_and_begins_when_that_gives_its_item_back() {
     let house = House::new();
     let run = begin(&house.fixture, "a.md", &one_step("Long", "long"));
-    let claimed = house.fixture.json(&["work", "claim", "--role", "coder", "--json"]);
+    let claimed = house.fixture.json(&["item", "claim", "--role", "coder", "--json"]);
     house.fixture.write("a.log", "a\n");
     let behind = begin_behind(&house.fixture);
     assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
@@ -250,15 +250,15 @@ fn a_run_says_whose_agent_it_waits_for_and_begins_when_that_gives_its_item_back(
     assert_eq!(view["waiting_on"]["run"], run, "{view}");
     let page = house.fixture.planctl(&["plan", "status", &behind]);
     assert!(page.out.contains(&format!("waiting for run {run}, whose agent is being ended")), "{page:?}");
-    let list = house.fixture.planctl(&["plan", "ls"]);
+    let list = house.fixture.planctl(&["ls"]);
     assert!(list.out.contains(&format!("the end of run {run}'s agent")), "{list:?}");
     let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
     assert_eq!(
-        house.fixture.planctl(&["work", "heartbeat", item, "--token", token, "--wait", "60s"]).code,
+        house.fixture.planctl(&["item", "heartbeat", item, "--token", token, "--wait", "60s"]).code,
         7
     );
     assert_eq!(
-        house.fixture.planctl(&["work", "release", item, "--token", token]).code,
+        house.fixture.planctl(&["item", "release", item, "--token", token]).code,
         5,
         "it came too late"
     );
@@ -269,7 +269,7 @@ fn a_run_says_whose_agent_it_waits_for_and_begins_when_that_gives_its_item_back(
 fn a_worker_that_vanished_keeps_a_workspace_as_long_as_its_lease_lasts() {
     let house = House::new();
     let run = begin(&house.fixture, "a.md", &one_step("Long", "long"));
-    let claimed = house.fixture.json(&["work", "claim", "--role", "coder", "--lease", "5s", "--json"]);
+    let claimed = house.fixture.json(&["item", "claim", "--role", "coder", "--lease", "5s", "--json"]);
     house.fixture.write("a.log", "a\n");
     let behind = begin_behind(&house.fixture);
     assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
@@ -397,7 +397,7 @@ fn a_worker_over_the_network_needs_a_token_and_gives_back_what_is_not_here() {
     };
     let refused = over("planctl_wrong", &words("true", &["--once"]));
     assert_eq!(refused.code, 77, "{refused:?}");
-    let idle = over(&secret, &["work", "claim", "--role", "coder", "--no-wait"]);
+    let idle = over(&secret, &["item", "claim", "--role", "coder", "--no-wait"]);
     assert_eq!(idle.code, 10, "{idle:?}");
     let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
     let said = over(&secret, &words("env > env; echo hello > out.txt", &["--once", "--env", "WORD=x y"]));
@@ -461,9 +461,9 @@ fn a_script_claims_minds_and_completes_an_item() {
     // A worker that holds nothing any more is told to stop.
     let held = house.fixture.read("held");
     let (item, token) = held.trim().split_once(' ').unwrap();
-    let late = house.fixture.planctl(&["work", "heartbeat", item, "--token", token]);
+    let late = house.fixture.planctl(&["item", "heartbeat", item, "--token", token]);
     assert_eq!(late.code, 7, "the run is over: {late:?}");
-    let nameless = house.fixture.planctl(&["work", "heartbeat"]);
+    let nameless = house.fixture.planctl(&["item", "heartbeat"]);
     assert_eq!(nameless.code, 2, "{nameless:?}");
 }
 
@@ -471,7 +471,7 @@ fn a_script_claims_minds_and_completes_an_item() {
 fn work_can_be_failed_asked_about_released_and_cancelled() {
     let house = House::new();
     let run = begin(&house.fixture, "p.md", &one_step("Hello", "hello"));
-    let claim = || house.fixture.json(&["work", "claim", "--role", "coder", "--json"]);
+    let claim = || house.fixture.json(&["item", "claim", "--role", "coder", "--json"]);
     let tell = |claimed: &Value, verb: &str, more: &[&str]| {
         let (item, token) = (claimed["item"].as_str().unwrap(), claimed["token"].as_str().unwrap());
         house.fixture.planctl(&[&["work", verb, item, "--token", token, "--json"][..], more].concat())
@@ -487,7 +487,7 @@ fn work_can_be_failed_asked_about_released_and_cancelled() {
         house.fixture.planctl(&["approvals", "answer", &house.fixture.ask(), "--note", "hello"]).code,
         0
     );
-    let claimed = house.fixture.json(&["work", "claim", "--role", "coder", "--agent-id", "mole", "--json"]);
+    let claimed = house.fixture.json(&["item", "claim", "--role", "coder", "--agent-id", "mole", "--json"]);
     assert!(house.fixture.planctl(&["worker", "ls"]).out.contains("mole"));
     let transient = tell(&claimed, "fail", &["--reason", "no network", "--transient"]);
     assert!(transient.out.contains("it is tried again later"), "{transient:?}");
@@ -568,7 +568,7 @@ fn the_examples_of_workers_outlive_a_cancelled_run_and_a_killed_daemon_and_tell_
 fn b10_12_a_claim_may_wait_for_longer_than_a_clock_can_add() {
     let house = House::new();
     let run = house.run("a", "word");
-    let words = ["work", "claim", "--role", "coder", "--wait", "9300000000000000000s"];
+    let words = ["item", "claim", "--role", "coder", "--wait", "9300000000000000000s"];
     let said = house.fixture.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
     house.fixture.planctl(&["plan", "cancel", &run]);

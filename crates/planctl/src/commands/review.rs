@@ -1,4 +1,4 @@
-//! `planctl plan verify --via ROLE`: an agent reviews a plan, and the verifier decides when it is done (P-64).
+//! `planctl plan review`: an agent reviews a plan, and the verifier decides when it is done (P-64).
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::plan::{not_verified, shell_word};
 use super::run::{isolation, manner, work_to_the_end};
 use super::work::{Stop, Work};
 use super::{Context, verify};
-use crate::args::VerifyArgs;
+use crate::args::ReviewArgs;
 use crate::caller::must_be_human;
 use crate::checking;
 use crate::client::{Client, How};
@@ -18,7 +18,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
 /// Has each plan reviewed, one after another, and verifies what came of it.
-pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
+pub async fn review(context: &Context, args: &ReviewArgs) -> Answer {
     must_be_human("start a review")?;
     for file in &args.files {
         let exit = one(context, file, args).await?;
@@ -26,12 +26,11 @@ pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
             return Ok(exit);
         }
     }
-    verify::verify(context, args).await
+    verify::files(context, &args.files, &args.levels.0).await
 }
 
-async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
-    let review = &args.reviewing;
-    let role = review.via.as_deref().unwrap_or_default();
+async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
+    let role = &args.role;
     let manner = manner(context)?;
     let plan = check::plan_path(file, context.workspace());
     if !context.workspace().join(&plan).is_file() {
@@ -46,7 +45,7 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     // A plan of ours, kept with its revisions like any other; there is no file to write marks into.
     let path = format!("review-of-{}", plan.replace('/', "-"));
     let source = Source::new(&path, text);
-    let checked = checking::check_text(context, "", &path, source, review.worker().as_ref()).await?;
+    let checked = checking::check_text(context, "", &path, source, args.worker().as_ref()).await?;
     if !checked.verification.is_verified() {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
@@ -54,9 +53,9 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
     isolation(context).await?;
     let client = Client::open(context).await?;
     let stop = Stop::listen()?;
-    let note = Some(format!("asked for with plan verify --via {role}"));
+    let note = Some(format!("asked for with plan review --role {role}"));
     let approve = Some(Approving { note, ..Approving::default() });
-    let start = Start { worker: review.worker(), approve, again: true, ..Start::default() };
+    let start = Start { worker: args.worker(), approve, again: true, ..Start::default() };
     let How::Ready { handle, run, is_taken_up } = client.start(&checked, &start).await? else {
         return Err(Failure::new(
             Exit::Conflict,
@@ -71,12 +70,12 @@ async fn one(context: &Context, file: &Path, args: &VerifyArgs) -> Answer {
         show::safe(&plan),
         show::safe(role)
     ));
-    let work = Work { no_wait: review.no_wait, manner, since: (!is_taken_up).then_some(0), answers: false };
+    let work = Work { no_wait: args.no_wait, manner, since: (!is_taken_up).then_some(0), answers: false };
     work_to_the_end(context, client, handle, work, stop).await
 }
 
 /// Writes the plan of one step whose contract is the verifier itself.
-fn review_plan(context: &Context, plan: &str, args: &VerifyArgs) -> Result<String, Failure> {
+fn review_plan(context: &Context, plan: &str, args: &ReviewArgs) -> Result<String, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not find this program: {error}")))?;
     let mut verifier = vec![
@@ -101,7 +100,7 @@ fn review_plan(context: &Context, plan: &str, args: &VerifyArgs) -> Result<Strin
          **task:**\n{TASK}\n\n**contract:**\n```shell\n{command}\n```\nexit_code == 0\n\
          **on_fail:** retry(2), then escalate\n",
         owner = context.actor(),
-        role = args.reviewing.via.as_deref().unwrap_or_default(),
+        role = args.role,
         command = verifier.join(" "),
     ))
 }

@@ -1,4 +1,4 @@
-//! `plan verify --via ROLE`: an agent reviews, the verifier decides (P-64).
+//! `plan review`: an agent reviews, the verifier decides (P-64).
 
 use crate::fixture::{Fixture, plan};
 
@@ -16,8 +16,15 @@ fn p_64_a_reviewer_mends_a_plan_until_the_verifier_has_nothing_against_it() {
         "reviewer.sh",
         "cat > prompt-$PLANCTL_ATTEMPT\n[ $PLANCTL_ATTEMPT = 2 ] && sed -i 's/ && && true//' plans/p.md; true\n",
     );
-    let said =
-        fixture.planctl(&["plan", "verify", "plans/p.md", "--via", "reviewer", "--exec", "bash reviewer.sh"]);
+    let said = fixture.planctl(&[
+        "plan",
+        "review",
+        "plans/p.md",
+        "--role",
+        "reviewer",
+        "--exec",
+        "bash reviewer.sh",
+    ]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("review-of-plans-p-1 done"), "{said:?}");
     assert!(said.out.contains("\nverified · 1 step"), "{said:?}");
@@ -35,7 +42,7 @@ fn p_64_a_reviewer_mends_a_plan_until_the_verifier_has_nothing_against_it() {
 fn p_64_a_reviewer_who_mends_nothing_does_not_make_a_plan_verified() {
     let fixture = Fixture::new();
     fixture.write("p.md", &broken());
-    let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "echo all good", "--no-wait"];
+    let words = ["plan", "review", "p.md", "--role", "reviewer", "--exec", "echo all good", "--no-wait"];
     let said = fixture.planctl(&words);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.err.contains("planctl approvals show"), "{said:?}");
@@ -48,14 +55,14 @@ fn p_64_a_plan_outside_the_workspace_or_a_role_that_is_none_is_refused() {
     let outside = fixture.home().join("p.md");
     std::fs::write(&outside, broken()).unwrap();
     let outside = outside.to_string_lossy().into_owned();
-    let said = fixture.planctl(&["plan", "verify", &outside, "--via", "reviewer", "--exec", "true"]);
+    let said = fixture.planctl(&["plan", "review", &outside, "--role", "reviewer", "--exec", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("lies outside the workspace"), "{said:?}");
     fixture.write("p.md", &broken());
-    let said = fixture.planctl(&["plan", "verify", "p.md", "--via", "no such role", "--exec", "true"]);
+    let said = fixture.planctl(&["plan", "review", "p.md", "--role", "no such role", "--exec", "true"]);
     assert!(said.code == 1 && said.err.contains("P403"), "{said:?}");
     assert_eq!(
-        fixture.planctl(&["plan", "verify", "gone.md", "--via", "reviewer", "--exec", "true"]).code,
+        fixture.planctl(&["plan", "review", "gone.md", "--role", "reviewer", "--exec", "true"]).code,
         4
     );
 }
@@ -65,20 +72,16 @@ fn p_64_a_review_goes_on_where_the_configuration_takes_every_warning_for_an_erro
     let fixture = Fixture::new();
     fixture.write("planctl.toml", "[roles.coder]\n[roles.reviewer]\n[verify]\ndeny = [\"warnings\"]\n");
     fixture.write("p.md", &plan("One file", "5 minutes", &[("One", "test -e done-1", "escalate")]));
-    let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true", "--no-wait"];
+    let words = ["plan", "review", "p.md", "--role", "reviewer", "--exec", "true", "--no-wait"];
     let said = fixture.planctl(&words);
     assert_eq!(said.code, 0, "{said:?}");
 }
 
 #[test]
-fn p_64_a_review_tries_no_contracts_and_says_so() {
+fn p_64_the_earlier_flag_of_a_review_is_told_what_to_type() {
     let fixture = Fixture::new();
     fixture.write("p.md", &broken());
-    let words = ["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true", "--probe"];
-    let said = fixture.planctl(&words);
+    let said = fixture.planctl(&["plan", "verify", "p.md", "--via", "reviewer", "--exec", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(
-        said.err.contains("--via <ROLE>") && said.err.contains("cannot be used with '--probe'"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("planctl plan review FILE --role ROLE"), "{said:?}");
 }

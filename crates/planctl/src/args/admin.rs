@@ -1,0 +1,186 @@
+//! The arguments of the smaller nouns: topics, graphs, tokens, configuration, roles, the database.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+use crate::amounts::parse_time;
+use crate::completing;
+
+/// The commands of topics.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  planctl topic post login --note 'the vendor confirms: it is the proxy'
+  git log -1 | planctl topic post releases
+  planctl topic show login --tail 5")]
+pub enum TopicCommand {
+    /// Adds a note; the first one begins the topic
+    Post {
+        /// The topic's name: letters, digits, `-`, `_`, `.` and `/`
+        name: String,
+        /// The text of the note, up to 64 KiB [default: standard input]
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// Lists the topics
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Shows a topic's notes, oldest first
+    Show {
+        /// The topic's name
+        name: String,
+        /// Begin after this number
+        #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+        since: u64,
+        /// Only the newest
+        #[arg(long, value_name = "NOTES")]
+        tail: Option<u64>,
+    },
+}
+
+/// The commands of graphs.
+#[derive(Subcommand, Clone, Debug)]
+pub enum GraphCommand {
+    /// Reads graphs and reports everything that is wrong with them
+    #[command(before_help = "Examples:
+  planctl graph check fix.dot
+  planctl graph check plans.json --json")]
+    Check {
+        /// Files: .dot, .gv, .json, or plans in markdown
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Names the nodes that may be worked on at once: the branches of each fork
+    #[command(before_help = "Examples:
+  planctl graph parallel fix.dot
+  planctl graph parallel plans/hello.md --json")]
+    Parallel {
+        /// A file: .dot, .gv, .json with one graph, or a plan in markdown
+        file: PathBuf,
+    },
+    /// Draws a graph, or writes it in another language: --format svg, ascii, dot, mermaid, markdown or json
+    #[command(before_help = "Examples:
+  planctl graph render fix.dot                          drawn with letters
+  planctl graph render fix.dot --format svg -o fix.svg  a picture
+  planctl graph render fix-auth-3                       a run, and where each of its nodes stands
+  planctl graph render plans/hello.md --format mermaid
+  planctl graph render plans.json --entry bugfix_workflow --format dot > bugfix.dot")]
+    Render {
+        /// A file (.dot, .gv, .json, or a plan in markdown), or a run: a name, an id, or @last
+        #[arg(value_name = "FILE|RUN")]
+        what: String,
+        /// Which graph of a library
+        #[arg(long, value_name = "NAME")]
+        entry: Option<String>,
+        /// Where to write it [default: standard output]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// The commands of tokens.
+#[derive(Subcommand, Clone, Debug)]
+pub enum TokenCommand {
+    /// Makes a token; its secret is printed this once
+    #[command(before_help = "Examples:
+  planctl token create worker --name build-box --role coder > worker.token
+  planctl token create read --name dashboard --expires 90d")]
+    Create {
+        /// The scope that it grants
+        scope: TokenScope,
+        /// The holder: actions with the token are on record under this name
+        #[arg(long)]
+        name: String,
+        /// Of a worker's: whose work it may claim; may be repeated [default: any role]
+        #[arg(long = "role", value_name = "ROLE", add = completing::role())]
+        roles: Vec<String>,
+        /// How long it holds: 12h, 90d [default: until it is revoked]
+        #[arg(long, value_name = "DUR", value_parser = parse_time)]
+        expires: Option<std::time::Duration>,
+    },
+    /// Lists the tokens, without their secrets
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Takes a token back; it holds no longer from the next request on
+    Revoke {
+        /// Its id, as `token ls` shows it
+        id: String,
+    },
+}
+
+/// The scope of a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum TokenScope {
+    /// Claim work and say what came of it
+    Worker,
+    /// Look, start runs, and decide as a person
+    Approve,
+    /// Look
+    Read,
+    /// Everything
+    Admin,
+}
+
+/// The commands of the configuration.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  planctl config show --origin         every value, and which line, variable or flag says it
+  planctl config path")]
+pub enum ConfigCommand {
+    /// Prints what is in force, as planctl.toml would say it; credentials are masked
+    #[command(before_help = "Examples:
+  planctl config show
+  planctl config show --origin
+  planctl config show --json | jq '.values[] | select(.key == \"contracts.timeout\")'
+
+Flags go before PLANCTL_* variables, your own file, the project's planctl.toml and the defaults.")]
+    Show {
+        /// Say where each value comes from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Prints which files are read, the strongest first
+    Path,
+}
+
+/// The commands of roles.
+#[derive(Subcommand, Clone, Debug)]
+pub enum RolesCommand {
+    /// Lists what serves each role, what it may do, which plans it takes, and who answers for it
+    #[command(visible_alias = "list")]
+    Ls,
+}
+
+/// The commands of the database.
+#[derive(Subcommand, Clone, Debug)]
+pub enum DbCommand {
+    /// Which database is used, and how it is
+    Status,
+    /// Prints the address to connect to (with its password)
+    Url,
+    /// Opens psql on it, to read
+    Psql {
+        /// As the owner of the tables, who may change everything
+        #[arg(long)]
+        owner: bool,
+        /// Arguments for psql
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Writes a backup with pg_dump
+    Dump {
+        /// The file [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Stops the private Postgres
+    Stop,
+    /// Removes the private Postgres with everything in it
+    Reset,
+    /// Installs a Postgres for the private cluster
+    Install {
+        /// A package fetched on another machine
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
+}

@@ -1,0 +1,307 @@
+//! The arguments of `planctl plan`: everything that is done with a plan's file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use planctl_config::Agent;
+
+use super::run::{RunPlan, RunVerb};
+use super::{LevelFlags, WorkerFlags};
+use crate::amounts::parse_size;
+use crate::completing;
+
+/// The commands of `planctl plan`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum PlanCommand {
+    /// A command that is also typed without `plan`.
+    #[command(flatten)]
+    Verb(PlanVerb),
+    /// Runs a plan, or goes on with its unfinished run
+    #[command(before_help = RunPlan::EXAMPLES)]
+    Run(RunPlan),
+    /// Lists the plans of this workspace, and the newest run of each
+    #[command(visible_alias = "list")]
+    Ls,
+    /// A run's command by its earlier name.
+    #[command(flatten)]
+    OfRun(RunVerb),
+}
+
+/// What is done with a plan's file; typed as `planctl plan VERB` or `planctl VERB`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum PlanVerb {
+    /// Writes a new plan from a template
+    #[command(before_help = "Examples:
+  planctl plan new                                    plans/say-hello.md, one step
+  planctl plan new --from bugfix --title 'Fix the login timeout'
+  planctl plan new plans/next.md --from plans/last.md
+  planctl plan new --list                             lists the templates")]
+    New {
+        /// The plan to write [default: plans/TITLE.md]
+        file: Option<PathBuf>,
+        /// The template, and the values of its head.
+        #[command(flatten)]
+        beginning: Beginning,
+    },
+    /// Opens a plan in your editor ($VISUAL, $EDITOR) and verifies it; the plan of a run that waits for you then goes on
+    #[command(before_help = "Examples:
+  planctl plan edit plans/fix.md       verified when you save
+  planctl plan edit fix-3              the plan of a run that waits for you: compared, approved, and the run goes on
+  EDITOR='code -w' planctl plan edit 17     the same, named by its ask")]
+    Edit(EditArgs),
+    /// Checks plans and reports every finding at once; writes nothing, needs no database
+    #[command(before_help = "Examples:
+  planctl plan verify plans/*.md
+  planctl plan verify plans/fix.md --watch            again whenever a file changes
+  planctl plan verify plans/fix.md --json             for programs; also sarif, github, jsonl
+  planctl plan verify plans/fix.md -D warnings        warnings fail too, for CI
+  planctl plan verify plans/fix.md -A P104,P110       leaves out these two codes
+  planctl plan verify plans/fix.md --fix              mends what can be mended
+  planctl plan verify --probe plans/fix.md            runs its contracts too, in a throw-away copy
+  planctl plan verify --explain P104                  says what a code means, with examples")]
+    Verify(VerifyArgs),
+    /// Says what a code means, with a plan that is wrong and one that is right; without a code, lists all
+    Explain {
+        /// The code: P104
+        code: Option<String>,
+    },
+    /// Writes plans in planctl's own layout; changes nothing that they mean
+    #[command(before_help = "Examples:
+  planctl plan fmt plans/*.md
+  planctl plan fmt --check plans/*.md                 for CI: writes nothing, exits 1 where a plan differs
+  planctl plan fmt --check -v plans/fix.md            and shows what would change
+  planctl plan fmt - < plans/fix.md                   to standard output
+
+Another text has another digest, so an approval of the earlier one no longer holds.")]
+    Fmt {
+        /// The plans; `-` is standard input, which is written to standard output
+        #[arg(required = true, value_name = "FILE", add = completing::plan())]
+        files: Vec<PathBuf>,
+        /// Write nothing; name the plans that differ, with -v each line, and exit 1 where one does
+        #[arg(long, visible_alias = "dry-run")]
+        check: bool,
+    },
+    /// Shows what would run: steps, roles, contracts, budget, and every default that applies
+    Show {
+        /// The plan's path, or a run, whose plan is shown as it was approved and runs
+        #[arg(value_name = "FILE|RUN", add = completing::plan_or_run())]
+        plan: String,
+        /// Only this step
+        #[arg(long)]
+        step: Option<u32>,
+    },
+    /// Shows what changed in a plan by what it means: a step's contract, task, policy; exits 1 where something did
+    #[command(before_help = "Examples:
+  planctl plan diff plans/fix.md                      since it was approved
+  planctl plan diff plans/fix.md --since run          since its newest run began
+  planctl plan diff plans/fix.md --since 9f2c41 --until fix-3    between two kept revisions
+  planctl plan diff plans/fix.md --text               line by line")]
+    Diff {
+        /// The plan
+        #[arg(add = completing::plan())]
+        file: PathBuf,
+        /// The older text: `approved`, `run`, a run's name, or the beginning of a revision's digest
+        #[arg(long, value_name = "REV", default_value = "approved")]
+        since: String,
+        /// The newer text: `approved`, `run`, a run's name, or the beginning of a revision's digest [default: the file]
+        #[arg(long, value_name = "REV")]
+        until: Option<String>,
+        /// Show the lines that differ, too
+        #[arg(long)]
+        text: bool,
+    },
+    /// Has an agent review plans and mend them; the verifier decides when each is done
+    #[command(before_help = "Examples:
+  planctl plan review plans/fix.md --agent claude
+  planctl plan review plans/fix.md --role reviewer    by the agent that serves this role in planctl.toml")]
+    Review(ReviewArgs),
+    /// Approves plans as they stand now, for this workspace and configuration; or answers asks with `approve`
+    #[command(before_help = "Examples:
+  planctl plan approve plans/fix.md --note 'read all contracts'
+  planctl plan approve 17 18                          asks, by their numbers
+  planctl plan approve                                the only ask that waits for an approval")]
+    Approve {
+        /// Plans, or numbers of asks [default: the only ask that waits for an approval]
+        #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask())]
+        what: Vec<String>,
+        /// Why, for the record
+        #[arg(long)]
+        note: Option<String>,
+        /// A protected file that is meant as it is now, though it differs from what was approved last
+        #[arg(long, value_name = "FILE[@DIGEST]")]
+        accept_changed: Vec<String>,
+        /// The agent that will serve every role, for the record.
+        #[command(flatten)]
+        worker: WorkerFlags,
+    },
+    /// Rejects plans, which are drafts again; or answers asks with `reject`
+    Reject {
+        /// Plans, or numbers of asks [default: the only ask that waits for an approval]
+        #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask())]
+        what: Vec<String>,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Writes templates of steps (`### 3–N.`, `**for_each:**`) out as numbered steps
+    #[command(before_help = "Examples:
+  planctl plan expand plans/migrate.md --command 'git ls-files src'
+  planctl plan expand plans/migrate.md --item a.py --item b.py -o plans/migrate-two.md
+  planctl plan expand plans/migrate.md --items docs/inventory.md --batch 5 --write
+
+In a template {item}, {n} (the step's number), {index} and {count} are filled in; in a contract
+items are quoted as the shell needs it, so write {item} without quotes.")]
+    Expand {
+        /// The plan
+        #[arg(add = completing::plan())]
+        file: PathBuf,
+        /// The items, and where the result is written.
+        #[command(flatten)]
+        expanding: Expanding,
+    },
+}
+
+/// The plan to edit, and the approval of the result.
+#[derive(Args, Clone, Debug, Default)]
+pub struct EditArgs {
+    /// A plan's file, a run, or the number of an ask [default: the only ask that waits for you]
+    #[arg(value_name = "FILE|RUN|ASK", add = completing::plan_or_run())]
+    pub what: Option<String>,
+    /// Approve what you saved without being asked; --yes never does
+    #[arg(long)]
+    pub approve: bool,
+    /// Why, for the record
+    #[arg(long)]
+    pub note: Option<String>,
+}
+
+/// The beginning of a new plan.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Beginning {
+    /// A template's name, or the path of a plan
+    #[arg(long, value_name = "TEMPLATE|FILE", add = completing::template())]
+    pub from: Option<String>,
+    /// The plan's purpose [default: after the file's name]
+    #[arg(long)]
+    pub title: Option<String>,
+    /// The person who answers for it [default: you]
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+    /// List the templates
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// The items with which templates are expanded, and where the result is written.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Expanding {
+    /// A file with one item per line
+    #[arg(long, value_name = "FILE", group = "list")]
+    pub items: Option<PathBuf>,
+    /// A command that prints one item per line; it runs in the workspace
+    #[arg(long, value_name = "CMD", group = "list")]
+    pub command: Option<String>,
+    /// One item; may be given again
+    #[arg(long, value_name = "X", group = "list", allow_hyphen_values = true)]
+    pub item: Vec<String>,
+    /// How many items each step gets; the last gets what is left
+    #[arg(long, value_name = "N")]
+    pub batch: Option<std::num::NonZeroUsize>,
+    /// Write to this file, which must not exist yet [default: standard output]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "write")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the plan itself
+    #[arg(long)]
+    pub write: bool,
+}
+
+/// How findings are mended.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Fixing {
+    /// Mend the file: apply the fixes that keep what is meant
+    #[arg(long)]
+    pub fix: bool,
+    /// With --fix: apply also those that a person has to look at
+    #[arg(long, requires = "fix")]
+    pub unsafe_fixes: bool,
+    /// With --fix: show what would change, write nothing
+    #[arg(long, requires = "fix", visible_alias = "dry-run")]
+    pub diff: bool,
+}
+
+/// The files to verify, and how.
+#[derive(Args, Clone, Debug)]
+pub struct VerifyArgs {
+    /// The plans; `-` is standard input
+    #[arg(required_unless_present = "explain", value_name = "FILE", add = completing::plan())]
+    pub files: Vec<PathBuf>,
+    /// The same as `planctl plan explain CODE`
+    #[arg(
+        long,
+        value_name = "CODE",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = ["files", "allow", "warn", "deny", "watch", "fix", "probe"]
+    )]
+    pub explain: Option<String>,
+    /// How much each code weighs.
+    #[command(flatten)]
+    pub levels: LevelFlags,
+    /// Verify again whenever a plan, a file it names, or planctl.toml changes
+    #[arg(short, long, conflicts_with = "fix")]
+    pub watch: bool,
+    /// How findings are mended.
+    #[command(flatten)]
+    pub fixing: Fixing,
+    /// Whether and how to try contracts.
+    #[command(flatten)]
+    pub probing: Probing,
+}
+
+/// Whether and how `plan verify` tries contracts.
+#[derive(Args, Clone, Debug)]
+pub struct Probing {
+    /// Run the contracts before any work is done, twice each, and report those that pass already
+    ///
+    /// This runs the plan's shell commands with your rights, in a throw-away copy of the workspace (the whole git
+    /// checkout), with an empty home directory and the limits that gates have. The workspace itself stays as it is. Use it
+    /// on plans that you have read.
+    #[arg(long, conflicts_with_all = ["fix", "watch"])]
+    pub probe: bool,
+    /// The most that --probe may copy: bytes, or 500M, 8G
+    #[arg(long, value_name = "SIZE", requires = "probe", default_value = "4G", value_parser = parse_size)]
+    pub probe_max_bytes: u64,
+}
+
+/// An agent's review of plans.
+#[derive(Args, Clone, Debug)]
+pub struct ReviewArgs {
+    /// The plans
+    #[arg(required = true, value_name = "FILE", add = completing::plan())]
+    pub files: Vec<PathBuf>,
+    /// The role that reviews
+    #[arg(long, default_value = "reviewer", add = completing::role())]
+    pub role: String,
+    /// The command that does the review; it reads the prompt on its input [default: what serves the role]
+    #[arg(long, value_name = "CMD")]
+    pub exec: Option<String>,
+    /// The agent that does the review, by its name [default: what serves the role]
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
+    pub agent: Option<Agent>,
+    /// How much each code weighs.
+    #[command(flatten)]
+    pub levels: LevelFlags,
+    /// Exit 3 when a person is needed, instead of waiting
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+impl ReviewArgs {
+    /// Returns the agent that was named.
+    pub fn worker(&self) -> Option<Agent> {
+        self.agent.clone().or_else(|| self.exec.clone().map(Agent::Exec))
+    }
+}

@@ -1,0 +1,258 @@
+//! The arguments of `planctl run`: a plan is run, and everything that is done with runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::WorkerFlags;
+use crate::completing;
+
+/// A plan to run, or a command of `planctl run`.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunArgs {
+    /// The plan to run, where no command is given.
+    #[command(flatten)]
+    pub plan: RunPlan,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Option<RunCommand>,
+}
+
+impl RunArgs {
+    /// The examples of `planctl run`.
+    pub const EXAMPLES: &str = "Examples:
+  planctl run plans/fix.md --exec './work.sh'    the same as planctl plan run
+  planctl run ls                                 lists runs
+  planctl run show fix-3                         shows one
+  planctl run cancel fix-3
+
+A plan whose name is that of a command is named with its folder: planctl run ./show";
+}
+
+/// The commands of `planctl run`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum RunCommand {
+    /// Lists runs, newest first
+    #[command(visible_alias = "list")]
+    Ls(RunFilter),
+    /// Shows one run: its steps, and what it waits for
+    Show {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+    },
+    /// A command that is also typed without `run`.
+    #[command(flatten)]
+    Verb(RunVerb),
+}
+
+/// Which runs to list.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only runs in these states
+    #[arg(long, value_delimiter = ',')]
+    pub state: Vec<String>,
+    /// Runs of other workspaces too
+    #[arg(short, long)]
+    pub all: bool,
+}
+
+/// How a plan is run.
+#[derive(Args, Clone, Debug)]
+pub struct RunPlan {
+    /// The plan
+    #[arg(add = completing::plan())]
+    pub file: Option<PathBuf>,
+    /// The plan, as tools name it that have no other argument
+    #[arg(short = 'f', long = "file", value_name = "FILE", hide = true, conflicts_with = "file")]
+    pub named: Option<PathBuf>,
+    /// Approve it as it stands: you are the human
+    #[arg(long)]
+    pub approve: bool,
+    /// A protected file that is meant as it is now, though it differs from what was approved last
+    #[arg(long, value_name = "FILE[@DIGEST]", requires = "approve")]
+    pub accept_changed: Vec<String>,
+    /// Start a new run, also of a plan that is done
+    #[arg(long)]
+    pub again: bool,
+    /// The agent that serves every role.
+    #[command(flatten)]
+    pub worker: WorkerFlags,
+    /// Verify the plan and show what would run; run nothing
+    #[arg(short = 'n', long, conflicts_with_all = ["approve", "again", "detach", "no_wait"])]
+    pub dry_run: bool,
+    /// Exit 3 when a person is needed, instead of waiting
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Leave the run to the daemon and return at once
+    #[arg(short, long, conflicts_with = "no_wait")]
+    pub detach: bool,
+    /// Answer what the plan and the plans within it ask with its usual answer, else with the first option, also after a
+    /// resume. Approves nothing else; work with `contract=none` then counts as done, and nobody has looked at it
+    #[arg(long, conflicts_with = "detach")]
+    pub auto_answer: bool,
+}
+
+impl RunPlan {
+    /// The examples of `planctl plan run`.
+    pub const EXAMPLES: &str = "Examples:
+  planctl plan run plans/fix.md                            asks before it runs, unless a policy approves it
+  planctl plan run plans/fix.md --exec './work.sh'         one worker for every role
+  planctl plan run plans/fix.md --agent claude             or an agent by its name
+  planctl plan run plans/fix.md --dry-run                  shows what would run
+  planctl plan run plans/fix.md --approve --no-wait        in a script; 3 = ask a person
+  planctl plan run plans/fix.md --again                    a new run of a plan that is done";
+}
+
+/// What is done with a run; typed as `planctl run VERB`, `planctl VERB`, or `planctl plan VERB`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum RunVerb {
+    /// Shows where runs stand: those that are not over, or one in full
+    #[command(before_help = "Examples:
+  planctl status                         all runs of this workspace that are not over
+  planctl status @last --watch           one run, live
+  planctl status @last --json            one run, for programs
+  planctl status @last --salute          one run, for its supervisor")]
+    Status {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(add = completing::run())]
+        run: Option<String>,
+        /// Runs that are over, and those of other workspaces, too
+        #[arg(short, long)]
+        all: bool,
+        /// Follow it live, as `planctl watch` does
+        #[arg(short, long, conflicts_with_all = ["all", "salute", "traversal", "exit_code"])]
+        watch: bool,
+        /// Answer with the exit code: 0 done, 1 failed, 3 waiting for a human, 8 in progress, …
+        #[arg(long)]
+        exit_code: bool,
+        /// Report size, activity, location, unit, time and equipment
+        #[arg(long, requires = "run", conflicts_with = "all")]
+        salute: bool,
+        /// Show the path through the graph: where it is, what was visited, the newest 50 events
+        #[arg(long, requires = "run", conflicts_with_all = ["all", "salute"])]
+        traversal: bool,
+    },
+    /// Follows a run live
+    Watch {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// Exit 3 when a person is needed, instead of waiting
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Shows the reports of workers and the output of contracts
+    Logs {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// Only this step
+        #[arg(long)]
+        step: Option<u32>,
+        /// Only this attempt
+        #[arg(long)]
+        attempt: Option<u16>,
+        /// Only the contract's output
+        #[arg(long)]
+        contract: bool,
+        /// Only the last lines of each output
+        #[arg(short = 't', long, value_name = "LINES")]
+        tail: Option<usize>,
+    },
+    /// Shows the history of a run, one event per line
+    #[command(
+        visible_alias = "history",
+        alias = "log",
+        before_help = "Examples:
+  planctl events                        of the newest run
+  planctl events fix-auth-3 -n 20
+  planctl events fix-auth-3 --json -f | jq .event"
+    )]
+    Events {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// The run, as it was named before it became an argument
+        #[arg(long = "run", value_name = "RUN", hide = true, conflicts_with = "run")]
+        named: Option<String>,
+        /// Keep printing until the run is over
+        #[arg(short, long)]
+        follow: bool,
+        /// Begin after this number
+        #[arg(long, value_name = "SEQ", default_value_t = 0)]
+        since: u64,
+        /// Only the newest events
+        #[arg(short = 'n', long, value_name = "EVENTS", conflicts_with_all = ["follow", "since"])]
+        tail: Option<usize>,
+        /// The same as --tail 50
+        #[arg(long, conflicts_with_all = ["follow", "since", "tail"])]
+        recent: bool,
+    },
+    /// Explains why a run, or one of its steps, is where it is
+    #[command(before_help = "Examples:
+  planctl why                 the step that holds the newest run, or its last one
+  planctl why fix-3 2         step 2: what happened, which edges there were, and why one was taken
+  planctl why fix-3 Commit    the same by a step's title, or a node's name")]
+    Why {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// The step's number or title, or a node's name [default: the one that holds the run]
+        step: Option<String>,
+    },
+    /// Goes on with a run where it stands
+    Resume {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// The agent that serves every role from here on.
+        #[command(flatten)]
+        worker: WorkerFlags,
+        /// Exit 3 when a person is needed, instead of waiting
+        #[arg(long)]
+        no_wait: bool,
+        /// Answer what the plan asks with its usual answer, else with the first option; as the run was started, if not given
+        #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+        auto_answer: Option<bool>,
+    },
+    /// Ends runs for good
+    Cancel {
+        /// The runs [default: the newest one, after a confirmation]
+        #[arg(value_name = "RUN", add = completing::run())]
+        runs: Vec<String>,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
+    },
+    /// Checks the history: gap-free, hash chain intact, states follow from it
+    Audit {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path [default: all runs]
+        #[arg(add = completing::run())]
+        run: Option<String>,
+    },
+    /// Writes what a run is into a folder, for other tools: manifest.json, checkpoint.json, a folder for each node
+    #[command(before_help = "Example:
+  planctl export fix-auth-3 --to fix-auth-3-run
+
+planctl itself goes by the database; it never reads such a folder.")]
+    Export {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// The folder, which must not exist yet
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+    },
+    /// Shows a run to an agent that drives itself: its steps, where it is, what to do now
+    #[command(before_help = "Examples:
+  planctl context                             steps as sentences
+  planctl context @last --format compact      a line for each step
+  planctl context @last --format workflow     the path so far, and what follows from here")]
+    Context {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+    },
+}

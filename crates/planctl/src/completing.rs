@@ -1,0 +1,157 @@
+//! What completions know beyond commands and flags: runs, asks, roles, plans, templates.
+//!
+//! The shell calls planctl again while a person types, so nothing here may take long, fail aloud, or begin a database:
+//! without one there are no runs.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
+use clap_complete::env::Shells;
+
+use crate::args::{self, Global};
+use crate::client::Client;
+use crate::commands::{Context, plans};
+use crate::failure::{Answer, Exit, Failure};
+use crate::{secrecy, show};
+
+/// The variable by which a shell asks for completions.
+const VARIABLE: &str = "PLANCTL_COMPLETE";
+/// A person waits for so long at most.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// Answers a shell that asks for completions, and ends the process; returns where no shell does.
+pub fn answer() {
+    clap_complete::CompleteEnv::with_factory(args::command).var(VARIABLE).completer("planctl").complete();
+}
+
+/// Prints the script by which a shell asks for completions.
+pub fn script(shell: clap_complete::Shell) -> Answer {
+    let shells = Shells::builtins();
+    let name = shell.to_string();
+    let Some(writer) = shells.completer(&name) else {
+        return Err(Failure::usage(format!("there are no completions for {name}")));
+    };
+    let mut text = Vec::new();
+    writer
+        .write_registration(VARIABLE, "planctl", "planctl", "planctl", &mut text)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write completions: {error}")))?;
+    show::print(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Yes)
+}
+
+/// Completes the name of a run.
+pub fn run() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, runs()))
+}
+
+/// Completes the path of a plan.
+pub fn plan() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let known = beginning(typed, plan_files());
+        if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
+    })
+}
+
+/// Completes a plan's path or a run's name.
+pub fn plan_or_run() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let known = beginning(typed, plan_files().into_iter().chain(runs()).collect());
+        if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
+    })
+}
+
+/// Completes the number of an open ask.
+pub fn ask() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, asks()))
+}
+
+/// Completes a plan's path or the number of an open ask.
+pub fn plan_or_ask() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let known = beginning(typed, asks().into_iter().chain(plan_files()).collect());
+        if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
+    })
+}
+
+/// Completes a role of planctl.toml.
+pub fn role() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, roles()))
+}
+
+/// Completes a template of `plan new`.
+pub fn template() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let known = planctl_lang::TEMPLATES.iter().map(|one| (one.name.to_owned(), String::new())).collect();
+        let known = beginning(typed, known);
+        if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
+    })
+}
+
+/// A word, and what it stands for.
+type Known = (String, String);
+
+fn beginning(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let fit = known.into_iter().filter(|(word, _)| word.starts_with(&*typed));
+    fit.map(|(word, help)| {
+        CompletionCandidate::new(word).help((!help.is_empty()).then(|| show::safe(&help).into()))
+    })
+    .collect()
+}
+
+fn context() -> Option<Context> {
+    Context::new(Global { quiet: true, no_input: true, ..Global::default() }).ok()
+}
+
+/// Asks the daemon, or the database where there is one.
+fn asked<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> T {
+    let answer = || {
+        let context = context()?;
+        let is_named = context.server().is_some() || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+        let is_begun = is_named || context.state_dir().ok()?.join("pg").exists();
+        let runtime = is_begun.then(planctl_server::runtime)?.ok()?;
+        let answer = runtime.block_on(async {
+            let asked = async { question(Client::open_quietly(&context).await?).await };
+            tokio::time::timeout(WITHIN, asked).await
+        });
+        answer.ok()?.ok()
+    };
+    answer().unwrap_or_default()
+}
+
+fn runs() -> Vec<Known> {
+    let mut known = asked(async |client| {
+        let runs = client.list(false).await?.runs;
+        client.close().await;
+        let word = |run: planctl_api::wire::RunSummary| {
+            let help = format!("{}, {}", show::run_state(run.state), run.plan);
+            (run.run, help)
+        };
+        Ok(runs.into_iter().map(word).collect::<Vec<Known>>())
+    });
+    known.push(("@last".to_owned(), "the newest run".to_owned()));
+    known
+}
+
+fn asks() -> Vec<Known> {
+    asked(async |client| {
+        let asks = client.asks(None).await?.asks;
+        client.close().await;
+        Ok(asks.into_iter().map(|ask| (ask.id.to_string(), format!("{}: {}", ask.run, ask.asks))).collect())
+    })
+}
+
+fn roles() -> Vec<Known> {
+    let known = || {
+        let context = context()?;
+        let roles = &context.config().ok()?.config.roles;
+        Some(roles.keys().map(|role| (role.to_string(), String::new())).collect())
+    };
+    known().unwrap_or_default()
+}
+
+fn plan_files() -> Vec<Known> {
+    let known = || plans::paths(&std::env::current_dir().ok()?).ok();
+    known().unwrap_or_default()
+}

@@ -1,0 +1,192 @@
+//! Says what to type in place of a word that is no command or flag of planctl.
+//!
+//! Two sources, and no other: a table of words that people know from other tools, and slips of the hand, one letter
+//! away. A command that destroys or trusts something is never proposed, whatever it looks like.
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
+const HABITS: [(&str, &str); 60] = [
+    ("validate", "planctl verify FILE"),
+    ("lint", "planctl verify FILE"),
+    ("check", "planctl verify FILE"),
+    ("test", "planctl verify FILE"),
+    ("create", "planctl new"),
+    ("add", "planctl new"),
+    ("apply", "planctl run FILE"),
+    ("exec", "planctl run FILE"),
+    ("execute", "planctl run FILE"),
+    ("plan apply", "planctl run FILE"),
+    ("plan start", "planctl run FILE"),
+    ("stop", "planctl cancel RUN"),
+    ("kill", "planctl cancel RUN"),
+    ("abort", "planctl cancel RUN"),
+    ("rm", "planctl cancel RUN"),
+    ("delete", "planctl cancel RUN"),
+    ("remove", "planctl cancel RUN"),
+    ("approvals abort", "planctl approvals cancel ASK"),
+    ("approvals choice", "planctl approvals choose ASK OPTION"),
+    ("approvals deny", "planctl approvals reject ASK"),
+    ("approvals rm", "planctl approvals reject ASK"),
+    ("retry", "planctl approvals retry, where a step waits for you; planctl resume RUN after a failure"),
+    ("rerun", "planctl run FILE --again"),
+    ("restart", "planctl run FILE --again"),
+    ("redo", "planctl run FILE --again"),
+    ("continue", "planctl resume RUN"),
+    ("unpause", "planctl resume RUN"),
+    (
+        "pause",
+        "planctl approvals revise ASK, where a step waits for you; Ctrl-C where a run works in your terminal",
+    ),
+    (
+        "hold",
+        "planctl approvals revise ASK, where a step waits for you; Ctrl-C where a run works in your terminal",
+    ),
+    ("get", "planctl ls"),
+    ("info", "planctl status RUN"),
+    ("describe", "planctl status RUN"),
+    ("inspect", "planctl status RUN"),
+    ("view", "planctl show FILE"),
+    ("cat", "planctl show FILE"),
+    ("tail", "planctl logs"),
+    ("output", "planctl logs"),
+    ("follow", "planctl watch RUN"),
+    ("attach", "planctl watch RUN"),
+    ("top", "planctl watch RUN"),
+    ("ask", "planctl approvals"),
+    ("asks", "planctl approvals"),
+    ("answer", "planctl approvals"),
+    ("deny", "planctl reject FILE"),
+    ("up", "planctl daemon start"),
+    ("serve", "planctl daemon start"),
+    ("start", "planctl daemon start; planctl run FILE for a plan"),
+    ("down", "planctl daemon stop"),
+    ("logout", "planctl needs no login; tokens are made with planctl token create"),
+    ("login", "planctl needs no login; tokens are made with planctl token create"),
+    ("auth", "planctl needs no login; tokens are made with planctl token create"),
+    ("update", "planctl is updated the way it was installed; the README lists these ways"),
+    ("upgrade", "planctl is updated the way it was installed; the README lists these ways"),
+    ("self", "planctl is updated the way it was installed; the README lists these ways"),
+    ("config get", "planctl config show"),
+    ("config list", "planctl config show"),
+    ("config view", "planctl config show"),
+    ("config set", "edit the file that planctl config path names"),
+    ("config edit", "edit the file that planctl config path names"),
+    ("draft", "planctl new"),
+];
+
+/// Flags of other tools, and what is typed here.
+const FLAGS: [(&str, &str); 4] = [
+    ("--via", "planctl plan review FILE --role ROLE"),
+    ("--force", "planctl asks instead; --yes answers a confirmation, and nothing overrules a contract"),
+    ("--no-verify", "no step passes without its contract"),
+    ("--dry-run", "planctl plan show FILE shows what would run"),
+];
+
+/// Commands that no tip proposes.
+const NEVER: [&str; 3] = ["trust", "clean", "reset"];
+
+/// Adds a tip to a misused command line, where one is known.
+pub fn add(error: &mut clap::Error, root: &Command, typed: &[String]) {
+    for looks_alike in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg] {
+        error.remove(looks_alike);
+    }
+    let tip = match (
+        error.kind(),
+        text_of(error, ContextKind::InvalidSubcommand),
+        text_of(error, ContextKind::InvalidArg),
+    ) {
+        (ErrorKind::InvalidSubcommand, Some(word), _) => of_command(root, typed, &word),
+        (ErrorKind::UnknownArgument, _, Some(flag)) => of_flag(root, typed, &flag),
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
+fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(_) | None => None,
+    }
+}
+
+/// Follows the words that were typed as far as they are commands, and returns the last of these and its words.
+fn reached<'a>(root: &'a Command, typed: &[String]) -> (&'a Command, Vec<&'a str>) {
+    let mut at = root;
+    let mut words = Vec::new();
+    for word in typed {
+        if let Some(below) = at.find_subcommand(word) {
+            words.push(below.get_name());
+            at = below;
+        }
+    }
+    (at, words)
+}
+
+fn of_command(root: &Command, typed: &[String], word: &str) -> Option<String> {
+    let before = typed.iter().position(|typed| typed == word).unwrap_or(typed.len());
+    let (parent, words) = reached(root, &typed[..before]);
+    let noun = words.join(" ");
+    let known = |key: &str| HABITS.iter().find(|(habit, _)| *habit == key).map(|(_, tip)| *tip);
+    // A word that is a command elsewhere is meant there: `planctl plan doctor`.
+    let elsewhere = || root.find_subcommand(word).filter(|_| !words.is_empty() && !NEVER.contains(&word));
+    let of_run_or_plan = matches!(noun.as_str(), "" | "plan" | "run");
+    if let Some(tip) =
+        known(format!("{noun} {word}").trim()).or_else(|| known(word).filter(|_| of_run_or_plan))
+    {
+        return Some(tip.to_owned());
+    }
+    if let Some(command) = elsewhere() {
+        return Some(format!("planctl {}", command.get_name()));
+    }
+    let names = parent.get_subcommands().filter(|below| !below.is_hide_set()).map(Command::get_name);
+    let near = names.filter(|name| !NEVER.contains(name)).find(|name| is_slip(word, name))?;
+    Some(format!("did you mean `{}`?", format!("planctl {noun} {near}").replace("  ", " ")))
+}
+
+fn of_flag(root: &Command, typed: &[String], flag: &str) -> Option<String> {
+    let (command, _) = reached(root, typed);
+    if let Some((_, tip)) = FLAGS.iter().find(|(known, _)| *known == flag) {
+        return Some((*tip).to_owned());
+    }
+    let longs = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long);
+    let typed = flag.strip_prefix("--")?;
+    let near = longs.into_iter().find(|long| is_slip(typed, long))?;
+    Some(format!("did you mean `--{near}`?"))
+}
+
+/// Says whether a word is another one with a slip of the hand: one letter more, less, another, or two that changed places.
+fn is_slip(typed: &str, meant: &str) -> bool {
+    typed.len() >= 3 && strsim::osa_distance(typed, meant) == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tip_is_a_command_that_destroys_or_trusts() {
+        for (habit, tip) in HABITS.iter().chain(&FLAGS) {
+            let words: Vec<&str> = tip.split_whitespace().collect();
+            for never in ["trust", "clean", "reset", "discard"] {
+                assert!(!words.contains(&never), "{habit}: {tip}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_habit_stands_there_once_and_is_no_command() {
+        let root = crate::args::command();
+        for (at, (habit, _)) in HABITS.iter().enumerate() {
+            assert!(HABITS[at + 1..].iter().all(|(other, _)| other != habit), "{habit}");
+            let mut command = Some(&root);
+            for word in habit.split(' ') {
+                command = command.and_then(|command| command.find_subcommand(word));
+            }
+            assert!(command.is_none(), "{habit} is a command");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Words that hands know from git, gh, docker, kubectl, cargo and systemctl: each does what is expected, or is told what to
+//! type.
+
+use crate::fixture::{Fixture, plan};
+
+/// A project with a plan and a run of it that is done.
+fn project() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("plans/p.md", &plan("Greets", "5 minutes", &[("Greet", "test -e done-1", "escalate")]));
+    let said = fixture.planctl(&["run", "plans/p.md", "--approve", "--exec", "touch done-1"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    fixture
+}
+
+/// A run whose first step waits for a person, and the number of its ask.
+fn held(fixture: &Fixture, name: &str) -> String {
+    fixture.write(name, &plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]));
+    let said = fixture.planctl(&["run", name, "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let asks = fixture.json(&["inbox", "--json"])["asks"].clone();
+    let asks = asks.as_array().unwrap().iter().filter(|ask| ask["plan"] == name);
+    asks.last().unwrap()["id"].to_string()
+}
+
+#[test]
+fn words_of_other_tools_do_what_is_expected() {
+    let fixture = project();
+    for (typed, code, shown) in [
+        ("status", 0, ""),
+        ("status p-1", 0, "p-1"),
+        ("status @last --watch", 0, "p-1"),
+        ("plan status p-1 -w", 0, "p-1"),
+        ("ls", 0, "p-1"),
+        ("list", 0, "p-1"),
+        ("ps", 0, "p-1"),
+        ("runs", 0, "p-1"),
+        ("run ls", 0, "p-1"),
+        ("run list", 0, "p-1"),
+        ("run show", 0, "Greet"),
+        ("run show p-1", 0, "Greet"),
+        ("plan ls", 0, "plans/p.md"),
+        ("plan list", 0, "plans/p.md"),
+        ("logs", 0, "Greet"),
+        ("plan logs", 0, "Greet"),
+        ("run logs plans/p.md", 0, "Greet"),
+        ("verify plans/p.md", 0, "verified"),
+        ("explain P402", 0, "P402"),
+        ("plan explain", 0, "P402"),
+        ("fmt --check plans/p.md", 1, "plans/p.md"),
+        ("show plans/p.md", 0, "Greet"),
+        ("show p-1", 0, "Greet"),
+        ("watch", 0, "p-1"),
+        ("history", 0, "passed"),
+        ("log", 0, "passed"),
+        ("events p-1", 0, "passed"),
+        ("events -n 1", 0, ""),
+        ("events p-1 --tail 5 --json", 0, "plan_completed"),
+        ("why", 0, "Greet"),
+        ("why p-1", 0, "Greet"),
+        ("why p-1 Greet", 0, "Greet"),
+        ("why p-1 1", 0, "Greet"),
+        ("plan why p-1 1", 0, "Greet"),
+        ("audit p-1", 0, "sound"),
+        ("run audit", 0, "sound"),
+        ("new --list", 0, "bugfix"),
+        ("run plans/p.md --dry-run", 0, "Greet"),
+        ("plan run -n plans/p.md", 0, "Greet"),
+        ("plan run -f plans/p.md", 0, "done"),
+        ("approvals list", 0, "nothing waits"),
+        ("inbox", 0, "nothing waits"),
+        ("worker list", 0, "no worker"),
+        ("roles list", 0, ""),
+        ("completion bash", 0, "planctl"),
+        ("-v", 0, "planctl 0."),
+        ("help options", 0, "--json"),
+        ("work --help", 0, "heartbeat"),
+        ("item --help", 0, "heartbeat"),
+    ] {
+        let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
+        assert_eq!(said.code, code, "planctl {typed}: {said:?}");
+        assert!(format!("{}{}", said.out, said.err).contains(shown), "planctl {typed}: {said:?}");
+    }
+    assert!(!fixture.planctl(&["run", "plans/p.md", "--dry-run"]).out.contains("p-2"), "nothing ran");
+    assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn words_that_planctl_does_not_have_are_told_what_to_type() {
+    let fixture = Fixture::new();
+    for (typed, tip) in [
+        ("create", "planctl new"),
+        ("validate x.md", "planctl verify FILE"),
+        ("lint x.md", "planctl verify FILE"),
+        ("check x.md", "planctl verify FILE"),
+        ("plan validate x.md", "planctl verify FILE"),
+        ("plan lint", "planctl verify FILE"),
+        ("plan check", "planctl verify FILE"),
+        ("stop", "planctl cancel RUN"),
+        ("plan stop", "planctl cancel RUN"),
+        ("plan kill", "planctl cancel RUN"),
+        ("plan abort", "planctl cancel RUN"),
+        ("plan rm", "planctl cancel RUN"),
+        ("approvals abort 1", "planctl approvals cancel ASK"),
+        ("plan retry", "planctl approvals retry"),
+        ("plan rerun", "planctl run FILE --again"),
+        ("plan restart", "planctl run FILE --again"),
+        ("plan continue", "planctl resume RUN"),
+        ("plan pause", "planctl approvals revise"),
+        ("get runs", "planctl ls"),
+        ("apply", "planctl run FILE"),
+        ("up", "planctl daemon start"),
+        ("serve", "planctl daemon start"),
+        ("start", "planctl daemon start"),
+        ("config get x", "planctl config show"),
+        ("config set x y", "planctl config path"),
+        ("config edit", "planctl config path"),
+        ("config list", "planctl config show"),
+        ("config view", "planctl config show"),
+        ("login", "planctl token create"),
+        ("auth status", "planctl token create"),
+        ("update", "the way it was installed"),
+        ("self update", "the way it was installed"),
+        ("plan verfiy x.md", "planctl plan verify"),
+        ("plan events --folow", "--follow"),
+        ("plan doctor", "planctl doctor"),
+    ] {
+        let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
+        assert_eq!(said.code, 2, "planctl {typed}: {said:?}");
+        let told = said.err.lines().find(|line| line.trim_start().starts_with("tip:"));
+        assert!(told.is_some_and(|told| told.contains(tip)), "planctl {typed}: {said:?}");
+    }
+    for typed in ["trsut", "clena", "cleen", "plan reste", "db rest"] {
+        let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
+        assert!(said.code == 2 && !said.err.contains("tip:"), "planctl {typed}: {said:?}");
+    }
+}
+
+#[test]
+fn the_only_open_ask_needs_no_number_and_several_are_named() {
+    let fixture = Fixture::new();
+    let none = fixture.planctl(&["approvals", "retry"]);
+    assert!(none.code == 4 && none.err.contains("no ask is open"), "{none:?}");
+    let first = held(&fixture, "a.md");
+    assert!(fixture.planctl(&["approvals", "show"]).out.contains(&format!("escalation {first}")));
+    let said = fixture.planctl(&["approvals", "retry", "--note", "again"]);
+    assert!(said.code == 0 && said.err.contains("recorded: retry"), "{said:?}");
+    for name in ["b.md", "c.md"] {
+        fixture.write(name, &plan("Asks", "5 minutes", &[("One", "test -e never", "escalate")]));
+        assert_eq!(fixture.planctl(&["run", name, "--no-wait", "--exec", "true"]).code, 3);
+    }
+    let asks = fixture.json(&["approvals", "--json"])["asks"].clone();
+    let ids: Vec<String> = asks.as_array().unwrap().iter().map(|ask| ask["id"].to_string()).collect();
+    let said = fixture.planctl(&["approvals", "reject"]);
+    assert!(said.code == 2 && said.err.contains("2 asks are open"), "{said:?}");
+    assert!(ids.iter().all(|id| said.err.contains(id)), "{said:?}");
+    let said = fixture.planctl(&["approvals", "reject", &ids[0], &ids[1], "--note", "both"]);
+    assert!(said.code == 0 && said.err.matches("recorded: reject").count() == 2, "{said:?}");
+}
+
+#[test]
+fn approve_takes_a_plan_or_an_ask_and_cancel_without_a_run_wants_a_yes() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let said = fixture.planctl(&["approve", "p.md", "--exec", "touch done-1"]);
+    assert!(said.code == 0 && said.err.contains("recorded: approve"), "{said:?}");
+    fixture.write("q.md", &plan("Q", "5 minutes", &[("One", "test -e done-2", "escalate")]));
+    assert_eq!(fixture.planctl(&["run", "q.md", "--no-wait", "--exec", "touch done-2"]).code, 3);
+    let said = fixture.planctl(&["approve"]);
+    assert!(said.code == 0 && said.err.contains("recorded: approve"), "{said:?}");
+
+    let said = fixture.planctl(&["cancel"]);
+    assert!(said.code == 2 && said.err.contains("--yes") && said.err.contains("q-1"), "{said:?}");
+    let said = fixture.planctl(&["cancel", "--yes"]);
+    assert!(said.code == 0 && said.err.contains("recorded: cancel"), "{said:?}");
+    assert_eq!(fixture.json(&["status", "q-1", "--json"])["state"], "cancelled");
+}
+
+#[test]
+fn edit_opens_a_plan_that_no_run_waits_with_and_verifies_it() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+    let edit = |by: &str| {
+        let mut command = fixture.command(&["edit", "p.md"]);
+        crate::fixture::Said::from(command.env("EDITOR", by).output().unwrap())
+    };
+    let said = edit("sed -i s/done-1/done-2/");
+    assert!(said.code == 0 && said.out.contains("verified"), "{said:?}");
+    assert!(fixture.read("p.md").contains("done-2"));
+    let said = edit("sed -i s/escalate/shrug/");
+    assert!(said.code == 1, "{said:?}");
+    let said = fixture.planctl(&["edit", "nothing-1"]);
+    assert_eq!(said.code, 4, "{said:?}");
+}
+
+#[test]
+fn completions_know_runs_asks_and_plans() {
+    let fixture = project();
+    let ask = held(&fixture, "plans/w.md");
+    let completed = |line: &[&str]| {
+        let last = (line.len() - 1).to_string();
+        let mut command = fixture.command(&[&["--"], line].concat());
+        command.env("PLANCTL_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", last).env("_CLAP_IFS", "\n");
+        crate::fixture::Said::from(command.output().unwrap()).out
+    };
+    assert!(
+        completed(&["planctl", "status", ""]).contains("p-1"),
+        "{}",
+        completed(&["planctl", "status", ""])
+    );
+    assert!(completed(&["planctl", "resume", "@"]).contains("@last"));
+    assert!(completed(&["planctl", "verify", "pl"]).contains("plans/p.md"));
+    assert!(completed(&["planctl", "approvals", "retry", ""]).contains(&ask));
+    assert!(completed(&["planctl", "new", "--from", "bug"]).contains("bugfix"));
+    let script = fixture.planctl(&["completions", "bash"]);
+    assert!(script.out.contains("PLANCTL_COMPLETE"), "{script:?}");
+}
