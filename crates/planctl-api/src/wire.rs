@@ -557,8 +557,12 @@ pub struct AskView {
     /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
     #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion"]))]
     pub kind: String,
-    /// The run's name.
+    /// The run's name, the only one of its workspace.
     pub run: String,
+    /// The run's id.
+    pub run_id: String,
+    /// The canonical path of the run's workspace.
+    pub workspace: String,
     /// The plan's path.
     pub plan: String,
     /// The step it is about.
@@ -797,6 +801,12 @@ pub struct ShortfallView {
 pub struct Decided {
     /// The run it moved, where there is one.
     pub run: Option<String>,
+    /// That run's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The canonical path of that run's workspace, where it may be another than the caller's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// The ask it answered, where there was one.
     pub ask: Option<u64>,
     /// The decision, in the word of the command line.

@@ -184,6 +184,8 @@ impl Services {
         }
         let mut decided = Decided {
             run: None,
+            run_id: None,
+            workspace: None,
             ask: None,
             decision: "approve".to_owned(),
             by: approval.by.clone(),
@@ -232,6 +234,8 @@ impl Services {
         })?;
         let mut decided = Decided {
             run: None,
+            run_id: None,
+            workspace: None,
             ask: None,
             decision: "reject".to_owned(),
             by: self.caller.actor.to_string(),

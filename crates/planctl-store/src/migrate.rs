@@ -21,6 +21,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "upkeep", include_str!("../../../migrations/0010_upkeep.sql")),
     (11, "commit", include_str!("../../../migrations/0011_commit.sql")),
     (12, "claim", include_str!("../../../migrations/0012_claim.sql")),
+    (13, "names", include_str!("../../../migrations/0013_names.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

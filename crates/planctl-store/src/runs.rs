@@ -50,7 +50,9 @@ macro_rules! runs_where {
 }
 pub(crate) const RUN: &str = runs_where!("r.id = $1");
 pub(crate) const RUN_OF_REQUEST: &str = runs_where!("r.id = (select run from commands where key = $1)");
-pub(crate) const RUN_NAMED: &str = runs_where!("r.stem = $1 and r.number = $2");
+/// Those of a workspace first; as many as are named where the name is not clear.
+pub(crate) const RUNS_NAMED: &str =
+    runs_where!("r.name = $1 order by (r.workspace = $2) desc nulls last, r.id desc limit 9");
 pub(crate) const RUN_LAST: &str = runs_where!("true order by r.id desc limit 1");
 /// A range of the index of workspaces. By equality the server would expect to find one soon among all runs, and read through
 /// all of them where the workspace has none.
@@ -63,8 +65,9 @@ pub(crate) const RUN_OF_PATH: &str =
     runs_where!("($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.id desc limit 1");
 /// By the beginning of a name, as the index of names has it, or by the first and the last id that begin so.
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
-    "r.id in (select n.id from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union select m.id from runs m \
-     where m.id between $3 and $4 order by 1 desc limit 9) order by r.id desc"
+    "r.id in (select b.id from (select n.id, n.workspace from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union \
+     select m.id, m.workspace from runs m where m.id between $3 and $4) b \
+     order by (b.workspace = $5) desc nulls last, b.id desc limit 9) order by (r.workspace = $5) desc nulls last, r.id desc"
 );
 pub(crate) const RUNS: &str = runs_where!(
     "($1::bigint is null or r.workspace = $1) and ($3::uuid is null or r.id < $3) order by r.id desc limit $2"

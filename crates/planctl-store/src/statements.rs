@@ -110,7 +110,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: attach approval", runs::ATTACH_APPROVAL),
     ("runs: run", runs::RUN),
     ("runs: run of request", runs::RUN_OF_REQUEST),
-    ("runs: run named", runs::RUN_NAMED),
+    ("runs: runs named", runs::RUNS_NAMED),
     ("runs: run last", runs::RUN_LAST),
     ("runs: run last in", runs::RUN_LAST_IN),
     ("runs: run of plan", runs::RUN_OF_PLAN),

@@ -144,22 +144,22 @@ pub struct Global {
         hide_possible_values = false
     )]
     pub color: Color,
-    /// Say less
+    /// Print less
     #[arg(short, long, global = true, hide_short_help = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more; twice for still more
+    /// Print more; repeat for still more
     #[arg(short, long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Never ask, even at a terminal
     #[arg(long, global = true, hide_short_help = true, env = "PLANCTL_NO_INPUT", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub no_input: bool,
-    /// Answer yes where only a confirmation is asked for (never an approval)
+    /// Answer yes to confirmations (never to approvals)
     #[arg(long, global = true, hide_short_help = true)]
     pub yes: bool,
-    /// The Postgres to use in place of the private one [env: PLANCTL_DATABASE_URL]
+    /// The Postgres to use instead of the private one [env: PLANCTL_DATABASE_URL]
     #[arg(long, global = true, hide_short_help = true, value_name = "URL")]
     pub database_url: Option<String>,
-    /// The daemon to speak to: a URL or a socket [env: PLANCTL_SERVER] [default: that of the state directory, where one runs]
+    /// The daemon to connect to: a URL or a socket [env: PLANCTL_SERVER] [default: the one of the state directory, if it runs]
     #[arg(
         long,
         global = true,
@@ -168,20 +168,20 @@ pub struct Global {
         conflicts_with = "database_url"
     )]
     pub server: Option<String>,
-    /// Send a token to another machine over http://, where others can read it on the way
+    /// Allow a token to be sent unencrypted to another machine over http://
     #[arg(long, global = true, hide_short_help = true, env = "PLANCTL_INSECURE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new())]
     pub insecure: bool,
     /// Work in this directory
     #[arg(short = 'C', global = true, hide_short_help = true, value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Read this file in place of the project's planctl.toml [env: PLANCTL_CONFIG]
+    /// Read this file instead of the project's planctl.toml [env: PLANCTL_CONFIG]
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The directory steps and contracts work in [default: the git checkout, else the current directory]; `worktree` gives
+    /// The directory in which steps and contracts work [default: the git checkout, else the current directory]; `worktree` gives
     /// a run a git worktree of its own, `shared` none
     #[arg(long, global = true, hide_short_help = true, value_name = "DIR|worktree")]
     pub workspace: Option<PathBuf>,
-    /// The name of the person who decides, for the record [default: your login] [env: PLANCTL_ACTOR]
+    /// The name under which your decisions are recorded [default: your login] [env: PLANCTL_ACTOR]
     #[arg(long = "as", global = true, hide_short_help = true, value_name = "NAME")]
     pub actor: Option<String>,
 }
@@ -319,13 +319,13 @@ It writes into the git checkout, else the current directory, and overwrites noth
   planctl clean                    worktrees of done and cancelled runs in which everything is committed
   planctl clean --all --dry-run    what would be removed, in all workspaces of this machine")]
     Clean {
-        /// Of all workspaces of this machine
+        /// In all workspaces of this machine
         #[arg(short, long)]
         all: bool,
-        /// Those of failed runs too, which then can't be resumed
+        /// Also those of failed runs, which can't be resumed afterwards
         #[arg(long)]
         failed: bool,
-        /// Also what is committed nowhere: it is lost
+        /// Also remove work that is committed nowhere: it is lost
         #[arg(long)]
         discard: bool,
         /// Only say what would be removed
@@ -338,7 +338,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
 frontmatter says `type: plan`, and without a type files named *.plan.md or in a folder `plans`."
     )]
     Lsp {
-        /// Speak over standard input and output, which it does in any case
+        /// Use standard input and output, which is the default
         #[arg(long)]
         stdio: bool,
     },
@@ -357,13 +357,13 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     /// Writes man pages, one for each command
     #[command(before_help = "Example:\n  planctl man ~/.local/share/man/man1 && man planctl-plan-run")]
     Man {
-        /// The directory that they are written into
+        /// The directory to write them into
         dir: PathBuf,
     },
     /// Shows the configuration in force, and where each value comes from
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Lets a directory's planctl.toml start processes, as it stands
+    /// Trusts a directory's planctl.toml, as it is now, to start processes
     #[command(before_help = "Example:\n  planctl trust .")]
     Trust {
         /// The directory that holds planctl.toml
@@ -393,13 +393,13 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
 /// The agent that serves every role, in place of the configured ones.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WorkerFlags {
-    /// The command that serves every role; it reads the prompt on its input
+    /// The command that serves every role; it reads the prompt on its standard input
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
     /// The agent that serves every role: claude, codex, gemini, opencode or aider, and its own arguments
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "exec", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
-    /// Let nobody work: every role answers at once and does nothing; contracts run and decide as always
+    /// Do no work: every role answers at once without working; contracts run and decide as usual
     #[arg(long, conflicts_with_all = ["exec", "agent"])]
     pub simulate: bool,
 }

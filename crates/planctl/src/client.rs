@@ -227,8 +227,13 @@ impl Client {
     }
 
     async fn run_named(&self, given: &str) -> Result<Handle, Failure> {
-        let path = format!("/v1/runs/{}/name", api::path_segment(given));
-        let found: RunName = self.api.get(&path, &[("workspace", self.workspace.as_str())]).await?;
+        self.find_in(given, &self.workspace).await
+    }
+
+    /// Finds the run of this name in a workspace, where it is the only one.
+    pub async fn find_in(&self, name: &str, workspace: &str) -> Result<Handle, Failure> {
+        let path = format!("/v1/runs/{}/name", api::path_segment(name));
+        let found: RunName = self.api.get(&path, &[("workspace", workspace)]).await?;
         handle_of(&found.id)
     }
 
@@ -442,7 +447,12 @@ fn names_topics(checked: &Checked) -> bool {
     subscriptions.any(|subscription| matches!(subscription.value, planctl_engine::Subscription::Topic { .. }))
 }
 
-fn handle_of(id: &str) -> Result<Handle, Failure> {
+/// Returns the handle of a run by its id.
+///
+/// # Errors
+///
+/// Where a daemon sent what is no id.
+pub fn handle_of(id: &str) -> Result<Handle, Failure> {
     let run = RunId::parse(id);
     run.map(Handle)
         .ok_or_else(|| Failure::new(Exit::Unavailable, format!("could not read the run's id {id:?}")))

@@ -91,6 +91,15 @@ pub fn words(next: &Next) -> String {
     }
 }
 
+/// Returns commands about a run of a workspace as they are typed in the current directory: a run's name counts in its own
+/// workspace.
+pub fn typed_here(words: &str, workspace: &str) -> String {
+    if std::env::current_dir().is_ok_and(|here| here.starts_with(workspace)) {
+        return words.to_owned();
+    }
+    words.replace("planctl ", &format!("planctl -C {} ", shell_word(workspace)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

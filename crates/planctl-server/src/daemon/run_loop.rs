@@ -239,13 +239,13 @@ impl ServerNode {
         }
         match self.admit(row).await? {
             None => Ok(false),
-            Some(holder) => self.is_held(&holder).await,
+            Some(holder) => self.is_held(row, &holder).await,
         }
     }
 
     /// Says whether a run that has the workspace waits for a person, so that those behind it do too.
-    async fn is_held(&self, holder: &str) -> Result<bool, ServiceError> {
-        let row = self.store.find_run(holder, None).await?;
+    async fn is_held(&self, behind: &RunRow, holder: &str) -> Result<bool, ServiceError> {
+        let row = self.store.find_run(holder, Some(behind.workspace)).await?;
         Ok(row.head.status == RunStatus::Active && row.head.out == 0)
     }
 

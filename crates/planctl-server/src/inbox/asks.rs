@@ -257,6 +257,8 @@ impl Services {
         }
         Ok(Decided {
             run: Some(row.run_name.clone()),
+            run_id: Some(row.run.to_string()),
+            workspace: Some(row.workspace_path.clone()),
             ask: Some(id),
             decision: word.to_owned(),
             by: self.caller.actor.to_string(),
@@ -433,6 +435,8 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
         id: u64::try_from(row.number).unwrap_or(0),
         kind: row.ask.kind.word().to_owned(),
         run: row.run_name.clone(),
+        run_id: row.run.to_string(),
+        workspace: row.workspace_path.clone(),
         plan: row.plan_path.clone(),
         step,
         asks: asks_line(row, graph),

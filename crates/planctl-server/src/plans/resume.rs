@@ -24,6 +24,8 @@ impl Services {
         let row = self.store.run(run).await?;
         let decided = |repeated| Decided {
             run: Some(row.name.clone()),
+            run_id: Some(row.id.to_string()),
+            workspace: Some(row.workspace_path.clone()),
             ask: None,
             decision: "resume".to_owned(),
             by: self.caller.actor.to_string(),
@@ -104,6 +106,8 @@ impl Services {
         self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
         Ok(Decided {
             run: Some(row.name),
+            run_id: Some(row.id.to_string()),
+            workspace: Some(row.workspace_path),
             ask: None,
             decision: "cancel".to_owned(),
             by: self.caller.actor.to_string(),

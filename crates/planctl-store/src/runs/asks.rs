@@ -16,8 +16,9 @@ macro_rules! asks_where {
     ($which:literal) => {
         concat!(
             "select a.number, a.item, a.run, a.node, a.visit, a.attempt, a.work::text as work, a.created_at, ",
-            "a.closed_at is null as is_open, r.name as run_name, p.path as plan_path, r.workspace ",
-            "from asks a join runs r on r.id = a.run join plans p on p.id = r.plan where ",
+            "a.closed_at is null as is_open, r.name as run_name, p.path as plan_path, r.workspace, ",
+            "w.path as workspace_path from asks a join runs r on r.id = a.run join plans p on p.id = r.plan ",
+            "join workspaces w on w.id = r.workspace where ",
             $which
         )
     };
@@ -45,6 +46,8 @@ pub struct AskRow {
     pub plan_path: String,
     /// The run's workspace.
     pub workspace: WorkspaceId,
+    /// The canonical path of the run's workspace.
+    pub workspace_path: String,
     /// Where it came up.
     pub at: At,
     /// The question.
@@ -117,6 +120,7 @@ fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
         run_name: row.try_get("run_name")?,
         plan_path: row.try_get("plan_path")?,
         workspace: WorkspaceId(row.try_get("workspace")?),
+        workspace_path: row.try_get("workspace_path")?,
         at: at_of(row)?,
         ask,
         is_open: row.try_get("is_open")?,

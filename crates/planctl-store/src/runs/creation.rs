@@ -23,7 +23,7 @@ macro_rules! new_run {
      select $1, p.id, p.workspace, $3, n.number, $3 || '-' || n.number, v.digest, v.graph, $5, $6::json, $7, $8::json, $9, $10, \
        $11::text[], $12::text is not null \
      from plans p join revisions v on v.plan = p.id and v.digest = $4, \
-       (select coalesce(max(number), 0) + 1 as number from runs where stem = $3) n \
+       lateral (select coalesce(max(r.number), 0) + 1 as number from runs r where r.workspace = p.workspace and r.stem = $3) n \
      where p.id = $2 on conflict (id) do nothing"
     };
 }

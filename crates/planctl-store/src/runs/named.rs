@@ -3,7 +3,7 @@
 use planctl_engine::RunId;
 use uuid::Uuid;
 
-use super::{RUN_LAST, RUN_LAST_IN, RUN_NAMED, RUN_OF_PATH, RUNS_BEGINNING, RunRow};
+use super::{RUN_LAST, RUN_LAST_IN, RUN_OF_PATH, RUNS_BEGINNING, RUNS_NAMED, RunRow};
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::plans::WorkspaceId;
@@ -11,7 +11,8 @@ use crate::store::Store;
 
 impl Store {
     /// Finds the run that a person means: `@last`, a name, an id, a plan's path (its newest run), or the beginning of a
-    /// name or id. `@last` and paths are of the workspace where one is given.
+    /// name or id. `@last` and paths are of the workspace where one is given; of runs with one name, which different
+    /// workspaces may have, that of the workspace is meant.
     ///
     /// # Errors
     ///
@@ -36,22 +37,23 @@ impl Store {
         if let Some(id) = RunId::parse(given) {
             return self.run(id).await;
         }
-        if let Some((stem, number)) = given.rsplit_once('-')
-            && let Ok(number) = number.parse::<i32>()
-        {
-            let named = repeated!(self, connection => sqlx::query(RUN_NAMED).bind(stem).bind(number).fetch_optional(&mut *connection))?;
-            if let Some(row) = named {
-                return RunRow::read(&row);
-            }
+        let named = repeated!(self, connection => sqlx::query(RUNS_NAMED).bind(given).bind(place).fetch_all(&mut *connection))?;
+        if !named.is_empty() {
+            let named = named.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
+            return only(given, named, workspace);
         }
         let of_path = repeated!(self, connection => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *connection))?;
         if let Some(row) = of_path {
             return RunRow::read(&row);
         }
-        self.find_run_beginning(given).await
+        self.find_run_beginning(given, workspace).await
     }
 
-    async fn find_run_beginning(&self, given: &str) -> Result<RunRow, StoreError> {
+    async fn find_run_beginning(
+        &self,
+        given: &str,
+        workspace: Option<WorkspaceId>,
+    ) -> Result<RunRow, StoreError> {
         let missing = || StoreError::not_found(format!("run `{given}`"));
         let is_plain = given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         if given.is_empty() || !is_plain {
@@ -64,16 +66,32 @@ impl Store {
             .bind(&beyond)
             .bind(first)
             .bind(last)
+            .bind(workspace.map(|workspace| workspace.0))
             .fetch_all(&mut *connection))?;
         let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
-        match <[RunRow; 1]>::try_from(found) {
-            Ok([only]) => Ok(only),
-            Err(none) if none.is_empty() => Err(missing()),
-            Err(several) => Err(StoreError::Ambiguous {
-                given: given.to_owned(),
-                candidates: several.into_iter().map(|run| run.name).collect(),
-            }),
-        }
+        if found.is_empty() { Err(missing()) } else { only(given, found, workspace) }
+    }
+}
+
+/// Returns the only run of several that a word may mean: the only one of the workspace, where that has any.
+fn only(given: &str, mut found: Vec<RunRow>, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
+    if found.iter().any(|run| Some(run.workspace) == workspace) {
+        found.retain(|run| Some(run.workspace) == workspace);
+    }
+    let is_one_name = found.iter().all(|run| run.name == found[0].name);
+    match <[RunRow; 1]>::try_from(found) {
+        Ok([only]) => Ok(only),
+        Err(several) => Err(StoreError::Ambiguous {
+            given: given.to_owned(),
+            candidates: several
+                .into_iter()
+                .map(
+                    |run| {
+                        if is_one_name { format!("{} in {}", run.id, run.workspace_path) } else { run.name }
+                    },
+                )
+                .collect(),
+        }),
     }
 }
 

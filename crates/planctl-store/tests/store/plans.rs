@@ -126,6 +126,49 @@ async fn runs_are_found_by_what_people_type() {
 }
 
 #[tokio::test]
+async fn runs_are_counted_in_each_workspace_and_a_name_means_the_one_that_is_here() {
+    let world = world(1).await;
+    let first = world.new_run().await;
+    let there = world.store.workspace(HOST, "/elsewhere").await.unwrap();
+    let revision = NewRevision {
+        workspace: there,
+        path: "fix-auth.md",
+        digest: &world.digest,
+        source: "# A plan",
+        graph: &world.graph,
+        by: "the author",
+    };
+    let plan = world.store.save_revision(&revision).await.unwrap();
+    let new = NewRun {
+        plan: plan.id,
+        revision: &world.digest,
+        stem: "fix-auth",
+        approval: None,
+        settings: "{}",
+        served: &[],
+        request: None,
+    };
+    let other = world.store.create_run(&new).await.unwrap();
+    assert_eq!((first.name.as_str(), other.name.as_str()), ("fix-auth-1", "fix-auth-1"));
+    let find = async |given: &str, place| world.store.find_run(given, place).await.map(|run| run.id);
+    for given in ["fix-auth-1", "fix-a", "fix-auth.md"] {
+        assert_eq!(find(given, Some(world.workspace)).await.unwrap(), first.id, "{given}");
+        assert_eq!(find(given, Some(there)).await.unwrap(), other.id, "{given}");
+    }
+    let ambiguous = find("fix-auth-1", None).await;
+    assert!(
+        matches!(&ambiguous, Err(StoreError::Ambiguous { candidates, .. })
+            if candidates.iter().any(|one| one == &format!("{} in /elsewhere", other.id))),
+        "{ambiguous:?}"
+    );
+    let nowhere = world.store.workspace(HOST, "/nowhere").await.unwrap();
+    assert!(matches!(find("fix-auth-1", Some(nowhere)).await, Err(StoreError::Ambiguous { .. })));
+    let second = world.new_run().await;
+    assert_eq!(second.name, "fix-auth-2");
+    assert_eq!(find("fix-auth-2", Some(there)).await.unwrap(), second.id, "a name that one run has is found");
+}
+
+#[tokio::test]
 async fn runs_made_at_once_get_different_names() {
     let world = world(1).await;
     let new = NewRun {

@@ -14,7 +14,7 @@ use crate::completing;
   git log -1 | planctl topic post releases
   planctl topic show login --tail 5")]
 pub enum TopicCommand {
-    /// Adds a note; the first one begins the topic
+    /// Adds a note; the first one creates the topic
     Post {
         /// The topic's name: letters, digits, `-`, `_`, `.` and `/`
         name: String,
@@ -50,7 +50,7 @@ pub enum GraphCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Names the nodes that may be worked on at once: the branches of each fork
+    /// Lists the nodes that may be worked on at once: the branches of each fork
     #[command(before_help = "Examples:
   planctl graph parallel fix.dot
   planctl graph parallel plans/hello.md --json")]
@@ -58,7 +58,7 @@ pub enum GraphCommand {
         /// A file: .dot, .gv, .json with one graph, or a plan in markdown
         file: PathBuf,
     },
-    /// Draws a graph, or writes it in another language: --format svg, ascii, dot, mermaid, markdown or json
+    /// Draws a graph, or converts it: --format svg, ascii, dot, mermaid, markdown or json
     #[command(before_help = "Examples:
   planctl graph render fix.dot                          drawn with letters
   planctl graph render fix.dot --format svg -o fix.svg  a picture
@@ -69,10 +69,10 @@ pub enum GraphCommand {
         /// A file (.dot, .gv, .json, or a plan in markdown), or a run: a name, an id, or @last
         #[arg(value_name = "FILE|RUN")]
         what: String,
-        /// Which graph of a library
+        /// The graph, where the file has several
         #[arg(long, value_name = "NAME")]
         entry: Option<String>,
-        /// Where to write it [default: standard output]
+        /// The file to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -81,27 +81,27 @@ pub enum GraphCommand {
 /// The commands of tokens.
 #[derive(Subcommand, Clone, Debug)]
 pub enum TokenCommand {
-    /// Makes a token; its secret is printed this once
+    /// Creates a token; its secret is printed only once
     #[command(before_help = "Examples:
   planctl token create worker --name build-box --role coder > worker.token
   planctl token create read --name dashboard --expires 90d")]
     Create {
         /// The scope that it grants
         scope: TokenScope,
-        /// The holder: actions with the token are on record under this name
+        /// The name of its holder, under which its actions are recorded
         #[arg(long)]
         name: String,
-        /// Of a worker's: whose work it may claim; may be repeated [default: any role]
+        /// For a worker's token: a role whose work it may claim; may be repeated [default: any role]
         #[arg(long = "role", value_name = "ROLE", add = completing::role())]
         roles: Vec<String>,
-        /// How long it holds: 12h, 90d [default: until it is revoked]
+        /// How long it is valid: 12h, 90d [default: until it is revoked]
         #[arg(long, value_name = "DUR", value_parser = parse_time)]
         expires: Option<std::time::Duration>,
     },
     /// Lists the tokens, without their secrets
     #[command(visible_alias = "list")]
     Ls,
-    /// Takes a token back; it holds no longer from the next request on
+    /// Revokes a token, from the next request on
     Revoke {
         /// Its id, as `token ls` shows it
         id: String,
@@ -111,11 +111,11 @@ pub enum TokenCommand {
 /// The scope of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum TokenScope {
-    /// Claim work and say what came of it
+    /// Claim work and report it
     Worker,
-    /// Look, start runs, and decide as a person
+    /// Read, start runs, and decide as a person
     Approve,
-    /// Look
+    /// Read
     Read,
     /// Everything
     Admin,
@@ -124,22 +124,22 @@ pub enum TokenScope {
 /// The commands of the configuration.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
-  planctl config show --origin         every value, and which line, variable or flag says it
+  planctl config show --origin         every value, and the line, variable or flag that sets it
   planctl config path")]
 pub enum ConfigCommand {
-    /// Prints what is in force, as planctl.toml would say it; credentials are masked
+    /// Prints the configuration in force as a planctl.toml; credentials are masked
     #[command(before_help = "Examples:
   planctl config show
   planctl config show --origin
   planctl config show --json | jq '.values[] | select(.key == \"contracts.timeout\")'
 
-Flags go before PLANCTL_* variables, your own file, the project's planctl.toml and the defaults.")]
+Flags take precedence over PLANCTL_* variables, then your own file, the project's planctl.toml and the defaults.")]
     Show {
         /// Say where each value comes from
         #[arg(long)]
         origin: bool,
     },
-    /// Prints which files are read, the strongest first
+    /// Prints the files that are read, the one with the highest precedence first
     Path,
 }
 
@@ -154,13 +154,13 @@ pub enum RolesCommand {
 /// The commands of the database.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DbCommand {
-    /// Which database is used, and how it is
+    /// Shows which database is used, and how it is
     Status,
     /// Prints the address to connect to (with its password)
     Url,
-    /// Opens psql on it, to read
+    /// Opens psql, read-only
     Psql {
-        /// As the owner of the tables, who may change everything
+        /// Connect as the owner of the tables, who may change everything
         #[arg(long)]
         owner: bool,
         /// Arguments for psql

@@ -2,28 +2,28 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// How much a daemon does at once.
+/// How much a daemon does at once, and where it listens.
 #[derive(Args, Clone, Debug)]
 pub struct AtOnce {
-    /// How many workers it minds at once, of those that the runs' own settings name
+    /// How many of the workers that runs name it runs at once
     #[arg(short = 'j', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
-    /// How many contracts it runs at once [default: four for every core, at least 8]
+    /// How many contracts to run at once [default: four for every core, at least 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub gates: Option<u16>,
-    /// Listen on this port too, beside the socket in the state directory: 127.0.0.1:7420
+    /// Also listen on this port, besides the socket in the state directory: 127.0.0.1:7420
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<std::net::SocketAddr>,
-    /// Let --listen be an address that other machines reach; put a proxy with TLS before it, whose https:// address clients name
+    /// Allow --listen an address that other machines can reach; put a TLS proxy in front, and let clients use its https:// address
     #[arg(long, requires = "listen")]
     pub allow_remote: bool,
-    /// A name by which clients call it on that port, besides localhost; may be repeated
+    /// A host name that clients use for that port, besides localhost; may be repeated
     #[arg(long = "host", value_name = "NAME", requires = "listen")]
     pub hosts: Vec<String>,
-    /// Refuse further runs (429) while so many are not over
+    /// Refuse new runs (429) while this many are not over
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_open_runs: u32,
-    /// Refuse further runs (429) while so many asks wait for a person
+    /// Refuse new runs (429) while this many asks wait for a person
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_open_asks: u32,
 }
@@ -33,7 +33,7 @@ pub struct AtOnce {
 #[command(before_help = "Examples:
   planctl daemon start                 in the background, until `planctl daemon stop`
   planctl daemon status
-  planctl daemon install-service       let systemd start it and mind it")]
+  planctl daemon install-service       let systemd start it and restart it")]
 pub enum DaemonCommand {
     /// Runs it in the foreground, until Ctrl-C or SIGTERM
     #[command(before_help = "Examples:
@@ -46,7 +46,7 @@ pub enum DaemonCommand {
         /// How logs are written to standard error
         #[arg(long, value_enum, default_value = "human")]
         log_format: LogFormat,
-        /// Leave the terminal that it was started from
+        /// Detach from the terminal
         #[arg(long, hide = true)]
         detached: bool,
     },
@@ -58,39 +58,39 @@ pub enum DaemonCommand {
     },
     /// Stops it and starts it again in the background, with the options that it had
     Restart,
-    /// Stops it: nothing more is taken on, and what is under way is handed back within 10 s
+    /// Stops it: it accepts no more work, and hands back what is under way within 10 s
     Stop,
-    /// Says whether it is there, and how it is; exits 69 where it is not
+    /// Shows whether it runs, and how it is; exits 69 if it does not run
     Status,
-    /// Prints what a daemon that was started with `daemon start` has logged
+    /// Prints the log of a daemon that `daemon start` started
     Logs {
-        /// Go on as it logs more
+        /// Keep printing as the log grows
         #[arg(short, long)]
         follow: bool,
-        /// Only so many of the last lines
+        /// How many of the last lines to print
         #[arg(long, value_name = "LINES", default_value_t = 100)]
         tail: usize,
     },
-    /// Brings the database's schema up to date; it is never taken back to an older one
+    /// Brings the database's schema up to date; there is no way back to an older one
     Migrate {
-        /// Only say where it stands; exits 1 where it is to be brought up to date
+        /// Only say which version it has; exits 1 if it is not up to date
         #[arg(long)]
         check: bool,
     },
-    /// Writes a unit for systemd that starts the daemon, watches it and fences it in
+    /// Writes a systemd unit that starts the daemon, restarts it and confines it
     #[command(before_help = "Examples:
   planctl daemon install-service --print        read it first
   planctl daemon install-service                for yourself; as root for the system
   planctl daemon install-service --listen 127.0.0.1:7420
   sudo planctl daemon install-service --system --run-as ann")]
     InstallService {
-        /// For the person who types this [default, unless root]
+        /// Install it for you alone [default, unless you are root]
         #[arg(long, conflicts_with = "system")]
         user: bool,
-        /// For the system [default as root]
+        /// Install it for the system [default if you are root]
         #[arg(long)]
         system: bool,
-        /// With --system: whose rights the daemon, its workers and its contracts have [default: root's]
+        /// With --system: the user that the daemon, its workers and its contracts run as [default: root]
         #[arg(long, value_name = "NAME", conflicts_with = "user")]
         run_as: Option<String>,
         /// Print the unit, write nothing

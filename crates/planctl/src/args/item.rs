@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::amounts::parse_time;
 use crate::completing;
 
-/// The commands with which a script works.
+/// The commands with which a script does the work of a worker.
 #[derive(Subcommand, Clone, Debug)]
 #[command(before_help = "Examples:
   eval \"$(planctl item claim --role coder --shell)\"      exports PLANCTL_ITEM, PLANCTL_ITEM_TOKEN, PLANCTL_PROMPT_FILE, …
@@ -15,7 +15,7 @@ use crate::completing;
   planctl item heartbeat --wait 20s                       repeat it; exit 5 or 7 = stop, it is lost or cancelled
   planctl item complete --result out.txt                  the contract decides")]
 pub enum ItemCommand {
-    /// Claims an item; exits 10 where there is none
+    /// Claims an item; exits 10 if there is none
     #[command(before_help = "Examples:
   eval \"$(planctl item claim --role coder --wait 5m --shell)\"
   planctl item claim --role coder --no-wait --json")]
@@ -23,7 +23,7 @@ pub enum ItemCommand {
         /// The roles to claim for; may be repeated [default: the roles of the token]
         #[arg(long = "role", value_name = "ROLE", add = completing::role())]
         roles: Vec<String>,
-        /// How long to wait for some
+        /// How long to wait for one
         #[arg(long, value_name = "DUR", default_value = "30s", value_parser = parse_time)]
         wait: std::time::Duration,
         /// Do not wait
@@ -35,25 +35,25 @@ pub enum ItemCommand {
         /// Write the prompt to this file [default: a new one in the directory for temporary files]
         #[arg(long, value_name = "FILE")]
         prompt_file: Option<PathBuf>,
-        /// Print variables for eval
+        /// Print variables for a shell's eval
         #[arg(long)]
         shell: bool,
-        /// By which name `worker ls` shows it [default: this machine's]
+        /// The name that `worker ls` shows [default: this machine's]
         #[arg(long, alias = "agent-id", value_name = "NAME")]
         name: Option<String>,
     },
-    /// Shows the item that is held
+    /// Shows the item that you hold
     Show(HeldItem),
-    /// Renews the lease; exits 5 where it is lost and 7 where the run was stopped: end the work
+    /// Renews the lease; exits 5 if it is lost and 7 if the run was stopped: then end the work
     Heartbeat {
         /// The item.
         #[command(flatten)]
         item: HeldItem,
-        /// Wait for so long, at most a minute, and exit at once where the lease is lost or the run stopped
+        /// Wait this long, at most a minute; exit at once if the lease is lost or the run is stopped
         #[arg(long, value_name = "DUR", value_parser = parse_time)]
         wait: Option<std::time::Duration>,
     },
-    /// Shows those who watch what is printed
+    /// Sends a line of output to people who follow the run
     Log {
         /// The item.
         #[command(flatten)]
@@ -62,7 +62,7 @@ pub enum ItemCommand {
         #[arg(long)]
         text: Option<String>,
     },
-    /// Says what was used so far
+    /// Reports tokens and money used so far
     Usage {
         /// The item.
         #[command(flatten)]
@@ -79,29 +79,29 @@ pub enum ItemCommand {
         /// A file with the worker's last words; `-` is standard input
         #[arg(long, value_name = "FILE")]
         result: Option<PathBuf>,
-        /// It gave up: a failing contract is not retried
+        /// The worker gave up: a failing contract is not retried
         #[arg(long)]
         gave_up: bool,
-        /// How its process ended
+        /// The exit code of the worker's process
         #[arg(long, value_name = "CODE")]
         exit_code: Option<i32>,
-        /// The label of the edge it prefers, where the plan branches; it passes no contract
+        /// The label of the edge to prefer, where the plan branches; it passes no contract
         #[arg(long, value_name = "LABEL")]
         prefer: Option<String>,
-        /// A node it suggests to go on with; the first one counts most
+        /// A node to go on with; the first one counts most
         #[arg(long, value_name = "NODE")]
         suggest: Vec<String>,
-        /// Values that conditions of the plan may look at
+        /// A value that conditions of the plan can read; may be repeated
         #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_pair)]
         set: Vec<(String, String)>,
-        /// A file with a step that it proposes to come after its own (`### Title`, then its fields); a person decides
+        /// A file with a step to propose after this one (`### Title`, then its fields); a person decides
         #[arg(long, value_name = "FILE")]
         insert_step: Option<PathBuf>,
         /// The usage.
         #[command(flatten)]
         used: Used,
     },
-    /// Says why the work could not be done
+    /// Reports why the work could not be done
     Fail {
         /// The item.
         #[command(flatten)]
@@ -109,8 +109,8 @@ pub enum ItemCommand {
         /// The reason
         #[arg(long)]
         reason: String,
-        /// gave-up: the contract decides, without a retry; transient: later again; permission: a person is asked;
-        /// overran: it was ended at its deadline; silent: it was ended since it printed nothing
+        /// gave-up: the contract decides, without a retry; transient: try later; permission: ask a person;
+        /// overran: the worker was ended at its deadline; silent: it was ended because it printed nothing
         #[arg(long, value_parser = ["gave-up", "transient", "permission", "overran", "silent"], default_value = "gave-up", hide_possible_values = true)]
         kind: String,
         /// The same as --kind transient
@@ -129,16 +129,16 @@ pub enum ItemCommand {
         #[arg(long)]
         question: String,
     },
-    /// Gives the item back; no attempt is spent
+    /// Gives the item back; no attempt is used up
     Release(HeldItem),
 }
 
-/// An item that is held.
+/// An item that a script holds.
 #[derive(Args, Clone, Debug)]
 pub struct HeldItem {
     /// The item [env: PLANCTL_ITEM]
     pub item: Option<String>,
-    /// The token of its lease; others on this machine see what is typed here [env: PLANCTL_ITEM_TOKEN]
+    /// The token of its lease; others on this machine can see an argument [env: PLANCTL_ITEM_TOKEN]
     #[arg(long)]
     pub token: Option<String>,
 }

@@ -9,23 +9,23 @@ use crate::completing;
 /// The commands of workers.
 #[derive(Subcommand, Clone, Debug)]
 pub enum WorkerCommand {
-    /// Claims work from the daemon, lets an agent do it, and reports; Ctrl-C finishes what it has, twice gives it back
+    /// Claims work from the daemon, has an agent do it, and reports. Ctrl-C finishes current work; a second Ctrl-C gives it back
     #[command(
         alias = "start",
         before_help = "Examples:
   planctl worker run --role coder --agent claude
   planctl worker run --role lint --exec 'ruff check --fix .' -j 2
   PLANCTL_TOKEN_FILE=worker.token planctl --server http://127.0.0.1:7420 worker run --role coder --agent codex
-  planctl worker run --role coder --exec ./work.sh --drain      in a script: ends when nothing is left"
+  planctl worker run --role coder --exec ./work.sh --drain      in a script: ends when there is no work left"
     )]
     Run(WorkerRun),
-    /// Lets a worker do one small task in a throw-away folder, and says what planctl can tell of it
+    /// Has a worker do one small task in a temporary folder, and reports what works
     #[command(before_help = "Examples:
   planctl worker test --agent codex
   planctl worker test --agent 'claude:--model sonnet'
   planctl worker test --exec './work.sh'
 
-An agent's service is really asked, once, and may charge for it.")]
+This calls the agent's service once, which may cost money.")]
     Test {
         /// The worker to test.
         #[command(flatten)]
@@ -34,10 +34,10 @@ An agent's service is really asked, once, and may charge for it.")]
         #[arg(long, value_name = "DUR", default_value = "2m", value_parser = parse_time)]
         within: std::time::Duration,
     },
-    /// Lists the workers that asked the daemon for work
+    /// Lists the workers that have asked the daemon for work
     #[command(visible_alias = "list")]
     Ls,
-    /// Lets a worker claim nothing more; it finishes the items that it has
+    /// Stops a worker from claiming more; it finishes the items that it holds
     Pause {
         /// Its name, as `worker ls` shows it
         id: String,
@@ -49,14 +49,14 @@ An agent's service is really asked, once, and may charge for it.")]
     },
 }
 
-/// A worker that is named.
+/// A worker, by its command or its agent.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub struct NamedWorker {
-    /// A command; it reads the prompt on its input
+    /// The command that works; it reads the prompt on its standard input
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
-    /// An agent by its name: claude, codex, gemini, opencode or aider, and its own arguments
+    /// The agent that works: claude, codex, gemini, opencode or aider, and its own arguments
     #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
 }
@@ -76,22 +76,22 @@ pub struct WorkerRun {
     /// End after one item
     #[arg(long, conflicts_with_all = ["max_items", "drain"])]
     pub once: bool,
-    /// End after so many items
+    /// End after this many items
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_items: Option<u64>,
-    /// End when nothing was to be claimed for 5 seconds
+    /// End when there was no work to claim for 5 seconds
     #[arg(long)]
     pub drain: bool,
-    /// How long it may work on an item, where the plan allows more
+    /// The longest that it may work on an item; the plan may allow less
     #[arg(long, value_name = "DUR", value_parser = parse_time)]
     pub timeout: Option<std::time::Duration>,
-    /// How long it may print nothing
+    /// The longest that it may print nothing
     #[arg(long, value_name = "DUR", value_parser = parse_time)]
     pub idle_timeout: Option<std::time::Duration>,
-    /// A variable for it; may be repeated
+    /// An environment variable for it; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub variables: Vec<(String, String)>,
-    /// By which name `worker ls` shows it [default: this machine's and the agent's]
+    /// The name that `worker ls` shows [default: this machine's and the agent's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }

@@ -11,6 +11,7 @@ use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
+use crate::next;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 
 /// Does what was typed.
@@ -448,7 +449,7 @@ async fn cancel(context: &Context, noted: &Noted) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     for id in meant(&client, &noted.ids, Some(Word::Abort.word())).await? {
-        let run = client.find(&client.ask(id).await?.ask.run).await?;
+        let run = client::handle_of(&client.ask(id).await?.ask.run_id)?;
         recorded(context, &client.cancel(run, noted.note.as_deref()).await?, is_json)?;
     }
     Ok(Exit::Yes)
@@ -490,15 +491,16 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
             Some(_) if !is_json => context.say(&recorded_word(&decided)),
             Some(_) | None => recorded(context, &decided, is_json)?,
         }
-        next = decided.run;
+        next = decided.run_id;
     }
     let Some(run) = next.filter(|_| !is_json) else { return Ok(Exit::Yes) };
-    let view = client.status(client.find(&run).await?).await?;
+    let view = client.status(client::handle_of(&run)?).await?;
     let next = if view.state.is_over() {
-        context.say(&format!("{} is {}", show::safe(&run), show::run_state(view.state)));
+        context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
         super::plan::next_of(&view, client.is_daemon())
     } else {
-        Some(super::run::after_answer(&run, word, client.is_daemon()))
+        let words = super::run::after_answer(&view.run, word, client.is_daemon());
+        Some(next::typed_here(&words, &view.workspace))
     };
     if let Some(next) = next {
         context.say(&format!("{} {next}", styled(BOLD, "next:")));
@@ -517,6 +519,8 @@ mod tests {
                 id: 17,
                 kind: "escalation".into(),
                 run: "fix-1".into(),
+                run_id: String::new(),
+                workspace: "/work".into(),
                 plan: "fix.md".into(),
                 step: None,
                 asks: "step 2 failed its contract 3 times".into(),

@@ -15,7 +15,7 @@ use super::plan::{recorded, shell_word};
 use super::{Context, approvals, changes, decide, run as running, verify, write};
 use crate::args::EditArgs;
 use crate::checking;
-use crate::client::{Client, Handle};
+use crate::client::{self, Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
@@ -161,7 +161,7 @@ struct Editing {
 
 impl Editing {
     async fn new(context: &Context, client: &Client, page: &AskPage) -> Result<Editing, Failure> {
-        let handle = client.find(&page.ask.run).await?;
+        let handle = client::handle_of(&page.ask.run_id)?;
         let view = client.status(handle).await?;
         if context.workspace() != Path::new(&view.workspace) {
             let run = show::safe(&view.run);

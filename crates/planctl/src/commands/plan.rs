@@ -304,7 +304,11 @@ pub fn recorded(
 
 /// Says in one line what was recorded, by whom, and what follows.
 pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
-    let next = decided.next.as_ref().map(|next| format!(" · {}", show::safe(&next::words(next))));
+    let typed = |next| match &decided.workspace {
+        Some(workspace) => next::typed_here(&next::words(next), workspace),
+        None => next::words(next),
+    };
+    let next = decided.next.as_ref().map(|next| format!(" · {}", show::safe(&typed(next))));
     format!("{}{}\n", recorded_word(decided), next.unwrap_or_default())
 }
 
@@ -477,6 +481,10 @@ pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
 
 /// Returns what to type next about a run; a daemon goes on with it by itself.
 pub fn next_of(view: &RunView, is_daemon: bool) -> Option<String> {
+    next_in_its_workspace(view, is_daemon).map(|words| next::typed_here(&words, &view.workspace))
+}
+
+fn next_in_its_workspace(view: &RunView, is_daemon: bool) -> Option<String> {
     let run = shell_word(&view.run);
     match view.state {
         RunState::Done => merge_of(view),

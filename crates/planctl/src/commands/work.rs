@@ -128,7 +128,7 @@ pub async fn answer_choices(client: &Client, handle: Handle) -> Result<bool, Fai
         let view = client.status(run).await?;
         for step in view.steps.iter().filter(|step| !step.state.is_settled()) {
             if let Some(inner) = &step.run {
-                runs.push(client.find(inner).await?);
+                runs.push(client.find_in(inner, &view.workspace).await?);
             }
         }
     }

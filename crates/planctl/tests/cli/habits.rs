@@ -214,3 +214,34 @@ fn completions_know_runs_asks_and_plans() {
     let script = fixture.planctl(&["completions", "bash"]);
     assert!(script.out.contains("PLANCTL_COMPLETE"), "{script:?}");
 }
+
+#[test]
+fn each_project_counts_its_own_runs_and_an_answer_from_elsewhere_finds_the_right_one() {
+    let fixture = Fixture::new();
+    let text = plan("Waits", "5 minutes", &[("Wait", "test -e never", "escalate")]);
+    fixture.write("one/p.md", &text);
+    fixture.write("two/p.md", &text);
+    let run = ["run", "p.md", "--approve", "--no-wait", "--exec", "true", "--workspace", "."];
+    for folder in ["one", "two"] {
+        let said = fixture.planctl(&[&["-C", folder][..], &run].concat());
+        assert!(said.code == 3 && said.out.contains("p-1 "), "{said:?}");
+    }
+    let status = |folder: &str| {
+        fixture.json(&["-C", folder, "status", "p-1", "--workspace", ".", "--json"])["state"].clone()
+    };
+    let asks = fixture.json(&["inbox", "--json"])["asks"].clone();
+    let of_two = asks
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|ask| ask["workspace"].as_str().is_some_and(|workspace| workspace.ends_with("/two")));
+    let ask = of_two.unwrap()["id"].to_string();
+    let said = fixture.planctl(&["-C", "one", "approvals", "retry", &ask]);
+    assert!(said.code == 0 && said.err.contains("planctl -C ") && said.err.contains("/two "), "{said:?}");
+    assert_eq!((status("one").as_str(), status("two").as_str()), (Some("waiting"), Some("running")));
+    let said = fixture.planctl(&["-C", "two", "cancel", "p-1", "--workspace", "."]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!((status("one").as_str(), status("two").as_str()), (Some("waiting"), Some("cancelled")));
+    let said = fixture.planctl(&["status", "p-1"]);
+    assert!(said.code == 4 && said.err.contains("/one") && said.err.contains("/two"), "{said:?}");
+}

@@ -1,0 +1,119 @@
+//! A terminal with a person at it: `script` lends it, and its screen is read as a person sees it.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes that is waited for here, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The prompt of the shell.
+const PROMPT: &str = "$ ";
+const ROWS: u16 = 50;
+
+pub struct Terminal {
+    child: Child,
+    input: ChildStdin,
+    heard: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    keys: usize,
+}
+
+impl Terminal {
+    /// Opens a terminal of so many columns, with bash in it, in this home and with planctl on its path.
+    pub fn open(home: &Path, columns: u16) -> Terminal {
+        let size = format!("stty cols {columns} rows {ROWS}; exec bash --noprofile --norc --noediting -i");
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &size, "/dev/null"]);
+        command.env_clear();
+        let bin = Path::new(env!("CARGO_BIN_EXE_planctl")).parent().unwrap();
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+        command.env("HOME", home).env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("PS1", PROMPT);
+        command.env("PLANCTL_STATE_DIR", home.join("state")).env("PLANCTL_ACTOR", "ada");
+        command.current_dir(home).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (said, heard) = channel();
+        let mut talk = child.stdout.take().unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            while let Ok(length @ 1..) = talk.read(&mut buffer) {
+                if said.send(buffer[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let input = child.stdin.take().unwrap();
+        let mut terminal =
+            Terminal { child, input, heard, screen: vt100::Parser::new(ROWS, columns, 0), keys: 0 };
+        terminal.until("the prompt", |screen| ends_with_prompt(screen));
+        terminal
+    }
+
+    /// Types a line.
+    pub fn enter(&mut self, line: &str) {
+        self.keys += line.chars().count() + 1;
+        self.input.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Clears the screen, types a command, waits until it has ended, and returns the screen.
+    pub fn run(&mut self, command: &str) -> String {
+        self.begin(command);
+        self.until(command, ends_with_prompt)
+    }
+
+    /// Clears the screen and types a command.
+    pub fn begin(&mut self, command: &str) {
+        let columns = self.screen.screen().size().1;
+        self.screen = vt100::Parser::new(ROWS, columns, 0);
+        self.enter(command);
+    }
+
+    /// Waits until the screen shows a text.
+    pub fn see(&mut self, text: &str) -> String {
+        self.until(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the command that was begun has ended.
+    pub fn end(&mut self) -> String {
+        self.until("the end", ends_with_prompt)
+    }
+
+    fn until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        let began = Instant::now();
+        loop {
+            let shown = self.screen.screen().contents();
+            if is_there(&shown) {
+                return shown;
+            }
+            match self.heard.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
+                Ok(more) => self.screen.process(&more),
+                Err(_) => panic!("{what} does not show; the screen is\n{shown}"),
+            }
+        }
+    }
+
+    /// How many keys were pressed.
+    pub fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// Returns the screen's lines with their colours.
+    pub fn coloured(&self) -> Vec<String> {
+        let screen = self.screen.screen();
+        let rows = screen.rows_formatted(0, screen.size().1);
+        rows.map(|row| String::from_utf8_lossy(&row).into_owned()).collect()
+    }
+}
+
+/// Says whether the shell waits for a command below what the command before it printed.
+fn ends_with_prompt(screen: &str) -> bool {
+    screen.trim_end_matches('\n').rsplit('\n').next().is_some_and(|last| last == PROMPT.trim_end() || last == PROMPT)
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
