@@ -93,7 +93,7 @@ codes! {
     P114 Warning "the contract leaves a process behind",
     P116 Note "a contract was not tried",
     P117 Warning "a guard's contract fails before any work is done",
-    P118 Error "the contract can only pass if a protected file changes",
+    P118 Error "the contract wants a protected file to change",
     P119 Warning "it is not said whether a file that decides the contract may be changed",
     P120 Warning "nothing that decides the contract is protected",
     P121 Warning "which file the contract runs can't be told from its text",

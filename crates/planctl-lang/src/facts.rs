@@ -13,6 +13,9 @@ pub struct Wants {
     pub files: BTreeSet<String>,
     /// Globs relative to the workspace, to match.
     pub globs: BTreeSet<String>,
+    /// Files whose text contracts search, relative to the workspace.
+    #[serde(default)]
+    pub texts: BTreeSet<String>,
     /// Programs: are they on the contracts' PATH?
     pub commands: BTreeSet<String>,
     /// Contracts that our own reader refuses: does `bash -n` accept them?
@@ -27,6 +30,9 @@ pub struct Wants {
 pub struct Facts {
     /// The entry at each path.
     pub files: BTreeMap<String, FileFact>,
+    /// The texts of files that contracts search; those that are no text, and large ones, are left out.
+    #[serde(skip)]
+    pub texts: BTreeMap<String, String>,
     /// Paths that exist, for near names of missing ones; capped by who gathers them.
     pub existing: Vec<String>,
     /// The files that each glob matches.
