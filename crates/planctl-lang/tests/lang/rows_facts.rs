@@ -28,6 +28,19 @@ fn row_24_an_unknown_target_lists_the_roles() {
 }
 
 #[test]
+fn a_role_that_planctl_toml_lacks_is_a_warning_as_having_none_is_and_told_once() {
+    let text = crate::sample::PLAN.replace("**target:** coder", "**target:** tester");
+    let coder = Facts { roles: Some(vec!["coder".into()]), ..facts() };
+    let lacks = expect_with(&text, &coder, &expected(P401, Warning, "no agent serves the role `tester`", 17));
+    assert_eq!(lacks.spans[0].text, "planctl.toml has no `[roles.tester]`");
+    let help = "add `[roles.tester]` to planctl.toml; or run with `--exec CMD` or `--agent NAME`, which serve every role; \
+                or have `planctl worker run --role tester` beside a daemon";
+    assert_eq!(lacks.help.as_deref(), Some(help));
+    let none = Facts { roles: None, ..facts() };
+    assert_eq!(expect_with(&text, &none, &expected(P402, Warning, "no roles", 17)).help, lacks.help);
+}
+
+#[test]
 fn without_a_registry_roles_are_one_warning() {
     let none = Facts { roles: None, ..facts() };
     expect_with(crate::sample::PLAN, &none, &expected(P402, Warning, "no roles are configured", 17));
