@@ -368,5 +368,23 @@ fn d17_text_above_the_steps_and_a_second_frontmatter_are_told() {
     assert_eq!(&text[span.start..span.end], "Add no dependency.");
     let second = format!("{}\n## Notes\n\n---\ntype: plan\nowner: x\n---\n", crate::sample::PLAN);
     let codes: Vec<_> = crate::sample::found(&second).into_iter().map(|found| found.code).collect();
-    assert_eq!(codes, [planctl_lang::Code::P002]);
+    assert_eq!(codes, [planctl_lang::Code::P015, planctl_lang::Code::P002]);
+}
+
+#[test]
+fn sentences_are_broken_between_words_where_the_terminal_is_narrow() {
+    let text = crate::sample::PLAN.replace("**target:** coder", "**target:** tester");
+    let found = crate::sample::found(&text);
+    let lacks = found.iter().find(|found| found.code == planctl_lang::Code::P401).expect("nobody serves it");
+    let source = planctl_lang::Source::new("plan.md", &*text);
+    for columns in [60, 80, 100] {
+        let drawn = lacks.render_within(&source, false, columns);
+        for line in drawn.lines() {
+            assert!(line.chars().count() <= columns, "{columns}: {line}\n{drawn}");
+        }
+        assert!(drawn.contains("`planctl worker run --role tester`"), "a command stays whole:\n{drawn}");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&drawn).contains(&words(lacks.help.as_deref().unwrap())), "{drawn}");
+    }
+    assert!(lacks.render(&source, false).contains(lacks.help.as_deref().unwrap()), "a pipe has no width");
 }
