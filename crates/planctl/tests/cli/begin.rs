@@ -32,6 +32,26 @@ fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
 }
 
 #[test]
+fn a_plan_of_the_library_and_every_template_verify_where_only_one_role_is_configured() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["init"]).code, 0);
+    let list = fixture.planctl(&["plan", "new", "--list"]);
+    assert!(list.out.contains("dependency_update") && list.out.contains("(reads deps.lock)"), "{}", list.out);
+    for name in ["bugfix", "bugfix_workflow"] {
+        let file = format!("plans/{name}.md");
+        let said = fixture.planctl(&["plan", "new", &file, "--from", name]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let verified = fixture.planctl(&["plan", "verify", &file]);
+        assert!(!verified.out.contains("error[P401]"), "{}", verified.out);
+        assert!(
+            verified.out.contains("warning[P401]: no agent serves the role `reviewer`"),
+            "{}",
+            verified.out
+        );
+    }
+}
+
+#[test]
 fn a_new_plan_begins_from_a_template_or_from_a_plan() {
     let fixture = Fixture::new();
     let list = fixture.planctl(&["plan", "new", "--list"]);
