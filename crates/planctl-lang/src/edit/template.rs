@@ -138,7 +138,7 @@ fn one_line(text: &str) -> String {
 }
 
 // Text that YAML would take for something else is quoted.
-fn yaml_text(text: &str) -> String {
+pub(crate) fn yaml_text(text: &str) -> String {
     let is_plain = text.starts_with(char::is_alphabetic)
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '@'));
     if is_plain {
