@@ -96,7 +96,10 @@ impl Reader<'_> {
                 .help("write a contract, or make it a step for a person: `**type:** human`")
         } else if let Some(said) = to_be_written(inline) {
             let gap = Diagnostic::new(Code::P010, "the contract is still to be written")
-                .at(field.value, "a gap: the list that this plan came from does not say it")
+                .at(
+                    Span::new(field.value.end - inline.len(), field.value.end),
+                    "a gap: nothing says yet what proves the step",
+                )
                 .help(FENCE_FORM);
             if said.is_empty() { gap } else { gap.note(format!("to be proved: {}", escape(said))) }
         } else if inline.is_empty() && !has_text {
