@@ -66,7 +66,9 @@ pub use isolation::{
 };
 pub use masks::Masks;
 pub use open_files::raise_open_files;
-pub use probe::{PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts};
+pub use probe::{
+    PathKind, Syntax, existing_files, near_paths, probe_commands, probe_paths, probe_scripts, probe_texts,
+};
 pub use process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 pub use prompt::{PromptParts, assemble, denial};
 pub use protect::{

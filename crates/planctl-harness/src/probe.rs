@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,6 +88,27 @@ fn kind(workspace: &Path, root: &Root, path: &str) -> PathKind {
             }
         }
     }
+}
+
+/// Reads the texts of files in the workspace; left out are those that are larger than this, no UTF-8, or can't be read.
+///
+/// # Errors
+///
+/// When the workspace cannot be opened.
+pub fn probe_texts<'a>(
+    workspace: &Path,
+    paths: impl IntoIterator<Item = &'a str>,
+    bytes_max: u64,
+) -> io::Result<BTreeMap<String, String>> {
+    let root = Root::open(workspace)?;
+    let text = |path: &'a str| {
+        let file = root.open_file(Path::new(path), LastLink::Follow).ok()?;
+        let is_small = file.metadata().ok()?.len() <= bytes_max;
+        let mut text = String::new();
+        is_small.then(|| file.take(bytes_max).read_to_string(&mut text).ok()).flatten()?;
+        Some((path.to_owned(), text))
+    };
+    Ok(paths.into_iter().filter_map(text).collect())
 }
 
 /// Lists up to `most` existing files whose names are near a missing one's, the nearest first (row 47).

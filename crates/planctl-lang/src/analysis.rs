@@ -1,5 +1,6 @@
 //! Reads from a plan's text which files it is about: which its contracts read, which its steps make, and which a worker may change.
 
+pub(crate) mod looks;
 pub(crate) mod mentions;
 pub(crate) mod order;
 pub(crate) mod plainly;

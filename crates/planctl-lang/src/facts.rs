@@ -13,6 +13,9 @@ pub struct Wants {
     pub files: BTreeSet<String>,
     /// Globs relative to the workspace, to match.
     pub globs: BTreeSet<String>,
+    /// Files whose text contracts search, relative to the workspace.
+    #[serde(default)]
+    pub texts: BTreeSet<String>,
     /// Programs: are they on the contracts' PATH?
     pub commands: BTreeSet<String>,
     /// Contracts that our own reader refuses: does `bash -n` accept them?
@@ -27,6 +30,9 @@ pub struct Wants {
 pub struct Facts {
     /// The entry at each path.
     pub files: BTreeMap<String, FileFact>,
+    /// The texts of files that contracts search; those that are no text, and large ones, are left out.
+    #[serde(skip)]
+    pub texts: BTreeMap<String, String>,
     /// Paths that exist, for near names of missing ones; capped by who gathers them.
     pub existing: Vec<String>,
     /// The files that each glob matches.
@@ -37,12 +43,12 @@ pub struct Facts {
     pub path: String,
     /// The complaint of `bash -n` about each contract; `None` where it accepts it.
     pub syntax: BTreeMap<String, Option<String>>,
-    /// The roles of the registry; `None` where there is no registry.
+    /// The roles of planctl.toml; `None` where it has none.
     pub roles: Option<Vec<String>>,
     /// The types of nodes that roles serve, each with its role (DOT S12).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub types: BTreeMap<String, String>,
-    /// Says that one worker serves every role (`--exec`), so that the registry does not matter.
+    /// Says that one worker serves every role (`--exec`), so that those of planctl.toml don't matter.
     #[serde(default)]
     pub serves_every_role: bool,
     /// The roles whose agent reports no cost and has no price.
@@ -58,8 +64,6 @@ pub struct Facts {
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.
     pub plan_is_inside: Option<bool>,
-    /// The marks that planctl wrote into this file last; other marks are somebody else's.
-    pub recorded: Option<Recorded>,
     /// The results of contracts tried before any work, by step number; empty where nothing was tried (`--probe`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trials: BTreeMap<u32, Trial>,
@@ -84,15 +88,6 @@ pub enum SubPlanFact {
         /// Why.
         why: String,
     },
-}
-
-/// The marks that planctl wrote into a plan's file.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Recorded {
-    /// The status.
-    pub status: String,
-    /// The mark of each step, as it stands in the heading.
-    pub marks: BTreeMap<u32, String>,
 }
 
 /// The entry at a path of the workspace.

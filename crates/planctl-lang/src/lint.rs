@@ -5,7 +5,7 @@ pub(crate) mod candidates;
 mod contract;
 mod denied;
 mod effects;
-mod foreign;
+pub(crate) mod foreign;
 mod judges;
 mod lookalikes;
 mod numbers;

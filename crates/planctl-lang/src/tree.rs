@@ -406,6 +406,11 @@ impl StepTree {
 }
 
 impl ContractTree {
+    /// Returns the exit code that passes.
+    pub fn expected(&self) -> u8 {
+        self.exit_code.as_ref().map_or(0, |code| code.value)
+    }
+
     /// Returns the place in the plan of a span in the script.
     pub fn in_plan(&self, span: Span) -> Span {
         if self.line_starts.is_empty() {

@@ -9,6 +9,7 @@ use crate::diagnostic::levels::Levels;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::{Facts, Wants};
 use crate::graph::{Plan, findings, lower};
+use crate::lint::foreign::of_tool;
 use crate::lint::{Lint, lint_with};
 use crate::syntax::Language;
 use crate::syntax::source::{Source, Unreadable};
@@ -50,7 +51,7 @@ pub struct ReadPlan<'s> {
 /// Reads a plan's text and its contracts, once for all that follows; its name says in which language it is written.
 pub fn read(source: &Source) -> ReadPlan<'_> {
     let language = Language::of(source.path());
-    let no_plan = source.no_plan();
+    let no_plan = source.no_plan().or_else(|| of_tool(source));
     let outlined = match language {
         Some(language) => outlined(source, language),
         None => {

@@ -30,6 +30,8 @@ mod formatting;
 mod graph_rows;
 #[path = "lang/implied.rs"]
 mod implied;
+#[path = "lang/importing.rs"]
+mod importing;
 #[path = "lang/insertion.rs"]
 mod insertion;
 #[path = "lang/levels.rs"]

@@ -20,11 +20,12 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 95] = [
+const COMMANDS: [(&str, Caller); 96] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
     ("plan expand", Anyone),
+    ("plan import", Anyone),
     ("plan fmt", Anyone),
     ("plan verify", Anyone),
     ("plan explain", Anyone),

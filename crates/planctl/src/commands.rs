@@ -32,6 +32,7 @@ mod format;
 mod graph;
 mod help;
 mod history;
+mod import;
 mod init;
 mod items;
 mod lsp;
@@ -91,16 +92,18 @@ pub async fn run(cli: Cli) -> Answer {
 
 /// Says that a command decides or looks, and starts nothing.
 fn leaves_unread(command: &Command) -> bool {
-    match command {
-        Command::Approvals { .. } | Command::Ls(_) => true,
-        Command::OfRun(verb)
-        | Command::Plan(PlanCommand::OfRun(verb))
-        | Command::Run(RunArgs { command: Some(RunCommand::Verb(verb)), .. }) => {
-            !matches!(verb, RunVerb::Resume { .. })
-        }
-        Command::Run(RunArgs { command: Some(RunCommand::Ls(_) | RunCommand::Show { .. }), .. }) => true,
-        _ => false,
+    if let Command::OfRun(verb)
+    | Command::Plan(PlanCommand::OfRun(verb))
+    | Command::Run(RunArgs { command: Some(RunCommand::Verb(verb)), .. }) = command
+    {
+        return !matches!(verb, RunVerb::Resume { .. });
     }
+    matches!(
+        command,
+        Command::Approvals { .. }
+            | Command::Ls(_)
+            | Command::Run(RunArgs { command: Some(RunCommand::Ls(_) | RunCommand::Show { .. }), .. })
+    )
 }
 
 /// State that all commands share: the workspace, the output format, the actor.

@@ -6,6 +6,7 @@ use planctl_glob::{Glob, is_glob};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::analysis::Scripts;
+use crate::analysis::looks::file_looks;
 use crate::analysis::order::Order;
 use crate::analysis::plainly::Right;
 use crate::facts::Wants;
@@ -51,6 +52,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
         }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
+        wants.texts.extend(searched_files(scripts, at, step));
         // Bash accepts every script that our parser reads, so it is asked about the others only: a process for each contract
         // of a long plan would cost more than all the rest.
         if let Some(contract) = &step.contract
@@ -63,12 +65,21 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
             .commands
             .extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
     }
+    wants.texts.retain(|path| leaves_workspace(path).is_none());
     wants.files.retain(|path| leaves_workspace(path).is_none());
     wants.files.extend(order.asked().map(str::to_owned));
     let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
     wants.files.extend(other_forms);
     wants.globs.retain(|glob| leaves_workspace(glob).is_none());
     wants
+}
+
+fn searched_files(scripts: &Scripts, at: usize, step: &StepTree) -> BTreeSet<String> {
+    let (Some(script), Some(contract)) = (scripts.read_of(at), &step.contract) else {
+        return BTreeSet::new();
+    };
+    let (looks, _) = file_looks(script, scripts.files(at), contract.expected());
+    looks.iter().flat_map(|look| &look.files).map(|file| file.path.clone()).collect()
 }
 
 /// Returns the files of the workspace that a step's contract names.

@@ -19,7 +19,7 @@ pub struct Template {
     pub text: &'static str,
 }
 
-/// The embedded templates; the first is the one that is taken where none is named.
+/// The embedded templates, and behind them the plans of the library; the first is the one that is taken where none is named.
 pub const TEMPLATES: &[Template] = &[
     Template {
         name: "hello",
@@ -40,6 +40,56 @@ pub const TEMPLATES: &[Template] = &[
         name: "review",
         about: "read a change, write what is found",
         text: include_str!("../../templates/review.md"),
+    },
+    Template {
+        name: "bugfix_workflow",
+        about: "reproduce a bug, isolate, fix, test and verify it (reads BUG.md)",
+        text: include_str!("../../../../plans/bugfix_workflow.md"),
+    },
+    Template {
+        name: "git_feature_branch",
+        about: "make a change on a branch of its own, and push it (reads CHANGE.md)",
+        text: include_str!("../../../../plans/git_feature_branch.md"),
+    },
+    Template {
+        name: "git_merge_pr",
+        about: "merge main into a branch, and push it (reads BRANCH.md)",
+        text: include_str!("../../../../plans/git_merge_pr.md"),
+    },
+    Template {
+        name: "docker_build_deploy",
+        about: "build an image, test it, and run it (reads Dockerfile)",
+        text: include_str!("../../../../plans/docker_build_deploy.md"),
+    },
+    Template {
+        name: "file_backup_restore",
+        about: "change many files, with a way back (reads MOVE.md)",
+        text: include_str!("../../../../plans/file_backup_restore.md"),
+    },
+    Template {
+        name: "api_integration",
+        about: "integrate an API (reads API.md)",
+        text: include_str!("../../../../plans/api_integration.md"),
+    },
+    Template {
+        name: "codegen_module",
+        about: "write a module (reads SPEC.md)",
+        text: include_str!("../../../../plans/codegen_module.md"),
+    },
+    Template {
+        name: "refactor_safe",
+        about: "restructure code; the checkpoint comes back where tests fail (reads REFACTOR.md)",
+        text: include_str!("../../../../plans/refactor_safe.md"),
+    },
+    Template {
+        name: "dependency_update",
+        about: "update dependencies; the lock file comes back where tests fail (reads deps.lock)",
+        text: include_str!("../../../../plans/dependency_update.md"),
+    },
+    Template {
+        name: "log_investigation",
+        about: "find out from logs what went wrong (reads INCIDENT.md)",
+        text: include_str!("../../../../plans/log_investigation.md"),
     },
 ];
 
@@ -88,7 +138,7 @@ fn one_line(text: &str) -> String {
 }
 
 // Text that YAML would take for something else is quoted.
-fn yaml_text(text: &str) -> String {
+pub(crate) fn yaml_text(text: &str) -> String {
     let is_plain = text.starts_with(char::is_alphabetic)
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '@'));
     if is_plain {

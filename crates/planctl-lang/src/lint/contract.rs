@@ -51,7 +51,7 @@ fn repeated<'a>(
     contract: &'a ContractTree,
     earlier: &mut HashMap<(&'a str, u8), &'a StepTree>,
 ) -> Option<Diagnostic> {
-    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    let expected = contract.expected();
     let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
     let first = match earlier.entry((contract.command.as_str(), expected)) {
         Entry::Vacant(free) => {

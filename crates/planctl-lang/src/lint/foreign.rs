@@ -2,6 +2,7 @@
 
 use super::Lint;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::import::Origin;
 use crate::syntax::markdown::{LineKind, Outline};
 use crate::syntax::source::Source;
 use crate::text::{Span, escape};
@@ -9,6 +10,18 @@ use crate::tree::parse::heading;
 
 /// The most characters of an item that are shown as a step's title.
 const TITLE_CHARACTERS_MAX: usize = 80;
+
+/// Says of another tool's task list what it is, and how it becomes a plan.
+pub(crate) fn of_tool(source: &Source) -> Option<Diagnostic> {
+    let origin = Origin::of(source).filter(|origin| *origin != Origin::Checklist)?;
+    let message = format!("this is {}, not a plan of planctl", origin.name());
+    let foreign = Diagnostic::new(Code::P007, message).at(first_line(source), "begins here");
+    Some(
+        foreign
+            .note("its open tasks become steps; what proves each of them is left to you")
+            .help(format!("make a plan of it: `planctl plan import {}`", escape(source.path()))),
+    )
+}
 
 /// Says that the text has no step, with its own first item as one.
 pub(super) fn finding(lint: &Lint<'_>) -> Diagnostic {
@@ -29,6 +42,11 @@ pub(super) fn finding(lint: &Lint<'_>) -> Diagnostic {
     let title = item.map_or("Find the cause", |(_, title)| title);
     let title: String = title.chars().take(TITLE_CHARACTERS_MAX).collect();
     let title = escape(&title);
+    let none = match Origin::of(source) {
+        Some(_) => none
+            .note(format!("`planctl plan import {}` makes a plan of its open boxes", escape(source.path()))),
+        None => none,
+    };
     none.note("`planctl plan new` writes a plan to begin with; how plans are written: docs/plan-format.md").help(format!(
         "below `## Steps`, a step says who does it, what to do, and what proves it:\n### 1. {title}\n\n**target:** \
          coder\n**task:**\n{title}\n\n**contract:**\n```shell\ntest -s docs/analysis.md\n```\nexit_code == 0"

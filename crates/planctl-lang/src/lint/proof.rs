@@ -16,7 +16,7 @@ pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Dia
 }
 
 fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    let expected = contract.expected();
     let Status::Fixed(code) = shell::status(script) else { return };
     let last = script.items.last().map_or(Span::at(0), |item| item.span);
     let span = if last.end > last.start { contract.in_plan(last) } else { contract.span };
@@ -153,7 +153,7 @@ fn teller(words: &[&str]) -> Option<(&'static str, &'static str)> {
 }
 
 fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    let expected = contract.exit_code.as_ref().map_or(0, |code| code.value);
+    let expected = contract.expected();
     for masked in shell::masked(script, expected) {
         let (message, label, help) = match &masked.how {
             Lost::Piped => (

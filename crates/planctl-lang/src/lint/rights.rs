@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use planctl_glob::is_glob;
 
 use super::Lint;
+use crate::analysis::looks::{FileLook, Today, file_looks};
 use crate::analysis::plainly::Right;
 use crate::analysis::{Protected, judging_files, matches_any, may_change, rights_of_task};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::FileFact;
-use crate::syntax::shell::{self, Command, FileUse, Item, Join, Pipeline, Script, Simple, Use};
+use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simple, Use};
+use crate::text::Span;
 use crate::text::characters::escape;
 use crate::tree::parse::name_of;
 use crate::tree::{ContractTree, StepTree};
@@ -21,12 +23,15 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if step.task.is_none() || step.target.is_none() || step.fixed_number().is_none() {
             continue;
         }
+        let (looks, looks_only) = file_looks(script, lint.scripts.files(at), contract.expected());
         let rights = Rights {
             lint,
             at,
             step,
             contract,
             script,
+            looks,
+            looks_only,
             may_change: may_change(lint.order, at, step),
             protected: Protected::by(step),
         };
@@ -44,8 +49,17 @@ struct Rights<'a, 'b> {
     step: &'a StepTree,
     contract: &'a ContractTree,
     script: &'a Script,
+    looks: Vec<FileLook<'a>>,
+    looks_only: bool,
     may_change: BTreeSet<String>,
     protected: Protected,
+}
+
+/// A file that has to change so that the contract can pass, or may have to.
+#[derive(Clone, Copy)]
+struct Needed<'f> {
+    file: &'f FileUse,
+    is_certain: bool,
 }
 
 impl Rights<'_, '_> {
@@ -62,54 +76,72 @@ impl Rights<'_, '_> {
             return None;
         }
         let files = self.lint.scripts.files(self.at);
-        let needed =
-            self.denied().or_else(|| self.constant(files)).or_else(|| self.under_test(self.script, files));
-        let file = needed?;
-        let path = file.path.trim_end_matches('/');
+        let unsure = |file| Needed { file, is_certain: false };
+        let needed = self
+            .denied()
+            .or_else(|| self.constant(files).map(unsure))
+            .or_else(|| self.under_test(self.script, files).map(unsure))?;
+        let path = needed.file.path.trim_end_matches('/');
         let shown = escape(path);
         let number = self.step.number_text();
-        let message =
-            format!("the contract can only pass if `{shown}` changes, and step {number} may not change it");
+        let (level, message) = if needed.is_certain {
+            let message =
+                format!("the contract wants `{shown}` to change, but step {number} may not change it");
+            (Severity::Error, message)
+        } else {
+            let message =
+                format!("the contract asks something of `{shown}`, which step {number} may not change");
+            (Severity::Warning, message)
+        };
         let label = "protected: the task does not plainly say that it is changed";
-        let needs = Diagnostic::new(Code::P118, message).at(self.contract.in_plan(file.span), label);
-        found.push(needs.help(format!(
-            "add `**changes:** {shown}` where the worker is meant to change it, or have the contract ask something else"
+        let needs = Diagnostic::new(Code::P118, message).level(level);
+        found.push(needs.at(self.contract.in_plan(needed.file.span), label).help(format!(
+            "add `**changes:** {shown}`, or name it in the task: \"Change `{shown}`\"; if it is to stay as it is, have the \
+             contract ask something else"
         )));
         Some(path.to_owned())
     }
 
-    // `! grep -q old FILE`, `! git diff --quiet FILE`, `git diff FILE | grep …`.
-    fn denied(&self) -> Option<&FileUse> {
-        let wants_change = |pipeline: &&Pipeline| {
-            let first = pipeline.commands.first().and_then(Command::as_simple);
-            let is_diff = first.is_some_and(is_git_diff);
-            let is_read = pipeline.commands.iter().all(|command| command.as_simple().is_some_and(only_reads));
-            (is_read && pipeline.is_negated)
-                || is_diff && (pipeline.is_negated || pipeline.commands.len() > 1)
+    // The first look that ends badly at files that nobody may change; else the first that may.
+    fn denied(&self) -> Option<Needed<'_>> {
+        let all: Vec<Needed<'_>> = self.looks.iter().filter_map(|look| self.needed_by(look)).collect();
+        all.iter().find(|needed| needed.is_certain).or(all.first()).copied()
+    }
+
+    fn needed_by<'f>(&self, look: &FileLook<'f>) -> Option<Needed<'f>> {
+        if has_variables(self.text_of(look.span)) {
+            return None;
+        }
+        let is_fixed = |file: &&FileUse| self.is_fixed(&file.path) && !self.is_written(&file.path);
+        let first = || look.files.first().copied().filter(|_| look.files.iter().all(is_fixed));
+        let (file, is_certain) = match look.today(&self.lint.facts.texts) {
+            Today::Well | Today::Unknown { wants_change: false } => return None,
+            Today::Present(at) => (look.files.get(at).copied().filter(|file| is_fixed(file)), true),
+            Today::Absent => (first(), true),
+            Today::Unknown { wants_change: true } => (first(), false),
         };
-        self.script.items.iter().filter(|item| is_plain(item)).find_map(|item| {
-            let mut pipelines = std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next));
-            pipelines.find_map(|pipeline| {
-                Some(pipeline).filter(wants_change).and_then(|pipeline| self.only_fixed(pipeline))
-            })
-        })
+        Some(Needed { file: file?, is_certain })
     }
 
-    // The first file that a pipeline reads, where all that it reads is fixed.
-    fn only_fixed(&self, pipeline: &Pipeline) -> Option<&FileUse> {
-        let is_within =
-            |file: &&FileUse| file.span.start >= pipeline.span.start && file.span.end <= pipeline.span.end;
-        let read: Vec<&FileUse> = self.lint.scripts.files(self.at).iter().filter(is_within).collect();
-        let are_fixed = read.iter().all(|file| file.how == Use::Reads && self.is_fixed(&file.path));
-        read.first().copied().filter(|_| are_fixed && !has_variables(self.text_of(pipeline)))
+    fn is_written(&self, path: &str) -> bool {
+        self.lint.scripts.files(self.at).iter().any(|file| file.path == path && file.how == Use::Writes)
     }
 
-    fn text_of(&self, pipeline: &Pipeline) -> &str {
-        self.contract.command.get(pipeline.span.start..pipeline.span.end).unwrap_or("$?")
+    fn text_of(&self, span: Span) -> &str {
+        self.contract.command.get(span.start..span.end).unwrap_or("$?")
+    }
+
+    // All that the contract needs is so already.
+    fn passes_today(&self) -> bool {
+        let ends_well = |look: &FileLook<'_>| look.today(&self.lint.facts.texts) == Today::Well;
+        self.looks_only && self.looks.iter().all(ends_well)
     }
 
     // Where all that a contract does is to look at files that nobody may change, it says today what it always will.
     fn constant<'f>(&self, files: &'f [FileUse]) -> Option<&'f FileUse> {
+        if self.passes_today() {
+            return None;
+        }
         let mut only_looks = true;
         shell::each_simple(self.script, &mut |simple| only_looks &= only_reads(simple));
         let are_fixed = files.iter().all(|file| file.how != Use::Writes && self.is_fixed(&file.path));
@@ -236,14 +268,6 @@ fn only_reads(simple: &Simple) -> bool {
     simple.name().is_some_and(|name| READERS.contains(&name)) && simple.inline.is_empty()
 }
 
-fn is_git_diff(simple: &Simple) -> bool {
-    simple.name() == Some("git") && simple.words.iter().skip(1).any(|word| word.text() == "diff")
-}
-
-fn is_plain(item: &Item) -> bool {
-    !item.is_background && item.rest.iter().all(|(join, _)| *join == Join::And)
-}
-
 // A variable may stand for anything; `$(…)` is read as the commands that it holds.
 fn has_variables(text: &str) -> bool {
     text.match_indices('$').any(|(at, _)| !text[at + 1..].starts_with(['(', '\'', '"', ' ']))
@@ -256,7 +280,7 @@ fn covers(judge: &str, path: &str) -> bool {
 }
 
 // The words that start a program of the workspace whose output something else looks at: in a pipe, or in `$(…)`.
-fn programs_looked_at(script: &Script, is_inner: bool, found: &mut Vec<crate::text::Span>) {
+fn programs_looked_at(script: &Script, is_inner: bool, found: &mut Vec<Span>) {
     let pipelines = |item: &Item| -> Vec<Pipeline> {
         std::iter::once(item.first.clone()).chain(item.rest.iter().map(|(_, next)| next.clone())).collect()
     };

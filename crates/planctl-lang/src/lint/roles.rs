@@ -1,8 +1,10 @@
 //! P4xx: the roles of steps.
 
+use std::collections::BTreeSet;
+
 use super::Lint;
-use crate::diagnostic::{Code, Diagnostic, did_you_mean};
-use crate::text::escape;
+use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
+use crate::text::{Spanned, escape};
 use crate::tree::StepKind;
 use crate::tree::parse::name_of;
 
@@ -10,6 +12,7 @@ const ROLE_CHARACTERS_MAX: usize = 64;
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let mut is_said = false;
+    let mut said = BTreeSet::new();
     for step in &lint.tree.steps {
         // No agent does the step of a person, nor one that the harness does.
         let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
@@ -37,29 +40,37 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         match &lint.facts.roles {
             _ if lint.facts.serves_every_role => {}
             Some(roles) if roles.iter().any(|role| role == name) => {}
-            Some(roles) => {
-                let unknown = Diagnostic::new(Code::P401, format!("no agent serves the role `{name}`"));
-                let unknown = unknown.at(target.span, "not in the registry").step(name_of(step));
-                let unknown = unknown.note(known(roles));
-                found.push(match did_you_mean(name, roles.iter().map(String::as_str)) {
-                    Some(near) => {
-                        unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false)
-                    }
-                    None => {
-                        unknown.help(format!("add `[roles.{name}]` to planctl.toml, or write one of these"))
-                    }
-                });
-            }
+            Some(roles) if said.insert(name) => found.push(unserved(target, roles).step(name_of(step))),
+            Some(_) => {}
             None if !is_said => {
                 is_said = true;
                 let message = "no roles are configured, so nobody may be there to do the steps";
                 let none = Diagnostic::new(Code::P402, message)
                     .at(target.span, "this role, and those of the other steps");
-                found.push(none.help("add `[roles.coder]` to planctl.toml, run with `--exec CMD`, or have `planctl worker run --role coder` beside a daemon"));
+                found.push(none.help(ways_to_serve(name)));
             }
             None => {}
         }
     }
+}
+
+// A role whose name is nearly that of another is an error. Any other may be served by what `--exec` or `--agent` names.
+fn unserved(target: &Spanned<String>, roles: &[String]) -> Diagnostic {
+    let name = target.value.as_str();
+    let unknown = Diagnostic::new(Code::P401, format!("no agent serves the role `{name}`"))
+        .at(target.span, format!("planctl.toml has no `[roles.{name}]`"))
+        .note(known(roles));
+    match did_you_mean(name, roles.iter().map(String::as_str)) {
+        Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false),
+        None => unknown.level(Severity::Warning).help(ways_to_serve(name)),
+    }
+}
+
+fn ways_to_serve(role: &str) -> String {
+    format!(
+        "add `[roles.{role}]` to planctl.toml; or run with `--exec CMD` or `--agent NAME`, which serve every role; or have \
+         `planctl worker run --role {role}` beside a daemon"
+    )
 }
 
 /// Says which roles there are.

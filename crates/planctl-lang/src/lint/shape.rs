@@ -6,6 +6,7 @@ use super::Lint;
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::edit::annotate::Mark;
 use crate::syntax::Language;
 use crate::syntax::alike;
 use crate::text::{Span, escape};
@@ -165,9 +166,8 @@ fn long_title(characters: usize, span: Span, found: &mut Vec<Diagnostic>) {
 // The database is the record: a status typed into the file decides nothing (P-17, rows 6 and 7).
 fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let Some(status) = &lint.tree.frontmatter.status else { return };
-    let is_recorded = lint.facts.recorded.as_ref().is_some_and(|recorded| recorded.status == status.value);
     let is_known = crate::tree::parse::STATUSES.contains(&status.value.as_str());
-    if !is_known || status.value == "draft" || is_recorded {
+    if !is_known || status.value == "draft" {
         return;
     }
     if is_like_ours(lint) {
@@ -175,23 +175,23 @@ fn status(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         found.push(Diagnostic::new(Code::P006, message).level(Severity::Note).at(status.span, ""));
         return;
     }
-    let message = format!("`status: {}` is ignored: planctl did not write it", escape(&status.value));
+    let message =
+        format!("`status: {}` is ignored: the file has no marks of such a run", escape(&status.value));
     let ignored = Diagnostic::new(Code::P006, message).at(status.span, "the database is the record");
     found.push(ignored.help("leave it at `draft`; planctl sets it").fix(status.span, "draft", true));
 }
 
-// Where nobody can say what planctl wrote, a status and marks that go together are taken for its own. A run that waits for
-// its first worker, and one that was cancelled before it had any, have marked no step; a plan that is approved has no marks.
+// Verification asks no database, so a status and marks that a run can have left are taken for planctl's own. A run that waits for
+// its first worker has marked no step, nor has one that was cancelled before it had any; a run that is done leaves steps
+// unmarked that its path did not enter; a plan may be approved again after a run.
 fn is_like_ours(lint: &Lint<'_>) -> bool {
     let status = lint.tree.frontmatter.status.as_ref().map(|status| status.value.as_str());
-    let marked = lint.tree.steps.iter().filter(|step| step.mark.is_some()).count();
-    let fits = match status {
-        Some("done") => marked > 0 && marked == lint.tree.steps.len(),
-        Some("in-progress" | "failed") => true,
-        Some("approved") => marked == 0,
+    let mut marks = lint.tree.steps.iter().filter_map(|step| step.mark.as_ref()).peekable();
+    match status {
+        Some("done") => marks.peek().is_some() && marks.all(|mark| mark.value != Mark::Working.symbol()),
+        Some("in-progress" | "failed" | "approved") => true,
         Some(_) | None => false,
-    };
-    lint.facts.recorded.is_none() && fits
+    }
 }
 
 fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
@@ -372,14 +372,12 @@ fn for_each(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 fn marks(lint: &Lint<'_>, step: &StepTree, is_like_ours: bool, found: &mut Vec<Diagnostic>) {
-    let recorded = lint.facts.recorded.as_ref();
-    if let Some(mark) = &step.mark {
-        let known = step.fixed_number().and_then(|number| recorded?.marks.get(&number));
-        if known != Some(&mark.value) && !is_like_ours {
-            let message = format!("the mark `{}` is ignored: planctl did not write it", mark.value);
-            let ignored = Diagnostic::new(Code::P006, message).at(mark.span, "the database is the record");
-            found.push(ignored.help("delete it").fix(mark.span, "", true));
-        }
+    if let Some(mark) = step.mark.as_ref().filter(|_| !is_like_ours) {
+        let status = lint.tree.frontmatter.status.as_ref().map_or("draft", |status| status.value.as_str());
+        let message =
+            format!("the mark `{}` is ignored: no run leaves it at `status: {}`", mark.value, escape(status));
+        let ignored = Diagnostic::new(Code::P006, message).at(mark.span, "the database is the record");
+        found.push(ignored.help("delete it").fix(mark.span, "", true));
     }
     if let Some(status) = &step.status {
         let message = format!("the step's status `{}` is ignored", escape(&status.value));

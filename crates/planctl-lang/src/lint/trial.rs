@@ -70,7 +70,7 @@ fn vacuous(contract: &ContractTree, run: &TrialRun, missing: Option<&str>) -> Di
     let label = format!("{} on a clean copy of the workspace", ended(run));
     let example = missing.map_or("test -s PATH".to_owned(), |path| format!("test -s {}", escape(path)));
     // A check that fails ends with 1, too, so that it is given a status that is not expected.
-    let help = match contract.exit_code.as_ref().map_or(0, |code| code.value) {
+    let help = match contract.expected() {
         0 => format!("add a check that is false now, e.g. `{example} &&`"),
         expected => {
             let other = if expected == 99 { 98 } else { 99 };

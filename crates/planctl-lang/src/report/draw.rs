@@ -31,19 +31,31 @@ const COLUMNS_MIN: usize = 40;
 impl Diagnostic {
     /// Draws it as rustc draws its own: title, source with carets, notes, help.
     pub fn render(&self, source: &Source, colour: bool) -> String {
-        self.render_within(source, colour, COLUMNS)
+        self.drawn(source, colour, None)
     }
 
-    /// As [`Diagnostic::render`], with long lines of the plan cut to so many columns around what is marked in them.
+    /// As [`Diagnostic::render`], for so many columns: long lines of the plan are cut around what is marked in them, sentences
+    /// are broken between words.
     pub fn render_within(&self, source: &Source, colour: bool, columns: usize) -> String {
+        self.drawn(source, colour, Some(columns.max(COLUMNS_MIN)))
+    }
+
+    fn drawn(&self, source: &Source, colour: bool, columns: Option<usize>) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(columns.max(COLUMNS_MIN));
+        let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(columns.unwrap_or(COLUMNS));
+        let last = self.spans.iter().map(|label| source.line_of(source.clamp(label.span).end) + 1).max();
+        let gutter = last.map_or(0, |line| line.to_string().len()) + " = help: ".len();
+        let wrapped = |text: &str, before: usize| match columns {
+            Some(columns) => wrap(&printable(text), columns.saturating_sub(before + 1)),
+            None => printable(text),
+        };
         let level = match self.level {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        let title = level.primary_title(printable(&self.message)).id(self.code.as_str());
+        let before = "warning[P000]: ".len();
+        let title = level.primary_title(wrapped(&self.message, before)).id(self.code.as_str());
         let mut group = Group::with_title(title);
         for (place, snippet) in self.snippets(source) {
             if let Some(place) = place {
@@ -56,10 +68,10 @@ impl Diagnostic {
             group = group.element(Level::NOTE.no_name().message(line));
         }
         for note in &self.notes {
-            group = group.element(Level::NOTE.message(printable(note)));
+            group = group.element(Level::NOTE.message(wrapped(note, gutter)));
         }
         if let Some(help) = self.help_and_fix() {
-            group = group.element(Level::HELP.message(printable(&help)));
+            group = group.element(Level::HELP.message(wrapped(&help, gutter)));
         }
         renderer.render(&[group])
     }
@@ -129,6 +141,52 @@ impl Diagnostic {
         }
         (place, snippet)
     }
+}
+
+// Breaks lines between words where they are wider; what stands between backticks stays whole where it can.
+fn wrap(text: &str, columns: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len() + 8);
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            wrapped.push('\n');
+        }
+        if line.chars().count() <= columns {
+            wrapped.push_str(line);
+            continue;
+        }
+        let mut width = 0;
+        for word in words(line, columns) {
+            let length = word.chars().count();
+            if width > 0 && width + 1 + length > columns {
+                wrapped.push('\n');
+                width = 0;
+            } else if width > 0 {
+                wrapped.push(' ');
+                width += 1;
+            }
+            wrapped.push_str(word);
+            width += length;
+        }
+    }
+    wrapped
+}
+
+fn words(line: &str, columns: usize) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() {
+        let mut is_quoted = false;
+        let end = rest.find(|c: char| {
+            is_quoted ^= c == '`';
+            c == ' ' && !is_quoted
+        });
+        let first = rest.find(' ').unwrap_or(rest.len());
+        let end = end.unwrap_or(rest.len());
+        let end = if rest[..end].chars().count() > columns { first } else { end };
+        words.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    words
 }
 
 /// Lines of the plan, and where they are where the renderer can't know.

@@ -7,6 +7,7 @@ pub(crate) mod field;
 mod frontmatter;
 pub(crate) mod heading;
 pub(crate) mod layout;
+mod meant;
 mod plan;
 mod step;
 
@@ -133,6 +134,8 @@ struct Reader<'a> {
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
     is_unread_told: bool,
+    /// The level of the heading outside of the steps that was told last.
+    elsewhere_level: usize,
     /// An exit code that stands before its contract, with the count of steps at that place.
     exit_code_ahead: Option<(usize, Spanned<u8>)>,
     parts: Vec<Part>,
@@ -156,6 +159,7 @@ impl<'a> Reader<'a> {
             used_fences: vec![false; outline.fences.len()],
             last_stray: None,
             is_unread_told: false,
+            elsewhere_level: 0,
             exit_code_ahead: None,
             parts: Vec::new(),
         }
@@ -343,7 +347,17 @@ impl<'a> Reader<'a> {
             Section::Steps | Section::Step | Section::Unnumbered | Section::Flow | Section::Elsewhere => {
                 self.close_field(line);
                 self.begin_part(line, PartKind::Other);
+                let is_below = self.place == Section::Elsewhere && heading.level > self.elsewhere_level;
                 self.place = Section::Elsewhere;
+                if !is_below && !self.is_full {
+                    self.elsewhere_level = heading.level;
+                    let message = format!(
+                        "the section `{}` is for readers: no worker is given it, and nothing checks it",
+                        escape(heading.text)
+                    );
+                    let unread = Diagnostic::new(Code::P015, message).level(Severity::Note).at(span, "");
+                    self.found.push(unread.help("what a step has to do belongs into its `**task:**`, what proves it into its `**contract:**`"));
+                }
             }
         }
     }
@@ -463,6 +477,8 @@ impl<'a> Reader<'a> {
         let known = if self.place == Section::Plan { Field::OF_PLANS } else { Field::OF_STEPS };
         let nearest = crate::text::near::nearest(word, known.iter().copied());
         let near = nearest.map(|near| near.word);
+        let meant = Some(word).filter(|_| self.place == Section::Step).and_then(meant::of_step);
+        let meant = meant.filter(|_| elsewhere.is_none());
         let in_text = self
             .field
             .as_ref()
@@ -471,8 +487,11 @@ impl<'a> Reader<'a> {
             let message = format!("`**{shown}:**` looks like a field but is none; it stays part of the text");
             let emphasis =
                 Diagnostic::new(Code::P015, message).level(Severity::Warning).at(found.name.span, "");
-            return self
-                .push_in_step(emphasis.help("begin the line with another word, or leave the bold out"));
+            let help = "begin the line with another word, or leave the bold out";
+            return self.push_in_step(emphasis.help(match meant {
+                Some(meant) => format!("did you mean `**{}:**`? Else {help}", meant.word()),
+                None => help.to_owned(),
+            }));
         }
         self.close_field(line);
         self.begin_part(line, PartKind::Refused);
@@ -481,9 +500,15 @@ impl<'a> Reader<'a> {
             return;
         }
         // The field that was meant is not reported as missing as well.
-        near.and_then(Field::of_step).into_iter().for_each(|meant| self.mark_unread(meant));
+        meant.or(near.and_then(Field::of_step)).into_iter().for_each(|meant| self.mark_unread(meant));
         let mut unknown =
             Diagnostic::new(Code::P015, format!("unknown field `**{shown}:**`")).at(found.name.span, "");
+        if let Some(meant) = meant {
+            let unknown = self.of_other_tools(found, meant, unknown);
+            self.push_in_step(unknown);
+            self.field = Some(RawField::ignored(found.clone(), line));
+            return;
+        }
         let help = match (near, elsewhere) {
             (Some(near), _) => {
                 let meant =
@@ -502,6 +527,19 @@ impl<'a> Reader<'a> {
         };
         self.push_in_step(unknown.help(help));
         self.field = Some(RawField::ignored(found.clone(), line));
+    }
+
+    // A name that other tools have for a field.
+    fn of_other_tools(&mut self, found: &FieldLine, meant: Field, unknown: Diagnostic) -> Diagnostic {
+        let written = meant::written(meant, self.source.slice(found.value));
+        if self.is_seen(meant) {
+            return unknown
+                .help(format!("did you mean `{written}`? It is here already; delete one of the two"));
+        }
+        let name = Span::new(found.whole.start, found.value.start);
+        let place = if written.ends_with(":**") { name } else { found.whole };
+        self.guessed.push((meant, self.found.len()));
+        unknown.help(format!("did you mean `{written}`?")).fix(place, written, false)
     }
 
     // A name that only looks like that of a field.

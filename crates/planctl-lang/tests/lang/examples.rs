@@ -174,28 +174,35 @@ fn p_16_marks_change_neither_steps_nor_digest() {
 }
 
 #[test]
-fn marks_that_planctl_wrote_are_no_finding_and_others_are() {
+fn marks_that_a_run_leaves_are_a_note_and_others_a_warning() {
     let source = Source::new("plan.md", crate::sample::PLAN);
-    let marked = annotate(&source, "done", &BTreeMap::from([(1, Mark::Passed)]));
-    let codes: Vec<Code> = crate::sample::found(&marked).into_iter().map(|found| found.code).collect();
-    assert_eq!(codes, [Code::P006, Code::P006]);
+    let one = BTreeMap::from([(1, Mark::Passed)]);
     let all = BTreeMap::from([(1, Mark::Passed), (2, Mark::Waived)]);
     let none = BTreeMap::new();
     let begun = BTreeMap::from([(1, Mark::Working)]);
+    let levels = |status: &str, marks: &BTreeMap<u32, Mark>| -> Vec<Severity> {
+        let found = crate::sample::found(&annotate(&source, status, marks));
+        assert!(found.iter().all(|found| found.code == Code::P006), "{found:?}");
+        found.iter().map(|found| found.level).collect()
+    };
     for (status, marks) in [
         ("done", &all),
+        // The other step was not on the run's path.
+        ("done", &one),
+        ("approved", &none),
+        ("approved", &all),
         ("in-progress", &begun),
         ("in-progress", &none),
         ("failed", &begun),
         ("failed", &none),
     ] {
-        let ours = crate::sample::found(&annotate(&source, status, marks));
-        assert_eq!(ours.iter().map(|found| found.level).collect::<Vec<_>>(), [Severity::Note], "{status}");
+        assert_eq!(levels(status, marks), [Severity::Note], "{status}");
     }
-    let recorded =
-        planctl_lang::Recorded { status: "done".into(), marks: BTreeMap::from([(1, "✅".into())]) };
-    let facts = Facts { recorded: Some(recorded), ..crate::sample::facts() };
-    assert_eq!(crate::sample::found_with(&marked, &facts), []);
+    use Severity::Warning;
+    assert_eq!(levels("done", &none), [Warning]);
+    assert_eq!(levels("done", &begun), [Warning, Warning]);
+    assert_eq!(levels("verified", &none), [Warning]);
+    assert_eq!(levels("draft", &all), [Warning, Warning]);
 }
 
 #[test]

@@ -261,6 +261,21 @@ fn every_template_is_verified_as_a_new_plan() {
 }
 
 #[test]
+fn every_plan_of_the_library_is_a_template_and_its_line_names_the_file_it_reads() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
+    let files = std::fs::read_dir(folder).expect("the library is there").filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        Some(name.strip_suffix(".md")?.to_owned())
+    });
+    for name in files.filter(|name| name != "hello") {
+        let template =
+            TEMPLATES.iter().find(|template| template.name == name).unwrap_or_else(|| panic!("{name}"));
+        let (_, reads) = template.about.rsplit_once(" (reads ").expect(template.about);
+        assert!(template.text.contains(reads.trim_end_matches(')')), "{name}: {reads}");
+    }
+}
+
+#[test]
 fn a_plan_that_ran_becomes_a_draft_without_marks() {
     let ran = PLAN.replace("status: draft", "status: done").replace("### 1. ", "### 1. ✅ ");
     let ran = ran.replace("**target:** coder\n**task:**", "**status:** done\n**target:** coder\n**task:**");

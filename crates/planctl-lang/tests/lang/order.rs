@@ -277,13 +277,22 @@ fn a_contract_that_needs_a_protected_file_to_change_is_refused_with_the_line_to_
         ("Use the new host.", "! git diff --quiet HEAD -- deploy.conf", "deploy.conf"),
         ("Use the new host.", "git diff HEAD -- deploy.conf | grep -q new", "deploy.conf"),
         ("Use the new host.", "grep -q new deploy.conf", "deploy.conf"),
+        (
+            "Use the new host.",
+            "set -e; ! grep -q x y.txt; grep -q new deploy.conf; bash check.sh",
+            "deploy.conf",
+        ),
+        ("Use the new host.", "[ -z \"$(grep old deploy.conf)\" ]", "deploy.conf"),
+        ("Use the new host.", "! grep -qE 'elder|^old' deploy.conf", "deploy.conf"),
+        ("Use the new host.", "if grep -q old deploy.conf; then exit 1; fi; bash check.sh", "deploy.conf"),
         ("Use the new host.", "[ \"$(cat deploy.conf)\" = new ]", "deploy.conf"),
         ("Lower case, please.", "./slug.sh 'A B' | grep -qx a-b", "slug.sh"),
         ("Lower case, please.", "[ \"$(bash slug.sh 'A B')\" = a-b ]", "slug.sh"),
     ];
     for (task, contract, path) in needs {
         let text = plan(&[(&[], task, contract)]);
-        let facts = there(&["deploy.conf", "slug.sh", "check.sh"]);
+        let texts = [("deploy.conf".to_owned(), "host = old\nold\n".to_owned())].into();
+        let facts = Facts { texts, ..there(&["deploy.conf", "slug.sh", "check.sh"]) };
         let needed = one(&text, &facts, P118);
         assert!(needed.help.unwrap().starts_with(&format!("add `**changes:** {path}`")), "{contract}");
         let has = |text: &str, facts: &Facts| about_rights(text, facts).contains(&P118);
@@ -308,6 +317,71 @@ fn a_contract_that_needs_a_protected_file_to_change_is_refused_with_the_line_to_
         let text = plan(&[(&[], task, contract)]);
         let found = about_rights(&text, &there(&["deploy.conf", "slug.sh", "check.sh"]));
         assert_eq!(found, [], "{task} {contract}");
+    }
+}
+
+#[test]
+fn a_check_that_does_not_decide_or_already_holds_wants_no_file_to_change() {
+    use planctl_lang::Code::P118;
+    let texts = [("deploy.conf".to_owned(), "host = old\n".to_owned())];
+    let facts = Facts { texts: texts.into(), ..there(&["deploy.conf", "check.sh"]) };
+    let needs = |contract: &str, exit_code: u8, facts: &Facts| {
+        let text = plan(&[(&[], "Use the new host.", contract)]);
+        let text = text.replace("exit_code == 0", &format!("exit_code == {exit_code}"));
+        found_with(&text, facts).into_iter().find(|found| found.code == P118)
+    };
+    for (contract, exit_code) in [
+        // Its status is not the contract's, without `set -e`.
+        ("! grep -q old deploy.conf\nbash check.sh", 0),
+        ("! grep -q old deploy.conf; bash check.sh", 0),
+        ("set -e\n! grep -q old deploy.conf\nbash check.sh", 0),
+        ("! grep -q old deploy.conf || bash check.sh", 0),
+        ("f() { ! grep -q old deploy.conf; }\nbash check.sh", 0),
+        ("trap 'exit 0' EXIT; ! grep -q old deploy.conf", 0),
+        // The failure is what is expected.
+        ("! grep -q old deploy.conf", 1),
+        ("bash check.sh && ! grep -q old deploy.conf", 1),
+        ("! git diff --quiet HEAD -- deploy.conf", 1),
+        // Nothing may be there.
+        ("! git diff HEAD -- deploy.conf | grep -q x", 0),
+        ("[ -z \"$(git diff HEAD -- deploy.conf)\" ]", 0),
+        // It is so already.
+        ("! grep -q new deploy.conf && bash check.sh", 0),
+        ("! grep -qE '^new|elder' deploy.conf && bash check.sh", 0),
+        ("grep -q old deploy.conf && bash check.sh", 0),
+        ("grep -q old deploy.conf", 0),
+        ("grep -q new deploy.conf", 1),
+        // The contract writes it.
+        ("sed s/old/new/ tpl > deploy.conf && ! grep -q old deploy.conf", 0),
+        ("bash check.sh > deploy.conf; ! grep -q old deploy.conf", 0),
+    ] {
+        let found = needs(contract, exit_code, &facts);
+        assert!(found.is_none(), "{contract}, exit code {exit_code}: {found:?}");
+    }
+    // Without the file's text nobody knows, and where the contract looks at nothing else, it is told as what it is.
+    let unknown = there(&["deploy.conf", "check.sh"]);
+    for (contract, level, says) in [
+        (
+            "! grep -q old deploy.conf",
+            Severity::Warning,
+            "asks something of `deploy.conf`, which step 1 may not change",
+        ),
+        (
+            "! git diff --quiet HEAD -- deploy.conf",
+            Severity::Error,
+            "wants `deploy.conf` to change, but step 1 may not change it",
+        ),
+        (
+            "[ \"$(cat deploy.conf)\" = new ]",
+            Severity::Warning,
+            "asks something of `deploy.conf`, which step 1 may not change",
+        ),
+    ] {
+        let found = needs(contract, 0, &unknown).expect(contract);
+        assert_eq!(found.level, level, "{contract}");
+        assert!(found.message.ends_with(says), "{contract}: {}", found.message);
+        let help = found.help.unwrap();
+        assert!(help.contains("or name it in the task: \"Change `deploy.conf`\""), "{help}");
     }
 }
 

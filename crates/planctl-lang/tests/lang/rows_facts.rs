@@ -28,6 +28,19 @@ fn row_24_an_unknown_target_lists_the_roles() {
 }
 
 #[test]
+fn a_role_that_planctl_toml_lacks_is_a_warning_as_having_none_is_and_told_once() {
+    let text = crate::sample::PLAN.replace("**target:** coder", "**target:** tester");
+    let coder = Facts { roles: Some(vec!["coder".into()]), ..facts() };
+    let lacks = expect_with(&text, &coder, &expected(P401, Warning, "no agent serves the role `tester`", 17));
+    assert_eq!(lacks.spans[0].text, "planctl.toml has no `[roles.tester]`");
+    let help = "add `[roles.tester]` to planctl.toml; or run with `--exec CMD` or `--agent NAME`, which serve every role; \
+                or have `planctl worker run --role tester` beside a daemon";
+    assert_eq!(lacks.help.as_deref(), Some(help));
+    let none = Facts { roles: None, ..facts() };
+    assert_eq!(expect_with(&text, &none, &expected(P402, Warning, "no roles", 17)).help, lacks.help);
+}
+
+#[test]
 fn without_a_registry_roles_are_one_warning() {
     let none = Facts { roles: None, ..facts() };
     expect_with(crate::sample::PLAN, &none, &expected(P402, Warning, "no roles are configured", 17));
@@ -355,5 +368,23 @@ fn d17_text_above_the_steps_and_a_second_frontmatter_are_told() {
     assert_eq!(&text[span.start..span.end], "Add no dependency.");
     let second = format!("{}\n## Notes\n\n---\ntype: plan\nowner: x\n---\n", crate::sample::PLAN);
     let codes: Vec<_> = crate::sample::found(&second).into_iter().map(|found| found.code).collect();
-    assert_eq!(codes, [planctl_lang::Code::P002]);
+    assert_eq!(codes, [planctl_lang::Code::P015, planctl_lang::Code::P002]);
+}
+
+#[test]
+fn sentences_are_broken_between_words_where_the_terminal_is_narrow() {
+    let text = crate::sample::PLAN.replace("**target:** coder", "**target:** tester");
+    let found = crate::sample::found(&text);
+    let lacks = found.iter().find(|found| found.code == planctl_lang::Code::P401).expect("nobody serves it");
+    let source = planctl_lang::Source::new("plan.md", &*text);
+    for columns in [60, 80, 100] {
+        let drawn = lacks.render_within(&source, false, columns);
+        for line in drawn.lines() {
+            assert!(line.chars().count() <= columns, "{columns}: {line}\n{drawn}");
+        }
+        assert!(drawn.contains("`planctl worker run --role tester`"), "a command stays whole:\n{drawn}");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&drawn).contains(&words(lacks.help.as_deref().unwrap())), "{drawn}");
+    }
+    assert!(lacks.render(&source, false).contains(lacks.help.as_deref().unwrap()), "a pipe has no width");
 }

@@ -587,7 +587,9 @@ fn a_flood_of_findings_is_cut_and_errors_come_first() {
 #[test]
 fn code_in_prose_is_no_finding() {
     let text = with("**Priority:** high", "**Priority:** high\n\n```\nsome code\n```");
-    assert_eq!(found(&(text + "\n## Notes\n\n```\nmore code\n```\n")), []);
+    assert_eq!(found(&text), []);
+    let more = found(&(text + "\n## Notes\n\n```\nmore code\n```\n"));
+    assert!(matches!(more.as_slice(), [only] if only.message.starts_with("the section `Notes`")), "{more:?}");
     let lost = with(
         "exit_code == 0\n**on_fail:** retry(2), then escalate",
         "exit_code == 0\n**on_fail:** escalate\n```\nlost\n```",
@@ -694,10 +696,59 @@ fn d11_a_text_of_another_tool_gets_one_finding_that_shows_its_first_item_as_a_st
 fn d11_every_heading_without_a_number_is_told_and_tasks_with_one_are_steps() {
     let notes = "\n### Notes\n\nText.\n\n### More\n\n**target:** x\n\n#### Deeper\n\n### Last\n\n## Appendix\n\n### Free\n";
     let all = told(&format!("{PLAN}{notes}"));
-    let messages: Vec<&str> = all.iter().map(|(_, message)| message.as_str()).collect();
+    let mut messages: Vec<&str> = all.iter().map(|(_, message)| message.as_str()).collect();
+    assert!(messages.pop().is_some_and(|last| last.starts_with("the section `Appendix`")), "{messages:?}");
     let unnumbered = |name: &str| format!("the heading `{name}` has no step number");
     assert_eq!(messages, [unnumbered("Notes"), unnumbered("More"), unnumbered("Last")]);
     let tasks = PLAN.replace("### 1. Make", "### Task 1: Make").replace("### 2. Make", "### Task 2: Make");
     let codes: Vec<Code> = told(&tasks).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, [Code::P005, Code::P005]);
+}
+
+#[test]
+fn a_name_of_another_tool_is_told_with_the_field_that_it_means_and_nothing_is_missing_beside_it() {
+    let text = with(
+        "**target:** coder\n**task:**\nMake `one.txt`.\n\n**contract:**\n```shell\ntest -f one.txt\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n",
+        "**role:** coder\n**description:** Make `one.txt`.\n**retries:** 3\n**check:**\n```bash\ntest -f one.txt\n```\n",
+    )
+    .replace("**subscriptions:**\n- file:one.txt\n", "**depends_on:** 1\n");
+    let all = found(&text);
+    let told: Vec<(&str, &str)> = all
+        .iter()
+        .filter(|found| found.level == Severity::Error)
+        .map(|found| (found.message.as_str(), found.help.as_deref().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("unknown field `**role:**`", "did you mean `**target:**`?"),
+            ("unknown field `**description:**`", "did you mean `**task:**`?"),
+            ("unknown field `**retries:**`", "did you mean `**on_fail:** retry(3)`?"),
+            ("unknown field `**check:**`", "did you mean `**contract:**`?"),
+            ("unknown field `**depends_on:**`", "did you mean `**needs:**`?"),
+        ]
+    );
+    let mut mended = text.clone();
+    for found in all.iter().rev().filter_map(|found| found.fix.as_ref()) {
+        for edit in found.edits.iter().rev() {
+            mended.replace_range(edit.span.start..edit.span.end, &edit.replacement);
+        }
+    }
+    assert!(is_verified(&mended), "{mended}");
+}
+
+#[test]
+fn text_after_the_steps_that_nobody_reads_is_told_with_its_line() {
+    let text = format!("{PLAN}\n## Done when\n\nAll is green.\n\n### Really\n\nYes.\n\n## Risks\n\nNone.\n");
+    let told: Vec<(Severity, usize, String)> = found(&text)
+        .into_iter()
+        .map(|found| {
+            let line = text[..found.spans[0].span.start].lines().count() + 1;
+            (found.level, line, found.message)
+        })
+        .collect();
+    let says = |title: &str| {
+        format!("the section `{title}` is for readers: no worker is given it, and nothing checks it")
+    };
+    assert_eq!(told, [(Severity::Note, 44, says("Done when")), (Severity::Note, 52, says("Risks"))]);
 }

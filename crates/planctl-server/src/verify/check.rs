@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use planctl_engine::{Contract, Graph, GraphParts, NodeKind, PaceLevel, RedFirst, Responder};
 use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob, folder_in,
-    probe_commands, probe_paths, probe_scripts, read_plan,
+    probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
 };
 use planctl_lang::{
     Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Verification, Wants, parse, read,
@@ -22,6 +22,10 @@ use planctl_config::{Agent, Config};
 const GLOB_FILES_MAX: usize = 1000;
 /// The most files of plans within a plan that are looked at while it is verified; a run looks at them all.
 const SUB_PLANS_READ_MAX: usize = 1000;
+/// The most files that are searched for what a contract asks of them.
+const TEXTS_READ_MAX: usize = 1000;
+/// The largest file that is searched.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a plan file can't even be verified.
 #[derive(Debug, thiserror::Error)]
@@ -320,7 +324,11 @@ fn files_facts(wants: &Wants, workspace: &Path, path: &std::ffi::OsStr) -> std::
         let found = expand_glob(workspace, glob, GLOB_FILES_MAX).ok()?;
         Some((glob.clone(), found.files))
     });
+    // Without the workspace there are no texts, either.
+    let texts = wants.texts.iter().take(TEXTS_READ_MAX).map(String::as_str);
+    let texts = probe_texts(workspace, texts, TEXT_BYTES_MAX).unwrap_or_default();
     Ok(Facts {
+        texts,
         files: kinds.into_iter().map(|(path, kind)| (path, fact(kind))).collect(),
         existing: if is_any_missing { existing_files(workspace) } else { Vec::new() },
         globs: globs.collect::<BTreeMap<_, _>>(),

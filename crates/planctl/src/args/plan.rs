@@ -19,6 +19,19 @@ pub enum PlanCommand {
     /// Runs a plan, or goes on with its unfinished run
     #[command(before_help = RunPlan::EXAMPLES)]
     Run(RunPlan),
+    /// Makes a plan of another tool's task list; what it does not say is a marked gap
+    #[command(before_help = "Examples:
+  planctl plan import specs/001-albums/tasks.md       spec-kit; also tasks.md of OpenSpec and Kiro
+  planctl plan import docs/plans/rate-limits.md       ralphex, whose validation commands become contracts
+  planctl plan import .taskmaster/tasks/tasks.json -o plans/orders.md")]
+    Import {
+        /// The task list, or the folder that has it
+        #[arg(value_name = "FILE")]
+        list: PathBuf,
+        /// The plan to write [default: plans/TITLE.md]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Lists the plans of this workspace, and the newest run of each
     #[command(visible_alias = "list")]
     Ls,
@@ -35,7 +48,8 @@ pub enum PlanVerb {
   planctl plan new                                    plans/say-hello.md, one step
   planctl plan new --from bugfix --title 'Fix the login timeout'
   planctl plan new plans/next.md --from plans/last.md
-  planctl plan new --list                             lists the templates")]
+  planctl plan new --from bugfix_workflow             a plan of the library
+  planctl plan new --list                             lists the templates and the plans of the library")]
     New {
         /// The plan to write [default: plans/TITLE.md]
         file: Option<PathBuf>,

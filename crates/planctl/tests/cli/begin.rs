@@ -1,5 +1,7 @@
 //! `plan new` and `plan expand`: the files they write, their refusals, the next command they name.
 
+use serde_json::Value;
+
 use crate::fixture::{Fixture, plan};
 
 fn templated() -> String {
@@ -29,6 +31,26 @@ fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
     let forced = fixture.planctl(&["plan", "new", "plans/say-hello.md", "--from", "review", "--force"]);
     assert_eq!(forced.code, 0, "{forced:?}");
     assert!(fixture.read("plans/say-hello.md").contains("# Say hello\n\n**Context:** Say here which change"));
+}
+
+#[test]
+fn a_plan_of_the_library_and_every_template_verify_where_only_one_role_is_configured() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["init"]).code, 0);
+    let list = fixture.planctl(&["plan", "new", "--list"]);
+    assert!(list.out.contains("dependency_update") && list.out.contains("(reads deps.lock)"), "{}", list.out);
+    for name in ["bugfix", "bugfix_workflow"] {
+        let file = format!("plans/{name}.md");
+        let said = fixture.planctl(&["plan", "new", &file, "--from", name]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let verified = fixture.planctl(&["plan", "verify", &file]);
+        assert!(!verified.out.contains("error[P401]"), "{}", verified.out);
+        assert!(
+            verified.out.contains("warning[P401]: no agent serves the role `reviewer`"),
+            "{}",
+            verified.out
+        );
+    }
 }
 
 #[test]
@@ -153,4 +175,89 @@ fn the_example_runs_as_it_was_written_and_a_worker_may_not_begin_a_project() {
     let said = other.command(&["init"]).env("PLANCTL_ITEM_ID", "x").output().unwrap();
     assert_eq!(said.status.code(), Some(77), "{said:?}");
     assert!(!other.path("planctl.toml").exists());
+}
+
+#[test]
+fn a_task_list_of_another_tool_is_named_by_verify_and_becomes_a_plan_that_verifies_once_its_gaps_are_filled()
+{
+    let lists = [
+        (
+            "specs/001-albums/tasks.md",
+            include_str!("../../../planctl-lang/tests/fixtures/import/spec-kit.md"),
+            5,
+        ),
+        (
+            "openspec/changes/add-2fa/tasks.md",
+            include_str!("../../../planctl-lang/tests/fixtures/import/openspec.md"),
+            2,
+        ),
+        (
+            ".kiro/specs/storage/tasks.md",
+            include_str!("../../../planctl-lang/tests/fixtures/import/kiro.md"),
+            4,
+        ),
+        ("docs/plans/limits.md", include_str!("../../../planctl-lang/tests/fixtures/import/ralphex.md"), 0),
+        (
+            ".taskmaster/tasks/tasks.json",
+            include_str!("../../../planctl-lang/tests/fixtures/import/taskmaster.json"),
+            3,
+        ),
+        ("TODO.md", include_str!("../../../planctl-lang/tests/fixtures/import/checklist.md"), 4),
+    ];
+    for (file, text, gaps) in lists {
+        let fixture = Fixture::new();
+        fixture.write(file, text);
+        fixture.write("specs/001-albums/spec.md", "# Albums\n");
+        fixture.write("lint.sh", "exit 0\n").write("test.sh", "exit 0\n");
+        let foreign = fixture.planctl(&["plan", "verify", file]);
+        assert_eq!(foreign.code, 1, "{file}: {foreign:?}");
+        assert!(foreign.out.contains(&format!("planctl plan import {file}")), "{file}: {}", foreign.out);
+
+        let said = fixture.planctl(&["plan", "import", file, "-o", "plans/it.md"]);
+        assert_eq!(said.code, 0, "{file}: {said:?}");
+        assert!(said.out.starts_with("wrote plans/it.md: "), "{}", said.out);
+        assert!(
+            said.out.contains("done, so no step: ")
+                && said.out.ends_with("next: planctl plan verify plans/it.md\n")
+        );
+        let said = fixture.planctl(&["plan", "verify", "plans/it.md", "--json"]);
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let found = report["diagnostics"].as_array().unwrap().clone();
+        let errors: Vec<&Value> = found.iter().filter(|found| found["level"] == "error").collect();
+        assert!(
+            errors.iter().all(|error| error["message"] == "the contract is still to be written"),
+            "{errors:#?}"
+        );
+        assert_eq!(errors.len(), gaps, "{file}");
+        let imported = fixture.read("plans/it.md");
+        let filled =
+            imported.lines().enumerate().map(|(at, line)| match line.starts_with("**contract:** TODO") {
+                true => format!("**contract:**\n```bash\ntest -s proof-{at}\n```\nexit_code == 0\n"),
+                false => format!("{line}\n"),
+            });
+        fixture.write("plans/it.md", &filled.collect::<String>());
+        let verified = fixture.planctl(&["plan", "verify", "plans/it.md"]);
+        assert_eq!(verified.code, 0, "{file}: {}", verified.out);
+    }
+}
+
+#[test]
+fn what_is_no_task_list_or_is_done_is_not_imported_and_no_file_is_written_over() {
+    let fixture = Fixture::new();
+    fixture
+        .write("notes.md", "# Notes\n\nText.\n")
+        .write("done.md", "- [x] all\n")
+        .write("todo.md", "- [ ] one\n");
+    for (file, code, says) in [
+        ("notes.md", 1, "notes.md is no task list that planctl knows"),
+        ("done.md", 1, "done.md has no open task; nothing was written"),
+        ("none.md", 4, "could not read none.md"),
+    ] {
+        let said = fixture.planctl(&["plan", "import", file]);
+        assert_eq!(said.code, code, "{said:?}");
+        assert!(said.err.contains(says), "{said:?}");
+    }
+    assert_eq!(fixture.planctl(&["plan", "import", "todo.md"]).code, 0);
+    let again = fixture.planctl(&["plan", "import", "todo.md"]);
+    assert!(again.code == 5 && again.err.contains("name another file: -o FILE"), "{again:?}");
 }

@@ -18,8 +18,8 @@ fn held(fixture: &Fixture, name: &str) -> String {
     let said = fixture.planctl(&["run", name, "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
     let asks = fixture.json(&["inbox", "--json"])["asks"].clone();
-    let asks = asks.as_array().unwrap().iter().filter(|ask| ask["plan"] == name);
-    asks.last().unwrap()["id"].to_string()
+    let mut asks = asks.as_array().unwrap().iter().filter(|ask| ask["plan"] == name);
+    asks.next_back().unwrap()["id"].to_string()
 }
 
 #[test]

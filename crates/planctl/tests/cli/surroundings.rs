@@ -427,6 +427,7 @@ fn p118_a_run_that_made_its_file_is_taken_up_and_found_done_all_the_same() {
     let said = run("true");
     assert!(said.code == 0 && said.err.contains("p-1"), "{said:?}");
     // A new run has to be verified, and so has another text.
+    fixture.write("out.txt", "bad\n");
     let again =
         fixture.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--exec", "true"]);
     assert!(again.code == 1 && again.err.contains("error[P118]"), "{again:?}");

@@ -22,7 +22,7 @@ pub enum Test {
 
 impl Test {
     /// Returns what `test` or `[` asks; `None` where it is another command, or more than we read.
-    pub(super) fn of(simple: &Simple) -> Option<Test> {
+    pub(crate) fn of(simple: &Simple) -> Option<Test> {
         let words = match (simple.name()?, simple.words.as_slice()) {
             ("test", [_, words @ ..]) => words,
             ("[", [_, words @ .., last]) if last.raw == "]" => words,

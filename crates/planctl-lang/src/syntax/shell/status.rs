@@ -155,6 +155,24 @@ impl<'a> Judge<'a> {
         flow.on.into_iter().filter(|(_, by)| *by).map(|(end, _)| end).collect()
     }
 
+    /// Says whether a whole script may end with a status where a pipeline ends so.
+    pub(super) fn may_end(
+        &mut self,
+        script: &'a Script,
+        pipeline: &'a Pipeline,
+        end: End,
+        expected: u8,
+    ) -> bool {
+        self.watched = Some((pipeline, end));
+        let flow = self.list(script, false).enclosed();
+        self.watched = None;
+        flow.on.iter().any(|(end, _)| match end {
+            End::Any => true,
+            End::Failing => expected != 0,
+            End::Known(code) => *code == expected,
+        })
+    }
+
     /// Returns the ways through a list; under `set -e` a failure ends the script, unless somebody asks for it.
     pub(super) fn list(&self, script: &'a Script, is_asked: bool) -> Flow {
         let mut flow = Flow::of(End::Known(0));
@@ -369,6 +387,10 @@ impl<'a> Judge<'a> {
         };
         arrives.into_iter().for_each(|by| flow.follow(by, &rest));
         flow
+    }
+
+    pub(super) fn is_trapped(&self, script: &Script) -> bool {
+        self.trapped(script).is_some()
     }
 
     // `trap 'exit 0' EXIT` decides the status in every case, and so does the function that it calls.

@@ -15,6 +15,12 @@ pub(crate) const CONTRACT_STUB: &str =
     "```shell\nfalse  # write a check that passes only when the step is done\n```\nexit_code == 0";
 const FENCE_FORM: &str = "write the command between two lines of three backticks:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
 
+// `TODO`, or `TODO: what is to be proved`: the mark of a contract that nobody has written yet.
+fn to_be_written(inline: &str) -> Option<&str> {
+    let rest = inline.strip_prefix("TODO")?.trim_start();
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(':').map(str::trim) }
+}
+
 impl Reader<'_> {
     pub(super) fn take_contract(&mut self, field: &RawField, end: usize) {
         let mut fences: Vec<usize> = Vec::new();
@@ -88,6 +94,14 @@ impl Reader<'_> {
             Diagnostic::new(Code::P010, "`contract: none` is for imports only")
                 .at(field.name.span, "a step in a plan proves itself")
                 .help("write a contract, or make it a step for a person: `**type:** human`")
+        } else if let Some(said) = to_be_written(inline) {
+            let gap = Diagnostic::new(Code::P010, "the contract is still to be written")
+                .at(
+                    Span::new(field.value.end - inline.len(), field.value.end),
+                    "a gap: nothing says yet what proves the step",
+                )
+                .help(FENCE_FORM);
+            if said.is_empty() { gap } else { gap.note(format!("to be proved: {}", escape(said))) }
         } else if inline.is_empty() && !has_text {
             let end = self.source.line_span(field.line).end;
             Diagnostic::new(Code::P010, "the step has no contract")

@@ -22,6 +22,9 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
             Ok(checked) => {
                 show::print(gap)?;
                 show::print(&findings(checked, context.is_quiet()))?;
+                if context.verbosity() > 0 {
+                    show::print(&defaults(checked))?;
+                }
                 show::print(&summary(checked, &one.file))?;
                 gap = "\n";
             }
@@ -105,18 +108,25 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
         show::budget(&graph.budget().into()),
         short_digest(checked.verification.digest.as_str()),
     ));
-    for default in checked.verification.diagnostics.iter().filter(|found| found.code == Code::P020) {
-        let step = default.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
-        let said = show::safe(&format!("{step}{}", default.message));
-        text.push_str(&styled(FAINT, &format!("  default: {said}")));
-        text.push('\n');
-    }
     // Only a file can be run or mended.
     if !is_input(file) {
         text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
     }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
+    }
+    text
+}
+
+// The values that apply where the plan says none, a line each.
+fn defaults(checked: &Checked) -> String {
+    let mut text = String::new();
+    let found = checked.verification.diagnostics.iter().filter(|found| found.code == Code::P020);
+    for default in found {
+        let step = default.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
+        let said = show::safe(&format!("{step}{}", default.message));
+        text.push_str(&styled(FAINT, &format!("default: {said}")));
+        text.push('\n');
     }
     text
 }
