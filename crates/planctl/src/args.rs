@@ -675,6 +675,12 @@ Another text has another digest, so an approval of the earlier one no longer hol
         /// Only the last lines of each output
         #[arg(long, value_name = "LINES")]
         tail: Option<usize>,
+        /// Show what is printed while it is printed, until the run ends
+        #[arg(short, long, conflicts_with = "tail")]
+        follow: bool,
+        /// Show what the agent was told at each attempt
+        #[arg(long, conflicts_with_all = ["follow", "contract", "tail"])]
+        prompt: bool,
     },
     /// Writes what a run is into a folder, for other tools: manifest.json, checkpoint.json, a folder for each node
     #[command(before_help = "Example:

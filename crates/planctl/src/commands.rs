@@ -34,6 +34,7 @@ mod help;
 mod history;
 mod init;
 mod items;
+mod logs;
 mod lsp;
 mod new;
 pub(crate) mod plan;

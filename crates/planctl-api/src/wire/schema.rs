@@ -9,9 +9,9 @@ use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
-    DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView, ParallelView, PlanDiffView, PlanView,
-    RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView, TraversalView, VersionView,
-    WhyView, WorkerLine, WorkerTestView,
+    DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView, OutputLine, ParallelView,
+    PlanDiffView, PlanView, PromptList, RoleList, RunList, RunView, SaluteView, SchemaList, TopicList,
+    TopicView, TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -33,6 +33,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("graph-parallel", "graph parallel --json"),
     ("plan-ls", "plan ls --json"),
     ("plan-logs", "plan logs --json"),
+    ("plan-output", "a line of plan logs --follow --json"),
+    ("plan-prompts", "plan logs --prompt --json"),
     ("event", "a line of events --json, plan run --json, plan resume --json and plan watch --json"),
     ("why", "why --json"),
     ("plan-context", "plan context --json"),
@@ -80,6 +82,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "graph-parallel" => of::<ParallelView>(),
         "plan-ls" => of::<RunList>(),
         "plan-logs" => of::<LogView>(),
+        "plan-output" => of::<OutputLine>(),
+        "plan-prompts" => of::<PromptList>(),
         "event" => of::<EventLine>(),
         "why" => of::<WhyView>(),
         "plan-context" => of::<ContextView>(),

@@ -446,6 +446,7 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
             .collect(),
         options: row.ask.options.clone(),
         usual: usual(row, graph),
+        about: about_line(row, graph),
         opened_at: moment(row.created_at),
         answer,
     }
@@ -494,6 +495,19 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
             format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
         }
+    }
+}
+
+/// Says what an ask is about without the step's name, which a table has in a column of its own.
+fn about_line(row: &AskRow, graph: &Graph) -> String {
+    let name = view::node_name(graph, &row.at.node);
+    let whole = match (row.ask.kind, row.ask.failure.as_deref()) {
+        (AskKind::Escalation, Some(failure)) => failure_line(failure),
+        _ => asks_line(row, graph),
+    };
+    match whole.strip_prefix(&name) {
+        Some(rest) => rest.trim_start_matches([':', ' ']).to_owned(),
+        None => whole,
     }
 }
 

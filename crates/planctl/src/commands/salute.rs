@@ -119,7 +119,8 @@ fn equipment(report: &SaluteView) -> Vec<String> {
     let equipment = &report.equipment;
     let attempts = equipment.attempts;
     let word = if attempts == 1 { "attempt" } else { "attempts" };
-    let mut lines = vec![format!("{} · {attempts} {word}", show::cost(&equipment.spent, &equipment.budget))];
+    let mut lines =
+        vec![format!("{} · {attempts} {word}", show::whole_cost(&equipment.spent, &equipment.budget))];
     if let Some(worker) = equipment.agent.as_ref().or(equipment.exec.as_ref()) {
         lines.push(format!("every role is served by {worker}"));
     }

@@ -60,6 +60,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("status")) => "plan-status",
         ("plan", Some("context")) => "plan-context",
         ("plan", Some("ls")) => "plan-ls",
+        ("plan", Some("logs")) if words.contains(&"--prompt") => "plan-prompts",
+        ("plan", Some("logs")) if words.contains(&"-f") => "plan-output",
         ("plan", Some("logs")) => "plan-logs",
         ("plan", Some("run" | "resume" | "watch")) | ("events", _) => "event",
         ("plan", Some("approve" | "reject" | "cancel")) => "decision",
