@@ -508,7 +508,7 @@ pub struct EventLine {
     pub attempt: Option<u16>,
     /// The speaker and kind of the input it followed from.
     pub cause: String,
-    /// What it means, in one sentence; left out where only planctl needs it.
+    /// Its meaning in one sentence; left out where only planctl needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
     /// The event's own data.

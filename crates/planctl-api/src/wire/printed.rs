@@ -1,13 +1,13 @@
-//! What workers and contracts print while they work, and what agents were told.
+//! The output of workers and contracts while they work, and the prompts of agents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was printed of a run after a place.
+/// The output of a run after a place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OutputView {
-    /// What was printed, in its order.
+    /// The output, oldest first.
     pub lines: Vec<OutputLine>,
     /// The place to go on from.
     pub next: u64,
@@ -25,10 +25,10 @@ pub struct OutputLine {
     pub visit: u16,
     /// Which try.
     pub attempt: u16,
-    /// Who printed it: `worker` or `contract`.
+    /// The process that printed it: `worker` or `contract`.
     #[schemars(extend("enum" = ["worker", "contract"]))]
     pub from: String,
-    /// What it printed, with its terminal sequences.
+    /// The text, with its terminal sequences.
     pub text: String,
 }
 
@@ -42,7 +42,7 @@ pub struct PromptList {
     pub prompts: Vec<PromptView>,
 }
 
-/// What an agent was told.
+/// The prompt of one attempt.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PromptView {

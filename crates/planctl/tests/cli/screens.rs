@@ -1,4 +1,4 @@
-//! What people see by default: quiet, true, without the colour codes of tools, one line for each thing of a list.
+//! The screens of people are quiet by default, true, and free of the colour codes of tools; a list has one line per entry.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
