@@ -216,7 +216,7 @@ impl Services {
         let answers = row.ask.kind.answers_to(row.ask.failure.as_deref());
         if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
-                what: format!("{word} ask {id}: it is {}", view::ask_name(row.ask.kind)),
+                what: format!("answer ask {id} with {word}: it is {}", view::ask_name(row.ask.kind)),
                 next: Next::AnswerAsk { ask: id, answers: answers.iter().map(ToString::to_string).collect() },
             });
         }

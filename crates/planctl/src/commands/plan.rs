@@ -196,7 +196,7 @@ pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
 
 /// Says what was recorded, and by whom.
 pub fn recorded_word(decided: &planctl_api::wire::Decided) -> String {
-    let repeated = if decided.repeated { " (it was before, too)" } else { "" };
+    let repeated = if decided.repeated { " (already recorded)" } else { "" };
     format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
 }
 
