@@ -400,6 +400,16 @@ fn wrapped_in(text: &str, margin: usize, columns: usize) -> String {
     page
 }
 
+/// Draws the path of a run; a step that was tried several times in a row stands there once: `1 → 2 ×3 → 1`.
+pub fn path(steps: &[String]) -> String {
+    let runs = steps.chunk_by(|one, next| one == next);
+    let named = runs.map(|same| match same.len() {
+        1 => same[0].clone(),
+        count => format!("{} ×{count}", same[0]),
+    });
+    named.collect::<Vec<_>>().join(" → ")
+}
+
 /// Says how long ago a moment of JSON was: `4m31s ago`.
 pub fn ago(moment: &str, now_unix_seconds: f64) -> String {
     age(moment, now_unix_seconds).map_or_else(|| safe(moment), |age| format!("{age} ago"))
@@ -517,6 +527,12 @@ mod tests {
             assert!(plain.lines().all(|line| line.width() <= columns), "{plain}");
             assert!(plain.contains("fix-1") && plain.contains("failed") && plain.contains('…'), "{plain}");
         }
+    }
+
+    #[test]
+    fn a_path_names_a_step_that_is_tried_again_once() {
+        let steps = ["1", "2", "2", "2", "1"].map(str::to_owned);
+        assert_eq!(path(&steps), "1 → 2 ×3 → 1");
     }
 
     #[test]

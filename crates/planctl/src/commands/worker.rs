@@ -86,7 +86,7 @@ async fn workers(context: &Context) -> Answer {
         let rows = shown.iter().map(|worker| worker_row(worker, now));
         show::print(&show::list(&header, rows.collect()))?;
         if !old.is_empty() {
-            context.say(&format!("{} more were last seen over an hour ago: planctl worker ls -v", old.len()));
+            context.say(&format!("{} more, last seen over an hour ago: planctl worker ls -v", old.len()));
         }
     }
     Ok(Exit::Yes)

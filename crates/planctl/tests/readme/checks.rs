@@ -143,11 +143,11 @@ fn the_prose_has_no_word_of_the_list_no_word_twice_and_a_subject_in_each_sentenc
         for (number, line) in prose(&text).0 {
             let line = without_code(line);
             let mut report = |what: String| wrong.push(format!("{name}:{number}: {what}"));
-            if is_ours {
+            if name != "docs/CHANGELOG.md" {
                 listed(&line).into_iter().for_each(&mut report);
-                if let Some(sentence) = without_subject(&line) {
-                    report(format!("name the subject in place of `what` or `who`: {sentence}"));
-                }
+            }
+            if let Some(sentence) = without_subject(&line).filter(|_| is_ours) {
+                report(format!("name the subject in place of `what` or `who`: {sentence}"));
             }
             if let Some(twice) = twice(&line) {
                 report(format!("`{twice}` stands twice"));
@@ -174,9 +174,6 @@ fn without_code(line: &str) -> String {
 }
 
 fn listed(line: &str) -> Vec<String> {
-    if line.starts_with('|') {
-        return Vec::new();
-    }
     let line = format!(" {} ", words(&line.to_lowercase()).collect::<Vec<_>>().join(" "));
     let found = WORDS.iter().filter(|(word, _)| line.contains(&format!(" {word} ")));
     found.map(|(word, instead)| format!("`{instead}` in place of `{word}`")).collect()
