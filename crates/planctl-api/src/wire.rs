@@ -19,6 +19,7 @@ pub mod daemon;
 mod pace;
 mod pages;
 mod plans;
+mod printed;
 mod salute;
 pub mod schema;
 mod settings;
@@ -32,6 +33,7 @@ pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
 pub use plans::{KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};
+pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };
@@ -532,6 +534,9 @@ pub struct EventLine {
     pub attempt: Option<u16>,
     /// The speaker and kind of the input it followed from.
     pub cause: String,
+    /// Its meaning in one sentence; left out where only planctl needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
     /// The event's own data.
     #[serde(flatten)]
     pub data: Map<String, Value>,
@@ -571,6 +576,9 @@ pub struct AskView {
     pub asks: String,
     /// Why it came up: `exhausted`, `budget`, …
     pub reason: String,
+    /// The question or the failure alone, without the step's name.
+    #[serde(default)]
+    pub about: String,
     /// The answers it takes, in the words of the command line.
     pub answers: Vec<String>,
     /// The options of a choice; empty where any text answers.
@@ -1122,12 +1130,32 @@ pub struct WhyView {
     pub step: StepView,
     /// The events, one sentence each, oldest first.
     pub because: Vec<BecauseView>,
+    /// Its attempts, oldest first.
+    #[serde(default)]
+    pub attempts: Vec<WhyAttempt>,
     /// Every way that was taken from it, and those that were not, oldest first.
     #[serde(default)]
     pub choices: Vec<ChoiceView>,
     /// The next step.
     #[serde(default, deserialize_with = "known")]
     pub next: Option<Next>,
+}
+
+/// One attempt in short.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WhyAttempt {
+    /// Which entering of the node.
+    pub visit: u16,
+    /// Which try.
+    pub attempt: u16,
+    /// The last line that its worker said.
+    pub said: Option<String>,
+    /// The contract's verdict: `passed`, `failed`, `timed_out`, `tampered`.
+    #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
+    pub verdict: Option<String>,
+    /// Why it failed, in one line.
+    pub failure: Option<String>,
 }
 
 /// One sentence of an explanation, with its place in history.
@@ -1139,6 +1167,9 @@ pub struct BecauseView {
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub at: String,
+    /// The attempt that it is about, where it is about one.
+    #[serde(default)]
+    pub attempt: Option<u16>,
     /// The event.
     pub text: String,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use planctl_engine::view::reason_words;
+use planctl_engine::view::{plain, reason_words};
 use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Verdict};
 
 use crate::context::ContextEntry;
@@ -233,13 +233,13 @@ impl Prompt<'_> {
             name.to_owned()
         };
         self.text.push('\n');
-        self.data(&label, &excerpt.tail);
+        self.data(&label, &plain(&excerpt.tail));
     }
 
     fn message(&mut self, introduction: &str, message: &str) {
         self.line(introduction);
         self.text.push('\n');
-        self.data("message", message);
+        self.data("message", &plain(message));
     }
 }
 

@@ -19,6 +19,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use planctl_api::wire::OutputLine;
 use planctl_engine::{
     AgentEvent, AgentSaid, Event, Fault, FaultKind, HarnessEvent, HarnessResult, Inconclusive, Node, NodeId,
     Role, RunId, Work,
@@ -36,6 +37,7 @@ use crate::executor::slots::Slot;
 use crate::node::in_flight::InFlight;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
+use crate::node::spool::Spool;
 use crate::runs::settings::RunSettings;
 pub(crate) use agent_task::masked;
 
@@ -248,6 +250,25 @@ impl Executor {
             printed_at: None,
             last_line: None,
         });
+    }
+
+    /// Returns what hears a worker or a contract print: the live view, and the file that others read.
+    fn watch<S>(&self, claimed: &Claimed, from: &str) -> impl FnMut(S, &[u8]) + use<S> {
+        let (activity, masks) = (self.activity.clone(), self.masks().clone());
+        let at = &claimed.item.at;
+        let line = OutputLine {
+            step: claimed.graph.node(&at.node).and_then(Node::step),
+            node: at.node.as_str().to_owned(),
+            visit: at.visit,
+            attempt: at.attempt.number(),
+            from: from.to_owned(),
+            text: String::new(),
+        };
+        let mut printer = Spool::in_state(&self.state_dir).printer(self.run, line, masks.clone());
+        move |_, bytes| {
+            activity.printed(&masks.bytes(bytes));
+            printer.printed(bytes);
+        }
     }
 
     fn masks(&self) -> &Masks {

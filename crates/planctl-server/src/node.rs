@@ -11,6 +11,7 @@ pub(crate) mod runtime;
 pub(crate) mod secrets;
 pub(crate) mod services;
 pub mod singleton;
+pub(crate) mod spool;
 pub(crate) mod systemd;
 
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ use crate::node::instance::Instance;
 use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
+use crate::node::spool::Spool;
 use planctl_config::{Config, DatabaseUrl, Postgres};
 
 /// Options of a server node.
@@ -171,6 +173,11 @@ impl ServerNode {
         let keep = self.secrets().seal_config(&mut config);
         keep.map_err(ServiceError::io("keep the values of variables in the state directory"))?;
         Ok(config)
+    }
+
+    /// Returns the place of live output and prompts.
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::in_state(self.state_dir())
     }
 
     /// Returns the values of configured variables, which are not stored in the database.

@@ -5,20 +5,23 @@ mod logs;
 pub(crate) mod plan_file;
 pub(crate) mod policy_approvals;
 mod reports;
+mod sentences;
 pub(crate) mod settings;
 pub(crate) mod shown;
 mod traversal;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use planctl_engine::{End, Fact, NodeState, RunId, RunStatus, Work};
+use planctl_engine::{End, Fact, Graph, NodeState, RunId, RunStatus, Work};
 use planctl_store::{HistoryLine, Page, RunRow, RunView as StoredView, Store, StoreError, Unread};
 use serde_json::{Map, Value};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::PlanFile;
 use crate::runs::shown::{Inner, Shown};
-use planctl_api::wire::{EventLine, Paged, RunList, RunSummary, RunView, UnreadRun, moment};
+use planctl_api::wire::{
+    EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, UnreadRun, moment,
+};
 
 /// Within how many lines of its history a run has begun.
 const BEGINNING: i64 = 20;
@@ -176,11 +179,12 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn events(&self, run: RunId, since: u64, limit: usize) -> Result<Vec<EventLine>, ServiceError> {
-        let name = self.store.run(run).await?.name;
+        let row = self.store.run(run).await?;
+        let graph = self.store.graph_of(&row).await?;
         let since = i64::try_from(since).unwrap_or(i64::MAX);
         let limit = i64::try_from(limit).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
         let lines = self.store.history(run, since, limit).await?;
-        Ok(lines.iter().map(|line| event_line(&name, line)).collect())
+        Ok(lines.iter().map(|line| event_line(&row.name, &graph, line)).collect())
     }
 
     /// Returns the newest lines of a run's history, at most `count`, in their order.
@@ -189,10 +193,41 @@ impl Services {
     ///
     /// Those of the store.
     pub async fn newest_events(&self, run: RunId, count: usize) -> Result<Vec<EventLine>, ServiceError> {
-        let name = self.store.run(run).await?.name;
+        let row = self.store.run(run).await?;
+        let graph = self.store.graph_of(&row).await?;
         let count = i64::try_from(count).unwrap_or(LINES_AT_ONCE).min(LINES_AT_ONCE);
         let lines = self.store.newest_lines(run, count).await?;
-        Ok(lines.iter().map(|line| event_line(&name, line)).collect())
+        Ok(lines.iter().map(|line| event_line(&row.name, &graph, line)).collect())
+    }
+
+    /// Returns what workers and contracts of a run printed after a place, as far as this machine has it.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory can't be read.
+    pub fn output(&self, run: RunId, since: u64) -> Result<OutputView, ServiceError> {
+        let output = self.server_node.spool().output(run, since);
+        output.map_err(ServiceError::io("read what was printed"))
+    }
+
+    /// Returns the prompts of a run that this machine's planctl delivered.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory can't be read, and those of the store.
+    pub async fn prompts(
+        &self,
+        run: RunId,
+        step: Option<u32>,
+        attempt: Option<u16>,
+    ) -> Result<PromptList, ServiceError> {
+        let all = self.server_node.spool().prompts(run);
+        let mut prompts = all.map_err(ServiceError::io("read the prompts"))?;
+        prompts.retain(|prompt| {
+            step.is_none_or(|step| prompt.step == step)
+                && attempt.is_none_or(|attempt| prompt.attempt == attempt)
+        });
+        Ok(PromptList { run: self.store.name_of(run).await?, prompts })
     }
 
     fn history_of(&self, run: RunId) -> Lines<'_> {
@@ -200,7 +235,7 @@ impl Services {
     }
 }
 
-fn event_line(run: &str, line: &HistoryLine) -> EventLine {
+fn event_line(run: &str, graph: &Graph, line: &HistoryLine) -> EventLine {
     let mut data = match serde_json::from_str::<Value>(&line.body) {
         Ok(Value::Object(data)) => data,
         Ok(_) | Err(_) => Map::new(),
@@ -221,6 +256,7 @@ fn event_line(run: &str, line: &HistoryLine) -> EventLine {
         visit: line.visit,
         attempt: line.attempt,
         cause: line.cause.clone(),
+        sentence: sentences::sentence(graph, line),
         data,
     }
 }

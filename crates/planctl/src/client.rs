@@ -18,8 +18,8 @@ use planctl_api::wire::work::{
 };
 use planctl_api::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
-    EventLine, LogView, PlanDiffView, RunList, RunView, SaluteView, TopicList, TopicView, TraversalView,
-    WhyView,
+    EventLine, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView, SaluteView, TopicList,
+    TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -89,13 +89,18 @@ pub enum How {
 }
 
 impl Client {
-    /// Finds a daemon, or makes the database reachable from here and brings its tables up to date; says in one line
-    /// which it is.
+    /// Finds a daemon, or makes the database reachable from here and brings its tables up to date. Says in one line which it
+    /// is, where that is asked for (`-v`) or a private Postgres was just made.
     pub async fn open(context: &Context) -> Result<Client, Failure> {
+        let had_cluster = context.state_dir()?.join("pg").exists();
         let client = Client::open_quietly(context).await?;
+        let is_verbose = context.verbosity() > 0;
         let used = match &client.server_node {
-            None => format!("the daemon at {}", client.api.address()),
-            Some(server_node) => server_node.database_line().to_owned(),
+            None if is_verbose => format!("the daemon at {}", client.api.address()),
+            Some(server_node) if is_verbose || (!had_cluster && server_node.cluster().is_some()) => {
+                server_node.database_line().to_owned()
+            }
+            None | Some(_) => return Ok(client),
         };
         context.say(&show::styled(show::FAINT, &show::safe(&format!("using {used}"))));
         Ok(client)
@@ -274,11 +279,27 @@ impl Client {
         step: Option<u32>,
         attempt: Option<u16>,
     ) -> Result<LogView, Failure> {
-        let (step, attempt) = (step.map(|step| step.to_string()), attempt.map(|one| one.to_string()));
-        let given = [("step", step.as_deref()), ("attempt", attempt.as_deref())];
-        let query: Vec<(&str, &str)> =
-            given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let query = attempt_query(step, attempt);
+        let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
         self.api.all(&format!("/v1/runs/{}/logs", handle.0), &query).await
+    }
+
+    /// Returns what workers and contracts of a run printed after a place.
+    pub async fn output(&self, handle: Handle, since: u64) -> Result<OutputView, Failure> {
+        let since = since.to_string();
+        self.api.get(&format!("/v1/runs/{}/output", handle.0), &[("since", since.as_str())]).await
+    }
+
+    /// Returns what the agents of a run were told, as far as the machine that answers delivered it.
+    pub async fn prompts(
+        &self,
+        handle: Handle,
+        step: Option<u32>,
+        attempt: Option<u16>,
+    ) -> Result<PromptList, Failure> {
+        let query = attempt_query(step, attempt);
+        let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.api.get(&format!("/v1/runs/{}/prompts", handle.0), &query).await
     }
 
     /// Returns the SALUTE report of a run.
@@ -435,6 +456,12 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
     }
     settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
     settings
+}
+
+fn attempt_query(step: Option<u32>, attempt: Option<u16>) -> Vec<(&'static str, String)> {
+    let given =
+        [("step", step.map(|step| step.to_string())), ("attempt", attempt.map(|one| one.to_string()))];
+    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 fn topic_path(topic: &str) -> String {

@@ -35,6 +35,7 @@ mod history;
 mod import;
 mod init;
 mod items;
+mod logs;
 mod lsp;
 mod new;
 pub(crate) mod plan;

@@ -1,5 +1,7 @@
 //! Draws what workers and contracts wrote: a label stands on each line, so that no line reads as planctl's own.
 
+use planctl_engine::view::plain;
+
 use crate::show;
 
 /// The most characters of such a text on a page; a command named below it prints the rest.
@@ -17,6 +19,27 @@ pub enum Cut<'c> {
     AfterStart(&'c str),
     /// The end; the command prints all.
     BeforeEnd(&'c str),
+}
+
+/// The most characters of a line that a terminal shows; `--json` has all of it.
+const LINE_CHARACTERS_MAX: usize = 1_000;
+
+/// Draws what a program printed as [`labelled`] does, without terminal sequences; of a very long line, a terminal shows the
+/// beginning.
+pub fn printed(who: &str, text: &str, cut: Cut<'_>) -> String {
+    printed_in(who, text, cut, show::columns())
+}
+
+fn printed_in(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String {
+    let text = plain(text);
+    if columns.is_none() {
+        return drawn(who, &text, cut, columns);
+    }
+    let short = text.lines().map(|line| match line.char_indices().nth(LINE_CHARACTERS_MAX) {
+        Some((at, _)) => format!("{} … {} characters more", &line[..at], line[at..].chars().count()),
+        None => line.to_owned(),
+    });
+    drawn(who, &short.collect::<Vec<_>>().join("\n"), cut, columns)
 }
 
 /// Draws a text with a label on each line: `coder │ …`. A line that is longer than the terminal is wide is broken here,
@@ -97,6 +120,16 @@ mod tests {
             assert!(line.starts_with("  coder │ ") && line.chars().count() <= 40, "{page}");
         }
         assert!(page.contains("\\u{1b}[1A"), "{page}");
+    }
+
+    #[test]
+    fn what_a_tool_prints_has_no_colours_and_its_very_long_lines_are_cut_at_a_terminal() {
+        let bar = format!("\x1b[32m{}\x1b[0m\n10%\r99%\rdone\n", ".".repeat(LINE_CHARACTERS_MAX + 5));
+        let page = printed_in("contract", &bar, Cut::Nothing, Some(2_000));
+        assert!(page.contains(". … 5 characters more\n") && page.ends_with("│ done\n"), "{page}");
+        let page = printed_in("contract", &bar, Cut::Nothing, None);
+        assert_eq!(page.matches('.').count(), LINE_CHARACTERS_MAX + 5, "{page}");
+        assert!(!page.contains("u{1b}") && !page.contains("99%"), "{page}");
     }
 
     #[test]

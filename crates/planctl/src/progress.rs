@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planctl_api::wire::{
     BranchState, BranchView, EventLine, JoinView, RunView, StepState, StepView, WaitingOn,
 };
-use planctl_engine::view::VACUOUS;
+use planctl_engine::view::{VACUOUS, plain, telling_line};
 use planctl_server::Activity;
 use serde_json::Value;
 
@@ -275,11 +275,8 @@ impl Gate {
         let tail = |stream: &str| {
             found.get(stream).and_then(|s| s.get("tail")).and_then(Value::as_str).unwrap_or("")
         };
-        let last = match show::last_line(tail("stderr")) {
-            "" => show::last_line(tail("stdout")),
-            line => line,
-        };
-        let words = if last.is_empty() { String::new() } else { format!(" {}", gutter::quoted(last, 200)) };
+        let reason = telling_line(tail("stderr"), tail("stdout"));
+        let words = reason.map(|line| format!(" {}", gutter::quoted(&line, 200))).unwrap_or_default();
         Gate { ending, words }
     }
 }
@@ -289,7 +286,7 @@ fn report_words(data: &serde_json::Map<String, Value>) -> String {
     let code = said.and_then(|said| said.get("ending")?.get("code"));
     let code = code.map(|code| format!(" exit={code}")).unwrap_or_default();
     let tail = said.and_then(|said| said.get("text")?.get("tail")?.as_str()).unwrap_or("");
-    match show::last_line(tail) {
+    match show::last_line(&plain(tail)) {
         "" => code,
         line => format!("{code} {}", gutter::quoted(line, 200)),
     }

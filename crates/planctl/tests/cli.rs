@@ -59,6 +59,9 @@ mod probe;
 #[path = "cli/words.rs"]
 mod words;
 
+#[path = "cli/screens.rs"]
+mod screens;
+
 #[path = "cli/topics.rs"]
 mod topics;
 #[path = "cli/verify.rs"]

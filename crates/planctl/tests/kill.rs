@@ -89,7 +89,7 @@ fn live(seed: u64) {
     for (at, (seen, delay)) in moments(&mut chance, &place).into_iter().enumerate() {
         let lines = place.noted("");
         let started = Instant::now();
-        let mut going = place.start_run();
+        let mut going = place.start(&["-v", "plan", "run", "p.md", "--approve", "--exec", &place.exec()]);
         let mut went_on = false;
         loop {
             // Only where the run was under way can it go on.

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "readme/checks.rs"]
+mod checks;
 #[path = "readme/likeness.rs"]
 mod likeness;
 #[path = "readme/page.rs"]
@@ -143,22 +145,6 @@ fn the_table_of_exit_codes_is_whole() {
         let is_there = table.split(|c: char| !c.is_ascii_digit()).any(|number| number == code);
         assert!(is_there, "docs/contracts.md lacks exit code {code}");
     }
-}
-
-#[test]
-fn every_link_between_pages_leads_somewhere() {
-    let mut broken = Vec::new();
-    for page in pages(repository()) {
-        let text = std::fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = link.split('#').next().unwrap();
-            let is_elsewhere = link.contains("://") || link.starts_with("mailto:") || path.is_empty();
-            if !is_elsewhere && !page.parent().unwrap().join(path).exists() {
-                broken.push(format!("{}: {link}", page.display()));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "{broken:#?}");
 }
 
 fn pages(repository: &Path) -> Vec<PathBuf> {

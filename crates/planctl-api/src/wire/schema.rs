@@ -9,9 +9,9 @@ use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
-    DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView, ParallelView, PlanDiffView,
-    PlanFileList, PlanView, RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView,
-    TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
+    DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView, OutputLine, ParallelView,
+    PlanDiffView, PlanFileList, PlanView, PromptList, RoleList, RunList, RunView, SaluteView, SchemaList,
+    TopicList, TopicView, TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -34,6 +34,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-ls", "plan ls --json"),
     ("run-ls", "run ls --json"),
     ("plan-logs", "logs --json"),
+    ("plan-output", "a line of logs --follow --json"),
+    ("plan-prompts", "logs --prompt --json"),
     ("event", "a line of events --json, plan run --json, resume --json and watch --json"),
     ("why", "why --json"),
     ("plan-context", "context --json"),
@@ -82,6 +84,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-ls" => of::<PlanFileList>(),
         "run-ls" => of::<RunList>(),
         "plan-logs" => of::<LogView>(),
+        "plan-output" => of::<OutputLine>(),
+        "plan-prompts" => of::<PromptList>(),
         "event" => of::<EventLine>(),
         "why" => of::<WhyView>(),
         "plan-context" => of::<ContextView>(),

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use planctl_api::wire::{PromptView, moment};
 use planctl_engine::{AgentSaid, Fault, FaultKind, Role, Task, Work};
-use planctl_harness::{Masks, Output};
+use planctl_harness::{Assignment, Masks, Output};
 use planctl_store::Claimed;
 
 use super::Executor;
+use crate::clock;
 use crate::executor::slots::Slot;
 use crate::node::services::ServiceError;
+use crate::node::spool::Spool;
 
 impl Executor {
     /// Lets an agent work and reports what came of it; returns what was claimed with the report.
@@ -54,8 +57,8 @@ impl Executor {
             return self.reported(claimed, said, slot).await;
         }
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
-        let (activity, masks) = (self.activity.clone(), self.masks().clone());
-        let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
+        Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
+        let mut watch = self.watch(claimed, "worker");
         let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
         let Some(mut worked) = self.while_renewing(claimed, &slot.stop, slot, work).await else {
             return Ok(None);
@@ -63,6 +66,19 @@ impl Executor {
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
         self.keep(&worked.outputs).await?;
         self.reported(claimed, worked.said, slot).await
+    }
+}
+
+/// Returns what an agent is told, as it is kept.
+fn delivered(claimed: &Claimed, task: &Task, assignment: &Assignment) -> PromptView {
+    PromptView {
+        at: moment(clock::now()),
+        step: task.step,
+        title: assignment.step_title.clone(),
+        visit: claimed.item.at.visit,
+        attempt: assignment.attempt,
+        role: assignment.role.clone(),
+        prompt: assignment.prompt.clone(),
     }
 }
 

@@ -51,8 +51,7 @@ impl Executor {
             Err(what) => (HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(runner) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
-                let (activity, masks) = (self.activity.clone(), self.masks().clone());
-                let mut watch = move |_, bytes: &[u8]| activity.printed(&masks.bytes(bytes));
+                let mut watch = self.watch(claimed, "contract");
                 let work = async |mut cancel: Cancel| {
                     let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                         return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));

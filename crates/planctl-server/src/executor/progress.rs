@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::Attempt;
+use planctl_engine::view::plain;
 
 /// The work or gate that is under way in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +52,7 @@ impl LiveActivity {
         activity.printed_at = Some(crate::clock::instant());
         let end = &bytes[bytes.len().saturating_sub(4 * LINE_CHARS_MAX)..];
         let text = String::from_utf8_lossy(end);
+        let text = plain(&text);
         if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
             activity.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
         }

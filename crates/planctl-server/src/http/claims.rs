@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use planctl_engine::{ItemId, Role};
 use planctl_glob::Glob;
-use planctl_store::{ClaimRequest, News, SeenWorker, Store, StoreError, Token};
+use planctl_store::{ClaimRequest, Claimed, News, SeenWorker, Store, StoreError, Token};
 use tokio::time::Instant;
 
 use self::lease::{LEASE_SECONDS, is_lease, lease_for};
@@ -24,7 +24,8 @@ use super::problem::of_store;
 use super::{Answer, Call, guard, json, nothing};
 use crate::clock;
 use crate::node::runtime::stopped;
-use planctl_api::wire::calls::ClaimCall;
+use planctl_api::wire::calls::{ClaimCall, ClaimedView};
+use planctl_api::wire::{PromptView, moment};
 use planctl_api::{Code, Problem};
 
 pub(super) use self::lease::{Lease, not_there};
@@ -119,12 +120,33 @@ pub(super) async fn claim(call: Call) -> Answer {
     }
     let placed = call.server_node().placed(delivery.claimed().clone()).await;
     let view = match placed {
-        Ok(claimed) => view(&call, &claimed, lease, wanted.lease_seconds).await,
+        Ok(claimed) => claimed_view(&call, &claimed, lease, wanted.lease_seconds).await,
         Err(error) => Err(error.into()),
     };
     // An item that can't be shown is not given back: the next claim would come to the same.
     delivery.answered();
     json(&view?)
+}
+
+/// Shows an item that was just claimed, and keeps what its agent is told.
+async fn claimed_view(
+    call: &Call,
+    claimed: &Claimed,
+    lease: Duration,
+    asked_seconds: Option<u64>,
+) -> Result<ClaimedView, Problem> {
+    let shown = view(call, claimed, lease, asked_seconds).await?;
+    let prompt = PromptView {
+        at: moment(clock::now()),
+        step: shown.step,
+        title: shown.step_title.clone(),
+        visit: claimed.item.at.visit,
+        attempt: shown.attempt,
+        role: shown.role.clone(),
+        prompt: shown.prompt.clone(),
+    };
+    call.server_node().spool().add_prompt(claimed.item.run, &prompt);
+    Ok(shown)
 }
 
 /// The result of looking as the leader of a queue.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use axum::response::Response;
-use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Overrun, Report, Usage};
-use planctl_store::{Leased, Renewal};
+use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Node, Overrun, Report, Usage};
+use planctl_harness::Masks;
+use planctl_store::{Claimed, Leased, Renewal};
 
 use super::claims::{LINE_CHARACTERS_MAX, Lease, not_there, refuse_long, view};
 use super::parameters::WAIT;
@@ -14,7 +15,7 @@ use crate::runs::settings::RunSettings;
 use planctl_api::wire::calls::{
     self, AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, UsageCall,
 };
-use planctl_api::wire::moment;
+use planctl_api::wire::{OutputLine, moment};
 use planctl_api::{Code, Problem};
 
 /// The longest question: a person reads it.
@@ -111,10 +112,21 @@ pub(super) async fn release(call: Call) -> Answer {
 }
 
 pub(super) async fn log(call: Call) -> Answer {
-    let lease = held(&call).await?;
+    let (lease, claimed) = held(&call).await?;
     let said: LogCall = call.body()?;
     let text = lease.masks(&call).await?.text(&said.text).into_owned();
     call.api.claims().printed().add(&lease.item, lease.generation, &text);
+    let at = &claimed.item.at;
+    let line = OutputLine {
+        step: claimed.graph.node(&at.node).and_then(Node::step),
+        node: at.node.as_str().to_owned(),
+        visit: at.visit,
+        attempt: at.attempt.number(),
+        from: "worker".to_owned(),
+        text: String::new(),
+    };
+    let spool = call.server_node().spool();
+    spool.printer(claimed.item.run, line, Masks::default()).printed(text.as_bytes());
     Ok(nothing())
 }
 
@@ -134,7 +146,7 @@ pub(super) async fn usage(call: Call) -> Answer {
 }
 
 /// Returns the lease where it is held right now.
-async fn held(call: &Call) -> Result<Lease, Problem> {
+async fn held(call: &Call) -> Result<(Lease, Box<Claimed>), Problem> {
     let lease = Lease::of(call)?;
     match call
         .server_node()
@@ -143,7 +155,7 @@ async fn held(call: &Call) -> Result<Lease, Problem> {
         .await
         .map_err(of_store)?
     {
-        Leased::Held(_) => Ok(lease),
+        Leased::Held(claimed) => Ok((lease, claimed)),
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
         Leased::Unknown => Err(not_there()),
     }

@@ -280,6 +280,22 @@ pub static ROUTES: &[Route] = &[
         handler!(runs::logs),
     ),
     get(
+        "/v1/runs/{run}/output",
+        Scope::Read,
+        "What workers and contracts of a run printed after a place, while they work, too",
+        &[WORKSPACE, SINCE],
+        Answers::json::<wire::OutputView>(),
+        handler!(runs::output),
+    ),
+    get(
+        "/v1/runs/{run}/prompts",
+        Scope::Read,
+        "The prompts that the daemon's machine delivered to agents of a run",
+        &[WORKSPACE, STEP, ATTEMPT],
+        Answers::json::<wire::PromptList>(),
+        handler!(runs::prompts),
+    ),
+    get(
         "/v1/runs/{run}/salute",
         Scope::Read,
         "The SALUTE report of a run: size, activity, location, unit, time, equipment",

@@ -122,6 +122,16 @@ pub(super) async fn logs(call: Call) -> Answer {
     )
 }
 
+pub(super) async fn output(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.output(run, call.number(&SINCE)?.unwrap_or(0))?)
+}
+
+pub(super) async fn prompts(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.prompts(run, call.number(&STEP)?, call.number(&ATTEMPT)?).await?)
+}
+
 pub(super) async fn salute(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     json(&services.salute(run).await?)

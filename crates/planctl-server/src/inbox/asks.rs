@@ -218,7 +218,7 @@ impl Services {
         let answers = row.ask.kind.answers_to(row.ask.failure.as_deref());
         if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
-                what: format!("{word} ask {id}: it is {}", view::ask_name(row.ask.kind)),
+                what: format!("answer ask {id} with {word}: it is {}", view::ask_name(row.ask.kind)),
                 next: Next::AnswerAsk { ask: id, answers: answers.iter().map(ToString::to_string).collect() },
             });
         }
@@ -471,6 +471,7 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
         options: row.ask.options.clone(),
         leads_to: option_views(graph, &row.at.node, &row.ask.options),
         usual: usual(row, graph),
+        about: about_line(row, graph),
         opened_at: moment(row.created_at),
         answer,
     }
@@ -519,6 +520,19 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             let failed = row.ask.failure.as_deref().map(|failure| format!("; {}", failure_line(failure)));
             format!("{name}: {}{}", view::reason_words(row.ask.reason), failed.unwrap_or_default())
         }
+    }
+}
+
+/// Says what an ask is about without the step's name, which a table has in a column of its own.
+fn about_line(row: &AskRow, graph: &Graph) -> String {
+    let name = view::node_name(graph, &row.at.node);
+    let whole = match (row.ask.kind, row.ask.failure.as_deref()) {
+        (AskKind::Escalation, Some(failure)) => failure_line(failure),
+        _ => asks_line(row, graph),
+    };
+    match whole.strip_prefix(&name) {
+        Some(rest) => rest.trim_start_matches([':', ' ']).to_owned(),
+        None => whole,
     }
 }
 

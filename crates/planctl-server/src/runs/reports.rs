@@ -1,18 +1,22 @@
 //! Reports about a run: SALUTE, its traversal, the context of an agent, the reason for a step, the audit.
 
 use planctl_api::wire::{
-    AuditView, AuditedRun, BecauseView, CheckpointView, ContextView, SaluteView, TraversalView, WhyView,
-    moment,
+    AuditView, AuditedRun, BecauseView, CheckpointView, ContextView, SaluteView, TraversalView, WhyAttempt,
+    WhyView, moment,
 };
 use planctl_engine::view::{Form, Scene};
-use planctl_engine::{Fact, Graph, Record, RunId, Timestamp, view};
+use planctl_engine::{
+    AgentEvent, AgentSaid, Event, Fact, Failing, Failure, Graph, HarnessEvent, HarnessResult, Node, Record,
+    RunId, Timestamp, Verdict, view,
+};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::policy_approvals::fault_of;
-use crate::runs::shown::next_for;
+use crate::runs::sentences::last_line;
+use crate::runs::shown::{failure_line, next_for, verdict_word};
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
 
 impl Services {
@@ -110,10 +114,18 @@ impl Services {
         let node = shown.named(step).ok_or_else(|| ServiceError::NotFound {
             what: format!("step {step} in {}", shown.view.run.name),
         })?;
-        let (mut because, mut choices) = (Vec::new(), Vec::new());
+        let (mut because, mut choices, mut attempts) = (Vec::new(), Vec::new(), Vec::new());
         let mut lines = self.history_of(run);
         while let Some(line) = lines.next().await? {
-            let Said::Fact(fact) = &line.said else { continue };
+            let fact = match &line.said {
+                Said::Fact(fact) => fact,
+                Said::Input(input) => {
+                    if input.event.at().is_some_and(|at| at.node == node.id) {
+                        note_attempt(&mut attempts, node, &input.event);
+                    }
+                    continue;
+                }
+            };
             let seq = u64::try_from(line.seq).unwrap_or(0);
             let leads_here = matches!(&**fact, Fact::EdgeFollowed { to, .. } if *to == node.id);
             let is_own = fact.node() == Some(&node.id);
@@ -121,6 +133,7 @@ impl Services {
                 because.push(BecauseView {
                     seq,
                     at: moment(line.at),
+                    attempt: if is_own { attempt_of(fact) } else { None },
                     text: view::sentence(&shown.graph, fact),
                 });
             }
@@ -132,7 +145,7 @@ impl Services {
         let record = shown.view.records.get(&node.id).unwrap_or(&none);
         let step = shown.step(node.step().unwrap_or(0), node, record);
         let next = next_for(&shown.waiting_on(), &step);
-        Ok(WhyView { run: shown.view.run.name.clone(), step, because, choices, next })
+        Ok(WhyView { run: shown.view.run.name.clone(), step, because, attempts, choices, next })
     }
 
     /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
@@ -193,6 +206,48 @@ impl Services {
             problems.extend(fault.map(|what| format!("I18: {what}")));
         }
         Ok(Some(approval))
+    }
+}
+
+/// Returns the attempt that begins or ends with a fact.
+fn attempt_of(fact: &Fact) -> Option<u16> {
+    let (Fact::NodeEntered { attempt, .. }
+    | Fact::NodeVerified { attempt, .. }
+    | Fact::RetryTriggered { attempt, .. }
+    | Fact::NodeResting { attempt, .. }
+    | Fact::NodeInterrupted { attempt, .. }
+    | Fact::GateRepeated { attempt, .. }) = fact
+    else {
+        return None;
+    };
+    Some(attempt.number()).filter(|number| *number > 0)
+}
+
+/// Notes what a worker said, or how a contract ended, of its attempt.
+fn note_attempt(attempts: &mut Vec<WhyAttempt>, node: &Node, event: &Event) {
+    let Some(at) = event.at() else { return };
+    let (visit, attempt) = (at.visit, at.attempt.number());
+    let place = attempts.iter().position(|known| (known.visit, known.attempt) == (visit, attempt));
+    let place = place.unwrap_or_else(|| {
+        attempts.push(WhyAttempt { visit, attempt, said: None, verdict: None, failure: None });
+        attempts.len() - 1
+    });
+    let noted = &mut attempts[place];
+    if let Event::Agent(AgentEvent { said: AgentSaid::Reported(report), .. }) = event {
+        noted.said = last_line(&report.text);
+    }
+    if let Event::Harness(HarnessEvent { found: HarnessResult::Evidence(evidence), .. }) = event
+        && let Some(verdict) = node.gated().and_then(|gated| gated.contract.judge(evidence))
+    {
+        noted.verdict = Some(verdict_word(verdict).to_owned());
+        noted.failure = Some(failure_line(&Failure {
+            attempt: at.attempt,
+            what: Failing::Contract { verdict, ending: evidence.ending, tampered: evidence.tampered.clone() },
+            duration: evidence.duration,
+            stdout: evidence.stdout.clone(),
+            stderr: evidence.stderr.clone(),
+        }))
+        .filter(|_| verdict != Verdict::Passed);
     }
 }
 

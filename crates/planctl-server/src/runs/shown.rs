@@ -503,19 +503,20 @@ pub(crate) fn trouble_of(run: &RunRow) -> Option<&str> {
 
 /// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
 pub(crate) fn quoted(text: &str) -> String {
+    let text = view::plain(text);
     let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     format!("\"{}{more}\"", cut.replace('"', "'"))
 }
 
-/// Says in one line how an attempt failed, with the last line it printed.
+/// Says in one line how an attempt failed, with the line of its output that says why.
 pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
-    let line = view::failing_line(&failure.what);
-    let last = [&failure.stderr, &failure.stdout]
-        .into_iter()
-        .find_map(|excerpt| excerpt.tail.lines().rev().map(str::trim).find(|line| !line.is_empty()));
-    match last {
-        Some(last) => format!("{line} {}", quoted(last)),
+    let line = view::plain(&view::failing_line(&failure.what)).into_owned();
+    if !failure.tampered().is_empty() {
+        return line;
+    }
+    match view::telling_line(&failure.stderr.tail, &failure.stdout.tail) {
+        Some(reason) => format!("{line} {}", quoted(&reason)),
         None => line,
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use planctl_engine::view::telling_line;
 use planctl_engine::{Contract, Evidence, HarnessResult, Inconclusive, Tier};
 use planctl_harness::{
     ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialPlace, TrialRunner, git_top_level,
@@ -253,7 +254,7 @@ impl Probe {
                 };
                 Ok(Trial::Tried(Tried {
                     runs: runs.iter().filter_map(run).collect(),
-                    printed: runs.first().map(last_line).unwrap_or_default(),
+                    printed: runs.first().map(reason).unwrap_or_default(),
                     timeout: contract.timeout,
                     changed_count: changed.len(),
                     changed,
@@ -263,11 +264,9 @@ impl Probe {
     }
 }
 
-/// Returns the last line that a contract printed, its standard error before its standard output.
-fn last_line(evidence: &Evidence) -> String {
-    let texts = [&evidence.stderr.tail, &evidence.stdout.tail];
-    let lines = texts.iter().filter_map(|text| text.lines().rfind(|line| !line.trim().is_empty()));
-    let line = lines.map(str::trim).next().unwrap_or_default();
+/// Returns the line of a contract's output that says why it failed.
+fn reason(evidence: &Evidence) -> String {
+    let line = telling_line(&evidence.stderr.tail, &evidence.stdout.tail).unwrap_or_default();
     line.chars().take(LINE_CHARACTERS_MAX).collect()
 }
 

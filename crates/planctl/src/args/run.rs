@@ -160,6 +160,12 @@ pub enum RunVerb {
         /// Only the last lines of each output
         #[arg(short = 't', long, value_name = "LINES")]
         tail: Option<usize>,
+        /// Print output as it is written, until the run is over
+        #[arg(short, long, conflicts_with = "tail")]
+        follow: bool,
+        /// Show what the agent was told at each attempt
+        #[arg(long, conflicts_with_all = ["follow", "contract", "tail"])]
+        prompt: bool,
     },
     /// Shows the history of a run, one event per line
     #[command(

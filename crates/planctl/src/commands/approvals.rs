@@ -12,7 +12,7 @@ use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::gutter::{self, Cut};
 use crate::next;
-use crate::show::{self, BOLD, CARE, FAINT, styled};
+use crate::show::{self, BOLD, CARE, Cell, FAINT, styled};
 
 /// Does what was typed.
 pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCommand>) -> Answer {
@@ -102,27 +102,25 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
         return Ok(Exit::Yes);
     }
     if list.asks.is_empty() {
-        show::print("nothing waits for you\n")?;
+        show::print("nothing waits for you, in any folder\n")?;
         return Ok(Exit::Yes);
     }
+    let now = client::now_unix_seconds();
     let rows = list.asks.iter().map(|ask| {
+        let step = ask.step.as_ref().map(|step| format!("{} {}", step.number, step.title));
+        // A daemon of an earlier planctl says it together with the step's name.
+        let reason = if ask.about.is_empty() { &ask.asks } else { &ask.about };
         vec![
-            ask.id.to_string(),
-            ask.kind.clone(),
-            ask.run.clone(),
-            show::brief(&ask.asks, 70),
-            age(&ask.opened_at),
+            Cell::styled(BOLD, &ask.id.to_string()),
+            ask.kind.as_str().into(),
+            ask.run.as_str().into(),
+            step.unwrap_or_else(|| "-".to_owned()).into(),
+            reason.as_str().into(),
+            show::age(&ask.opened_at, now).unwrap_or_else(|| "-".to_owned()).into(),
         ]
     });
-    show::print(&show::table(&["ID", "KIND", "RUN", "ASKS", "OPEN"], rows.collect()))?;
+    show::print(&show::list(&["ID", "KIND", "RUN", "STEP", "REASON", "AGE"], rows.collect()))?;
     Ok(Exit::Yes)
-}
-
-fn age(opened_at: &str) -> String {
-    let opened = time::OffsetDateTime::parse(opened_at, &time::format_description::well_known::Rfc3339);
-    opened.map_or("-".to_owned(), |opened| {
-        show::seconds((client::now_unix_seconds() - opened.unix_timestamp() as f64).max(0.0))
-    })
 }
 
 async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
@@ -201,7 +199,8 @@ fn failure_drawn(failure: &FailureView, run: &str) -> String {
         }
     }
     for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
-        let lines = show::last_lines(tail, 10);
+        let tail = planctl_engine::view::plain(tail);
+        let lines = show::last_lines(&tail, 10);
         if !lines.is_empty() {
             let which = match lines.len() {
                 1 => "last line".to_owned(),
@@ -209,7 +208,7 @@ fn failure_drawn(failure: &FailureView, run: &str) -> String {
             };
             text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
             let all = format!("planctl plan logs {}", shell_word(run));
-            text.push_str(&gutter::labelled("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
+            text.push_str(&gutter::printed("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
         }
     }
     text
@@ -282,7 +281,7 @@ fn asked(page: &AskPage) -> String {
     if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
         let who = page.role.as_deref().unwrap_or("worker");
         let all = format!("planctl approvals show {} --json", ask.id);
-        text.push_str(&gutter::labelled(who, message, Cut::AfterStart(&all)));
+        text.push_str(&gutter::printed(who, message, Cut::AfterStart(&all)));
     }
     if let Some(unfit) = &page.unfit {
         text.push_str(&format!("  it cannot be put into the plan as it is: {}\n", show::safe(unfit)));
@@ -525,6 +524,7 @@ mod tests {
                 step: None,
                 asks: "step 2 failed its contract 3 times".into(),
                 reason: "exhausted".into(),
+                about: String::new(),
                 answers: vec!["retry".into(), "waive".into()],
                 usual: None,
                 options: Vec::new(),
@@ -555,7 +555,7 @@ mod tests {
             pace: None,
         };
         let text = page_drawn(&page);
-        assert!(text.contains("FAILED\\u{1b}[2J"), "{text}");
+        assert!(text.contains("contract │ FAILED\n"), "{text}");
         assert!(
             text.contains("planctl approvals retry 17 --note '…'")
                 && text.contains("planctl approvals waive 17")

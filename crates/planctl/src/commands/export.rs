@@ -22,6 +22,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
     let checked = client.plan_of_run(handle).await?;
     let logs = client.logs(handle, None, None).await?;
     let checkpoint = client.checkpoint(handle).await?;
+    let prompts = client.prompts(handle, None, None).await?.prompts;
     let name = show::safe(&to.display().to_string());
     fs::create_dir(to).map_err(|error| {
         if error.kind() == io::ErrorKind::AlreadyExists {
@@ -43,6 +44,10 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
                 Some(graph.task(&planctl_engine::NodeId::new(step.node.as_str()))?.prompt.clone())
             });
             write_step(&folder, place, step, task.as_deref(), &own)?;
+            for prompt in prompts.iter().filter(|prompt| prompt.step == step.number) {
+                let name = format!("artifacts/{place}-{}-prompt.md", prompt.attempt);
+                folder.text(&name, &show::plan_block(&prompt.prompt))?;
+            }
         }
         Ok(())
     };
@@ -129,7 +134,7 @@ fn write_step(
     }
     let last = attempts.last();
     if let Some(work) = last.and_then(|attempt| attempt.work.as_ref()) {
-        folder.text(&format!("{place}/response.md"), &show::safe_block(&work.text))?;
+        folder.text(&format!("{place}/response.md"), &show::printed_block(&work.text))?;
     }
     let gate = last.and_then(|attempt| attempt.gate.as_ref());
     let status = json!({
@@ -148,7 +153,7 @@ fn write_step(
         for (stream, text) in [("stdout", &gate.stdout), ("stderr", &gate.stderr)] {
             if !text.is_empty() {
                 let name = format!("artifacts/{place}-{}-{stream}.txt", attempt.attempt);
-                folder.text(&name, &show::safe_block(text))?;
+                folder.text(&name, &show::printed_block(text))?;
             }
         }
     }

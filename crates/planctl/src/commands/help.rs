@@ -103,3 +103,6 @@ pub fn trust(context: &Context, dir: &Path) -> Answer {
         Err(error) => Err(config_failure(&error)),
     }
 }
+
+#[cfg(test)]
+mod reference;

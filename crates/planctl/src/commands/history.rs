@@ -1,8 +1,6 @@
-//! `planctl events`, `why`, `audit`, `plan logs` and `plan context`: the events of a run, and where they led.
+//! `planctl events`, `why`, `audit` and `plan context`: the events of a run, and where they led.
 
-use planctl_api::wire::{
-    AttemptView, ChoiceView, EventLine, GateView, LookedView, StepState, WeighedView, WhyView, WorkView,
-};
+use planctl_api::wire::{ChoiceView, EventLine, LookedView, StepState, WeighedView, WhyView};
 use planctl_engine::view::Form;
 
 use super::Context;
@@ -11,72 +9,42 @@ use super::work::Stop;
 use crate::args::Format;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::gutter::{self, Cut};
+use crate::gutter;
 use crate::next;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
-
-/// Which attempts and streams of a run's logs to print.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Which {
-    /// Only this step.
-    pub step: Option<u32>,
-    /// Only this attempt.
-    pub attempt: Option<u16>,
-    /// Only the contract's output.
-    pub contract: bool,
-    /// Only the last lines.
-    pub tail: Option<usize>,
-}
 
 /// How many events `events --recent` prints (G-36).
 pub const RECENT: usize = 50;
 
 /// Prints the newest events of a run.
 pub async fn newest(context: &Context, run: &str, count: usize) -> Answer {
-    let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
+    let printer = Printer::of(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    for line in &client.newest_events(handle, count).await? {
-        print_line(line, format)?;
-    }
+    let began = client.status(handle).await?.started_at;
+    printer.print(&client.newest_events(handle, count).await?, began.as_deref())?;
     Ok(Exit::Yes)
-}
-
-fn print_line(line: &EventLine, format: Format) -> Result<(), Failure> {
-    match format {
-        Format::Jsonl | Format::Json => show::print_json(line),
-        Format::Human
-        | Format::Plain
-        | Format::Sarif
-        | Format::Github
-        | Format::Ascii
-        | Format::Dot
-        | Format::Mermaid
-        | Format::Markdown
-        | Format::Svg
-        | Format::Long
-        | Format::Compact
-        | Format::Workflow => show::print(&event_drawn(line)),
-    }
 }
 
 /// Prints a run's history, one event per line.
 pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> Answer {
-    let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
+    let printer = Printer::of(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let mut since = since;
     let mut stop = Stop::listen()?;
+    let mut began = None;
     loop {
         let lines = match until_stopped(&mut stop, client.events(handle, since)).await? {
             Ok(lines) => lines,
             Err(exit) => return Ok(exit),
         };
-        for line in &lines {
-            since = line.seq;
-            print_line(line, format)?;
+        if began.is_none() {
+            began = client.status(handle).await?.started_at;
         }
-        if !lines.is_empty() {
+        printer.print(&lines, began.as_deref())?;
+        if let Some(last) = lines.last() {
+            since = last.seq;
             continue;
         }
         if !follow || client.status(handle).await?.state.is_over() {
@@ -90,20 +58,45 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
     }
 }
 
-fn event_drawn(line: &EventLine) -> String {
-    let mut place = line.node.as_ref().map(|node| format!(" {}", show::safe(node))).unwrap_or_default();
-    if let Some(attempt) = line.attempt {
-        place.push_str(&format!("#{attempt}"));
+/// Prints lines of history, as sentences or as JSON.
+struct Printer {
+    is_json: bool,
+    /// Says that lines without a sentence are printed, too.
+    is_whole: bool,
+}
+
+impl Printer {
+    fn of(context: &Context) -> Result<Printer, Failure> {
+        let format = context.format(&[Format::Human, Format::Jsonl, Format::Json])?;
+        Ok(Printer { is_json: format != Format::Human, is_whole: context.verbosity() > 0 })
     }
-    let data = serde_json::Value::Object(line.data.clone()).to_string();
-    let data = if data == "{}" { String::new() } else { show::brief(&show::safe(&data), 160) };
-    format!(
-        "{:>5} {} {}{place} {}\n",
-        line.seq,
-        styled(FAINT, &show::safe(&line.at)),
-        styled(BOLD, &show::safe(&line.event)),
-        styled(FAINT, &data),
-    )
+
+    fn print(&self, lines: &[EventLine], began: Option<&str>) -> Result<(), Failure> {
+        let start = began.or_else(|| lines.first().map(|line| line.at.as_str())).unwrap_or_default();
+        for line in lines {
+            if self.is_json {
+                show::print_json(line)?;
+            } else if line.sentence.is_some() || self.is_whole {
+                show::print(&event_drawn(line, start))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Draws a line of history: its number, the time since the run began, and what happened.
+fn event_drawn(line: &EventLine, start: &str) -> String {
+    let words =
+        line.sentence.as_ref().map_or_else(|| show::safe(&line.event), |sentence| show::safe(sentence));
+    let margin = format!("{:>5}  {:>7}  ", line.seq, since_start(&line.at, start));
+    format!("{}{}\n", styled(FAINT, &margin), show::wrapped(&words, margin.len()))
+}
+
+/// Returns the time from a run's beginning to a moment: `+4m31s`; a moment before has none.
+fn since_start(at: &str, start: &str) -> String {
+    let times = (show::unix_seconds(at), show::unix_seconds(start));
+    let (Some(at), Some(start)) = times else { return String::new() };
+    if at < start { String::new() } else { format!("+{}", show::seconds(at - start)) }
 }
 
 /// Returns how much a step in this state holds its run; of equals the last one does.
@@ -141,7 +134,7 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// Explains a step: its events, and under each edge that was chosen the others that there were.
+/// Explains a step: its events by attempt, and under each edge that was chosen the others that there were.
 fn why_drawn(view: &WhyView) -> String {
     let name = match view.step.number {
         0 => show::safe(&view.step.kind),
@@ -157,9 +150,19 @@ fn why_drawn(view: &WhyView) -> String {
     if view.step.vacuous {
         text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(view.step.state))));
     }
+    let start = view.because.first().map(|because| because.at.as_str()).unwrap_or_default();
+    if !start.is_empty() {
+        text.push_str(&styled(FAINT, &format!("  first reached {}\n", show::ago(start, now))));
+    }
+    let mut drawn = None;
     for because in &view.because {
-        let at = because.at.get(..19).unwrap_or(&because.at);
-        text.push_str(&format!("  {} {}\n", styled(FAINT, &show::safe(at)), show::safe(&because.text)));
+        if because.attempt.is_some_and(|attempt| drawn != Some(attempt)) {
+            drawn = because.attempt;
+            text.push_str(&attempt_heading(view, because.attempt.unwrap_or_default()));
+        }
+        let margin = format!("    {:>7}  ", since_start(&because.at, start));
+        let words = show::safe(&about_itself(&because.text, view));
+        text.push_str(&format!("{}{}\n", styled(FAINT, &margin), show::wrapped(&words, margin.len())));
         // Where only the outcome had a say, and the one other way is that of the other outcome, the sentence says it all.
         let is_notable = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
         if let Some(choice) = view.choices.iter().filter(is_notable).find(|choice| choice.seq == because.seq)
@@ -171,6 +174,44 @@ fn why_drawn(view: &WhyView) -> String {
         text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe(&next::words(next))));
     }
     text
+}
+
+/// Draws the heading of an attempt: what its worker said, and the verdict.
+fn attempt_heading(view: &WhyView, attempt: u16) -> String {
+    let mut text = format!("  {}", styled(BOLD, &format!("attempt {attempt}")));
+    let Some(known) = view.attempts.iter().rev().find(|known| known.attempt == attempt) else {
+        return text + "\n";
+    };
+    let said = known.said.as_ref().map(|said| format!("  worker said {}", gutter::quoted(said, 80)));
+    text.push_str(&said.unwrap_or_default());
+    let verdict = match (known.verdict.as_deref(), &known.failure) {
+        (Some("passed"), _) => Some((GOOD, "passed".to_owned())),
+        (Some("tampered"), Some(failure)) => {
+            let files = failure.strip_prefix("protected files were touched: ").unwrap_or(failure);
+            Some((BAD, format!("tampered: {}", show::safe(files))))
+        }
+        (Some(_), Some(failure)) => Some((BAD, show::safe(failure))),
+        (Some(verdict), None) => Some((BAD, show::safe(verdict))),
+        (None, _) => None,
+    };
+    if let Some((style, words)) = verdict {
+        text.push_str(&format!("  → {}", styled(style, &words)));
+    }
+    text + "\n"
+}
+
+/// Returns a sentence about a step without the step's name, which the heading has.
+fn about_itself(sentence: &str, view: &WhyView) -> String {
+    let step = &view.step;
+    let name = match step.number {
+        0 => format!("{} \"{}\"", step.kind, step.title),
+        number => format!("step {number} \"{}\"", step.title),
+    };
+    let shorter = sentence.replace(&format!("went to {name}"), "came here");
+    let shorter = ["of", "about", "at"]
+        .into_iter()
+        .fold(shorter, |text, word| text.replace(&format!(" {word} {name}"), ""));
+    shorter.strip_prefix(&format!("{name} ")).map(str::to_owned).unwrap_or(shorter)
 }
 
 fn round_words(view: &WhyView) -> String {
@@ -267,111 +308,4 @@ pub async fn audit(context: &Context, run: Option<&str>) -> Answer {
     }
     show::print(&text)?;
     Ok(exit)
-}
-
-/// Prints what workers said and what contracts printed.
-pub async fn logs(context: &Context, run: &str, which: Which) -> Answer {
-    let is_json = context.is_json()?;
-    let client = Client::open(context).await?;
-    let mut view = client.logs(client.find(run).await?, which.step, which.attempt).await?;
-    if which.contract {
-        for attempt in &mut view.attempts {
-            attempt.work = None;
-            attempt.late.clear();
-        }
-    }
-    if is_json {
-        show::print_json(&view)?;
-        return Ok(Exit::Yes);
-    }
-    let text: String = view.attempts.iter().map(|attempt| attempt_drawn(attempt, which.tail)).collect();
-    show::print(if text.is_empty() { "nothing was said yet\n" } else { &text })?;
-    Ok(Exit::Yes)
-}
-
-fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>) -> String {
-    let mut text = format!(
-        "{}\n",
-        styled(
-            BOLD,
-            &format!(
-                "step {} {} · attempt {}",
-                attempt.step.number,
-                show::safe(&attempt.step.title),
-                attempt.attempt
-            )
-        )
-    );
-    for seen in &attempt.before {
-        let style = if seen.verdict == "red" { GOOD } else { CARE };
-        let shown = styled(style, &show::safe(&seen.verdict));
-        gate_drawn(&mut text, &format!("contract before the work: {shown}"), seen, tail);
-    }
-    if let Some(work) = &attempt.work {
-        let ending =
-            work.ending.as_ref().map(|ending| format!(" · {}", show::safe(ending))).unwrap_or_default();
-        let spent = spent_words(work);
-        text.push_str(&format!("  worker · {}{ending}{spent}\n", show::seconds(work.seconds)));
-        said(&mut text, "worker", &work.text, tail);
-    }
-    if let Some(gate) = &attempt.gate {
-        let style = if gate.verdict == "passed" { GOOD } else { BAD };
-        gate_drawn(&mut text, &format!("contract {}", styled(style, &show::safe(&gate.verdict))), gate, tail);
-        if gate.vacuous {
-            text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(StepState::Passed))));
-        }
-    }
-    for late in &attempt.late {
-        text.push_str(&format!(
-            "  {}\n",
-            styled(CARE, "worker · after its lease was over; it changed nothing")
-        ));
-        said(&mut text, "worker", &late.text, tail);
-    }
-    text
-}
-
-/// Says the usage that a worker reported, and the cost that was computed where it reported none.
-fn spent_words(work: &WorkView) -> String {
-    let Some(spent) = &work.spent else { return String::new() };
-    let money = match (spent.usd > 0.0, work.estimated) {
-        (true, true) => format!(" · ${:.2} estimated", spent.usd),
-        (true, false) => format!(" · ${:.2}", spent.usd),
-        (false, _) => String::new(),
-    };
-    format!(" · {} tok{money}", show::tokens(spent.tokens))
-}
-
-fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, tail: Option<usize>) {
-    text.push_str(&format!(
-        "  {headline} · {} (expected {}) · {} · isolation tier {}\n",
-        show::safe(&gate.ending),
-        gate.expected,
-        show::seconds(gate.seconds),
-        gate.isolation
-    ));
-    for file in &gate.tampered {
-        text.push_str(&format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change)));
-    }
-    for line in show::plan_block(gate.command.trim_end()).lines() {
-        text.push_str(&styled(FAINT, &format!("    $ {line}\n")));
-    }
-    stream(text, "stdout", &gate.stdout, gate.stdout_bytes, tail);
-    stream(text, "stderr", &gate.stderr, gate.stderr_bytes, tail);
-}
-
-fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option<usize>) {
-    if content.is_empty() {
-        return;
-    }
-    text.push_str(&styled(FAINT, &format!("    {name}, {bytes} bytes\n")));
-    said(text, "contract", content, tail);
-}
-
-/// Draws the last lines of somebody's output, each with a label.
-fn said(text: &mut String, who: &str, content: &str, tail: Option<usize>) {
-    if !content.is_empty() {
-        let lines = show::last_lines(content, tail.unwrap_or(usize::MAX));
-        text.push_str(&gutter::labelled(who, &lines.join("\n"), Cut::Nothing));
-    }
 }

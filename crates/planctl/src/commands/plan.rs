@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use anstyle::Style;
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{RunState, RunSummary, RunView, StepName, UnreadRun, WaitingOn};
+use planctl_api::wire::{RunList, RunState, RunSummary, RunView, UnreadRun, WaitingOn};
 use planctl_config::Agent;
 
-use super::{Context, approvals, changes, explain, history, review, verify};
+use super::{Context, approvals, changes, explain, history, logs, review, verify};
 use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunFilter, RunPlan, RunVerb, VerifyArgs};
 use crate::checking;
 use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::next;
 use crate::progress::{self, Look};
-use crate::show::{self, BOLD, styled};
+use crate::show::{self, BOLD, Cell, styled};
 
 /// Does what was typed after `planctl plan`.
 pub async fn run(context: &Context, command: PlanCommand) -> Answer {
@@ -73,8 +74,13 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
         }
         RunVerb::Status { run, all, exit_code, .. } => status(context, run.as_deref(), all, exit_code).await,
         RunVerb::Watch { run, no_wait } => super::run::watch(context, &run, no_wait).await,
-        RunVerb::Logs { run, step, attempt, contract, tail } => {
-            history::logs(context, &run, history::Which { step, attempt, contract, tail }).await
+        RunVerb::Logs { run, step, attempt, contract, tail, follow, prompt } => {
+            let which = logs::Which { step, attempt, contract, tail };
+            match (follow, prompt) {
+                (true, _) => logs::follow(context, &run, which).await,
+                (false, true) => logs::prompts(context, &run, which).await,
+                (false, false) => logs::logs(context, &run, which).await,
+            }
         }
         RunVerb::Events { run, named, follow, since, tail, recent } => {
             let run = named.unwrap_or(run);
@@ -111,7 +117,7 @@ async fn start(context: &Context, plan: RunPlan) -> Answer {
     let Some(file) = file.or(named) else {
         return Err(Failure::usage("no plan is named")
             .next("planctl run FILE")
-            .help("planctl plan ls lists the plans of this workspace"));
+            .help("planctl ls lists the plans of this workspace"));
     };
     if dry_run {
         let shown = show_plan(context, &file.to_string_lossy(), None).await?;
@@ -315,7 +321,7 @@ pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
 
 /// Says what was recorded, and by whom.
 pub fn recorded_word(decided: &planctl_api::wire::Decided) -> String {
-    let repeated = if decided.repeated { " (it was before, too)" } else { "" };
+    let repeated = if decided.repeated { " (already recorded)" } else { "" };
     format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
 }
 
@@ -327,14 +333,11 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
         list.runs.retain(|run| all || !run.state.is_over() || is_json);
         if is_json {
             show::print_json(&list)?;
-        } else if list.runs.is_empty() {
-            show::print(if all {
-                "no runs\n"
-            } else {
-                "no run goes on here; planctl ls lists those that are over\n"
-            })?;
+        } else if list.runs.is_empty() && !all {
+            let over = client.list(false).await?.runs.len();
+            show::print(&no_active_runs(context, over, &client.list(true).await?))?;
         } else {
-            show::print(&run_table(&list.runs))?;
+            show::print(&run_table(context, &list.runs, all))?;
         }
         complain(&list.unread);
         return Ok(Exit::Yes);
@@ -350,7 +353,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
 
 /// Lists runs.
 pub async fn ls(context: &Context, filter: &RunFilter) -> Answer {
-    let RunFilter { state: states, all } = filter;
+    let (states, all) = (&filter.state, filter.all);
     let is_json = context.is_json()?;
     if let Some(unknown) = states.iter().find(|word| RunState::ALL.iter().all(|state| state.word() != **word))
     {
@@ -359,15 +362,51 @@ pub async fn ls(context: &Context, filter: &RunFilter) -> Answer {
             .help(format!("states: {}", known.join(", "))));
     }
     let client = Client::open(context).await?;
-    let mut list = client.list(*all).await?;
+    let mut list = client.list(all).await?;
+    let total = list.runs.len();
     list.runs.retain(|run| states.is_empty() || states.iter().any(|word| run.state.word() == word));
     if is_json {
         show::print_json(&list)?;
+    } else if list.runs.is_empty() && total > 0 {
+        show::print(&format!(
+            "no run is {}; {} in other states\n",
+            states.join(" or "),
+            runs_counted(total)
+        ))?;
+    } else if list.runs.is_empty() && !all {
+        show::print(&no_runs(context, client.list(true).await?.runs.len()))?;
     } else {
-        show::print(&run_table(&list.runs))?;
+        show::print(&run_table(context, &list.runs, all))?;
     }
     complain(&list.unread);
     Ok(Exit::Yes)
+}
+
+fn runs_counted(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
+/// Says that a workspace has no runs, and how many there are elsewhere.
+fn no_runs(context: &Context, elsewhere: usize) -> String {
+    let place = show::safe(&context.workspace().display().to_string());
+    match elsewhere {
+        0 => format!("no runs in {place} or in any other folder\n"),
+        others => format!("no runs in {place}; {others} in other folders: planctl ls --all\n"),
+    }
+}
+
+/// Says that no run of a workspace is under way, and which others there are.
+fn no_active_runs(context: &Context, over: usize, all: &RunList) -> String {
+    if over == 0 {
+        return no_runs(context, all.runs.len());
+    }
+    let place = show::safe(&context.workspace().display().to_string());
+    let elsewhere = all.runs.iter().filter(|run| !run.state.is_over()).count();
+    let elsewhere = match elsewhere {
+        0 => String::new(),
+        count => format!("; {count} in other folders: planctl plan status --all"),
+    };
+    format!("no active runs in {place}; {} ended: planctl ls{elsewhere}\n", runs_counted(over))
 }
 
 /// Says which runs can't be shown.
@@ -379,40 +418,74 @@ fn complain(unread: &[UnreadRun]) {
     }
 }
 
-fn run_table(runs: &[RunSummary]) -> String {
+fn run_table(context: &Context, runs: &[RunSummary], all: bool) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
     }
-    let rows = runs.iter().map(|run| {
-        let step = match (run.under_way.as_slice(), &run.step) {
-            ([_, _, ..], _) => {
-                format!("{}/{} {}", run.steps_settled, run.steps_total, side_by_side(&run.under_way))
-            }
-            (_, Some(step)) => {
-                format!("{}/{} {}", step.number, run.steps_total, show::brief(&step.title, 30))
-            }
-            (_, None) => format!("{}/{}", run.steps_settled, run.steps_total),
-        };
-        vec![
-            run.run.clone(),
-            show::run_state(run.state).to_owned(),
-            step,
-            run.waiting_on.as_ref().map_or("-".to_owned(), waiting),
-            show::cost(&run.spent, &run.budget),
-            show::brief(&run.plan, 40),
-        ]
-    });
-    show::table(&["RUN", "STATE", "STEP", "WAITING ON", "SPENT", "PLAN"], rows.collect())
+    let now = client::now_unix_seconds();
+    let has_ended = runs.iter().any(|run| run.ended_at.is_some());
+    let has_cost = context.verbosity() > 0 || runs.iter().any(is_near_its_budget);
+    let row = |run: &RunSummary| {
+        let moment =
+            |moment: &Option<String>| moment.as_deref().map_or("-".to_owned(), |at| show::ago(at, now));
+        let started = run.started_at.as_deref().and_then(|at| show::age(at, now));
+        let mut cells = vec![
+            Cell::from(run.run.clone()),
+            Cell::styled(state_style(run.state), show::run_state(run.state)),
+            format!("{}/{}", run.steps_settled, run.steps_total).into(),
+            run.waiting_on.as_ref().map_or("-".to_owned(), waiting).into(),
+            started.unwrap_or_else(|| "-".to_owned()).into(),
+        ];
+        if has_ended {
+            cells.push(moment(&run.ended_at).into());
+        }
+        if has_cost {
+            let cost = if context.verbosity() > 0 { show::whole_cost } else { show::cost };
+            cells.push(cost(&run.spent, &run.budget).into());
+        }
+        cells.push(run.plan.clone().into());
+        if all {
+            cells.push(run.workspace.clone().into());
+        }
+        cells
+    };
+    let columns = [
+        ("RUN", true),
+        ("STATE", true),
+        ("PROGRESS", true),
+        ("WAITING ON", true),
+        ("AGE", true),
+        ("ENDED", has_ended),
+        ("SPENT", has_cost),
+        ("PLAN", true),
+        ("WORKSPACE", all),
+    ];
+    let header: Vec<&str> = columns.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
+    show::list(&header, runs.iter().map(row).collect())
 }
 
-/// Names the steps that are under way at once: `4 Lint, 5 Test, 2 more`.
-fn side_by_side(steps: &[StepName]) -> String {
-    let name = |step: &StepName| format!("{} {}", step.number, show::brief(&step.title, 14));
-    let mut named: Vec<String> = steps.iter().take(2).map(name).collect();
-    if steps.len() > 2 {
-        named.push(format!("{} more", steps.len() - 2));
+/// The part of a budget from which on a list shows what was spent.
+const NEAR: f64 = 0.8;
+
+fn is_near_its_budget(run: &RunSummary) -> bool {
+    let (spent, budget) = (&run.spent, &run.budget);
+    let is_near =
+        |spent: f64, limit: Option<f64>| limit.is_some_and(|limit| spent >= limit * NEAR && spent > 0.0);
+    !run.state.is_over()
+        && (is_near(spent.seconds, budget.seconds)
+            || is_near(spent.usd, budget.usd)
+            || is_near(spent.tokens as f64, budget.tokens.map(|tokens| tokens as f64)))
+}
+
+fn state_style(state: RunState) -> Style {
+    match state {
+        RunState::Done => show::GOOD,
+        RunState::Failed => show::BAD,
+        RunState::AwaitingApproval | RunState::Waiting | RunState::Paused => show::CARE,
+        RunState::Running => BOLD,
+        RunState::Queued => Style::new(),
+        RunState::Cancelled => show::FAINT,
     }
-    named.join(", ")
 }
 
 fn waiting(wait: &WaitingOn) -> String {

@@ -1,9 +1,9 @@
 //! `plan status RUN --salute`: the report for the supervisor of a run.
 
-use planctl_api::wire::{DutyView, SaluteView};
+use planctl_api::wire::{DutyView, PastView, SaluteView};
 
 use super::{Context, plan};
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::failure::{Answer, Exit};
 use crate::show::{self, BOLD, styled};
 
@@ -68,7 +68,9 @@ fn activity(report: &SaluteView) -> Vec<String> {
     let activity = &report.activity;
     let mut lines = vec![show::run_state(activity.state).to_owned()];
     lines.extend(activity.now.iter().cloned());
-    lines.extend(activity.events.iter().map(|past| format!("{}  {}", past.at, past.text)));
+    let now = client::now_unix_seconds();
+    let past = |past: &PastView| format!("{}  {}", show::ago(&past.at, now), past.text);
+    lines.extend(activity.events.iter().map(past));
     lines
 }
 
@@ -81,7 +83,7 @@ fn location(report: &SaluteView) -> Vec<String> {
     }));
     let path: Vec<String> = location.path.iter().map(ToString::to_string).collect();
     if !path.is_empty() {
-        lines.push(format!("path {}", path.join(" → ")));
+        lines.push(format!("path {}", show::path(&path)));
     }
     lines
 }
@@ -107,7 +109,10 @@ fn unit(duties: &[DutyView]) -> Vec<String> {
 
 fn time(report: &SaluteView) -> Vec<String> {
     let time = &report.time;
-    let began = time.began_at.as_ref().map_or("not begun".to_owned(), |at| format!("began {at}"));
+    let began = time
+        .began_at
+        .as_ref()
+        .map_or("not begun".to_owned(), |at| format!("began {}", show::ago(at, client::now_unix_seconds())));
     vec![format!(
         "{began}, active {}, still for {}",
         show::seconds(time.active_seconds),
@@ -119,7 +124,8 @@ fn equipment(report: &SaluteView) -> Vec<String> {
     let equipment = &report.equipment;
     let attempts = equipment.attempts;
     let word = if attempts == 1 { "attempt" } else { "attempts" };
-    let mut lines = vec![format!("{} · {attempts} {word}", show::cost(&equipment.spent, &equipment.budget))];
+    let mut lines =
+        vec![format!("{} · {attempts} {word}", show::whole_cost(&equipment.spent, &equipment.budget))];
     if let Some(worker) = equipment.agent.as_ref().or(equipment.exec.as_ref()) {
         lines.push(format!("every role is served by {worker}"));
     }

@@ -35,7 +35,7 @@ fn page(way: &TraversalView) -> String {
         show::safe(here),
     );
     if !way.path.is_empty() {
-        page.push_str(&format!("  path: {}\n", show::safe(&way.path.join(" → "))));
+        page.push_str(&format!("  path: {}\n", show::safe(&show::path(&way.path))));
     }
     for event in &way.events {
         page.push_str(&format!("  {} {}\n", styled(FAINT, &format!("{:>4}", event.turn)), line(event)));

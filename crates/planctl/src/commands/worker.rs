@@ -16,9 +16,9 @@ use super::Context;
 use super::doctor;
 use super::work::Stop;
 use crate::args::{RolesCommand, WorkerCommand};
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::failure::{Answer, Exit, Failure};
-use crate::show;
+use crate::show::{self, Cell, FAINT};
 
 /// Does what was typed.
 pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
@@ -78,25 +78,50 @@ async fn workers(context: &Context) -> Answer {
     } else if list.workers.is_empty() {
         show::print("no worker has asked for work; planctl worker run --role ROLE --agent NAME\n")?;
     } else {
+        let now = client::now_unix_seconds();
+        let is_old =
+            |worker: &&WorkerView| context.verbosity() == 0 && silence(worker, now) > FORGOTTEN_SECONDS;
+        let (old, shown): (Vec<&WorkerView>, Vec<&WorkerView>) = list.workers.iter().partition(is_old);
         let header = ["NAME", "ROLES", "AGENT", "MACHINE", "AT ONCE", "WORKS ON", "LAST SEEN"];
-        show::print(&show::table(&header, list.workers.iter().map(worker_row).collect()))?;
+        let rows = shown.iter().map(|worker| worker_row(worker, now));
+        show::print(&show::list(&header, rows.collect()))?;
+        if !old.is_empty() {
+            context.say(&format!("{} more, last seen over an hour ago: planctl worker ls -v", old.len()));
+        }
     }
     Ok(Exit::Yes)
 }
 
-fn worker_row(worker: &WorkerView) -> Vec<String> {
+/// How long a worker that holds no work may be silent until it counts as gone; a live one asks for work more often.
+const GONE_SECONDS: f64 = 60.0;
+/// How long a worker that is gone stays on the list.
+const FORGOTTEN_SECONDS: f64 = 3600.0;
+
+/// Returns for how long a worker without work has been silent; one that holds work is not, whatever it says.
+fn silence(worker: &WorkerView, now_unix_seconds: f64) -> f64 {
+    let seen = show::unix_seconds(&worker.last_seen_at).filter(|_| worker.items.is_empty());
+    seen.map_or(0.0, |seen| now_unix_seconds - seen)
+}
+
+fn worker_row(worker: &WorkerView, now_unix_seconds: f64) -> Vec<Cell> {
     let mut runs: Vec<&str> = worker.items.iter().map(|item| item.run.as_str()).collect();
     if worker.paused {
         runs.insert(0, "paused");
     }
+    let is_gone = silence(worker, now_unix_seconds) > GONE_SECONDS;
+    let works = match (is_gone, runs.is_empty()) {
+        (true, _) => Cell::styled(FAINT, "gone"),
+        (false, true) => "–".into(),
+        (false, false) => runs.join(", ").into(),
+    };
     vec![
-        worker.id.clone(),
-        worker.roles.join(", "),
-        show::brief(&worker.agent, 40),
-        worker.host.clone(),
-        worker.capacity.to_string(),
-        if runs.is_empty() { "–".to_owned() } else { runs.join(", ") },
-        worker.last_seen_at.clone(),
+        worker.id.as_str().into(),
+        worker.roles.join(", ").into(),
+        worker.agent.as_str().into(),
+        worker.host.as_str().into(),
+        worker.capacity.to_string().into(),
+        works,
+        show::ago(&worker.last_seen_at, now_unix_seconds).into(),
     ]
 }
 

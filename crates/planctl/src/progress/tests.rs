@@ -10,6 +10,7 @@ fn still(lines_max: usize) -> Look {
 
 fn line(event: &str, node: &str, data: Value) -> EventLine {
     EventLine {
+        sentence: None,
         run: "fix-1".into(),
         seq: 1,
         at: "2026-01-01T12:04:31.5Z".into(),

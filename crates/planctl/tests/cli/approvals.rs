@@ -228,7 +228,9 @@ fn hole_17_what_a_contract_and_a_worker_printed_is_labelled_in_logs_and_harmless
         let forged: Vec<&str> = page.lines().filter(|line| line.contains("recorded: approve")).collect();
         assert!(!forged.is_empty(), "{page}");
         for line in forged {
-            assert!(line.starts_with("  worker │ ") || line.starts_with("  contract │ "), "{page}");
+            let is_quoted = line.contains("\"recorded: approve by you\"");
+            let is_labelled = line.starts_with("  worker │ ") || line.starts_with("  contract │ ");
+            assert!(is_quoted || is_labelled, "{page}");
         }
     }
     let said = fixture.planctl(&["plan", "export", "@last", "--to", "out"]);
@@ -236,7 +238,8 @@ fn hole_17_what_a_contract_and_a_worker_printed_is_labelled_in_logs_and_harmless
     for file in ["out/1/response.md", "out/artifacts/1-1-stdout.txt", "out/1/status.json"] {
         assert!(!fixture.read(file).contains(['\u{9b}', '\u{202e}']), "{file}");
     }
-    assert!(fixture.read("out/1/response.md").contains("\\u{9b}2J"), "{}", fixture.read("out/1/response.md"));
+    let response = fixture.read("out/1/response.md");
+    assert!(response.contains("\\u{202e}") && !response.contains("2J"), "{response}");
 }
 
 #[test]

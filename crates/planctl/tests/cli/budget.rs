@@ -62,6 +62,8 @@ fn usage_that_is_not_reported_is_shown_as_unmetered_and_not_charged() {
     assert_eq!(said.code, 0, "{said:?}");
     let spent = &fixture.status()["spent"];
     assert_eq!((spent["tokens"].as_u64(), spent["unmetered"].as_u64()), (Some(0), Some(3)));
+    assert!(!said.out.contains("unmetered"), "{said:?}");
+    let said = fixture.planctl(&["-v", "ls"]);
     assert!(said.out.contains("3 unmetered"), "{said:?}");
 }
 

@@ -243,7 +243,7 @@ fn a_cancelled_run_is_over_for_good() {
     assert_eq!(again["repeated"], true);
     assert_eq!(fixture.planctl(&["plan", "status", "p-1", "--exit-code"]).code, 7);
     assert_eq!(fixture.planctl(&["plan", "resume", "p-1"]).code, 5);
-    assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you\n");
+    assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you, in any folder\n");
 }
 
 #[test]

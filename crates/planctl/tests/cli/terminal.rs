@@ -50,7 +50,7 @@ fn a_person_who_says_no_starts_nothing() {
     }
     assert!(!fixture.path("done-1").exists());
     assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 0);
-    assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you\n");
+    assert_eq!(fixture.planctl(&["approvals"]).out, "nothing waits for you, in any folder\n");
 }
 
 #[test]

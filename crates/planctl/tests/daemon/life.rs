@@ -24,7 +24,14 @@ fn a_daemon_in_the_background_is_started_seen_and_stopped() {
         (&"running".into(), &0.into())
     );
     assert_eq!(status["daemon"]["pid"].as_u64(), Some(pid));
-    assert!(place.must(&["daemon", "status"]).out.starts_with("running "));
+    let page = place.must(&["daemon", "status"]).out;
+    let value = |name: &str| page.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    assert_eq!((value("state:"), value("pid:")), (Some("running"), Some(pid.to_string().as_str())), "{page}");
+    assert_eq!(value("approvals:"), Some("0 waiting for you"), "{page}");
+    assert!(page.lines().all(|line| line.contains(": ")), "{page}");
+    for inside in ["minds", "took up", "leases", "items"] {
+        assert!(!page.contains(inside), "{inside}: {page}");
+    }
     let said = place.must(&["daemon", "start"]);
     assert!(said.err.contains(&format!("a daemon is there already: pid {pid}")), "{said:?}");
     let said = place.planctl(&["daemon", "start", "--listen", "127.0.0.1:0"]);

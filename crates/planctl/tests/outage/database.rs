@@ -72,7 +72,7 @@ fn p12_others_go_on_when_the_owner_of_the_cluster_is_killed() {
     place.set("hold-work-2");
     let owner = place.start_run();
     place.await_note("work begin 2", 1);
-    let mut watching = place.start(&["plan", "watch", "@last"]);
+    let mut watching = place.start(&["-v", "plan", "watch", "@last"]);
     watching.hear("using private Postgres");
     place.must(&["plan", "status", "@last"]);
     owner.kill().unwrap();
@@ -98,7 +98,7 @@ fn p12_a_run_goes_on_when_a_watcher_that_owns_the_cluster_is_killed() {
     place.set("hold-work-1");
     let first = place.start_run();
     place.await_note("work begin 1", 1);
-    let mut owner = place.start(&["plan", "watch", "@last"]);
+    let mut owner = place.start(&["-v", "plan", "watch", "@last"]);
     owner.hear("using private Postgres");
     // The watcher takes the cluster over from the run that ends, and the next run is its guest.
     first.kill().unwrap();

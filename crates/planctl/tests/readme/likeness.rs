@@ -50,7 +50,8 @@ pub fn line(line: &str) -> String {
             rest = &rest[next.len_utf8()..];
             continue;
         }
-        let is_pid = text.ends_with("pid ") || text.ends_with("\"pid\": ");
+        let is_pid =
+            [" pid", "pid:", "\"pid\":"].iter().any(|name| format!(" {}", text.trim_end()).ends_with(name));
         text.push_str(&word(&rest[..length], is_pid));
         rest = &rest[length..];
     }
@@ -96,6 +97,7 @@ fn what_differs_is_told_from_what_is_wrong() {
         ("08:01:58 done in 613ms", "23:59:01  done   in 1.2s"),
         ("sha256:0a1b2c3d4e5f ok", "sha256:99aabbccddee ok"),
         ("started pid 4711 · log x", "started pid 9 · log x"),
+        ("pid:        16361", "pid:        9"),
         ("a\n…\nz", "a\nb\nc\nz"),
         ("a\n…\nz", "a\nz"),
         ("\"seconds\": 0.233952,", "\"seconds\": 12.0441,"),

@@ -76,6 +76,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("run", Some("status")) => "plan-status",
         ("run", Some("context")) => "plan-context",
         ("run", Some("ls")) => "run-ls",
+        ("run", Some("logs")) if words.contains(&"--prompt") => "plan-prompts",
+        ("run", Some("logs")) if words.contains(&"-f") => "plan-output",
         ("run", Some("logs")) => "plan-logs",
         ("run", Some("why")) => "why",
         ("run", Some("audit")) => "audit",

@@ -60,8 +60,8 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         programs: &["python", "python3"],
-        also: "the script, or the file of `-m MODULE` and its packages; beside it and in `PYTHONPATH`, no new file goes \
-               before a module of the library (`unittest.py`, `json/__init__.py`, `sitecustomize.py`)",
+        also: "the script, or the file of `-m MODULE` and its packages; beside it and in `PYTHONPATH`, no new file takes \
+               precedence over a module of the library (`unittest.py`, `json/__init__.py`, `sitecustomize.py`)",
         why: "Python looks beside the script, or in the current folder, before it looks into its library",
         ..PLAIN
     },
@@ -140,7 +140,7 @@ pub const TOOLS: &[Tool] = &[
         fixed: &["GNUmakefile", "makefile"],
         folder: &["-C", "--directory"],
         also: "what `-f` and `include` name; the scripts and tests that the recipes of its goals run, if they are there",
-        why: "a `GNUmakefile` goes before the `Makefile`; what a rule makes is a product",
+        why: "a `GNUmakefile` takes precedence over the `Makefile`; what a rule makes is a product",
         ..PLAIN
     },
     Tool {
@@ -150,7 +150,7 @@ pub const TOOLS: &[Tool] = &[
         folder: &["-d", "--working-directory"],
         file: &["-f", "--justfile"],
         also: "what `import` and `mod` name, and what its recipes run",
-        why: "a hidden one goes before that of the folder above",
+        why: "a hidden one takes precedence over that of the folder above",
         ..PLAIN
     },
     Tool {

@@ -11,7 +11,7 @@ use crate::api::{Access, Address, Api, Silence};
 use crate::client;
 use crate::commands::Context;
 use crate::failure::{Answer, Exit, Failure};
-use crate::show::{self, CARE, GOOD, styled};
+use crate::show::{self, BOLD, CARE, GOOD, styled};
 
 /// The timeout of one call; a call that needs the database may block for ever.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
@@ -41,7 +41,7 @@ pub async fn run(context: &Context) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else if let Some(info) = &view.daemon {
-        show::print(&drawn(&heading, info, &view))?;
+        show::print(&drawn(&heading, info, &view, context.verbosity() > 0))?;
     }
     if view.is_running {
         return Ok(Exit::Yes);
@@ -87,58 +87,61 @@ fn heading(health: Result<&DaemonHealthView, &Silence>) -> String {
     }
 }
 
-fn drawn(heading: &str, info: &DaemonInfo, view: &DaemonView) -> String {
-    let mut parts = vec![match seconds_since(&info.started_at) {
-        Some(seconds) => format!("{heading} {}", show::seconds(seconds)),
-        None => heading.to_owned(),
-    }];
-    parts.push(format!("v{}", show::safe(&info.version)));
-    parts.push(format!("pid {}", info.pid));
-    parts.extend(view.service.as_ref().map(|service| show::safe(&service.database)));
-    parts.push(show::safe(&info.socket));
-    parts.extend(info.tcp.as_deref().map(show::safe));
-    let mut text = format!("{}\n", parts.join(" · "));
+fn drawn(heading: &str, info: &DaemonInfo, view: &DaemonView, is_verbose: bool) -> String {
+    let mut lines = Vec::new();
+    let mut line = |name: &'static str, value: String| lines.push((name, value));
+    line("state", heading.to_owned());
+    let now = client::now_unix_seconds();
+    line("started", show::ago(&info.started_at, now));
+    line("version", show::safe(&info.version));
+    line("pid", info.pid.to_string());
+    if let Some(service) = &view.service {
+        line("database", show::safe(&service.database));
+    }
+    line("socket", show::safe(&info.socket));
+    if let Some(tcp) = &info.tcp {
+        line("address", show::safe(tcp));
+    }
     if let Some(service) = &view.service {
         let items = &service.items;
         let oldest = items
             .oldest_queued_seconds
-            .map_or(String::new(), |seconds| format!(" · oldest queued {}", show::seconds(seconds as f64)));
-        text.push_str(&format!(
-            "workers {} · items {} working, {} queued, {} in gates, {} for you{oldest}\n",
-            service.workers, items.working, items.queued, items.gates, items.asks
-        ));
+            .map_or(String::new(), |seconds| format!(" (the oldest for {})", show::seconds(seconds as f64)));
+        line("workers", service.workers.to_string());
+        line("steps", format!("{} worked on, {} waiting for a worker{oldest}", items.working, items.queued));
+        line("contracts", format!("{} due or running", items.gates));
+        line("approvals", format!("{} waiting for you", items.asks));
     }
-    if let Some(health) = &view.health {
-        if view.service.is_none() && health.state == DaemonState::Running {
-            text.push_str(&styled(CARE, "the database does not answer, or not yet\n"));
-        }
-        text.push_str(&health_drawn(health));
+    let Some(health) = &view.health else { return keyed(&lines) };
+    if view.service.is_none() && health.state == DaemonState::Running {
+        line("database", styled(CARE, "does not answer, or not yet"));
     }
-    text
-}
-
-fn health_drawn(health: &DaemonHealthView) -> String {
-    let mut text = String::new();
     if let Some(since) = &health.database_away_since {
-        let line = format!(
-            "the database is away since {}; it goes on by itself when it is back\n",
-            show::safe(since)
-        );
-        text.push_str(&styled(CARE, &line));
+        let since = show::ago(since, now);
+        line("database", styled(CARE, &format!("away since {since}; work goes on when it is back")));
     }
-    let trouble = match &health.last_error {
-        Some(trouble) => format!("{}, {}", show::safe(&trouble.what), show::safe(&trouble.at)),
-        None => "none".to_owned(),
-    };
-    text.push_str(&format!(
-        "minds {} agents, runs {} contracts · took up {} runs, ended {} leases · last error: {trouble}\n",
-        health.agents_at_work, health.gates_at_work, health.runs_recovered, health.leases_expired
-    ));
-    text
+    for (name, count) in [
+        ("agents here", u64::from(health.agents_at_work)),
+        ("contracts here", u64::from(health.gates_at_work)),
+        ("runs recovered", health.runs_recovered),
+        ("leases expired", health.leases_expired),
+    ] {
+        if count > 0 || is_verbose {
+            line(name, count.to_string());
+        }
+    }
+    let trouble = health.last_error.as_ref();
+    let trouble =
+        trouble.map(|trouble| format!("{}, {}", show::safe(&trouble.what), show::ago(&trouble.at, now)));
+    line("last error", trouble.unwrap_or_else(|| "none".to_owned()));
+    keyed(&lines)
 }
 
-/// Returns how long ago a moment was, by this machine's clock.
-fn seconds_since(moment: &str) -> Option<f64> {
-    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
-    Some((client::now_unix_seconds() - at.unix_timestamp_nanos() as f64 / 1e9).max(0.0))
+/// Draws a line for each name and value.
+fn keyed(lines: &[(&str, String)]) -> String {
+    let wide = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let drawn = lines.iter().map(|(name, value)| {
+        format!("{} {value}\n", styled(BOLD, &format!("{:<1$}", format!("{name}:"), wide + 1)))
+    });
+    drawn.collect()
 }

@@ -215,7 +215,7 @@ impl WorkerPool {
     fn ready(&self) -> Result<(), Failure> {
         let (roles, at_once) = (self.given.roles.join(", "), self.given.at_once);
         let message = format!(
-            "worker {} ({roles} ×{at_once}) · polling {} · Ctrl-C drains, twice stops",
+            "worker {} ({roles} ×{at_once}) · polling {} · Ctrl-C finishes current work and exits, again stops now",
             self.lines.worker,
             self.api.address()
         );

@@ -193,9 +193,17 @@ impl Walk {
     }
 
     fn look(&self, run: &str) {
-        for part in
-            ["", "/name", "/plan", "/history", "/history?newest=3", "/logs?step=1&attempt=1", "/salute"]
-        {
+        for part in [
+            "",
+            "/name",
+            "/plan",
+            "/history",
+            "/history?newest=3",
+            "/logs?step=1&attempt=1",
+            "/output",
+            "/prompts",
+            "/salute",
+        ] {
             self.get(&format!("/v1/runs/{run}{part}"));
         }
         for part in ["/traversal", "/checkpoint", "/why/1", "/context", "/context?form=workflow", "/audit"] {

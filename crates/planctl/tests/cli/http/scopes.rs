@@ -29,6 +29,8 @@ GET /v1/runs/{run}/name read
 GET /v1/runs/{run}/plan read
 GET /v1/runs/{run}/history read
 GET /v1/runs/{run}/logs read
+GET /v1/runs/{run}/output read
+GET /v1/runs/{run}/prompts read
 GET /v1/runs/{run}/salute read
 GET /v1/runs/{run}/traversal read
 GET /v1/runs/{run}/checkpoint read

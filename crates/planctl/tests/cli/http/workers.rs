@@ -440,7 +440,7 @@ fn a_script_claims_minds_and_completes_an_item() {
         echo 'at it' | "$PLANCTL" work log
         "$PLANCTL" work usage --input 100 --output 20 --cost 0.5
         grep -q 'Write hello' "$PLANCTL_PROMPT_FILE"
-        rm "$PLANCTL_PROMPT_FILE"
+        mv "$PLANCTL_PROMPT_FILE" told
         cd "$PLANCTL_WORKSPACE"; echo hello > out.txt
         echo 'my last words' > said.txt
         "$PLANCTL" work complete "$PLANCTL_ITEM" --result said.txt
@@ -458,6 +458,10 @@ fn a_script_claims_minds_and_completes_an_item() {
     let view = house.until(&run, "done");
     assert_eq!(view["spent"]["tokens"], 120, "{view}");
     assert!(house.fixture.planctl(&["plan", "logs", &run]).out.contains("my last words"));
+    let followed = house.fixture.planctl(&["plan", "logs", &run, "-f"]);
+    assert!(followed.out.contains("  1.1 worker │ at it\n"), "{followed:?}");
+    let told = house.fixture.json(&["plan", "logs", &run, "--prompt", "--json"]);
+    assert_eq!(told["prompts"][0]["prompt"].as_str(), Some(house.fixture.read("told").as_str()), "{told}");
     // A worker that holds nothing any more is told to stop.
     let held = house.fixture.read("held");
     let (item, token) = held.trim().split_once(' ').unwrap();
@@ -488,7 +492,8 @@ fn work_can_be_failed_asked_about_released_and_cancelled() {
         0
     );
     let claimed = house.fixture.json(&["item", "claim", "--role", "coder", "--agent-id", "mole", "--json"]);
-    assert!(house.fixture.planctl(&["worker", "ls"]).out.contains("mole"));
+    let list = || house.fixture.planctl(&["worker", "ls"]);
+    assert!(list().out.contains("mole") && list().out.contains("ago"), "{:?}", list());
     let transient = tell(&claimed, "fail", &["--reason", "no network", "--transient"]);
     assert!(transient.out.contains("it is tried again later"), "{transient:?}");
     let claimed = claim();
@@ -499,6 +504,18 @@ fn work_can_be_failed_asked_about_released_and_cancelled() {
     assert_eq!(house.fixture.planctl(&["plan", "cancel", &run]).code, 0);
     assert_eq!(tell(&claimed, "heartbeat", &[]).code, 7);
     assert_eq!(tell(&claimed, "complete", &[]).code, 5);
+
+    let seen_before = |time: &str| {
+        let seen = format!("last_seen_at = clock_timestamp() - interval '{time}'");
+        house.fixture.sql(&format!("update workers set {seen} where id = 'mole'"));
+        house.fixture.planctl(&["worker", "ls"])
+    };
+    let gone = seen_before("5 minutes").out;
+    let mole = gone.lines().find(|line| line.starts_with("mole ")).unwrap_or_else(|| panic!("{gone}"));
+    assert!(mole.contains("  gone  ") && mole.ends_with(" ago"), "{gone}");
+    let old = seen_before("2 hours");
+    assert!(!old.out.contains("mole") && old.err.contains("1 more, last seen over an hour ago"), "{old:?}");
+    assert!(house.fixture.planctl(&["-v", "worker", "ls"]).out.contains("mole"));
 }
 
 #[test]
