@@ -91,16 +91,20 @@ pub async fn run(cli: Cli) -> Answer {
 
 /// Says that a command decides or looks, and starts nothing.
 fn leaves_unread(command: &Command) -> bool {
-    match command {
-        Command::Approvals { .. } | Command::Ls(_) => true,
+    let is_of_run = matches!(
+        command,
         Command::OfRun(verb)
-        | Command::Plan(PlanCommand::OfRun(verb))
-        | Command::Run(RunArgs { command: Some(RunCommand::Verb(verb)), .. }) => {
-            !matches!(verb, RunVerb::Resume { .. })
-        }
-        Command::Run(RunArgs { command: Some(RunCommand::Ls(_) | RunCommand::Show { .. }), .. }) => true,
-        _ => false,
-    }
+            | Command::Plan(PlanCommand::OfRun(verb))
+            | Command::Run(RunArgs { command: Some(RunCommand::Verb(verb)), .. })
+            if !matches!(verb, RunVerb::Resume { .. })
+    );
+    let lists = matches!(
+        command,
+        Command::Approvals { .. }
+            | Command::Ls(_)
+            | Command::Run(RunArgs { command: Some(RunCommand::Ls(_) | RunCommand::Show { .. }), .. })
+    );
+    is_of_run || lists
 }
 
 /// State that all commands share: the workspace, the output format, the actor.

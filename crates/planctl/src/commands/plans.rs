@@ -1,6 +1,6 @@
 //! `planctl plan ls`: the plans of a workspace, and the newest run of each.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ignore::WalkBuilder;
 use ignore::types::TypesBuilder;
@@ -59,7 +59,7 @@ fn found(workspace: &Path) -> Result<Vec<(String, PlanTree)>, Failure> {
     Ok(files.filter_map(|path| plan_in(workspace, &path)).collect())
 }
 
-fn plan_in(workspace: &Path, file: &PathBuf) -> Option<(String, PlanTree)> {
+fn plan_in(workspace: &Path, file: &Path) -> Option<(String, PlanTree)> {
     let name = file.strip_prefix(workspace).unwrap_or(file).to_string_lossy().into_owned();
     let source = Source::of_text(&name, read_plan(file).ok()?).ok()?;
     let (tree, _) = parse(&source);
