@@ -56,7 +56,7 @@ pub enum RunState {
     Running,
     /// Nothing goes on until a person answers.
     Waiting,
-    /// A revision of the plan was asked for.
+    /// A person paused it, or asked for a revision of the plan.
     Paused,
     /// It reached its exit.
     Done,
@@ -343,7 +343,7 @@ pub struct BeforeView {
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
-    /// back), `worktree` (it could not be made), `lock`, `revision`.
+    /// back), `worktree` (it could not be made), `lock`, `revision` (of a paused run, which may be resumed, too).
     #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.

@@ -102,8 +102,8 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
         Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
         Event::Human(event) => match event.decision {
             Decision::Submit => with_successors(graph.start()),
-            Decision::Answer { .. } | Decision::Cancel => Scope::Live(BTreeSet::new()),
-            Decision::Resume => Scope::Nodes(BTreeSet::new()),
+            Decision::Answer { .. } | Decision::Cancel | Decision::Pause => Scope::Live(BTreeSet::new()),
+            Decision::Resume => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
             Decision::Revise { .. } => Scope::All,
         },
     }

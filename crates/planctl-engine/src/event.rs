@@ -293,7 +293,9 @@ pub enum Decision {
     },
     /// End the run for good.
     Cancel,
-    /// Take a failed run up again.
+    /// Stop the run until it is resumed, or another revision is approved.
+    Pause,
+    /// Take a failed or paused run up again.
     Resume,
     /// Go on with another revision of the steps not yet passed.
     Revise {
@@ -431,6 +433,7 @@ impl Event {
                 Decision::Submit => "human.submitted",
                 Decision::Answer { .. } => "human.answered",
                 Decision::Cancel => "human.cancelled",
+                Decision::Pause => "human.paused",
                 Decision::Resume => "human.resumed",
                 Decision::Revise { .. } => "human.revised",
             },

@@ -160,7 +160,7 @@ pub enum RunStatus {
     },
     /// Steps are worked on, or wait for a person.
     Active,
-    /// A person asked for a revision of the plan.
+    /// A person stopped it, or asked for a revision of the plan.
     Paused,
     /// Nothing more happens, unless a failed run is resumed.
     Ended {

@@ -235,6 +235,7 @@ fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
     let answer = match words {
         ["submits"] => return Decision::Submit,
         ["cancels"] => return Decision::Cancel,
+        ["pauses"] => return Decision::Pause,
         ["resumes"] => return Decision::Resume,
         ["revises", changed @ ..] => {
             let changed = changed.iter().map(|name| NodeId::from(*name)).collect();

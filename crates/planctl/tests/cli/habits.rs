@@ -18,8 +18,8 @@ fn held(fixture: &Fixture, name: &str) -> String {
     let said = fixture.planctl(&["run", name, "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
     let asks = fixture.json(&["inbox", "--json"])["asks"].clone();
-    let asks = asks.as_array().unwrap().iter().filter(|ask| ask["plan"] == name);
-    asks.last().unwrap()["id"].to_string()
+    let mut asks = asks.as_array().unwrap().iter().filter(|ask| ask["plan"] == name);
+    asks.next_back().unwrap()["id"].to_string()
 }
 
 #[test]
@@ -60,6 +60,7 @@ fn words_of_other_tools_do_what_is_expected() {
         ("why p-1 Greet", 0, "Greet"),
         ("why p-1 1", 0, "Greet"),
         ("plan why p-1 1", 0, "Greet"),
+        ("plan pause p-1", 5, "could not pause p-1: it is over"),
         ("audit p-1", 0, "sound"),
         ("run audit", 0, "sound"),
         ("new --list", 0, "bugfix"),
@@ -105,7 +106,7 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
         ("plan rerun", "planctl run FILE --again"),
         ("plan restart", "planctl run FILE --again"),
         ("plan continue", "planctl resume RUN"),
-        ("plan pause", "planctl approvals revise"),
+        ("plan hold", "planctl pause RUN"),
         ("get runs", "planctl ls"),
         ("apply", "planctl run FILE"),
         ("up", "planctl daemon start"),
