@@ -46,6 +46,7 @@ pub fn expected() -> Coverage {
     );
     add("answered", "Accepted Duplicate NoLease Busy");
     add("revoked", "acknowledged reported lost");
+    add("child", "waits goes");
     add("end", "Done Failed Aborted Cancelled");
     words
 }

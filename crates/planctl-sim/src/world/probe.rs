@@ -97,7 +97,7 @@ impl World {
                     2 | 3 => HarnessResult::Recorded { name },
                     4 => HarnessResult::Forked { base: name },
                     5 => HarnessResult::Merged { files: 1, protected: BTreeMap::new() },
-                    6 => HarnessResult::Begun { run, budget: Budget::default() },
+                    6 => HarnessResult::Begun { run, budget: Budget::default(), waits: false },
                     _ => HarnessResult::Ended(Box::new(ChildEnd {
                         run,
                         name,

@@ -378,6 +378,42 @@ fn a_paused_run_takes_its_work_back_leaves_the_workspace_and_goes_on_when_it_is_
 }
 
 #[test]
+fn p73_a_run_is_told_when_its_sub_plan_waits_for_a_person_and_when_it_goes_on() {
+    let house = House::new();
+    house.fixture.write("hello.md", &super::house::plan("hello", "hello"));
+    house.fixture.write(
+        "outer.dot",
+        "digraph outer { start exit inner [shape=house, stack.child_dotfile=\"hello.md\", \
+         stack.child_approval=inherit] start -> inner -> exit }",
+    );
+    let said = house.fixture.planctl(&["plan", "run", "outer.dot", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let clocks = "select count(*) from runs where head ->> 'clock_since' is not null";
+    let claimed = house.claim();
+    house.until_sql(clocks, "2");
+    assert_eq!(say(&house, &claimed, "ask", r#"{"question": "which word?"}"#).status, 200);
+    house.until_sql(clocks, "0");
+    let asks = house.local("GET", "/v1/approvals", &Ask::default()).json();
+    let body = r#"{"answer": {"answer": "reply"}, "note": "the word hello"}"#.to_owned();
+    let path = format!("/v1/approvals/{}/answer", asks["asks"][0]["id"]);
+    assert_eq!(
+        house.local("POST", &path, &Ask { key: Some("a"), body: Some(body), ..Ask::default() }).status,
+        200
+    );
+    house.until_sql(clocks, "2");
+    let ask = Ask { key: Some("p"), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/runs/hello-1/pause", &ask).status, 200);
+    house.until_sql(clocks, "0");
+    let ask = Ask { key: Some("r"), body: Some("{}".to_owned()), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/runs/hello-1/resume", &ask).status, 200);
+    let claimed = house.claim();
+    house.until_sql(clocks, "2");
+    house.fixture.write("out.txt", "hello\n");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    house.until("outer-1", "done");
+}
+
+#[test]
 fn a_heartbeat_that_waits_is_answered_when_the_run_is_cancelled() {
     let house = House::new();
     let run = house.run("hello", "hello");
