@@ -58,7 +58,7 @@ pub enum RunState {
     Running,
     /// Nothing goes on until a person answers.
     Waiting,
-    /// A revision of the plan was asked for.
+    /// A person paused it, or asked for a revision of the plan.
     Paused,
     /// It reached its exit.
     Done,
@@ -345,7 +345,7 @@ pub struct BeforeView {
 #[schemars(deny_unknown_fields)]
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
-    /// back), `worktree` (it could not be made), `lock`, `revision`.
+    /// back), `worktree` (it could not be made), `lock`, `revision` (of a paused run, which may be resumed, too).
     #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
@@ -1380,6 +1380,7 @@ mod tests {
             attempt: Some(2),
             cause: "harness.evaluated".into(),
             data: Map::from_iter([("verdict".to_owned(), Value::from("failed"))]),
+            sentence: None,
         };
         let text = serde_json::to_string(&line).unwrap();
         assert!(text.contains(r#""at":"1970-01-01T00:00:01Z""#) && text.contains(r#""verdict":"failed""#));

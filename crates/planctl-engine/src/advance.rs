@@ -102,8 +102,8 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
         Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
         Event::Human(event) => match event.decision {
             Decision::Submit => with_successors(graph.start()),
-            Decision::Answer { .. } | Decision::Cancel => Scope::Live(BTreeSet::new()),
-            Decision::Resume => Scope::Nodes(BTreeSet::new()),
+            Decision::Answer { .. } | Decision::Cancel | Decision::Pause => Scope::Live(BTreeSet::new()),
+            Decision::Resume => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
             Decision::Revise { .. } => Scope::All,
         },
     }
@@ -279,7 +279,7 @@ impl<'a> Turn<'a> {
     /// Returns the try that a gate or a rehearsal is out for, if one is.
     fn evaluating(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
         Ok(match self.state(id)? {
-            NodeState::Checking { attempt, .. } | NodeState::Nested { attempt } => Some(*attempt),
+            NodeState::Checking { attempt, .. } | NodeState::Nested { attempt, .. } => Some(*attempt),
             NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Branching => {
                 Some(self.run.record(id)?.tally.attempt)
             }
@@ -395,7 +395,7 @@ impl<'a> Turn<'a> {
         let spent = self.run.time_spent(now);
         let head = &mut self.run.head;
         head.spent.time = spent;
-        let is_running = head.status == RunStatus::Active && head.out > 0;
+        let is_running = head.status == RunStatus::Active && head.out > head.waiting;
         head.clock_since = is_running.then_some(now);
         match (before.clock_since, is_running) {
             (Some(_), true) if before.budget.time == head.budget.time => {}

@@ -223,13 +223,16 @@ pub enum HarnessResult {
     },
     /// The changes of the branches conflict; nothing of the workspace changed.
     Conflicted(Box<Conflict>),
-    /// The run of a sub-plan has begun, or goes on.
+    /// The run of a sub-plan has begun, waits for a person, or goes on.
     Begun {
         /// The run.
         run: RunId,
         /// Its own budget; a part that is absent has no limit.
         #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
         budget: Budget,
+        /// Says that nothing of it goes on until a person decides.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// The run of a sub-plan is over.
     Ended(Box<ChildEnd>),
@@ -293,7 +296,9 @@ pub enum Decision {
     },
     /// End the run for good.
     Cancel,
-    /// Take a failed run up again.
+    /// Stop the run until it is resumed, or another revision is approved.
+    Pause,
+    /// Take a failed or paused run up again.
     Resume,
     /// Go on with another revision of the steps not yet passed.
     Revise {
@@ -431,6 +436,7 @@ impl Event {
                 Decision::Submit => "human.submitted",
                 Decision::Answer { .. } => "human.answered",
                 Decision::Cancel => "human.cancelled",
+                Decision::Pause => "human.paused",
                 Decision::Resume => "human.resumed",
                 Decision::Revise { .. } => "human.revised",
             },

@@ -316,10 +316,17 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turns: Option<u32>,
     },
-    /// The run waits for another revision of the plan.
+    /// The run waits until it is resumed, or another revision of the plan is approved.
     PlanPaused {
-        /// The node whose ask was answered with `revise`.
-        node: NodeId,
+        /// The node whose ask was answered with `revise`; none where the run was paused by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<NodeId>,
+        /// The person who paused the run by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Actor>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// The run reached a successful exit.
     PlanCompleted {
@@ -413,8 +420,8 @@ impl Fact {
             | Fact::AskAnswered { node, .. }
             | Fact::PlanEscalated { node, .. }
             | Fact::PaceChanged { node, .. }
-            | Fact::PlanPaused { node }
             | Fact::PlanFailed { node, .. } => Some(node),
+            Fact::PlanPaused { node, .. } => node.as_ref(),
             Fact::EdgeFollowed { from, .. } => Some(from),
             Fact::PlanActivated { .. }
             | Fact::BudgetNoticed { .. }

@@ -50,7 +50,7 @@ pub struct Head {
     pub budget: Budget,
     /// The amounts that it has used; `time` is exact at the last transition.
     pub spent: Spent,
-    /// Since when time counts; `None` while the run is held or not active.
+    /// Since when time counts; `None` while the run and those within it are held, or it is not active.
     pub clock_since: Option<Timestamp>,
     /// When work last moved; staleness is measured from here.
     pub moved_at: Timestamp,
@@ -58,6 +58,9 @@ pub struct Head {
     pub out: u32,
     /// Nodes that wait for a person.
     pub held: u32,
+    /// Those of the nodes with something out at which a sub-plan's run waits for a person.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u32,
     /// How many nodes have settled, by outcome.
     pub settled: Outcomes,
     /// Attempts of all nodes together.
@@ -133,6 +136,15 @@ impl Head {
         self.spent.time.saturating_add(running)
     }
 
+    /// Says whether nothing goes on until a person decides, so that no time is used.
+    pub fn waits(&self) -> bool {
+        match self.status {
+            RunStatus::Awaiting | RunStatus::Paused => true,
+            RunStatus::Active => self.clock_since.is_none(),
+            RunStatus::New | RunStatus::Queued { .. } | RunStatus::Ended { .. } => false,
+        }
+    }
+
     /// Says whether the tokens or the money that were used, together with what workers report of their attempts so far, are more
     /// than the budget allows.
     pub fn is_overspent<'u>(&self, reported: impl Iterator<Item = &'u Usage> + Clone) -> bool {
@@ -160,7 +172,7 @@ pub enum RunStatus {
     },
     /// Steps are worked on, or wait for a person.
     Active,
-    /// A person asked for a revision of the plan.
+    /// A person stopped it, or asked for a revision of the plan.
     Paused,
     /// Nothing more happens, unless a failed run is resumed.
     Ended {
@@ -231,6 +243,7 @@ impl Run {
             moved_at: now,
             out: 0,
             held: 0,
+            waiting: 0,
             settled: Outcomes::default(),
             attempts: 0,
             asks: 0,
@@ -352,6 +365,7 @@ impl Run {
         let head = &mut self.head;
         head.out = head.out + u32::from(state.is_out()) - u32::from(before.is_out());
         head.held = head.held + u32::from(state.is_held()) - u32::from(before.is_held());
+        head.waiting = head.waiting + u32::from(state.waits_within()) - u32::from(before.waits_within());
         if !state.keeps_reservation() {
             head.reserved.remove(id);
         }

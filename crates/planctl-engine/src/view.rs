@@ -25,7 +25,7 @@ use crate::effect::{AskKind, Purpose, Reason};
 use crate::event::Overrun;
 use crate::fact::Fact;
 use crate::graph::{Graph, Node, NodeKind, Signal};
-use crate::ids::NodeId;
+use crate::ids::{Actor, NodeId};
 use crate::pace::{Level, Responder};
 use crate::run::{End, Failing, Outcomes};
 
@@ -193,8 +193,12 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
         Fact::PlanExpired { turns: Some(turns), .. } => format!("nothing got further for {turns} turns"),
         Fact::PlanExpired { seconds, turns: None } => format!("nothing moved for {seconds} s"),
-        Fact::PlanPaused { node } => {
+        Fact::PlanPaused { node: Some(node), .. } => {
             format!("the run waits for another revision, asked for at {}", name(node))
+        }
+        Fact::PlanPaused { node: None, by, note } => {
+            let by = by.as_ref().map_or("a person", Actor::as_str);
+            format!("{by} paused the run{}", quoted(note.as_deref()))
         }
         Fact::PlanCompleted { settled } => format!("the run is done: {}", outcomes_line(*settled)),
         Fact::PlanFailed { node, end: End::Aborted } => format!("a person ended the run at {}", name(node)),

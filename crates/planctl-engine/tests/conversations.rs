@@ -31,6 +31,8 @@ mod graph_rows;
 mod pace;
 #[path = "conversations/paths.rs"]
 mod paths;
+#[path = "conversations/pauses.rs"]
+mod pauses;
 #[path = "conversations/plan.rs"]
 mod plan;
 #[path = "conversations/proposals.rs"]

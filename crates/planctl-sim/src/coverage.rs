@@ -17,7 +17,7 @@ pub fn expected() -> Coverage {
         "event",
         "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
          harness.inconclusive harness.recorded harness.restored \
-         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.cancelled human.resumed human.revised \
+         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.cancelled human.paused human.resumed human.revised \
          clock.admitted clock.due clock.lease_lost clock.overran clock.metered",
     );
     add(
@@ -46,6 +46,7 @@ pub fn expected() -> Coverage {
     );
     add("answered", "Accepted Duplicate NoLease Busy");
     add("revoked", "acknowledged reported lost");
+    add("child", "waits goes");
     add("end", "Done Failed Aborted Cancelled");
     words
 }

@@ -57,8 +57,10 @@ pub enum Trouble {
     AnswerDoubled,
     /// A person cancels the run.
     RunCancelled,
-    /// A person resumes a failed run.
+    /// A person resumes a failed or paused run.
     RunResumed,
+    /// A person pauses the run.
+    RunPaused,
     /// A revision changes a settled step.
     RevisionForged,
     /// A timer comes due early, or again.
@@ -134,7 +136,7 @@ impl Flaw {
 
 impl Trouble {
     /// Every kind of trouble.
-    pub const ALL: [Trouble; 31] = [
+    pub const ALL: [Trouble; 32] = [
         Trouble::WorkerLost,
         Trouble::WorkReleased,
         Trouble::WorkerFaulted,
@@ -163,6 +165,7 @@ impl Trouble {
         Trouble::AnswerDoubled,
         Trouble::RunCancelled,
         Trouble::RunResumed,
+        Trouble::RunPaused,
         Trouble::RevisionForged,
         Trouble::TimerOdd,
         Trouble::RevocationIgnored,
@@ -172,6 +175,7 @@ impl Trouble {
     pub(crate) fn per_mille_max(self) -> u64 {
         match self {
             Trouble::Crashed | Trouble::ClockAhead | Trouble::ClockBack | Trouble::RunCancelled => 25,
+            Trouble::RunPaused => 100,
             Trouble::RunResumed | Trouble::RevisionForged | Trouble::RevocationIgnored => 400,
             Trouble::WorkerLost
             | Trouble::WorkReleased

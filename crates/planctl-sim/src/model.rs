@@ -68,7 +68,7 @@ pub enum Status {
     Requeued,
     /// Goes on.
     Active,
-    /// Waits for a revision.
+    /// Waits until it is resumed, or for a revision.
     Paused,
     /// Reached a successful exit.
     Done,

@@ -61,6 +61,7 @@ pub fn event(event: &Event) -> String {
                 Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.word()),
                 Decision::Submit => "human submitted".to_owned(),
                 Decision::Cancel => "human cancelled".to_owned(),
+                Decision::Pause => "human paused".to_owned(),
                 Decision::Resume => "human resumed".to_owned(),
                 Decision::Revise { changed, .. } => format!("human revised {changed:?}"),
             }
@@ -142,7 +143,8 @@ pub fn fact(fact: &Fact) -> String {
         }
         Fact::BudgetNoticed { .. } => "budget noticed".to_owned(),
         Fact::PlanExpired { .. } => "expired".to_owned(),
-        Fact::PlanPaused { node } => format!("paused at {node}"),
+        Fact::PlanPaused { node: Some(node), .. } => format!("paused at {node}"),
+        Fact::PlanPaused { node: None, .. } => "paused".to_owned(),
         Fact::PlanCompleted { .. } => "completed".to_owned(),
         Fact::PlanFailed { node, .. } => format!("failed at {node}"),
         Fact::PlanCancelled { .. } => "cancelled".to_owned(),

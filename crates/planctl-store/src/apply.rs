@@ -373,7 +373,11 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
     match event {
         Event::Human(human) => match &human.decision {
             Decision::Revise { revision, .. } => Some(revision),
-            Decision::Submit | Decision::Answer { .. } | Decision::Cancel | Decision::Resume => None,
+            Decision::Submit
+            | Decision::Answer { .. }
+            | Decision::Cancel
+            | Decision::Pause
+            | Decision::Resume => None,
         },
         Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
     }

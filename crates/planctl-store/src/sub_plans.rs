@@ -13,14 +13,18 @@ use crate::store::Store;
 use crate::withdrawn::is_ending;
 
 /// An item that waits rests for decades; one that is due or may be soon is left alone, and so is one whose run within is
-/// over while somebody still works for it.
+/// over while somebody still works for it. A run within that waits for a person, as [`planctl_engine::Head::waits`] says it, or goes
+/// on, is told to the run around it, too.
 pub(crate) const WAKE_AROUND: &str = concat!(
     "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
-     from sub_plans c join runs r on r.id = c.run where c.item = i.id and r.status = 'ended' and i.state = 'ready' and i.lane = 'harness' \
+     from sub_plans c join runs r on r.id = c.run, nodes n \
+     where c.item = i.id and n.run = i.run and n.node = i.node and i.state = 'ready' and i.lane = 'harness' \
      and i.available_at > clock_timestamp() + interval '1 year' \
-     and not ",
+     and case when r.status = 'ended' then not ",
     is_ending!("c.run"),
-    " returning i.run"
+    " else (r.status in ('awaiting', 'paused') or r.status = 'active' and r.head ->> 'clock_since' is null) \
+       <> (n.record -> 'state' ->> 'waits' is not null) end \
+     returning i.run"
 );
 pub(crate) const WAKE_RAISED: &str = "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
      from sub_plans c where c.run = $1 and c.item = i.id and i.state = 'ready' and i.lane = 'harness' \
@@ -135,7 +139,7 @@ impl Store {
         rows.iter().map(RunRow::read).collect()
     }
 
-    /// Lets items be claimed whose runs within are over.
+    /// Lets items be claimed whose runs within are over, begin to wait for a person, or go on.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}
 /// The commands that `planctl --help` lists, in groups; the others are listed by their nouns.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff"]),
-    ("Run it", &["run", "approve", "status", "ls", "watch", "resume", "cancel"]),
+    ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals"]),
     ("Find out", &["logs", "why", "events", "audit"]),
     ("Workers and the daemon", &["worker", "item", "daemon", "dev", "roles", "token"]),

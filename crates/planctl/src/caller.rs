@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 96] = [
+const COMMANDS: [(&str, Caller); 97] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -43,6 +43,7 @@ const COMMANDS: [(&str, Caller); 96] = [
     ("run context", Anyone),
     ("run logs", Anyone),
     ("run export", Anyone),
+    ("run pause", Person),
     ("run resume", Person),
     ("run cancel", Person),
     ("approvals", Anyone),

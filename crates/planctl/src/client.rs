@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use planctl_api::Problem;
 use planctl_api::wire::calls::{
-    AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing, PlaceCall,
-    PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall, StartedView,
+    AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing, PauseCall,
+    PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall, StartedView,
 };
 use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
@@ -207,6 +207,12 @@ impl Client {
     pub async fn resume(&self, handle: Handle, worker: Option<&Agent>) -> Result<Decided, Failure> {
         let call = ResumeCall { place: self.place(), worker: worker.cloned() };
         self.api.post(&format!("/v1/runs/{}/resume", handle.0), &[], &call).await
+    }
+
+    /// Pauses a run.
+    pub async fn pause(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
+        let call = PauseCall { note: note.map(str::to_owned) };
+        self.api.post(&format!("/v1/runs/{}/pause", handle.0), &[], &call).await
     }
 
     /// Cancels a run for good.

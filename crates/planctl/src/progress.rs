@@ -241,6 +241,7 @@ impl Progress {
             }
             "budget_noticed" => format!("budget={}%", number("percent")),
             "plan_expired" => format!("run=stale seconds={}", number("seconds")),
+            "plan_paused" if line.data.get("by").is_some() => format!("run=paused by={}", by()),
             "plan_paused" => "run=paused".to_owned(),
             "node_queued" => "work=queued".to_owned(),
             "node_decided" if line.data.get("met") == Some(&Value::Bool(true)) => "decided=yes".to_owned(),

@@ -185,7 +185,7 @@ pub fn run_state(state: RunState) -> &'static str {
         RunState::Queued => "queued",
         RunState::Running => "running",
         RunState::Waiting => "waiting for you",
-        RunState::Paused => "paused for a revision",
+        RunState::Paused => "paused",
         RunState::Done => "done",
         RunState::Failed => "failed",
         RunState::Cancelled => "cancelled",

@@ -7,7 +7,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words of other tools, and what is typed here. A word with a noun before it is looked up first.
-const HABITS: [(&str, &str); 60] = [
+const HABITS: [(&str, &str); 59] = [
     ("validate", "planctl verify FILE"),
     ("lint", "planctl verify FILE"),
     ("check", "planctl verify FILE"),
@@ -35,14 +35,7 @@ const HABITS: [(&str, &str); 60] = [
     ("redo", "planctl run FILE --again"),
     ("continue", "planctl resume RUN"),
     ("unpause", "planctl resume RUN"),
-    (
-        "pause",
-        "planctl approvals revise ASK, where a step waits for you; Ctrl-C where a run works in your terminal",
-    ),
-    (
-        "hold",
-        "planctl approvals revise ASK, where a step waits for you; Ctrl-C where a run works in your terminal",
-    ),
+    ("hold", "planctl pause RUN"),
     ("get", "planctl ls"),
     ("info", "planctl status RUN"),
     ("describe", "planctl status RUN"),

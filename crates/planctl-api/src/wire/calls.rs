@@ -220,6 +220,15 @@ pub struct ResumeCall {
     pub worker: Option<Agent>,
 }
 
+/// Pauses a run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PauseCall {
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
 /// Cancels a run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -129,7 +129,7 @@ pub(super) fn count_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<Attemp
 fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let attempt = count_attempt(turn, node)?;
     if turn.graph.sub_plan(node).is_some() {
-        turn.set(node, NodeState::Nested { attempt })?;
+        turn.set(node, NodeState::Nested { attempt, waits: false })?;
         return gate(turn, node, turn.now);
     }
     if turn.graph.task(node).is_none() {

@@ -40,7 +40,7 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
         HarnessResult::Forked { base } => join::worktrees_forked(turn, node, base),
         HarnessResult::Merged { files, .. } => join::merged(turn, node, *files),
         HarnessResult::Conflicted(conflict) => join::conflicted(turn, node, conflict),
-        HarnessResult::Begun { run, budget } => sub_plan::begun(turn, node, *run, *budget),
+        HarnessResult::Begun { run, budget, waits } => sub_plan::begun(turn, node, *run, *budget, *waits),
         HarnessResult::Ended(child) => sub_plan::ended(turn, node, child),
         HarnessResult::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
         HarnessResult::Nothing(

@@ -15,6 +15,7 @@ pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Ref
         Decision::Submit => submit(turn),
         Decision::Answer { item, answer } => answered(turn, event, item, answer),
         Decision::Cancel => cancel(turn, event),
+        Decision::Pause => pause(turn, event),
         Decision::Resume => resume(turn),
         Decision::Revise { changed, .. } => revise::revised(turn, changed),
     }
@@ -228,8 +229,8 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             route::end_failed(turn, node, End::Aborted)
         }
         Answer::Revise => {
-            turn.facts.push(Fact::PlanPaused { node: node.clone() });
-            revise::pause(turn, node)
+            turn.facts.push(Fact::PlanPaused { node: Some(node.clone()), by: None, note: None });
+            revise::pause(turn, vec![node.clone()])
         }
         Answer::Raise { by } => {
             let before = turn.run.head.budget;
@@ -304,18 +305,27 @@ fn end_cancelled(turn: &mut Turn<'_>, by: &Actor, note: Option<&str>) {
     turn.facts.push(Fact::PlanCancelled { by: by.clone(), note: note.map(str::to_owned) });
 }
 
-/// Queues a failed run again; a cancelled run stays cancelled (P16).
+/// Pauses a run that goes on, or waits for the workspace. No attempt has failed: it goes on where it stopped.
+fn pause(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+    match turn.run.head.status {
+        RunStatus::Active => revise::pause(turn, Vec::new())?,
+        RunStatus::Queued { .. } => turn.run.head.status = RunStatus::Paused,
+        RunStatus::New | RunStatus::Awaiting | RunStatus::Paused | RunStatus::Ended { .. } => {
+            return Err(Refusal::NotActive);
+        }
+    }
+    turn.facts.push(Fact::PlanPaused { node: None, by: Some(event.by.clone()), note: event.note.clone() });
+    Ok(())
+}
+
+/// Queues a failed or paused run again; a cancelled run stays cancelled (P16).
 fn resume(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     match turn.run.head.status {
-        RunStatus::Ended { end: End::Failed | End::Aborted } => {
-            turn.run.head.status = RunStatus::Queued { resuming: true };
-            Ok(())
-        }
+        RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => revise::queue(turn),
         RunStatus::New
         | RunStatus::Awaiting
         | RunStatus::Queued { .. }
         | RunStatus::Active
-        | RunStatus::Paused
         | RunStatus::Ended { end: End::Done | End::Cancelled } => Err(Refusal::NotActive),
     }
 }

@@ -10,9 +10,8 @@ use crate::run::{Outcome, RunStatus};
 
 use super::{Turn, dispatch, join, route};
 
-/// Pauses the run at a node: all other items are withdrawn, and the plan is a draft again.
-pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    let mut stopped = vec![node.clone()];
+/// Pauses the run: all items are withdrawn. It stopped at these nodes, and at those that were under way.
+pub(super) fn pause(turn: &mut Turn<'_>, mut stopped: Vec<NodeId>) -> Result<(), Refusal> {
     for live in turn.run.live()? {
         turn.withdraw(&live)?;
         stopped.push(live);
@@ -20,6 +19,13 @@ pub(super) fn pause(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     turn.disarm_stale();
     turn.run.head.stopped_at = stopped;
     turn.run.head.status = RunStatus::Paused;
+    Ok(())
+}
+
+/// Queues a run again; one that was paused before it had the workspace has yet to begin.
+pub(super) fn queue(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+    let resuming = turn.state(turn.graph.start())?.outcome().is_some();
+    turn.run.head.status = RunStatus::Queued { resuming };
     Ok(())
 }
 
@@ -49,8 +55,7 @@ pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Ref
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));
     head.budget.time = planned.time.map(|limit| limit.max(head.budget.time.unwrap_or_default()));
     head.noticed = false;
-    head.status = RunStatus::Queued { resuming: true };
-    Ok(())
+    queue(turn)
 }
 
 /// Enters the nodes at which the run stopped, each with a full allowance.

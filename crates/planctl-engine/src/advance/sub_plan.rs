@@ -7,7 +7,7 @@ use crate::contract::Excerpt;
 use crate::event::{ChildEnd, Refusal};
 use crate::fact::Fact;
 use crate::graph::Signal;
-use crate::ids::{NodeId, RunId};
+use crate::ids::{Attempt, NodeId, RunId};
 use crate::run::{End, Failing, Failure, NodeState, Outcome};
 
 use super::{Turn, choose, dispatch, route, settle};
@@ -18,9 +18,17 @@ const CHILD: &str = "stack.child.";
 /// How long an item rests whose run is under way: it is woken when that is over.
 const UNTIL_WOKEN: Duration = Duration::from_secs(50 * 365 * 24 * 3_600);
 
-/// Waits for the run of a sub-plan, which has begun: as much as it may use is set aside.
-pub(super) fn begun(turn: &mut Turn<'_>, node: &NodeId, run: RunId, budget: Budget) -> Result<(), Refusal> {
-    refuse_unless_nested(turn, node)?;
+/// Waits for the run of a sub-plan, which has begun: as much as it may use is set aside, and while it waits for a person, it
+/// uses no time.
+pub(super) fn begun(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    run: RunId,
+    budget: Budget,
+    waits: bool,
+) -> Result<(), Refusal> {
+    let attempt = attempt_nested(turn, node)?;
+    turn.set(node, NodeState::Nested { attempt, waits })?;
     let limits = turn.run.head.budget;
     if let Some(reserved) = turn.run.head.reserved.get_mut(node) {
         reserved.tokens = limits.tokens.and(budget.tokens).unwrap_or(reserved.tokens);
@@ -36,7 +44,7 @@ pub(super) fn begun(turn: &mut Turn<'_>, node: &NodeId, run: RunId, budget: Budg
 
 /// Settles a node as its sub-plan's run ended, and counts what that used.
 pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Result<(), Refusal> {
-    refuse_unless_nested(turn, node)?;
+    attempt_nested(turn, node)?;
     charge(&mut turn.run.head.spent, &child.spent);
     turn.facts.push(Fact::SubPlanEnded {
         node: node.clone(),
@@ -95,9 +103,10 @@ fn charge(spent: &mut Spent, of_child: &Spent) {
     spent.unmetered = spent.unmetered.saturating_add(of_child.unmetered);
 }
 
-fn refuse_unless_nested(turn: &Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+/// Returns the try whose run is awaited at a node.
+fn attempt_nested(turn: &Turn<'_>, node: &NodeId) -> Result<Attempt, Refusal> {
     match turn.state(node)? {
-        NodeState::Nested { .. } => Ok(()),
+        NodeState::Nested { attempt, .. } => Ok(*attempt),
         NodeState::Pending
         | NodeState::Ready
         | NodeState::Saving { .. }

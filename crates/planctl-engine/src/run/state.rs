@@ -65,6 +65,9 @@ pub enum NodeState {
     Nested {
         /// Which try.
         attempt: Attempt,
+        /// Says that nothing of it goes on until a person decides.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// A rehearsal of the contract is out, before any work of this visit.
     Rehearsing,
@@ -133,6 +136,11 @@ impl NodeState {
             | NodeState::Held { .. }
             | NodeState::Settled { .. } => false,
         }
+    }
+
+    /// Says whether a person is asked in the run of the sub-plan, and nobody works on it.
+    pub(super) fn waits_within(&self) -> bool {
+        matches!(self, NodeState::Nested { waits: true, .. })
     }
 
     /// Says whether a person is asked.

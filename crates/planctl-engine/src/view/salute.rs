@@ -243,7 +243,9 @@ fn doing(graph: &Graph, run: &Run, live: &[Live<'_>]) -> Vec<String> {
         RunStatus::Awaiting => format!("the run waits for a person: {}", ask_name(AskKind::Plan)),
         RunStatus::Queued { .. } => "the run waits for the workspace".to_owned(),
         RunStatus::Active => "the run is between two steps".to_owned(),
-        RunStatus::Paused => "the run waits for another revision of its plan".to_owned(),
+        RunStatus::Paused => {
+            "the run is paused until it is resumed, or another revision of its plan is approved".to_owned()
+        }
         RunStatus::Ended { end: End::Done } => format!("the run is done: {settled}"),
         RunStatus::Ended { end: End::Failed } => format!("the run failed: {settled}"),
         RunStatus::Ended { end: End::Aborted } => format!("a person ended the run: {settled}"),

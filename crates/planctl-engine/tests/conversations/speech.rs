@@ -159,10 +159,13 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
         ["another", "contract"] => evidence.contract = Digest::from("sha256:another"),
         ["recorded", name] => return HarnessResult::Recorded { name: (*name).to_owned() },
         ["restored"] => return HarnessResult::Restored,
+        ["begun", "waiting"] => {
+            return HarnessResult::Begun { run: RunId::from_u128(2), budget: Budget::default(), waits: true };
+        }
         ["begun", may_use @ ..] => {
             let tokens = usage(may_use).map(|usage| usage.input_tokens);
             let budget = Budget { tokens, ..Budget::default() };
-            return HarnessResult::Begun { run: RunId::from_u128(2), budget };
+            return HarnessResult::Begun { run: RunId::from_u128(2), budget, waits: false };
         }
         ["ended", end, ..] => {
             let end = match *end {
@@ -235,6 +238,7 @@ fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
     let answer = match words {
         ["submits"] => return Decision::Submit,
         ["cancels"] => return Decision::Cancel,
+        ["pauses"] => return Decision::Pause,
         ["resumes"] => return Decision::Resume,
         ["revises", changed @ ..] => {
             let changed = changed.iter().map(|name| NodeId::from(*name)).collect();

@@ -103,3 +103,42 @@ fn p15_what_the_run_of_a_sub_plan_may_use_is_set_aside() {
         "
     ));
 }
+
+#[test]
+fn p73_the_clock_stands_still_while_a_sub_plan_s_run_waits_for_a_person() {
+    talk(
+        "
+        plan  a: plan child.md  budget 100 seconds
+        approved
+        -> clock admitted           a#1 to its plan; wake at 100 s
+        wait 20 seconds
+        -> harness found a#1 begun  a has a run; a#1 to its plan later
+        wait 20 seconds
+        -> harness found a#1 begun waiting  a#1 to its plan later; no wake
+        wait 5000 seconds
+        -> clock own lease lost a#1  a#1 to its plan
+        -> harness found a#1 begun  a#1 to its plan later; wake at 5100 s
+        wait 30 seconds
+        -> harness found a#1 begun waiting  a#1 to its plan later; no wake
+        wait 5000 seconds
+        -> harness found a#1 ended done  a ended Done; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p73_the_clock_goes_on_while_one_of_two_branches_is_worked_on() {
+    talk(
+        "
+        plan  f: fork j  a: plan child.md  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 100 seconds
+        approved
+        -> clock admitted           a#1 to its plan; b#1 to coder; wake at 100 s
+        -> harness found a#1 begun waiting  a has a run; a#1 to its plan later
+        wait 40 seconds
+        -> agent reported b#1       b#1 to harness
+        -> harness found b#1 exit 0  b#1 passed; b settled passed; no wake
+        wait 5000 seconds
+        -> harness found a#1 begun  a#1 to its plan later; wake at 5100 s
+        ",
+    );
+}

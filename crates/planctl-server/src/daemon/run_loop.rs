@@ -188,8 +188,9 @@ impl Turns for OwnRun {
         let is_over = matches!(own.head.status, RunStatus::Ended { .. });
         let state = run_state(&own);
         let rows = if is_over { Vec::new() } else { server_node.with_those_within(own).await? };
-        if family.know(rows.iter().map(|row| row.id).collect()) {
-            // The notification that wakes the parent of a run that ended may go to another process.
+        if family.know(rows.iter().map(|row| row.id).collect()) || rows.len() > 1 {
+            // The notification that wakes the parent of a run that ended may go to another process. And a run is told that one
+            // within it waits for a person before this process may leave it.
             server_node.store().wake_around().await?;
         }
         if is_over {

@@ -346,11 +346,21 @@ pub static ROUTES: &[Route] = &[
     post(
         "/v1/runs/{run}/resume",
         Scope::Approve,
-        "Takes a failed run up",
+        "Takes a failed or paused run up",
         Some(Body::of::<calls::ResumeCall>()),
         Answers::json::<wire::Decided>(),
         handler!(runs::resume),
     )
+    .decision(),
+    post(
+        "/v1/runs/{run}/pause",
+        Scope::Approve,
+        "Pauses a run until it is resumed, or another revision of its plan is approved",
+        Some(Body::of::<calls::PauseCall>()),
+        Answers::json::<wire::Decided>(),
+        handler!(runs::pause),
+    )
+    .with_query(&[WORKSPACE])
     .decision(),
     post(
         "/v1/runs/{run}/cancel",

@@ -1,4 +1,4 @@
-//! Runs: started, looked at, taken up, cancelled.
+//! Runs: started, looked at, paused, taken up, cancelled.
 
 use std::time::Duration;
 
@@ -12,7 +12,9 @@ use super::{Answer, Call, json, number, plans};
 use crate::clock;
 use crate::node::services::Services;
 use crate::plans::start::Started;
-use planctl_api::wire::calls::{CancelCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView};
+use planctl_api::wire::calls::{
+    CancelCall, PauseCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView,
+};
 use planctl_api::wire::{LogView, RunList};
 use planctl_api::{Code, Problem};
 
@@ -177,6 +179,12 @@ pub(super) async fn resume(call: Call) -> Answer {
     let services = call.services_of(wanted.place).await?;
     let run = services.find(call.parameter("run")).await?;
     json(&services.resume(run, wanted.worker.as_ref()).await?)
+}
+
+pub(super) async fn pause(call: Call) -> Answer {
+    let wanted: PauseCall = call.body()?;
+    let (services, run) = found(&call).await?;
+    json(&services.pause(run, wanted.note.as_deref()).await?)
 }
 
 pub(super) async fn cancel(call: Call) -> Answer {

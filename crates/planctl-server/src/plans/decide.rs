@@ -20,7 +20,11 @@ impl Services {
     ) -> Result<Applied, ServiceError> {
         let proof = match decision {
             Decision::Submit => Proof::Submit,
-            Decision::Answer { .. } | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => {
+            Decision::Answer { .. }
+            | Decision::Cancel
+            | Decision::Pause
+            | Decision::Resume
+            | Decision::Revise { .. } => {
                 Proof::Person { key: self.caller.request.map(|request| request.key(run, &decision)) }
             }
         };

@@ -1,4 +1,4 @@
-//! Resumes and cancels runs.
+//! Pauses, resumes and cancels runs.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::plans::start::{refuse_other_worker, settings_json};
 use crate::runs::settings::RunSettings;
 
 impl Services {
-    /// Takes up a run by itself: a failed one is queued again, even if its plan's file has changed.
+    /// Takes up a run by itself: a failed or paused one is queued again, even if its plan's file has changed.
     ///
     /// # Errors
     ///
@@ -33,8 +33,9 @@ impl Services {
             repeated,
         };
         match row.head.status {
-            RunStatus::Ended { end: End::Failed | End::Aborted } => {
-                if let Some(around) = &row.around {
+            RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => {
+                let is_over = row.head.status != RunStatus::Paused;
+                if let Some(around) = row.around.as_ref().filter(|_| is_over) {
                     let around = self.store.run(around.run).await?.name;
                     return Err(ServiceError::Conflict {
                         what: format!("resume {}: it is a part of {around}", row.name),
@@ -51,7 +52,7 @@ impl Services {
                     Err(error) => Err(error),
                 }
             }
-            RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
+            RunStatus::Queued { .. } | RunStatus::Active => {
                 self.server_node.try_worktree_again(&row).await?;
                 self.take_over(&row, worker).await?;
                 Ok(decided(true))
@@ -65,6 +66,55 @@ impl Services {
                 next: Next::start_again(&row.plan_path),
             }),
         }
+    }
+
+    /// Pauses a run until it is resumed, or another revision of its plan is approved.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where it was not approved or is over, and those of the store.
+    pub async fn pause(&self, run: RunId, note: Option<&str>) -> Result<Decided, ServiceError> {
+        let row = self.store.run(run).await?;
+        let repeated = match row.head.status {
+            RunStatus::Paused => true,
+            RunStatus::Queued { .. } | RunStatus::Active => {
+                match self.decide(run, Decision::Pause, note).await {
+                    Ok(_) => false,
+                    Err(ServiceError::Store(StoreError::Refused(refusal))) => {
+                        // Somebody else did so at the same moment, or it ended.
+                        let row = self.store.run(run).await?;
+                        match row.head.status {
+                            RunStatus::Paused => true,
+                            RunStatus::New
+                            | RunStatus::Awaiting
+                            | RunStatus::Queued { .. }
+                            | RunStatus::Active => return Err(StoreError::Refused(refusal).into()),
+                            RunStatus::Ended { .. } => return Err(over(&row)),
+                        }
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            RunStatus::New | RunStatus::Awaiting => {
+                return Err(ServiceError::Conflict {
+                    what: format!("pause {}: its plan is not approved", row.name),
+                    next: Next::approve(&row.plan_path),
+                });
+            }
+            RunStatus::Ended { .. } => return Err(over(&row)),
+        };
+        // Runs within it end: it begins others when it goes on.
+        self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
+        Ok(Decided {
+            run: Some(row.name.clone()),
+            run_id: Some(row.id.to_string()),
+            workspace: Some(row.workspace_path.clone()),
+            ask: None,
+            decision: "pause".to_owned(),
+            by: self.caller.actor.to_string(),
+            next: Some(Next::ResumeRun { run: row.name }),
+            repeated,
+        })
     }
 
     /// Cancels a run for good.
@@ -162,4 +212,8 @@ impl Services {
             }),
         }
     }
+}
+
+fn over(run: &RunRow) -> ServiceError {
+    ServiceError::Conflict { what: format!("pause {}: it is over", run.name), next: Next::show(&run.name) }
 }

@@ -209,7 +209,9 @@ impl Services {
             RunStatus::Ended { end: End::Done } if is_same_text && !start.again => {
                 return Ok(Some(Started::AlreadyDone { name: run.name.clone() }));
             }
-            RunStatus::Ended { end: End::Failed | End::Aborted } if is_same_text && !start.again => {
+            RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused
+                if is_same_text && (!start.again || run.head.status == RunStatus::Paused) =>
+            {
                 self.refuse_other_place(run)?;
                 if let Some(given) = &start.approve {
                     self.approve(checked, given).await?;

@@ -265,7 +265,9 @@ impl Within<'_> {
             | RunStatus::Awaiting
             | RunStatus::Queued { .. }
             | RunStatus::Active
-            | RunStatus::Paused => HarnessResult::Begun { run: child.id, budget: child.head.budget },
+            | RunStatus::Paused => {
+                HarnessResult::Begun { run: child.id, budget: child.head.budget, waits: child.head.waits() }
+            }
         })
     }
 

@@ -67,7 +67,7 @@ pub(super) enum Entry {
     /// The outcome with which a join settles once its branches are merged; nothing, where it waits for one of them again.
     Merging { node: NodeId, outcome: Option<Outcome> },
     /// A plan within the plan is carried out by this run.
-    Child { node: NodeId, run: RunId },
+    Child { node: NodeId, run: RunId, waits: bool },
     /// The usage of a run within this one: tokens, money, metered and unmetered charges.
     ChildCharged { tokens: u64, micro_usd: u64, metered: usize, unmetered: usize },
     /// A worker proposed a step; it gave up, or did not. Nothing, once a person said what becomes of that.
@@ -307,6 +307,17 @@ impl Model {
 
     pub(super) fn child(&self, id: &NodeId) -> Option<RunId> {
         self.newest(id, |entry| if let Entry::Child { run, .. } = entry { Some(*run) } else { None })
+    }
+
+    /// Says whether the run within waits for a person, as it was heard of last.
+    pub(super) fn child_waits(&self, id: &NodeId) -> bool {
+        let heard = self.newest(id, |entry| {
+            if let Entry::Child { waits, .. } = entry {
+                return Some(*waits);
+            }
+            matches!(entry, Entry::Begun { .. }).then_some(false)
+        });
+        self.place(id) == Place::Within && heard == Some(true)
     }
 
     /// A report that waits, with whether its worker gave up, until a person has said what becomes of the proposal in it.

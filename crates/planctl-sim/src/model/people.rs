@@ -29,9 +29,19 @@ impl Model {
                 self.tell("cancelled".to_owned());
                 Ok(())
             }
+            Decision::Pause => {
+                self.must_be(&[Status::Queued, Status::Requeued, Status::Active])?;
+                if self.status == Status::Active {
+                    self.stopped_at = self.live();
+                    self.end(Status::Paused);
+                }
+                self.status = Status::Paused;
+                self.tell("paused".to_owned());
+                Ok(())
+            }
             Decision::Resume => {
-                self.must_be(&[Status::Failed, Status::Aborted])?;
-                self.status = Status::Requeued;
+                self.must_be(&[Status::Failed, Status::Aborted, Status::Paused])?;
+                self.status = self.queued_again();
                 Ok(())
             }
             Decision::Revise { changed, .. } => {
@@ -49,9 +59,17 @@ impl Model {
                 }
                 self.budget = carried_over(self.graph.budget(), self.budget);
                 self.journal.push(Entry::Unnoticed);
-                self.status = Status::Requeued;
+                self.status = self.queued_again();
                 Ok(())
             }
+        }
+    }
+
+    /// Returns how a run is queued that stopped: one that had not begun begins.
+    fn queued_again(&self) -> Status {
+        match self.settled(self.graph.start()) {
+            Some(_) => Status::Requeued,
+            None => Status::Queued,
         }
     }
 

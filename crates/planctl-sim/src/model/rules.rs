@@ -44,7 +44,8 @@ impl Model {
     }
 
     fn close(&mut self, event: &Event, before: Budget) {
-        let is_running = self.status == Status::Active && !self.out().is_empty();
+        let is_running =
+            self.status == Status::Active && self.out().iter().any(|node| !self.child_waits(node));
         let is_progress = match event {
             Event::Agent(event) => match event.said {
                 AgentSaid::Reported(_) | AgentSaid::Asked { .. } | AgentSaid::Overran { .. } => true,
@@ -182,12 +183,12 @@ impl Model {
                 self.ask(node, AskKind::Escalation, "conflict");
                 Ok(())
             }
-            (HarnessResult::Begun { run, budget }, Place::Within) => {
+            (HarnessResult::Begun { run, budget, waits }, Place::Within) => {
                 self.promise_what_a_run_may_use(node, *budget);
                 if self.child(node) != Some(*run) {
-                    self.journal.push(Entry::Child { node: node.clone(), run: *run });
                     self.tell(format!("began {node}"));
                 }
+                self.journal.push(Entry::Child { node: node.clone(), run: *run, waits: *waits });
                 Ok(())
             }
             (HarnessResult::Ended(child), Place::Within) => {
@@ -276,7 +277,7 @@ impl Model {
             metered: spent.metered as usize,
             unmetered: spent.unmetered as usize,
         });
-        self.journal.push(Entry::Child { node: node.clone(), run: child.run });
+        self.journal.push(Entry::Child { node: node.clone(), run: child.run, waits: false });
         self.tell(format!("ended {node} {:?}", child.end));
         let NodeKind::SubPlan(plan) = self.kind(node) else { return };
         let is_met = plan.until.is_none_or(|until| self.is_true_at(node, &until));

@@ -1,7 +1,9 @@
 //! Plans within the plan: each is a run of its own, which ends some time, wakes who waits for it, and is ended where nobody
 //! does any more.
 
-use planctl_engine::{Budget, ChildEnd, End, Fact, HarnessResult, ItemId, NodeId, Outcomes, RunId, Spent};
+use planctl_engine::{
+    Budget, ChildEnd, End, Fact, HarnessResult, ItemId, NodeId, NodeState, Outcomes, RunId, Spent,
+};
 
 use super::World;
 use super::store::RowPlace;
@@ -14,6 +16,10 @@ pub(super) struct Child {
     run: RunId,
     /// The budget of its own plan.
     budget: Budget,
+    /// Nothing of it goes on until a person decides.
+    waits: bool,
+    /// How often it begins to wait for a person, or goes on, until it ends.
+    changes: u64,
     /// How it ended, once it has.
     ended: Option<ChildEnd>,
 }
@@ -22,7 +28,7 @@ impl Child {
     /// Says where it stands, as the harness does who looks after it.
     pub(super) fn look(&self) -> HarnessResult {
         match &self.ended {
-            None => HarnessResult::Begun { run: self.run, budget: self.budget },
+            None => HarnessResult::Begun { run: self.run, budget: self.budget, waits: self.waits },
             Some(child) => HarnessResult::Ended(Box::new(child.clone())),
         }
     }
@@ -41,6 +47,8 @@ impl World {
                 tokens: allowed.is_multiple_of(2).then_some(allowed / 2 % 2_000),
                 ..Budget::default()
             },
+            waits: false,
+            changes: truth(self.options.seed, &["asks", item.as_str()], 0) % 4,
             ended: None,
         })
     }
@@ -66,7 +74,25 @@ impl World {
         let Some(item) = self.any_of(to_tend) else { return Ok(()) };
         let (seed, passes) = (self.options.seed, self.options.passes);
         let is_left = matches!(self.store.items[&item].place, RowPlace::Revoked(_) | RowPlace::Closed);
+        let rests = self.rests(&item);
         let Some(child) = self.children.get_mut(&item) else { return Ok(()) };
+        let state = self.store.nodes.get(&child.node).map(|record| &record.state);
+        let is_told = matches!(state, Some(NodeState::Nested { waits, .. }) if *waits == child.waits);
+        if !is_left && child.ended.is_none() && (child.changes > 0 || rests && !is_told) {
+            if rests && !is_told {
+                if let Some(row) = self.store.items.get_mut(&item) {
+                    row.item.available_at = self.now;
+                }
+                self.lines.push(format!("         {item} is woken"));
+            } else {
+                child.changes -= 1;
+                child.waits = !child.waits;
+                let (word, rest) = if child.waits { ("waits", "for a person") } else { ("goes", "on") };
+                self.lines.push(format!("         the run within {} {word} {rest}", child.node));
+                self.met("child", word);
+            }
+            return Ok(());
+        }
         if child.ended.is_some() {
             if let Some(row) = self.store.items.get_mut(&item) {
                 row.item.available_at = self.now;

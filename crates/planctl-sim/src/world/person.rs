@@ -1,4 +1,4 @@
-//! The person: submits, approves, answers asks (also wrongly, late and twice), cancels, resumes, revises.
+//! The person: submits, approves, answers asks (also wrongly, late and twice), cancels, pauses, resumes, revises.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -47,7 +47,12 @@ impl World {
     pub(super) fn decide(&mut self) -> Result<(), String> {
         match self.store.head.status {
             RunStatus::New => self.decided(Decision::Submit, None),
-            RunStatus::Paused => self.revise(),
+            RunStatus::Paused => {
+                if self.strikes(Trouble::RunResumed) {
+                    return self.decided(Decision::Resume, None);
+                }
+                self.revise()
+            }
             RunStatus::Ended { .. } => {
                 if self.strikes(Trouble::RunResumed) {
                     return self.decided(Decision::Resume, None);
@@ -60,6 +65,9 @@ impl World {
                 let may_cancel = self.options.runs == 1 || is_at_work;
                 if may_cancel && self.strikes(Trouble::RunCancelled) {
                     return self.decided(Decision::Cancel, Some("enough".to_owned()));
+                }
+                if self.strikes(Trouble::RunPaused) {
+                    return self.decided(Decision::Pause, Some("later".to_owned()));
                 }
                 if self.strikes(Trouble::TimerOdd) {
                     let timer = self.any_timer();

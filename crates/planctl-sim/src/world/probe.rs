@@ -97,7 +97,7 @@ impl World {
                     2 | 3 => HarnessResult::Recorded { name },
                     4 => HarnessResult::Forked { base: name },
                     5 => HarnessResult::Merged { files: 1, protected: BTreeMap::new() },
-                    6 => HarnessResult::Begun { run, budget: Budget::default() },
+                    6 => HarnessResult::Begun { run, budget: Budget::default(), waits: false },
                     _ => HarnessResult::Ended(Box::new(ChildEnd {
                         run,
                         name,
@@ -111,9 +111,10 @@ impl World {
             10 => Event::Clock(ClockEvent::Admitted),
             11 => self.human(Decision::Cancel),
             12 => {
-                let decision = match self.dice.below(4) {
+                let decision = match self.dice.below(5) {
                     0 => Decision::Submit,
                     1 => Decision::Resume,
+                    2 => Decision::Pause,
                     _ => Decision::Revise { revision: Digest::from("sha256:odd"), changed: vec![at.node] },
                 };
                 self.human(decision)

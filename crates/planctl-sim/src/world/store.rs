@@ -495,7 +495,11 @@ impl Store {
             (Event::Clock(ClockEvent::Overran { at, .. }), _) => Some(ItemId::agent(self.run, at)),
             (Event::Human(event), _) => match &event.decision {
                 Decision::Answer { item, .. } => Some(item.clone()),
-                Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
+                Decision::Submit
+                | Decision::Cancel
+                | Decision::Pause
+                | Decision::Resume
+                | Decision::Revise { .. } => None,
             },
             (Event::Clock(_), _) => None,
         }

@@ -132,11 +132,15 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
         Event::Clock(_) => ("orchestrator", None),
         Event::Agent(_) | Event::Harness(_) => ("harness", None),
     };
+    let is_resumed = matches!((decision, before), (Some(Decision::Resume), RunStatus::Paused));
     let is_rejected = matches!(decision, Some(Decision::Answer { answer: Answer::Reject, .. }));
     let (to, from, why): (&str, &[&str], &str) = match after {
         RunStatus::Queued { resuming: false } => ("approved", &["verified", "done", "failed"], "approved"),
         RunStatus::Active => ("in-progress", &["approved", "failed"], "a run began"),
+        RunStatus::Paused if matches!(decision, Some(Decision::Pause)) => return None,
         RunStatus::Paused => ("draft", &["in-progress"], "a revision was asked for"),
+        // The approval holds though a revision was asked for.
+        RunStatus::Queued { .. } if is_resumed => ("approved", &["draft", "verified"], "the run was resumed"),
         RunStatus::Ended { end: End::Done } => ("done", &["in-progress"], "the run reached its exit"),
         RunStatus::Ended { end: End::Failed } => ("failed", &["in-progress"], "the run failed"),
         RunStatus::Ended { end: End::Aborted } => ("failed", &["in-progress"], "the run was aborted"),
@@ -155,7 +159,11 @@ impl Decided {
         let answered = match call.event {
             Event::Human(human) => match &human.decision {
                 Decision::Answer { item, .. } => Some(item),
-                Decision::Submit | Decision::Cancel | Decision::Resume | Decision::Revise { .. } => None,
+                Decision::Submit
+                | Decision::Cancel
+                | Decision::Pause
+                | Decision::Resume
+                | Decision::Revise { .. } => None,
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
         };

@@ -60,7 +60,7 @@ pub enum PlanVerb {
     /// Opens a plan in your editor ($VISUAL, $EDITOR) and verifies it; the plan of a run that waits for you then goes on
     #[command(before_help = "Examples:
   planctl plan edit plans/fix.md       verified when you save
-  planctl plan edit fix-3              the plan of a run that waits for you: compared, approved, and the run goes on
+  planctl plan edit fix-3              the plan of a run, which is paused for it: compared, approved, and the run goes on
   EDITOR='code -w' planctl plan edit 17     the same, named by its ask")]
     Edit(EditArgs),
     /// Checks plans and reports every finding at once; writes nothing, needs no database

@@ -25,6 +25,7 @@ impl RunArgs {
   planctl run plans/fix.md --exec './work.sh'    the same as planctl plan run
   planctl run ls                                 lists runs
   planctl run show fix-3                         shows one
+  planctl run pause fix-3                        its agents stop; planctl run resume fix-3 goes on
   planctl run cancel fix-3
 
 A plan whose name is that of a command is named with its folder: planctl run ./show";
@@ -207,6 +208,15 @@ pub enum RunVerb {
         run: String,
         /// The step's number or title, or a node's name [default: the one that holds the run]
         step: Option<String>,
+    },
+    /// Stops a run until it is resumed, or another revision of its plan is approved
+    Pause {
+        /// The run: its name, the beginning of it, `@last`, or a plan's path
+        #[arg(default_value = "@last", add = completing::run())]
+        run: String,
+        /// Why
+        #[arg(long)]
+        note: Option<String>,
     },
     /// Goes on with a run where it stands
     Resume {

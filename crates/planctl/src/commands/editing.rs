@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{AskPage, AskView, RunView, StepState};
+use planctl_api::wire::{AskPage, AskView, RunState, RunView, StepState};
 use planctl_config::Agent;
 use planctl_engine::{Answer as Word, changed_nodes};
 use planctl_harness::{Editor, read_plan};
@@ -19,7 +19,8 @@ use crate::client::{self, Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
-/// Opens a plan in a person's editor: that of the run that an ask holds, or a file that no run waits with.
+/// Opens a plan in a person's editor: that of the run that an ask holds, of one that is paused for it, or a file that no run
+/// waits with.
 pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     let client = Client::open(context).await?;
     let named = args.what.as_deref();
@@ -32,16 +33,46 @@ pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     match (ask, file) {
         (Some(ask), _) => edit(context, &client, ask, args).await,
         (None, Some(file)) => edit_file(context, file).await,
-        (None, None) => {
-            let run = show::safe(named.unwrap_or_default());
-            Err(Failure::new(
-                Exit::Conflict,
-                format!("could not edit the plan of {run}: it does not wait for you"),
-            )
-            .help("a run's plan is edited while one of its asks is open; edit its file for the next run")
-            .next("planctl approvals"))
+        (None, None) => edit_paused(context, &client, named.unwrap_or_default(), args).await,
+    }
+}
+
+/// Lets a person change the plan of a run that no ask holds: it is paused first, and stays so until the change is approved.
+async fn edit_paused(context: &Context, client: &Client, named: &str, args: &EditArgs) -> Answer {
+    let is_json = context.is_json()?;
+    let editor = editor()?;
+    let handle = client.find(named).await?;
+    let mut editing = Editing::new(context, client, handle, None).await?;
+    let run = show::safe(&editing.view.run);
+    match editing.view.state {
+        RunState::Paused => {}
+        RunState::Queued | RunState::Running | RunState::Waiting => {
+            let pause = format!("planctl pause {}", shell_word(&editing.view.run));
+            context
+                .confirm(&format!("Pause {run} and edit its plan?"))
+                .map_err(|failure| if failure.exit == Exit::Usage { failure.next(pause) } else { failure })?;
+            client.pause(editing.handle, args.note.as_deref()).await?;
+            context.say(&format!("{run} is paused"));
+            // Steps may have ended meanwhile.
+            editing = Editing::new(context, client, handle, None).await?;
+        }
+        RunState::AwaitingApproval | RunState::Done | RunState::Failed | RunState::Cancelled => {
+            let why = "it does not go on";
+            return Err(Failure::new(Exit::Conflict, format!("could not edit the plan of {run}: {why}"))
+                .help("edit its file for the next run")
+                .next("planctl approvals"));
         }
     }
+    let Some(checked) = editing.edited(context, client, &editor).await? else {
+        context.say(&format!("nothing changed; {run} stays paused"));
+        context.say(&format!("{} {}", styled(BOLD, "next:"), editing.resume()));
+        return Ok(Exit::Yes);
+    };
+    if !args.approve {
+        editing.ask_whether_meant(context)?;
+    }
+    editing.go_on(context, client, &checked, args.note.as_deref(), is_json).await?;
+    Ok(Exit::Yes)
 }
 
 fn editor() -> Result<Editor, Failure> {
@@ -83,7 +114,7 @@ async fn edit(context: &Context, client: &Client, id: u64, args: &EditArgs) -> A
     let editor = editor()?;
     let page = client.ask(id).await?;
     refuse_unless_revisable(&page)?;
-    let editing = Editing::new(context, client, &page).await?;
+    let editing = Editing::new(context, client, client::handle_of(&page.ask.run_id)?, Some(&page)).await?;
     let Some(checked) = editing.edited(context, client, &editor).await? else {
         context.say(&format!("nothing changed; ask {id} is open as before"));
         return Ok(Exit::Yes);
@@ -103,7 +134,7 @@ pub async fn insert(
     note: Option<&str>,
 ) -> Result<(), Failure> {
     let is_json = context.is_json()?;
-    let editing = Editing::new(context, client, page).await?;
+    let editing = Editing::new(context, client, client::handle_of(&page.ask.run_id)?, Some(page)).await?;
     let by_hand = |failure: Failure| failure.next(format!("planctl approvals edit {}", page.ask.id));
     let text = match editing.proposed() {
         Some(Ok(text)) => text,
@@ -143,7 +174,8 @@ fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
 
 /// A run's plan while a person edits it.
 struct Editing {
-    ask: u64,
+    /// The ask that holds the run; a run without one is paused.
+    ask: Option<u64>,
     handle: Handle,
     view: RunView,
     /// The plan that the run executes.
@@ -160,8 +192,12 @@ struct Editing {
 }
 
 impl Editing {
-    async fn new(context: &Context, client: &Client, page: &AskPage) -> Result<Editing, Failure> {
-        let handle = client::handle_of(&page.ask.run_id)?;
+    async fn new(
+        context: &Context,
+        client: &Client,
+        handle: Handle,
+        page: Option<&AskPage>,
+    ) -> Result<Editing, Failure> {
         let view = client.status(handle).await?;
         if context.workspace() != Path::new(&view.workspace) {
             let run = show::safe(&view.run);
@@ -170,22 +206,34 @@ impl Editing {
                 format!("could not edit the plan of {run} from here: its workspace is another"),
             )
             .next(format!(
-                "cd {} && planctl approvals edit {}",
+                "cd {} && {}",
                 shell_word(&view.workspace),
-                page.ask.id
+                again(&view, page.map(|page| page.ask.id))
             )));
         }
         let kept = client.plan_of_run(handle).await?;
         let file = Path::new(&view.workspace).join(&view.plan);
         let before = read_plan(&file).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let ending = file.extension().map_or("md".into(), |ending| ending.to_string_lossy().into_owned());
-        let draft = context.state_dir()?.join("edits").join(format!("{}-{}.{ending}", view.run, page.ask.id));
+        let held_by = page.map_or("paused".to_owned(), |page| page.ask.id.to_string());
+        let draft = context.state_dir()?.join("edits").join(format!("{}-{held_by}.{ending}", view.run));
         let exec = view.exec.clone().map(Agent::Exec);
         let agent = view.agent.as_deref().and_then(|agent| Agent::parse(agent).ok());
-        let proposal = page.message.clone().filter(|_| page.ask.kind == "insertion");
-        let proposal = page.ask.step.as_ref().map(|step| step.number).zip(proposal);
+        let proposal = page
+            .filter(|page| page.ask.kind == "insertion")
+            .and_then(|page| page.ask.step.as_ref().map(|step| step.number).zip(page.message.clone()));
         let worker = exec.or(agent);
-        Ok(Editing { ask: page.ask.id, handle, kept, file, before, draft, worker, proposal, view })
+        Ok(Editing {
+            ask: page.map(|page| page.ask.id),
+            handle,
+            kept,
+            file,
+            before,
+            draft,
+            worker,
+            proposal,
+            view,
+        })
     }
 
     /// Returns the text of the plan's file, where it means what the run executes; else that of the run.
@@ -359,7 +407,9 @@ impl Editing {
         self.write(context, checked.source.text()).map_err(|failure| self.kept_words(failure))?;
         let (folder, worker) = (self.folder(), self.worker.as_ref());
         let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
-        client.answer(self.ask, Word::Revise, note).await?;
+        if let Some(ask) = self.ask {
+            client.answer(ask, Word::Revise, note).await?;
+        }
         let given = Approving { worker: self.worker.clone(), ..Approving::with_note(note) };
         let decided = client.approve(&checked, &given).await.map_err(|failure| {
             // The run is paused by now, and waits for an approval of the file.
@@ -393,8 +443,27 @@ impl Editing {
 
     fn kept_words(&self, failure: Failure) -> Failure {
         let draft = show::safe(&self.draft.display().to_string());
-        failure
-            .help(format!("your text is kept in {draft}"))
-            .next(format!("planctl approvals edit {}", self.ask))
+        let (kept, again) = (format!("your text is kept in {draft}"), again(&self.view, self.ask));
+        match self.ask {
+            Some(_) => failure.help(kept).next(again),
+            None => {
+                let run = show::safe(&self.view.run);
+                failure
+                    .help(format!("{kept}; {run} stays paused, and {again} opens the text again"))
+                    .next(self.resume())
+            }
+        }
+    }
+
+    fn resume(&self) -> String {
+        format!("planctl resume {}", shell_word(&self.view.run))
+    }
+}
+
+/// Returns the command that opens a run's plan again.
+fn again(view: &RunView, ask: Option<u64>) -> String {
+    match ask {
+        Some(ask) => format!("planctl approvals edit {ask}"),
+        None => format!("planctl plan edit {}", shell_word(&view.run)),
     }
 }

@@ -93,6 +93,7 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
         RunVerb::Resume { run, worker, no_wait, auto_answer } => {
             super::run::resume(context, &run, worker.worker(), no_wait, auto_answer).await
         }
+        RunVerb::Pause { run, note } => pause(context, &run, note.as_deref()).await,
         RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,
         RunVerb::Audit { run } => history::audit(context, run.as_deref()).await,
         RunVerb::Export { run, to } => super::export::run(context, &run, &to).await,
@@ -272,6 +273,14 @@ async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     let client = Client::open(context).await?;
     let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
     recorded(context, &decided, is_json)?;
+    Ok(Exit::Yes)
+}
+
+async fn pause(context: &Context, run: &str, note: Option<&str>) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    let run = client.find(run).await?;
+    recorded(context, &client.pause(run, note).await?, is_json)?;
     Ok(Exit::Yes)
 }
 
@@ -571,7 +580,12 @@ fn next_in_its_workspace(view: &RunView, is_daemon: bool) -> Option<String> {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
             Some(format!("planctl approvals show {id}"))
         }
-        RunState::Paused => Some(format!("planctl plan approve {}", shell_word(&view.plan))),
+        RunState::Paused => {
+            let plan = shell_word(&view.plan);
+            Some(format!(
+                "planctl plan resume {run}    or, once its plan is changed,    planctl plan approve {plan}"
+            ))
+        }
         RunState::Queued | RunState::Running if is_daemon => Some(format!("planctl plan watch {run}")),
         RunState::Queued | RunState::Running => Some(format!("planctl plan resume {run}")),
     }

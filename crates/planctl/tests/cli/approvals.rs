@@ -121,6 +121,25 @@ fn revise_pauses_until_a_changed_plan_is_approved_and_keeps_what_has_passed() {
 }
 
 #[test]
+fn a_run_to_be_revised_goes_on_as_it_was_when_it_is_resumed() {
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    assert_eq!(fixture.planctl(&["approvals", "revise", &ask]).code, 0);
+    assert!(fixture.read("p.md").contains("status: draft"), "{}", fixture.read("p.md"));
+    let said = fixture.planctl(&["resume", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(fixture.status()["state"], "waiting");
+    assert!(fixture.read("p.md").contains("status: in-progress"), "{}", fixture.read("p.md"));
+    // An approval that was withdrawn does not let it go on.
+    assert_eq!(fixture.planctl(&["approvals", "revise", &fixture.ask()]).code, 0);
+    assert_eq!(fixture.planctl(&["reject", "p.md", "--note", "no"]).code, 0);
+    let refused = fixture.planctl(&["resume"]);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    assert!(refused.err.contains("its approval no longer holds"), "{refused:?}");
+    assert_eq!(fixture.status()["state"], "paused");
+}
+
+#[test]
 fn a_run_that_waits_goes_on_when_somebody_answers_elsewhere() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("Wait", "5 minutes", &[("One", "test -e done-1", "escalate")]));

@@ -103,3 +103,31 @@ fn p15_a_person_raises_the_budget_of_a_sub_plan_up_to_what_is_left_around_it() {
                  and h.kind = 'input' and h.body::text like '%\"tokens\":4000%'";
     assert_eq!(fixture.sql(begun), "1");
 }
+
+const CLOCKS: &str = "select count(*) from runs where head ->> 'clock_since' is not null";
+
+#[test]
+fn p73_the_clock_of_a_run_stands_still_while_its_sub_plan_waits_for_a_person() {
+    let fixture = Fixture::new();
+    fixture.write("inner.md", &plan("Inner", "5 minutes", &[("One", "test -e never", "escalate")]));
+    fixture.write(
+        "middle.dot",
+        "digraph middle { graph [budget=\"10 minutes\"] start exit \
+         inner [shape=house, stack.child_dotfile=\"inner.md\", stack.child_approval=inherit] start -> inner -> exit }",
+    );
+    fixture.write(
+        "around.dot",
+        "digraph around { graph [budget=\"10 minutes\"] start exit \
+         middle [shape=house, stack.child_dotfile=\"middle.dot\", stack.child_approval=inherit] start -> middle -> exit }",
+    );
+    let said = fixture.planctl(&["plan", "run", "around.dot", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(fixture.sql("select count(*) from runs where status = 'active'"), "3");
+    assert_eq!(fixture.sql(CLOCKS), "0", "nobody works, in any of the three");
+    let timers = "select count(*) from timers where timer = 'budget'";
+    assert_eq!(fixture.sql(timers), "0");
+    assert_eq!(fixture.planctl(&["approvals", "skip", "--note", "not needed"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "around-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}

@@ -1,6 +1,6 @@
 //! `approvals edit`: a plan changed in flight, in an editor that is a script.
 
-use crate::fixture::{Fixture, Said, plan};
+use crate::fixture::{Fixture, Going, Said, plan};
 
 /// Both steps' workers do nothing of use for step 2, whose contract is wrong.
 const WORKER: &str = "touch done-$PLANCTL_STEP";
@@ -318,4 +318,77 @@ fn without_an_editor_a_change_or_an_approval_nothing_is_decided() {
             .unwrap(),
     );
     assert_eq!(worker.code, 77, "{worker:?}");
+}
+
+/// A run whose worker is at its only step until it is told to go.
+pub fn at_work(fixture: &Fixture) -> Going {
+    fixture.write("p.md", &plan("Long", "5 minutes", &[("One", "test -e wrong-1", "escalate")]));
+    let worker = "test -e go && touch done-1 || { touch begun; sleep 600; }";
+    let going = fixture.start(&["plan", "run", "p.md", "--approve", "--exec", worker]);
+    while !fixture.path("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    going
+}
+
+#[test]
+fn a_run_that_is_worked_on_is_paused_and_goes_on_where_it_stopped() {
+    let fixture = Fixture::new();
+    let going = at_work(&fixture);
+    let paused = fixture.planctl(&["pause", "--note", "lunch"]);
+    assert_eq!(paused.code, 0, "{paused:?}");
+    assert!(paused.err.contains("recorded: pause by ann · planctl plan resume p-1"), "{paused:?}");
+    let again = fixture.planctl(&["plan", "pause", "p-1"]);
+    assert!(again.code == 0 && again.err.contains("it was before, too"), "{again:?}");
+    let status = fixture.status();
+    assert_eq!((&status["state"], &status["steps"][0]["state"]), (&"paused".into(), &"pending".into()));
+    assert_eq!(fixture.planctl(&["plan", "status", "@last", "--exit-code"]).code, 3);
+    let events = fixture.planctl(&["events", "--json"]).out;
+    let paused = events.lines().find(|line| line.contains("\"plan_paused\"")).unwrap_or_default();
+    assert!(paused.contains("ann") && paused.contains("lunch"), "{events}");
+    fixture.write("go", "").write("wrong-1", "");
+    assert_eq!(fixture.planctl(&["resume", "--no-wait"]).code, 0);
+    let said = going.end();
+    assert_eq!(said.code, 0, "the first process saw it to its end: {said:?}");
+    assert_eq!(fixture.status()["steps"][0]["attempts"], 2);
+    let late = fixture.planctl(&["run", "pause", "p-1"]);
+    assert_eq!(late.code, 5, "{late:?}");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn a_run_that_is_worked_on_is_paused_edited_and_goes_on() {
+    let fixture = Fixture::new();
+    let going = at_work(&fixture);
+    let edit = |editor: &str, words: &[&str]| {
+        let all: Vec<&str> = ["plan", "edit", "p-1"].into_iter().chain(words.iter().copied()).collect();
+        Said::from(fixture.command(&all).env("EDITOR", editor).output().unwrap())
+    };
+    let refused = edit("true", &[]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("Pause p-1 and edit its plan?"), "{refused:?}");
+    assert!(refused.err.contains("next: planctl pause p-1"), "{refused:?}");
+    assert_eq!(fixture.status()["state"], "running");
+
+    let same = edit("true", &["--yes"]);
+    assert_eq!(same.code, 0, "{same:?}");
+    assert!(same.err.contains("nothing changed; p-1 stays paused"), "{same:?}");
+    assert!(same.err.contains("next: planctl resume p-1"), "{same:?}");
+    let bad = edit("sed -i s/test/if/", &["--approve"]);
+    assert_eq!(bad.code, 1, "{bad:?}");
+    assert!(
+        bad.err.contains("your text is kept in") && bad.err.contains("next: planctl resume p-1"),
+        "{bad:?}"
+    );
+    assert_eq!(fixture.status()["state"], "paused");
+
+    fixture.write("go", "");
+    let said = edit("sed -i -e s/if/test/ -e s/wrong-1/done-1/", &["--approve"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("recorded: approve by ann"), "{said:?}");
+    let said = going.end();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+    let over = edit("true", &["--yes"]);
+    assert_eq!(over.code, 5, "{over:?}");
 }

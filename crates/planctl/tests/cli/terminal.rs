@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use crate::editing::at_work;
 use crate::fixture::{Fixture, Said, plan};
 
 /// Runs a command line at a terminal and types these lines.
@@ -62,6 +63,24 @@ fn a_changed_plan_shows_what_changed_before_it_is_approved_again() {
     let said = at_a_terminal(&fixture, "plan run p.md --exec 'echo 1 > done-1'", "d\na\n");
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("-test -e done-1") && said.out.contains("+test -s done-1"), "{said:?}");
+}
+
+#[test]
+fn a_run_that_is_worked_on_is_paused_for_an_edit_when_the_person_says_so() {
+    let fixture = Fixture::new();
+    let going = at_work(&fixture);
+    let edit = |typed: &str| {
+        let planctl = env!("CARGO_BIN_EXE_planctl");
+        lent(&fixture, &format!("env EDITOR='sed -i s/wrong-1/done-1/' {planctl} plan edit p-1"), typed)
+    };
+    let no = edit("n\n");
+    assert!(no.code == 7 && no.out.contains("Pause p-1 and edit its plan?"), "{no:?}");
+    assert_eq!(fixture.status()["state"], "running");
+    fixture.write("go", "");
+    let yes = edit("y\ny\n");
+    assert!(yes.code == 0 && yes.out.contains("Approve this, and go on with p-1?"), "{yes:?}");
+    let said = going.end();
+    assert_eq!(said.code, 0, "{said:?}");
 }
 
 #[test]

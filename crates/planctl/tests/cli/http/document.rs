@@ -242,6 +242,7 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     let run = walk.work();
     walk.look(&run);
     let other = walk.start(&walk.plan("other"));
+    walk.post(&format!("/v1/runs/{other}/pause"), json!({ "note": "later" }));
     walk.post(&format!("/v1/runs/{other}/cancel"), json!({ "note": "enough" }));
     walk.house_keeping();
 

@@ -38,6 +38,7 @@ GET /v1/runs/{run}/why/{step} read
 GET /v1/runs/{run}/context read
 GET /v1/runs/{run}/audit read
 POST /v1/runs/{run}/resume approve, a person decides
+POST /v1/runs/{run}/pause approve, a person decides
 POST /v1/runs/{run}/cancel approve, a person decides
 GET /v1/audit read
 GET /v1/events read

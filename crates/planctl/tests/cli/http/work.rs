@@ -331,6 +331,89 @@ fn a_cancelled_run_tells_its_worker_at_the_next_heartbeat() {
 }
 
 #[test]
+fn a_paused_run_takes_its_work_back_leaves_the_workspace_and_goes_on_when_it_is_resumed() {
+    let house = House::new();
+    let run = house.run("hello", "hello");
+    let decide = |verb: &str, key: &str| {
+        let ask = Ask { key: Some(key), body: Some(r#"{}"#.to_owned()), ..Ask::default() };
+        house.local("POST", &format!("/v1/runs/{run}/{verb}"), &ask)
+    };
+    let claimed = house.claim();
+    assert_eq!(say(&house, &claimed, "usage", r#"{"input_tokens": 100, "output_tokens": 20}"#).status, 204);
+    let (paused, again, repeated) = (decide("pause", "p"), decide("pause", "p"), decide("pause", "q"));
+    assert_eq!((paused.status, &paused.json()["decision"]), (200, &Value::from("pause")), "{paused:?}");
+    assert_eq!(paused.json()["next"]["do"], "resume_run", "{paused:?}");
+    assert_eq!(
+        (again.status, repeated.json()["repeated"].as_bool()),
+        (200, Some(true)),
+        "{again:?} {repeated:?}"
+    );
+    let beat = say(&house, &claimed, "heartbeat", "{}");
+    assert_eq!((beat.status, &beat.json()["cancel"]), (200, &Value::from(true)), "{beat:?}");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).code(), "lease_lost");
+    let view = house.until(&run, "paused");
+    assert_eq!(
+        (&view["spent"]["tokens"], &view["steps"][0]["state"]),
+        (&Value::from(120), &Value::from("pending"))
+    );
+
+    // Another run has the workspace meanwhile.
+    let other = house.run("other", "other");
+    let claimed = house.claim();
+    house.fixture.write("out.txt", "other\n");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    house.until(&other, "done");
+
+    let resumed = decide("resume", "r");
+    assert_eq!((resumed.status, &resumed.json()["repeated"]), (200, &Value::from(false)), "{resumed:?}");
+    let claimed = house.claim();
+    assert_eq!(claimed["attempt"], 2, "{claimed}");
+    house.fixture.write("out.txt", "hello\n");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    house.until(&run, "done");
+    let late = decide("pause", "late");
+    assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
+    let audit = house.local("GET", &format!("/v1/runs/{run}/audit"), &Ask::default());
+    assert_eq!(audit.json()["runs"][0]["problems"], serde_json::json!([]), "{audit:?}");
+}
+
+#[test]
+fn p73_a_run_is_told_when_its_sub_plan_waits_for_a_person_and_when_it_goes_on() {
+    let house = House::new();
+    house.fixture.write("hello.md", &super::house::plan("hello", "hello"));
+    house.fixture.write(
+        "outer.dot",
+        "digraph outer { start exit inner [shape=house, stack.child_dotfile=\"hello.md\", \
+         stack.child_approval=inherit] start -> inner -> exit }",
+    );
+    let said = house.fixture.planctl(&["plan", "run", "outer.dot", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let clocks = "select count(*) from runs where head ->> 'clock_since' is not null";
+    let claimed = house.claim();
+    house.until_sql(clocks, "2");
+    assert_eq!(say(&house, &claimed, "ask", r#"{"question": "which word?"}"#).status, 200);
+    house.until_sql(clocks, "0");
+    let asks = house.local("GET", "/v1/approvals", &Ask::default()).json();
+    let body = r#"{"answer": {"answer": "reply"}, "note": "the word hello"}"#.to_owned();
+    let path = format!("/v1/approvals/{}/answer", asks["asks"][0]["id"]);
+    assert_eq!(
+        house.local("POST", &path, &Ask { key: Some("a"), body: Some(body), ..Ask::default() }).status,
+        200
+    );
+    house.until_sql(clocks, "2");
+    let ask = Ask { key: Some("p"), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/runs/hello-1/pause", &ask).status, 200);
+    house.until_sql(clocks, "0");
+    let ask = Ask { key: Some("r"), body: Some("{}".to_owned()), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/runs/hello-1/resume", &ask).status, 200);
+    let claimed = house.claim();
+    house.until_sql(clocks, "2");
+    house.fixture.write("out.txt", "hello\n");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).status, 200);
+    house.until("outer-1", "done");
+}
+
+#[test]
 fn a_heartbeat_that_waits_is_answered_when_the_run_is_cancelled() {
     let house = House::new();
     let run = house.run("hello", "hello");
