@@ -94,9 +94,11 @@ fn start_runs(place: &Place, crew: &Crew) -> BTreeMap<u32, String> {
         let workspace = workers::workspace_of(&place.path("plans"), number);
         fs::create_dir_all(&workspace).unwrap();
         let text = plan(&check, number, crew.scale.steps);
-        fs::write(workspace.join("p.md"), &text).unwrap();
+        // Runs are told apart by their names here, and these count in each workspace.
+        let file = format!("p{number}.md");
+        fs::write(workspace.join(&file), &text).unwrap();
         let body = json!({
-            "plan": {"workspace": workspace, "path": "p.md", "text": text},
+            "plan": {"workspace": workspace, "path": file, "text": text},
             "start": {"approve": {}, "waits_for_workers": true},
         });
         let started = crew.sockets.post("/v1/runs", &format!("start-{number}"), &body);

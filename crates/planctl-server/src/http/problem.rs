@@ -63,7 +63,8 @@ pub(super) fn of_store(error: StoreError) -> Problem {
         }
         Error::NotFound { .. } => Problem::new(Code::NotFound, message).next(Next::ListRuns),
         Error::NoAsk { .. } => Problem::new(Code::NotFound, message).next(Next::ShowAsks),
-        Error::Ambiguous { .. } => Problem::new(Code::NotFound, message).help("give more of its name"),
+        Error::Ambiguous { .. } => Problem::new(Code::NotFound, message)
+            .help("give more of its name or its id, or type it in its own workspace: planctl -C DIR …"),
         Error::WorkspaceBusy { run } => Problem::new(Code::Conflict, message).next(Next::show(run)),
         Error::StaleLease => Problem::new(Code::LeaseLost, message),
         Error::KeyReused { .. } => Problem::new(Code::IdempotencyMismatch, message).help(
