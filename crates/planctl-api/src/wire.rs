@@ -546,6 +546,9 @@ pub struct AskView {
     /// The options of a choice; empty where any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// The options once more, each with the step that it leads to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads_to: Vec<OptionView>,
     /// The answer that the plan declares as the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual: Option<String>,
@@ -554,6 +557,23 @@ pub struct AskView {
     pub opened_at: String,
     /// The answer, once given.
     pub answer: Option<AnswerView>,
+}
+
+/// One option of a choice, and where it leads.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct OptionView {
+    /// The option, as it is written in `options`.
+    pub name: String,
+    /// The node that it leads to.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// The number of that step.
+    #[serde(default)]
+    pub number: Option<u32>,
+    /// The title of that step, or how the run ends there.
+    #[serde(default)]
+    pub title: Option<String>,
 }
 
 /// How an ask was answered.

@@ -234,7 +234,7 @@ fn a_graph_of_dot_is_written_as_a_plan_that_says_what_is_lost() {
                 a -> a [on=retry, label=again] }";
     let (workflows, _) = check(&Source::new("fix.dot", text), Language::Dot);
     let written = to_markdown(&workflows[0]);
-    assert_eq!(written.lost, ["`goal_gate` of `a`", "the label of the edge from `a` to `a`"]);
+    assert_eq!(written.lost, ["`goal_gate` of `a`"]);
     let (again, found) = read(&written.text);
     assert!(found.iter().all(|found| !found.is_error()), "{}\n{found:?}", written.text);
     assert_eq!(
@@ -243,4 +243,48 @@ fn a_graph_of_dot_is_written_as_a_plan_that_says_what_is_lost() {
         "{}",
         written.text
     );
+}
+
+#[test]
+fn the_label_of_an_edge_is_read_written_and_carried_to_dot_and_back() {
+    let steps: &[&str] = &["", "**type:** human\n", "", ""];
+    let flow = "- 2 -> 3 \"Keep the old names -> if you must\"\n- 2 -> 4 \"Say \\\"no\\\", on C:\\\\\"\n- 2 -> 1 \"Not yet\" on fail\n- 3 -> done";
+    let text = plan(steps, flow);
+    let (workflow, found) = read(&text);
+    assert!(found.iter().all(|found| !found.is_error()), "{found:?}");
+    let labels = |workflow: &Workflow| -> Vec<(String, String)> {
+        let edges = workflow.edges.iter();
+        edges.filter_map(|edge| Some((edge.to.value.clone(), edge.label.as_ref()?.value.clone()))).collect()
+    };
+    let said = [("3", "Keep the old names -> if you must"), ("4", "Say \"no\", on C:\\"), ("1", "Not yet")];
+    let said: Vec<(String, String)> =
+        said.iter().map(|(to, label)| ((*to).to_owned(), (*label).to_owned())).collect();
+    assert_eq!(labels(&workflow), said);
+
+    let written = to_markdown(&workflow);
+    assert_eq!(written.lost, Vec::<String>::new());
+    let (again, _) = read(&written.text);
+    assert_eq!(labels(&again), said, "{}", written.text);
+
+    let dot = to_dot(&workflow);
+    let (graphs, found) = check(&Source::new("plan.dot", &dot), Language::Dot);
+    assert!(found.iter().all(|found| !found.is_error()), "{found:?}\n{dot}");
+    let back = to_markdown(&graphs[0]);
+    assert_eq!(labels(&read(&back.text).0), said, "{dot}\n{}", back.text);
+    assert_eq!(back.lost, Vec::<String>::new());
+}
+
+#[test]
+fn a_label_that_is_no_label_of_one_edge_is_refused() {
+    let steps: &[&str] = &["**type:** human\n", "", ""];
+    for (line, why) in [
+        ("- 1 -> 2, 3 \"Both\"", "a label names one edge, and the line leads to several steps"),
+        ("- 1 -> 2 \"Open", "the label has no closing quote"),
+        ("- 1 -> 2 \" \"", "the label is empty"),
+        ("- 1 -> 2 \"One\" \"Two\"", "a step's number was expected"),
+    ] {
+        let found = refused(steps, line);
+        assert_eq!(found.len(), 1, "{line}: {found:?}");
+        assert!(found[0].2.ends_with(why), "{line}: {found:?}");
+    }
 }

@@ -176,6 +176,14 @@ fn a_person_is_asked_whether_it_is_done_or_which_way_to_go() {
         panic!("a question")
     };
     assert_eq!(question.options, ["3", "4", "not done"]);
+    let labelled = self::graph(
+        &["", "**type:** human", "", ""],
+        "- 2 -> 3 \"Keep them\"\n- 2 -> 4\n- 2 -> 1 \"Ask again\" on fail\n- 3 -> done",
+    );
+    let NodeKind::Human(question) = &labelled.node(&NodeId::new("2")).expect("it").kind else {
+        panic!("a question")
+    };
+    assert_eq!(question.options, ["Keep them", "4", "Ask again"]);
     let alone = self::graph(&["", "**type:** human", ""], "");
     let NodeKind::Human(question) = &alone.node(&NodeId::new("2")).expect("it").kind else {
         panic!("a question")

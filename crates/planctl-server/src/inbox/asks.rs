@@ -13,6 +13,7 @@ use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
 use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
 
+use super::options::{option_chosen, option_views};
 use crate::node::services::{ServiceError, Services};
 use crate::plans::canonical;
 use crate::plans::sub_plans::folder_of;
@@ -207,6 +208,7 @@ impl Services {
         let under = under.map(|config| self.server_node.sealed(config.clone())).transpose()?;
         let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        let answer = self.option_named(&row, answer).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
         let is_repeated = self.has_decided(row.run, &decision).await?;
         if !row.is_open && !is_repeated {
@@ -263,6 +265,24 @@ impl Services {
             next: Some(Next::WatchRun { run: row.run_name }),
             repeated: false,
         })
+    }
+
+    /// Returns an answer with the option that it means, where it chooses one.
+    async fn option_named(&self, row: &AskRow, answer: Answer) -> Result<Answer, ServiceError> {
+        let Answer::Choose { option } = answer else { return Ok(answer) };
+        let graph = self.graph_of(row).await?;
+        let options = option_views(&graph, &row.at.node, &row.ask.options);
+        match option_chosen(&options, &option) {
+            Ok(option) => Ok(Answer::Choose { option }),
+            Err(ambiguous) => {
+                let id = row.number.unsigned_abs();
+                let options = ambiguous.options.iter().map(|option| quoted(option)).collect::<Vec<_>>();
+                Err(ServiceError::Conflict {
+                    what: format!("choose ask {id}: {} may mean {}", quoted(&option), options.join(" or ")),
+                    next: Next::ShowAsk { ask: id },
+                })
+            }
+        }
     }
 
     /// Refuses to let the run of a sub-plan use more than is left of the budget around it (P15).
@@ -445,6 +465,7 @@ fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView 
             .map(|answer| (*answer).to_owned())
             .collect(),
         options: row.ask.options.clone(),
+        leads_to: option_views(graph, &row.at.node, &row.ask.options),
         usual: usual(row, graph),
         opened_at: moment(row.created_at),
         answer,

@@ -466,6 +466,7 @@ mod tests {
                 answers: vec!["retry".into(), "waive".into()],
                 usual: None,
                 options: Vec::new(),
+                leads_to: Vec::new(),
                 opened_at: "2026-01-01T00:00:00Z".into(),
                 answer: None,
             },

@@ -1,5 +1,7 @@
 //! `planctl graph …`: graphs of DOT, JSON and markdown as a person meets them.
 
+use serde_json::json;
+
 use super::fixture::{Fixture, plan};
 
 const SOUND: &str = r#"digraph fix {
@@ -388,6 +390,43 @@ fn g_51_a_question_of_the_plan_says_what_to_type_for_each_answer() {
     assert_eq!(fixture.planctl(&["approvals", "choose", &ask, "Not yet"]).code, 0);
     let status = fixture.json(&["plan", "status", "@last", "--json"]);
     assert_eq!(status["state"], "failed", "{status:#}");
+}
+
+#[test]
+fn the_labels_of_a_plan_in_markdown_are_what_a_person_is_asked_and_answers() {
+    const STEPS: &str = "---\ntype: plan\nstatus: draft\nowner: ada\n---\n\n# Names\n\n## Steps\n\n### 1. Keep the old names?\n\n\
+        **type:** human\n**task:**\nShall they stay?\n\n### 2. Add aliases\n\n**type:** call\n**contract:**\n```bash\n\
+        touch aliases\n```\nexit_code == 0\n\n### 3. Drop them\n\n**type:** call\n**contract:**\n```bash\ntouch dropped\n```\n\
+        exit_code == 0\n\n## Flow\n\n- 1 -> 2 \"Keep the old names\"\n- 1 -> 3\n- 1 -> failed \"Keep nothing\"\n- 2 -> done\n";
+    for (answer, file) in
+        [("keep the", "aliases"), ("1", "aliases"), ("3", "dropped"), ("Keep the OLD names", "aliases")]
+    {
+        let fixture = Fixture::new();
+        fixture.write("p.md", STEPS);
+        let asked = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+        assert_eq!(asked.code, 3, "{}{}", asked.out, asked.err);
+        let ask = fixture.ask();
+        let page = fixture.json(&["approvals", "show", &ask, "--json"]);
+        assert_eq!(page["options"], json!(["Keep the old names", "3", "Keep nothing"]), "{page:#}");
+        assert_eq!(
+            page["leads_to"],
+            json!([
+                {"name": "Keep the old names", "node": "2", "number": 2, "title": "Add aliases"},
+                {"name": "3", "node": "3", "number": 3, "title": "Drop them"},
+                {"name": "Keep nothing", "node": "failed", "number": null, "title": "the run ends as failed"},
+            ])
+        );
+        let unclear = fixture.planctl(&["approvals", "choose", &ask, "keep"]);
+        assert_eq!(unclear.code, 5, "{unclear:?}");
+        assert!(
+            unclear.err.contains("\"keep\" may mean \"Keep the old names\" or \"Keep nothing\""),
+            "{unclear:?}"
+        );
+        let said = fixture.planctl(&["approvals", "choose", &ask, answer]);
+        assert_eq!(said.code, 0, "{answer}: {said:?}");
+        assert_eq!(fixture.planctl(&["plan", "resume", "@last"]).code, 0);
+        assert!(fixture.path(file).exists(), "{answer}");
+    }
 }
 
 #[test]

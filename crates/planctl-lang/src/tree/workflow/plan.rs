@@ -246,9 +246,16 @@ fn success(from: &Spanned<String>, to: &Spanned<String>) -> EdgeTree {
     EdgeTree::new(from.clone(), to.clone(), to.span, Spanned::new(On::Success, to.span))
 }
 
-// `- 2, 3 -> 4 on fail if steps.4.exit_code != 2`
+// `- 2, 3 -> 4 "Not yet" on fail if steps.4.exit_code != 2`
 fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic>) -> Vec<EdgeTree> {
-    let text = source.slice(line.span);
+    let (text, label) = match without_label(source.slice(line.span), line.span.start) {
+        Ok(parts) => parts,
+        Err(why) => {
+            found.push(unread(line.span, why));
+            return Vec::new();
+        }
+    };
+    let text = text.as_str();
     let start = line.span.start;
     let part = |from: usize, to: usize| {
         let piece = &text[from..to];
@@ -308,10 +315,15 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
     else {
         return Vec::new();
     };
+    if let Some(label) = label.as_ref().filter(|_| to.len() > 1) {
+        found.push(unread(label.span, "a label names one edge, and the line leads to several steps"));
+        return Vec::new();
+    }
     let mut edges = Vec::new();
     for from in &from {
         for to in &to {
             let mut edge = EdgeTree::new(from.clone(), to.clone(), line.span, on.clone());
+            edge.label.clone_from(&label);
             if let Some(condition) = &condition {
                 say_condition(&mut edge, condition.clone());
             }
@@ -319,6 +331,29 @@ fn flow_line(source: &Source, line: &Spanned<String>, found: &mut Vec<Diagnostic
         }
     }
     edges
+}
+
+// Returns a line with blanks in place of its label, and the label. Quotes after `if` are those of the condition.
+fn without_label(line: &str, start: usize) -> Result<(String, Option<Spanned<String>>), &'static str> {
+    let end = word_at(line, 0, "if").unwrap_or(line.len());
+    let Some(open) = line.find('"').filter(|open| *open < end) else { return Ok((line.to_owned(), None)) };
+    let mut label = String::new();
+    let mut letters = line[open + 1..].char_indices();
+    let close = loop {
+        match letters.next() {
+            Some((at, '"')) => break open + 1 + at,
+            Some((_, '\\')) => label.extend(letters.next().map(|(_, letter)| letter)),
+            Some((_, letter)) => label.push(letter),
+            None => return Err("the label has no closing quote"),
+        }
+    };
+    let label = label.trim().to_owned();
+    if label.is_empty() {
+        return Err("the label is empty");
+    }
+    let mut text = line.to_owned();
+    text.replace_range(open..=close, &" ".repeat(close + 1 - open));
+    Ok((text, Some(Spanned::new(label, Span::new(start + open, start + close + 1)))))
 }
 
 // The ends of a line: numbers of steps, and the words for where a run begins and ends.
@@ -406,7 +441,7 @@ pub(crate) fn flow_edges(source: &Source, tree: &PlanTree) -> Vec<EdgeTree> {
 
 fn unread(span: Span, why: &str) -> Diagnostic {
     let message = format!("the line of `## Flow` can't be read: {why}");
-    let help = "write `- 2 -> 4 on fail`, `- 4 -> 2 on fail if steps.4.exit_code != 2`, `- 3 -> 5, 6`, or `- 5 -> done`";
+    let help = "write `- 2 -> 4 on fail`, `- 4 -> 2 on fail if steps.4.exit_code != 2`, `- 3 -> 5, 6`, `- 4 -> 5 \"Keep the names\"`, or `- 5 -> done`";
     Diagnostic::new(Code::P015, message).at(span, "").help(help)
 }
 

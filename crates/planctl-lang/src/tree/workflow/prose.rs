@@ -229,6 +229,11 @@ fn script(node: &NodeTree, text: &mut String, lost: &mut BTreeSet<String>) {
 fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>) -> Vec<String> {
     let workflow = &one_edge_each(workflow, lost);
     let flat_edges = through_forks(workflow);
+    let is_fork =
+        |name: &str| workflow.nodes.iter().any(|node| node.id.value == name && node.kind.value == Kind::Fork);
+    for edge in workflow.edges.iter().filter(|edge| edge.label.is_some() && is_fork(&edge.to.value)) {
+        lost.insert(format!("the label of the edge from `{}` to `{}`", edge.from.value, edge.to.value));
+    }
     let leads_onward = |edge: &EdgeTree| matches!(edge.on.value, On::Success | On::Always) && edge.is_plain();
     let mut leading: BTreeMap<&str, usize> = BTreeMap::new();
     for (from, _, edge) in &flat_edges {
@@ -273,9 +278,7 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
             lost.insert(format!("the edge from `{from}` to `{to}`"));
             continue;
         };
-        for (what, is_there) in
-            [("label", edge.label.is_some()), ("weight", edge.weight != 0), ("restart", edge.loop_restart)]
-        {
+        for (what, is_there) in [("weight", edge.weight != 0), ("restart", edge.loop_restart)] {
             if is_there {
                 lost.insert(format!("the {what} of the edge from `{from}` to `{to}`"));
             }
@@ -288,18 +291,22 @@ fn flow(workflow: &Workflow, numbers: &Numbers<'_>, lost: &mut BTreeSet<String>)
         // A decision of which the prose tells has no other ways than its lines.
         let says_all =
             decisions.contains(from.as_str()) && leaving.get(from.as_str()).is_some_and(|count| *count > 1);
-        if is_plain_success && (is_implied || is_needed) && !says_all {
+        if is_plain_success && (is_implied || is_needed) && !says_all && edge.label.is_none() {
             continue;
         }
         let on = match (edge.on.value, edge.is_plain()) {
             (On::Success, true) | (On::Always, false) => String::new(),
             (on, _) => format!(" on {}", on.word()),
         };
+        let label = edge.label.as_ref().map(|label| quoted(&label.value)).unwrap_or_default();
         let condition = edge.condition.as_ref().filter(|_| !edge.is_plain());
         let condition = condition
             .map(|condition| format!(" if {}", numbers.condition(&condition.value)))
             .unwrap_or_default();
-        lines.push(format!("- {first} -> {last}{on}{}", one_line(&condition, "").replacen("if", " if", 1)));
+        lines.push(format!(
+            "- {first} -> {last}{label}{on}{}",
+            one_line(&condition, "").replacen("if", " if", 1)
+        ));
     }
     lines
 }
@@ -398,6 +405,8 @@ fn through_forks(workflow: &Workflow) -> Vec<(String, String, EdgeTree)> {
     for edge in workflow.edges.iter().filter(|edge| !forks.contains(edge.from.value.as_str())) {
         match branches.get(edge.to.value.as_str()) {
             Some(branches) => {
+                // One label for several edges would be one option.
+                let edge = EdgeTree { label: None, ..edge.clone() };
                 flat_edges.extend(
                     branches
                         .iter()
@@ -409,6 +418,10 @@ fn through_forks(workflow: &Workflow) -> Vec<(String, String, EdgeTree)> {
         }
     }
     flat_edges
+}
+
+fn quoted(label: &str) -> String {
+    format!(" \"{}\"", one_line(label, "").replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn one_line(text: &str, otherwise: &str) -> String {

@@ -1,0 +1,139 @@
+//! The options of a choice: where each leads, and which of them an answer means.
+
+use planctl_api::wire::OptionView;
+use planctl_engine::{Graph, Node, NodeId, NodeKind, option_meant, plain_label};
+
+/// The most routing nodes that lie between a question and the step behind an option.
+const ROUTED_MAX: usize = 100;
+
+/// An answer that might mean one of several options.
+#[derive(Debug)]
+pub(super) struct Ambiguous {
+    /// The options that it might mean.
+    pub(super) options: Vec<String>,
+}
+
+/// Returns the options of a question in their order, each with the step that it leads to.
+pub(super) fn option_views(graph: &Graph, at: &NodeId, options: &[String]) -> Vec<OptionView> {
+    let view = |option: &String| {
+        let target = target(graph, at, option);
+        OptionView {
+            name: option.clone(),
+            node: target.map(|node| node.id.as_str().to_owned()),
+            number: target.and_then(Node::step),
+            title: target.map(title),
+        }
+    };
+    options.iter().map(view).collect()
+}
+
+/// Returns the option that an answer means: by what the engine knows an option by (words, key, ordinal, first letter), by the
+/// number of the step that it leads to, or by a prefix. An answer that means none of them is returned as it is.
+pub(super) fn option_chosen(options: &[OptionView], answer: &str) -> Result<String, Ambiguous> {
+    let names: Vec<String> = options.iter().map(|option| option.name.clone()).collect();
+    let wanted = plain_label(answer);
+    let named = option_meant(&names, answer);
+    let number = wanted.trim_start_matches('#').trim_start_matches("step ").parse::<u32>().ok();
+    let by_step: Vec<&str> = options
+        .iter()
+        .filter(|option| number.is_some() && option.number == number)
+        .map(|option| option.name.as_str())
+        .collect();
+    let is_ordinal = wanted.parse::<usize>().is_ok() && named.is_some_and(|name| plain_label(name) != wanted);
+    let mut meant: Vec<&str> = named.into_iter().collect();
+    if named.is_none() || is_ordinal {
+        meant.extend(by_step);
+    }
+    if meant.is_empty() && !wanted.is_empty() {
+        meant.extend(names.iter().map(String::as_str).filter(|name| plain_label(name).starts_with(&wanted)));
+    }
+    meant.dedup();
+    match meant.as_slice() {
+        [] => Ok(answer.to_owned()),
+        // Words stand as the person wrote them.
+        [only] if plain_label(only) == wanted => Ok(answer.to_owned()),
+        [only] => Ok((*only).to_owned()),
+        several => Err(Ambiguous { options: several.iter().map(|option| (*option).to_owned()).collect() }),
+    }
+}
+
+// The first node behind an option that does something itself.
+fn target<'g>(graph: &'g Graph, at: &NodeId, option: &str) -> Option<&'g Node> {
+    let label = plain_label(option);
+    let leads = |own: Option<&str>, to: &NodeId| plain_label(own.unwrap_or(to.as_str())) == label;
+    let edge = graph.edges_from(at).iter().find(|edge| leads(edge.label.as_deref(), &edge.to))?;
+    let mut node = graph.node(&edge.to)?;
+    for _ in 0..ROUTED_MAX {
+        let is_routing = matches!(&node.kind, NodeKind::Fork(_) | NodeKind::Join(_)) && node.step().is_none();
+        match graph.edges_from(&node.id) {
+            [only] if is_routing => node = graph.node(&only.to)?,
+            _ => break,
+        }
+    }
+    Some(node)
+}
+
+fn title(node: &Node) -> String {
+    match &node.kind {
+        NodeKind::Exit { success: true } => "the run ends as done".to_owned(),
+        NodeKind::Exit { success: false } => "the run ends as failed".to_owned(),
+        NodeKind::Start
+        | NodeKind::Task(_)
+        | NodeKind::Call(_)
+        | NodeKind::Decision(_)
+        | NodeKind::Human(_)
+        | NodeKind::Checkpoint
+        | NodeKind::Fork(_)
+        | NodeKind::SubPlan(_)
+        | NodeKind::Join(_)
+        | NodeKind::Escalate { .. } => node.title.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(options: &[(&str, Option<u32>)], answer: &str) -> Result<String, Vec<String>> {
+        let view = |(name, number): &(&str, Option<u32>)| OptionView {
+            name: (*name).to_owned(),
+            node: None,
+            number: *number,
+            title: None,
+        };
+        let options: Vec<OptionView> = options.iter().map(view).collect();
+        option_chosen(&options, answer).map_err(|ambiguous| ambiguous.options)
+    }
+
+    #[test]
+    fn an_option_is_meant_by_its_label_a_prefix_its_ordinal_or_the_number_of_its_step() {
+        let options = [("Keep the old names", Some(5)), ("Drop them", Some(6)), ("Not yet", None)];
+        for (answer, option) in [
+            ("Keep the old names", "Keep the old names"),
+            ("keep", "Keep the old names"),
+            ("DROP", "Drop them"),
+            ("1", "Keep the old names"),
+            ("3", "Not yet"),
+            ("5", "Keep the old names"),
+            ("#6", "Drop them"),
+            ("step 6", "Drop them"),
+            ("not", "Not yet"),
+        ] {
+            assert_eq!(chosen(&options, answer).as_deref(), Ok(option), "{answer}");
+        }
+        for answer in ["7", "them", "", "keeps"] {
+            assert_eq!(chosen(&options, answer).as_deref(), Ok(answer), "is left to the engine to refuse");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_might_mean_two_options_means_none() {
+        let options = [("Keep all", Some(2)), ("Keep some", Some(5))];
+        let both = vec!["Keep all".to_owned(), "Keep some".to_owned()];
+        assert_eq!(chosen(&options, "keep"), Err(both.clone()));
+        // The ordinal of one is the number of the other's step.
+        assert_eq!(chosen(&options, "2"), Err(vec!["Keep some".to_owned(), "Keep all".to_owned()]));
+        assert_eq!(chosen(&[("Keep all", Some(1)), ("Keep some", Some(2))], "2").as_deref(), Ok("Keep some"));
+        assert_eq!(chosen(&[("2", Some(2)), ("Go", Some(3))], "2").as_deref(), Ok("2"));
+    }
+}
