@@ -16,6 +16,7 @@ mod caller;
 mod checking;
 mod client;
 mod commands;
+mod drawing;
 mod failure;
 mod gutter;
 mod limits;
@@ -24,6 +25,7 @@ mod progress;
 mod reports;
 mod secrecy;
 mod show;
+mod terminal;
 mod tls;
 mod transport;
 
@@ -87,11 +89,12 @@ fn parsed() -> Result<(Cli, String), clap::Error> {
     Ok((cli, words))
 }
 
-// A panic of the bash parser costs one finding and says nothing to anybody.
+// A panic of the bash parser costs one finding and says nothing to anybody. Any other may be the end of this process.
 fn quieten_the_parser() {
     let said = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !planctl_lang::is_reading_contract() {
+            terminal::give_back();
             said(panic);
         }
     }));

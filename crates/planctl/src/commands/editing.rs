@@ -21,26 +21,53 @@ use crate::show::{self, BOLD, styled};
 /// Lets a person change the plan of the run that an ask holds.
 pub async fn edit(context: &Context, id: u64, is_approved: bool, note: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
-    let editor = Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
-        Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
-            .help(format!("EDITOR=vi planctl approvals edit {id}"))
-    })?;
+    let editor = editor(id)?;
     let client = Client::open(context).await?;
     let page = client.ask(id).await?;
-    refuse_unless_revisable(&page)?;
-    let editing = Editing::new(context, &client, &page).await?;
-    let Some(checked) = editing.edited(context, &client, &editor).await? else {
-        context.say(&format!("nothing changed; ask {id} is open as before"));
+    let Some((editing, checked)) = changed(context, &client, &page, &editor).await? else {
         return Ok(Exit::Yes);
     };
     if !is_approved {
         editing.ask_whether_meant(context)?;
     }
     editing.go_on(context, &client, &checked, note, is_json).await?;
+    editing.say_next(context, &client, is_json).await?;
     Ok(Exit::Yes)
 }
 
-/// Puts a step into the plan that a worker proposes, and lets the run go on.
+/// Does the same for a person who follows the run; says whether anything was changed.
+pub async fn edit_here(context: &Context, client: &Client, page: &AskPage) -> Result<bool, Failure> {
+    let changed = changed(context, client, page, &editor(page.ask.id)?).await?;
+    let Some((editing, checked)) = changed else { return Ok(false) };
+    editing.ask_whether_meant(context)?;
+    editing.go_on(context, client, &checked, None, false).await?;
+    Ok(true)
+}
+
+fn editor(id: u64) -> Result<Editor, Failure> {
+    Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
+        Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
+            .help(format!("EDITOR=vi planctl approvals edit {id}"))
+    })
+}
+
+/// Has a person change a plan; nothing where it stays as it is.
+async fn changed(
+    context: &Context,
+    client: &Client,
+    page: &AskPage,
+    editor: &Editor,
+) -> Result<Option<(Editing, Checked)>, Failure> {
+    refuse_unless_revisable(page)?;
+    let editing = Editing::new(context, client, page).await?;
+    let checked = editing.edited(context, client, editor).await?;
+    if checked.is_none() {
+        context.say(&format!("nothing changed; ask {} is open as before", page.ask.id));
+    }
+    Ok(checked.map(|checked| (editing, checked)))
+}
+
+/// Puts a step into the plan that a worker proposes, and lets the run go on; says what to type next where nobody follows it.
 pub async fn insert(
     context: &Context,
     client: &Client,
@@ -48,6 +75,17 @@ pub async fn insert(
     note: Option<&str>,
 ) -> Result<(), Failure> {
     let is_json = context.is_json()?;
+    insert_here(context, client, page, note, is_json).await?.say_next(context, client, is_json).await
+}
+
+/// Does the same for a person who follows the run.
+pub async fn insert_here(
+    context: &Context,
+    client: &Client,
+    page: &AskPage,
+    note: Option<&str>,
+    is_json: bool,
+) -> Result<Editing, Failure> {
     let editing = Editing::new(context, client, page).await?;
     let by_hand = |failure: Failure| failure.next(format!("planctl approvals edit {}", page.ask.id));
     let text = match editing.proposed() {
@@ -64,7 +102,8 @@ pub async fn insert(
         return Err(by_hand(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
     }
     editing.show(client, &checked).await?;
-    editing.go_on(context, client, &checked, note, is_json).await
+    editing.go_on(context, client, &checked, note, is_json).await?;
+    Ok(editing)
 }
 
 fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
@@ -87,7 +126,7 @@ fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
 }
 
 /// A run's plan while a person edits it.
-struct Editing {
+pub struct Editing {
     ask: u64,
     handle: Handle,
     view: RunView,
@@ -300,7 +339,6 @@ impl Editing {
         note: Option<&str>,
         is_json: bool,
     ) -> Result<(), Failure> {
-        let run = show::safe(&self.view.run);
         self.write(context, checked.source.text()).map_err(|failure| self.kept_words(failure))?;
         let (folder, worker) = (self.folder(), self.worker.as_ref());
         let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
@@ -311,8 +349,13 @@ impl Editing {
             failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
         })?;
         self.forget();
-        recorded(context, &decided, is_json)?;
+        recorded(context, &decided, is_json)
+    }
+
+    /// Says where the run stands by now, and what to type next.
+    async fn say_next(&self, context: &Context, client: &Client, is_json: bool) -> Result<(), Failure> {
         if !is_json {
+            let run = show::safe(&self.view.run);
             let state = client.status(self.handle).await?.state;
             let next = running::after_answer(&self.view.run, &Word::Retry, client.is_daemon());
             context.say(&format!("{run} is {}", show::run_state(state)));

@@ -1,0 +1,428 @@
+//! Asks shown and answered at the terminal where a person follows the run.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{AskPage, AskView, RunView, StepState};
+use planctl_engine::{Answer as Word, Budget, Role};
+
+use super::work::{Manner, Stop};
+use super::{Context, approvals, decide, editing, run};
+use crate::amounts::{parse_cost, parse_time, parse_tokens};
+use crate::client::{Client, Handle};
+use crate::failure::{Exit, Failure};
+use crate::progress::Progress;
+use crate::show::{self, BOLD, CARE, FAINT, styled};
+use crate::terminal::{Lines, Typed};
+
+/// How often it is looked whether somebody else has answered.
+const LOOK_ELSEWHERE: Duration = Duration::from_millis(500);
+
+/// A place where a person answers.
+pub struct Desk<'c> {
+    context: &'c Context,
+    lines: Lines,
+    /// The asks that the person left open.
+    put_off: HashSet<u64>,
+}
+
+/// How a question that was put ended.
+enum Heard {
+    /// The person typed something.
+    Words(String),
+    /// The person answers later.
+    Later,
+    /// The ask is not open any more.
+    Closed,
+    /// A signal came.
+    Stopped(Exit),
+}
+
+/// How an ask was left.
+enum Left {
+    Answered,
+    Open,
+    Stopped(Exit),
+}
+
+/// How an answer was taken.
+enum Taken {
+    /// It is recorded.
+    Recorded,
+    /// The person thought better of it.
+    Back,
+    /// The person answers later, or nobody can any more.
+    Ended(Left),
+}
+
+/// One way of answering an ask.
+struct Way {
+    letter: char,
+    /// The word of the command line.
+    word: &'static str,
+    /// The word as it is shown, with its letter in brackets.
+    shown: &'static str,
+}
+
+const WAYS: [Way; 13] = [
+    Way { letter: 'a', word: "approve", shown: "[a]pprove" },
+    Way { letter: 'n', word: "reject", shown: "[n]o" },
+    Way { letter: 'r', word: "retry", shown: "[r]etry" },
+    Way { letter: 'l', word: "allow", shown: "a[l]low" },
+    Way { letter: 't', word: "restore", shown: "res[t]ore" },
+    Way { letter: 'a', word: "answer", shown: "[a]nswer" },
+    Way { letter: 'c', word: "choose", shown: "[c]hoose" },
+    Way { letter: 'r', word: "raise", shown: "[r]aise" },
+    Way { letter: 's', word: "skip", shown: "[s]kip" },
+    Way { letter: 'w', word: "waive", shown: "[w]aive" },
+    Way { letter: 'g', word: "reassign", shown: "reassi[g]n" },
+    Way { letter: 'e', word: "edit", shown: "[e]dit" },
+    Way { letter: 'o', word: "abort", shown: "ab[o]rt" },
+];
+
+impl<'c> Desk<'c> {
+    /// Opens a desk where a person can be asked and waits for that; none elsewhere.
+    pub fn open(context: &'c Context, manner: Manner, no_wait: bool) -> Result<Option<Desk<'c>>, Failure> {
+        if no_wait || manner == Manner::Jsonl || !context.is_interactive() {
+            return Ok(None);
+        }
+        Ok(Some(Desk { context, lines: Lines::default(), put_off: HashSet::new() }))
+    }
+
+    /// Puts what a run asks to the person, one ask after the other; returns the exit of a signal that came meanwhile.
+    pub async fn attend(
+        &mut self,
+        (client, handle): (&Client, Handle),
+        view: &RunView,
+        progress: &mut Progress,
+        signals: &mut Stop,
+    ) -> Result<Option<Exit>, Failure> {
+        let waits = view.waiting_on.as_ref().is_some_and(|wait| wait.id.is_some());
+        if !waits && view.steps.iter().all(|step| step.state != StepState::Waiting) {
+            return Ok(None);
+        }
+        // Whoever left an ask open comes back to it with Enter.
+        if !self.put_off.is_empty() && matches!(self.lines.now()?, Some(Typed::Line(_))) {
+            self.put_off.clear();
+        }
+        let mut asks = open_asks(client, handle).await?;
+        asks.retain(|ask| !self.put_off.contains(&ask.id));
+        let count = asks.len();
+        for (at, ask) in asks.iter().enumerate() {
+            let page = client.ask(ask.id).await?;
+            if page.ask.answer.is_some() {
+                continue;
+            }
+            progress.make_room();
+            self.lines.clear()?;
+            let place = if count > 1 { format!(" · {} of {count}", at + 1) } else { String::new() };
+            match self.ask(client, &page, &place, signals).await? {
+                Left::Answered => {}
+                Left::Open => {
+                    self.put_off.insert(ask.id);
+                    let later = format!("planctl approvals show {}", ask.id);
+                    show::say(&styled(FAINT, &format!("left open; Enter comes back to it, or: {later}")));
+                }
+                Left::Stopped(exit) => return Ok(Some(exit)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows an ask and takes its answer.
+    async fn ask(
+        &mut self,
+        client: &Client,
+        page: &AskPage,
+        place: &str,
+        signals: &mut Stop,
+    ) -> Result<Left, Failure> {
+        let ask = &page.ask;
+        let ways = ways(ask);
+        show::say(&format!("\n{}", approvals::ask_drawn(page, place).trim_end()));
+        show::say(&ways_drawn(ask, &ways));
+        let takes_words = ways.iter().any(|way| way.word == "answer" || way.word == "choose");
+        let question = match (takes_words, ask.options.is_empty()) {
+            (false, _) => "your answer? Enter leaves it open > ",
+            (true, true) => "your answer? a letter or your own words; Enter leaves it open > ",
+            (true, false) => "your answer? a number, a name or a letter; Enter leaves it open > ",
+        };
+        loop {
+            let typed = match self.hear(client, ask, question, signals).await? {
+                Heard::Words(typed) => typed,
+                Heard::Later => return Ok(Left::Open),
+                Heard::Closed => return closed(client, ask.id).await,
+                Heard::Stopped(exit) => return Ok(Left::Stopped(exit)),
+            };
+            let taken = match (way_meant(&ways, &typed), takes_words) {
+                (Some(way), _) => self.take(client, page, way, signals).await,
+                (None, true) => self.say_words(client, ask, typed).await,
+                (None, false) => {
+                    show::say(&decide::letters_wanted(ways.iter().map(|way| way.letter)));
+                    continue;
+                }
+            };
+            match taken {
+                Ok(Taken::Recorded) => return Ok(Left::Answered),
+                Ok(Taken::Back) => {}
+                Ok(Taken::Ended(left)) => return Ok(left),
+                Err(failure) if matters_only_here(&failure) => {
+                    if client.ask(ask.id).await?.ask.answer.is_some() {
+                        return closed(client, ask.id).await;
+                    }
+                    show::say_failure(&failure);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Takes words that are no way's: the answer to a worker's question, or to what the plan asks.
+    async fn say_words(&self, client: &Client, ask: &AskView, typed: String) -> Result<Taken, Failure> {
+        if ask.kind == "choice" {
+            let word = Word::Choose { option: typed.trim().to_owned() };
+            self.record(client, ask, &word, &Approving::default()).await
+        } else {
+            self.record(client, ask, &Word::Reply, &Approving::with_note(Some(&typed))).await
+        }
+    }
+
+    /// Takes an answer of one way, after what it needs to know.
+    async fn take(
+        &mut self,
+        client: &Client,
+        page: &AskPage,
+        way: &Way,
+        signals: &mut Stop,
+    ) -> Result<Taken, Failure> {
+        let ask = &page.ask;
+        let wanted = match way.word {
+            "approve" => {
+                if ask.kind == "insertion" {
+                    editing::insert_here(self.context, client, page, None, false).await?;
+                    return Ok(Taken::Recorded);
+                }
+                let Some(given) = run::accepted(&page.drift)? else { return Ok(Taken::Back) };
+                return self.record(client, ask, &Word::Approve, &given).await;
+            }
+            "edit" => {
+                let is_changed = editing::edit_here(self.context, client, page).await?;
+                return Ok(if is_changed { Taken::Recorded } else { Taken::Back });
+            }
+            "retry" => "a note for the worker? Enter: none > ",
+            "answer" | "choose" => "your words > ",
+            "reassign" => "to which role? > ",
+            "raise" => amount_wanted(page),
+            "skip" | "waive" => "why? > ",
+            _ => "why? Enter: no note > ",
+        };
+        let typed = match self.hear(client, ask, wanted, signals).await? {
+            Heard::Words(typed) => typed.trim().to_owned(),
+            // Some notes may be left out; the rest is what the answer is made of.
+            Heard::Later if needs_words(way) => return Ok(Taken::Back),
+            Heard::Later => String::new(),
+            Heard::Closed => return Ok(Taken::Ended(closed(client, ask.id).await?)),
+            Heard::Stopped(exit) => return Ok(Taken::Ended(Left::Stopped(exit))),
+        };
+        let word = match way.word {
+            "reject" => Word::Reject,
+            "retry" => Word::Retry,
+            "allow" => Word::Allow { files: Vec::new() },
+            "restore" => Word::Restore,
+            "answer" => Word::Reply,
+            "skip" => Word::Skip,
+            "waive" => Word::Waive,
+            "choose" => return self.say_words(client, ask, typed).await,
+            "reassign" => Word::Reassign { role: Role::new(typed.clone()) },
+            "raise" => Word::Raise { by: amount(page, &typed)? },
+            _ => Word::Abort,
+        };
+        let is_note = !matches!(way.word, "reassign" | "raise");
+        let note = Some(typed.as_str()).filter(|typed| is_note && !typed.is_empty());
+        self.record(client, ask, &word, &Approving::with_note(note)).await
+    }
+
+    async fn record(
+        &self,
+        client: &Client,
+        ask: &AskView,
+        word: &Word,
+        given: &Approving,
+    ) -> Result<Taken, Failure> {
+        let decided = client.answer_given(ask.id, word.clone(), given).await?;
+        self.context.say(&super::plan::recorded_word(&decided));
+        Ok(Taken::Recorded)
+    }
+
+    /// Puts a question, and waits until something is typed or the ask is not open any more.
+    async fn hear(
+        &mut self,
+        client: &Client,
+        ask: &AskView,
+        question: &str,
+        signals: &mut Stop,
+    ) -> Result<Heard, Failure> {
+        loop {
+            self.lines.listen();
+            decide::put(question);
+            let typed = tokio::select! {
+                typed = self.lines.next() => typed?,
+                exit = signals.asked() => {
+                    show::say("");
+                    return Ok(Heard::Stopped(exit));
+                }
+                closed = until_closed(client, ask) => {
+                    closed?;
+                    show::say("");
+                    return Ok(Heard::Closed);
+                }
+            };
+            match typed {
+                Typed::Line(line) if line.trim().is_empty() => return Ok(Heard::Later),
+                Typed::Line(line) => return Ok(Heard::Words(line)),
+                Typed::Escape | Typed::End => {
+                    show::say("");
+                    return Ok(Heard::Later);
+                }
+                Typed::Key => show::say(""),
+            }
+        }
+    }
+}
+
+/// Returns the open asks of a run, and of the runs within it.
+pub async fn open_asks(client: &Client, handle: Handle) -> Result<Vec<AskView>, Failure> {
+    let (mut asks, mut runs) = (Vec::new(), vec![handle]);
+    while let Some(run) = runs.pop() {
+        asks.extend(client.asks(Some(run)).await?.asks);
+        let view = client.status(run).await?;
+        for step in view.steps.iter().filter(|step| !step.state.is_settled()) {
+            if let Some(inner) = &step.run {
+                runs.push(client.find(inner).await?);
+            }
+        }
+    }
+    asks.sort_by_key(|ask| ask.id);
+    Ok(asks)
+}
+
+/// Waits until an ask is answered or taken back.
+async fn until_closed(client: &Client, ask: &AskView) -> Result<(), Failure> {
+    let run = client.find(&ask.run).await?;
+    loop {
+        tokio::time::sleep(LOOK_ELSEWHERE).await;
+        if client.asks(Some(run)).await?.asks.iter().all(|open| open.id != ask.id) {
+            return Ok(());
+        }
+    }
+}
+
+/// Says who answered an ask elsewhere.
+async fn closed(client: &Client, id: u64) -> Result<Left, Failure> {
+    let line = match client.ask(id).await?.ask.answer {
+        Some(answer) => {
+            let note = answer.note.map(|note| format!(": {}", show::safe(&note))).unwrap_or_default();
+            let (word, by) = (show::safe(&answer.answer), show::safe(&answer.by));
+            format!("ask {id} was answered meanwhile: {word} by {by}{note}")
+        }
+        None => format!("ask {id} was taken back meanwhile"),
+    };
+    show::say(&styled(CARE, &line));
+    Ok(Left::Answered)
+}
+
+/// Says whether a failure is about this answer alone, so that another one may be given.
+fn matters_only_here(failure: &Failure) -> bool {
+    matches!(
+        failure.exit,
+        Exit::No
+            | Exit::Usage
+            | Exit::Conflict
+            | Exit::Configuration
+            | Exit::Cancelled
+            | Exit::Denied
+            | Exit::NotFound
+    )
+}
+
+fn ways(ask: &AskView) -> Vec<&'static Way> {
+    let words = approvals::words(ask);
+    WAYS.iter().filter(|way| words.contains(&way.word)).collect()
+}
+
+fn ways_drawn(ask: &AskView, ways: &[&Way]) -> String {
+    // An option is chosen by its number or its name, which are listed above.
+    let shown = ways.iter().filter(|way| way.word != "choose" || ask.options.is_empty());
+    let lines = shown.map(|way| {
+        let pad = " ".repeat(12_usize.saturating_sub(way.shown.len()));
+        let letter = format!("{BOLD}{}{BOLD:#}", way.letter);
+        let shown = way.shown.replacen(way.letter, &letter, 1);
+        format!("  {shown}{pad} {}", styled(FAINT, approvals::meaning(ask, way.word)))
+    });
+    let lines: Vec<String> = lines.collect();
+    format!("\n{}", lines.join("\n"))
+}
+
+/// Says whether a way is nothing without words.
+fn needs_words(way: &Way) -> bool {
+    matches!(way.word, "answer" | "choose" | "reassign" | "raise" | "skip" | "waive")
+}
+
+/// Finds the way that was typed: by its letter or its word; a yes is an approval.
+fn way_meant<'w>(ways: &[&'w Way], typed: &str) -> Option<&'w Way> {
+    let typed = typed.trim().to_lowercase();
+    let word = match typed.as_str() {
+        "y" | "yes" => "approve",
+        "no" => "reject",
+        "revise" => "edit",
+        other => other,
+    };
+    ways.iter().find(|way| word == way.word || word == way.letter.to_string()).copied()
+}
+
+fn part(page: &AskPage) -> &str {
+    page.shortfall.as_ref().map_or("tokens", |short| short.part.as_str())
+}
+
+fn amount_wanted(page: &AskPage) -> &'static str {
+    match part(page) {
+        "usd" => "by how many dollars? for example 2.50 > ",
+        "seconds" => "by how much time? for example 30m > ",
+        _ => "by how many tokens? for example 50k > ",
+    }
+}
+
+fn amount(page: &AskPage, typed: &str) -> Result<Budget, Failure> {
+    let mut by = Budget::default();
+    let read = match part(page) {
+        "usd" => parse_cost(typed).map(|cost| by.micro_usd = Some(cost)),
+        "seconds" => parse_time(typed).map(|time| by.time = Some(time)),
+        _ => parse_tokens(typed).map(|tokens| by.tokens = Some(tokens)),
+    };
+    read.map(|()| by).map_err(|why| Failure::usage(format!("could not read `{}`: {why}", show::safe(typed))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_ways_of_answering_one_ask_have_the_same_letter() {
+        for kind in planctl_engine::AskKind::ALL {
+            let words = kind.answers();
+            let mut letters: Vec<char> =
+                WAYS.iter().filter(|way| words.contains(&way.word)).map(|way| way.letter).collect();
+            letters.extend(["allow", "restore", "edit"].map(|word| {
+                WAYS.iter().find(|way| way.word == word).map_or(' ', |way| way.letter)
+            }));
+            let count = letters.len();
+            letters.sort_unstable();
+            letters.dedup();
+            assert_eq!(letters.len(), count, "{kind:?}");
+        }
+        for way in &WAYS {
+            assert!(way.shown.contains(&format!("[{}]", way.letter)), "{}", way.shown);
+        }
+    }
+}
