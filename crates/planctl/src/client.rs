@@ -138,6 +138,12 @@ impl Client {
         self.server_node.is_none()
     }
 
+    /// Returns the address of the daemon that was used and does not answer any more.
+    pub async fn gone_daemon(&self) -> Option<String> {
+        let is_gone = self.is_daemon() && !self.api.is_there().await;
+        is_gone.then(|| self.api.address())
+    }
+
     /// Closes the connection; a private Postgres that nobody uses any more stops.
     pub async fn close(self) {
         if let Some(server_node) = self.server_node {

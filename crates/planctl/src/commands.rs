@@ -21,6 +21,7 @@ mod daemon;
 mod database;
 mod decide;
 mod demo;
+mod desk;
 mod dev;
 mod doctor;
 mod editing;

@@ -18,6 +18,7 @@ mod checking;
 mod client;
 mod commands;
 mod completing;
+mod drawing;
 mod failure;
 mod gutter;
 mod limits;
@@ -26,6 +27,7 @@ mod progress;
 mod reports;
 mod secrecy;
 mod show;
+mod terminal;
 mod tips;
 mod tls;
 mod transport;
@@ -101,11 +103,12 @@ fn parsed() -> Result<(Cli, String), clap::Error> {
     Ok((cli, words))
 }
 
-// A panic of the bash parser costs one finding and says nothing to anybody.
+// A panic of the bash parser costs one finding and says nothing to anybody. Any other may be the end of this process.
 fn quieten_the_parser() {
     let said = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !planctl_lang::is_reading_contract() {
+            terminal::give_back();
             said(panic);
         }
     }));

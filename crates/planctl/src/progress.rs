@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planctl_api::wire::{
     BranchState, BranchView, EventLine, JoinView, RunView, StepState, StepView, WaitingOn,
 };
@@ -11,9 +10,11 @@ use planctl_engine::view::{VACUOUS, plain, telling_line};
 use planctl_server::Activity;
 use serde_json::Value;
 
+use crate::drawing::{self, Drawing};
 use crate::failure::Failure;
 use crate::gutter;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
+use crate::terminal;
 
 /// How progress is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,12 +35,14 @@ pub enum Manner {
 pub struct Progress {
     manner: Manner,
     ctrl_c: CtrlC,
-    bar: ProgressBar,
+    drawing: Drawing,
     gates: HashMap<String, Gate>,
     /// Nodes whose work went out.
     entered: HashSet<String>,
     /// A node that was entered, and its line, which is dropped if the node waits: a question to a person is not work.
     begins: Option<(String, String)>,
+    /// The name of the run that was drawn last.
+    run: Option<String>,
 }
 
 /// The most lines that the last picture takes; `planctl plan status RUN` has them all.
@@ -55,19 +58,30 @@ struct Gate {
 impl Progress {
     /// Begins to show a run.
     pub fn new(manner: Manner, ctrl_c: CtrlC) -> Progress {
-        let target = match manner {
-            Manner::Live => ProgressDrawTarget::stderr_with_hz(10),
-            Manner::Plain | Manner::Answer | Manner::Jsonl | Manner::Silent => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
-        let style =
-            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
-        bar.set_style(style);
-        Progress { manner, ctrl_c, bar, gates: HashMap::new(), entered: HashSet::new(), begins: None }
+        Progress {
+            manner,
+            ctrl_c,
+            drawing: Drawing::default(),
+            gates: HashMap::new(),
+            entered: HashSet::new(),
+            begins: None,
+            run: None,
+        }
+    }
+
+    /// Returns how it is shown.
+    pub fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    /// Returns the name of the run that is shown, where it is known.
+    pub fn run(&self) -> Option<String> {
+        self.run.clone()
     }
 
     /// Shows an event.
     pub fn event(&mut self, line: &EventLine) -> Result<(), Failure> {
+        self.run.get_or_insert_with(|| line.run.clone());
         match self.manner {
             Manner::Jsonl => show::print_json(line),
             Manner::Plain | Manner::Answer => {
@@ -115,32 +129,44 @@ impl Progress {
     }
 
     /// Shows where the run stands.
-    pub fn draw(&self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
+    pub fn draw(&mut self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
+        self.run = Some(view.run.clone());
         if self.manner == Manner::Live {
-            let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
-            let lines_max = usize::from(height.max(8));
+            let lines_max = terminal::size().1.max(8);
             let mut lines = picture(view, &Look { now_unix_seconds, lines_max, ctrl_c: Some(self.ctrl_c) });
             if let Some(activity) = activity {
                 lines.insert(lines.len().saturating_sub(2), activity_line(activity));
             }
-            self.bar.set_message(lines.join("\n"));
+            self.drawing.draw(&lines);
         }
     }
 
     /// Leaves the newest picture on the screen and stops drawing.
-    pub fn finish(&self, view: &RunView, now_unix_seconds: f64) {
+    pub fn finish(&mut self, view: &RunView, now_unix_seconds: f64) {
         if self.manner == Manner::Live {
-            self.bar.finish_and_clear();
+            self.drawing.clear();
             let look = Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, ctrl_c: None };
+            let (columns, _) = terminal::size();
             for line in picture(view, &look) {
-                show::say(&line);
+                show::say(&drawing::fitted(&line, columns));
             }
         }
     }
 
-    /// Writes a message without tearing the live view.
-    pub fn say(&self, text: &str) {
-        self.bar.suspend(|| show::say(text));
+    /// Writes a message where the live view is, which is drawn anew below it.
+    pub fn say(&mut self, text: &str) {
+        self.drawing.clear();
+        show::say(text);
+    }
+
+    /// Takes the live view off the screen until it is drawn again, for what a person reads and types meanwhile.
+    pub fn make_room(&mut self) {
+        self.drawing.clear();
+    }
+
+    /// Leaves the newest picture on the screen as it is, where no newer one can be had.
+    pub fn leave(&mut self) {
+        self.drawing.leave();
     }
 
     fn plain(&mut self, line: &EventLine) -> Option<String> {

@@ -111,6 +111,14 @@ mod swaps;
 #[path = "cli/surroundings.rs"]
 mod surroundings;
 
+#[path = "cli/seat.rs"]
+mod seat;
+
+#[path = "cli/desk.rs"]
+mod desk;
+#[path = "cli/live.rs"]
+mod live;
+
 #[path = "cli/terminal.rs"]
 mod terminal;
 

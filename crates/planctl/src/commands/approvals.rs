@@ -1,7 +1,7 @@
 //! `planctl approvals …`: lists and answers the asks that wait for a person.
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{AskPage, AskView, DriftView, FailureView, PlanWithin, WillRun};
+use planctl_api::wire::{AskPage, AskView, DriftView, FailureView, OptionView, PlanWithin, WillRun};
 use planctl_engine::{Answer as Word, Budget, Role};
 
 use super::changes::lines_drawn;
@@ -137,11 +137,16 @@ async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// Draws an ask with what a person needs to decide it.
+/// Draws an ask with what a person needs to decide it, and the commands that answer it.
 pub fn page_drawn(page: &AskPage) -> String {
+    format!("{}{}", ask_drawn(page, ""), answers(&page.ask))
+}
+
+/// Draws an ask with what a person needs to decide it; `place` is put into its first line.
+pub fn ask_drawn(page: &AskPage, place: &str) -> String {
     let ask = &page.ask;
     let mut text = format!(
-        "{} {} · {}\n",
+        "{} {} · {}{place}\n",
         styled(BOLD, &format!("{} {}", ask.kind, ask.id)),
         show::safe(&ask.run),
         show::safe(&ask.plan)
@@ -153,9 +158,7 @@ pub fn page_drawn(page: &AskPage) -> String {
     if ask.kind == "choice" && page.role.is_some() {
         text.push_str(&format!("  what the worker said: planctl plan logs {}\n", shell_word(&ask.run)));
     }
-    for option in &ask.options {
-        text.push_str(&format!("    {}\n", show::safe(option)));
-    }
+    text.push_str(&options_drawn(ask));
     if page.vacuous {
         let what = show::vacuous(planctl_api::wire::StepState::Waiting);
         text.push_str(&format!("  {}\n", styled(CARE, &what)));
@@ -166,6 +169,7 @@ pub fn page_drawn(page: &AskPage) -> String {
     }
     if let Some(failure) = &page.failure {
         text.push_str(&failure_drawn(failure, &ask.run));
+        text.push_str(&way_out(failure, ask));
     }
     if let Some(short) = &page.shortfall {
         text.push_str(&format!(
@@ -184,8 +188,38 @@ pub fn page_drawn(page: &AskPage) -> String {
     text.push_str(&drift_drawn(&page.drift));
     text.push_str(&uncommitted_drawn(&page.uncommitted));
     text.push_str(&changes_drawn(page));
-    text.push_str(&answers(ask));
     text
+}
+
+/// Lists the options of a choice, each with what follows.
+fn options_drawn(ask: &AskView) -> String {
+    let name = |option: &OptionView| show::safe(&option.name);
+    let widest = ask.leads_to.iter().map(|option| name(option).chars().count()).max().unwrap_or(0).min(40);
+    let lines = ask.leads_to.iter().enumerate().map(|(at, option)| {
+        let name = name(option);
+        let pad = " ".repeat(widest.saturating_sub(name.chars().count()));
+        let key = if are_numbered(ask) { format!("{}  {name}{pad}", at + 1) } else { name };
+        let usual = if ask.usual.as_ref() == Some(&option.name) { "  (usual)" } else { "" };
+        format!("    {key}{}{usual}\n", styled(FAINT, &follows(option)))
+    });
+    lines.collect()
+}
+
+/// Says whether the options of a choice are listed with numbers. An option without a name of its own is called by the number
+/// of its step, beside which another number would confuse.
+pub fn are_numbered(ask: &AskView) -> bool {
+    ask.leads_to.iter().any(|option| option.name.parse::<u32>().is_err())
+}
+
+/// Says what follows when an option is chosen.
+fn follows(option: &OptionView) -> String {
+    let title = option.title.as_deref().map(show::safe);
+    match (option.number, title) {
+        (Some(number), Some(title)) => format!("  → step {number} \"{title}\""),
+        (Some(number), None) => format!("  → step {number}"),
+        (None, Some(title)) => format!("  → {title}"),
+        (None, None) => String::new(),
+    }
 }
 
 /// Draws the last failure of a step: the changed protected files and the end of the gate's output.
@@ -212,6 +246,18 @@ fn failure_drawn(failure: &FailureView, run: &str) -> String {
         }
     }
     text
+}
+
+/// Names the edit that lets a step change protected files that it had to leave alone.
+fn way_out(failure: &FailureView, ask: &AskView) -> String {
+    let files: Vec<String> = failure.tampered.iter().map(|file| show::safe(&file.path)).collect();
+    if files.is_empty() || ask.answer.is_some() || !words(ask).contains(&"edit") {
+        return String::new();
+    }
+    let (files, id) = (files.join(", "), ask.id);
+    format!(
+        "\n  if the step should change it: name {files} in the step's task: planctl approvals edit {id}\n"
+    )
 }
 
 /// Draws the text of the plan that is to be approved, and of the sub-plans that are approved together with it.
@@ -370,50 +416,26 @@ fn answers(ask: &AskView) -> String {
         return format!("\nanswered {} by {}{note}\n", show::safe(&answer.answer), show::safe(&answer.by));
     }
     let mut text = heading("next:");
-    let is_proposal = ask.kind == "insertion";
-    let mut words: Vec<&str> = ask.answers.iter().map(String::as_str).collect();
-    if is_proposal {
-        words.retain(|word| *word != "revise");
-        words.insert(0, "approve");
-    }
-    if ask.answers.iter().any(|word| word == "revise") {
-        words.push("edit");
-    }
     let mut line = |command: String, what: &str| {
         text.push_str(&format!("  {command:<58} {}\n", styled(FAINT, what)));
     };
-    for word in words {
+    for word in words(ask) {
         if word == "choose" && !ask.options.is_empty() {
-            for option in &ask.options {
-                line(format!("planctl approvals choose {} {}", ask.id, shell_word(option)), "");
+            for option in &ask.leads_to {
+                let command = format!("planctl approvals choose {} {}", ask.id, shell_word(&option.name));
+                line(command, follows(option).trim_start());
             }
             continue;
         }
-        let (extra, what) = match word {
-            "choose" => (" 'YOUR ANSWER'", "answer in your own words"),
-            "approve" if is_proposal => ("", "put it into the plan, and go on"),
-            "reject" if is_proposal => ("", "leave it out; what was reported counts as it stands"),
-            "edit" => ("", "change the plan in your editor, and go on with it"),
-            "approve" => ("", "let it run"),
-            "reject" => (" --note '…'", "do not let it run"),
-            "retry" if ask.reason == "not_red" => {
-                (" --note '…'", "run the contract once more before the work")
-            }
-            "retry" => (" --note '…'", "try once more, with your note in the prompt"),
-            "allow" => {
-                ("", "accept the protected files as they were found, for this step; its contract judges")
-            }
-            "restore" => ("", "put the approved copies back, and try once more"),
-            "skip" => (" --note '…'", "leave the step out"),
-            "waive" => (" --note '…'", "let it count as met; shows for ever"),
-            "reassign" => (" ROLE", "give it to another role"),
-            "revise" => ("", "pause until a changed plan is approved"),
-            "abort" => (" --note '…'", "end the run for good"),
-            "raise" => (" --tokens N | --cost USD | --time DUR", "add to the budget"),
-            "answer" => (" --note '…'", "answer the worker"),
-            _ => ("", ""),
+        let extra = match word {
+            "choose" => " 'YOUR ANSWER'",
+            "reassign" => " ROLE",
+            "raise" => " --tokens N | --cost USD | --time DUR",
+            "reject" if ask.kind == "insertion" => "",
+            "reject" | "retry" | "skip" | "waive" | "abort" | "answer" => " --note '…'",
+            _ => "",
         };
-        line(format!("planctl approvals {} {}{extra}", typed(word), ask.id), what);
+        line(format!("planctl approvals {} {}{extra}", typed(word), ask.id), meaning(ask, word));
     }
     text
 }
@@ -421,6 +443,45 @@ fn answers(ask: &AskView) -> String {
 /// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
 pub fn typed(answer: &str) -> String {
     shell_word(if answer == Word::Abort.word() { "cancel" } else { answer })
+}
+
+/// Returns the words that answer an ask. Only by hand a plan is revised, or a step put into it; these words do that.
+pub fn words(ask: &AskView) -> Vec<&str> {
+    let is_revisable = ask.answers.iter().any(|word| word == "revise");
+    let mut words: Vec<&str> = ask.answers.iter().map(String::as_str).collect();
+    if ask.kind == "insertion" {
+        words.retain(|word| *word != "revise");
+        words.insert(0, "approve");
+    }
+    if is_revisable {
+        words.push("edit");
+    }
+    words
+}
+
+/// Says what follows from an answer.
+pub fn meaning(ask: &AskView, word: &str) -> &'static str {
+    let is_proposal = ask.kind == "insertion";
+    match word {
+        "choose" => "answer in your own words",
+        "approve" if is_proposal => "put it into the plan, and go on",
+        "reject" if is_proposal => "leave it out; what was reported counts as it stands",
+        "edit" => "change the plan in your editor, and go on with it",
+        "approve" => "let it run",
+        "reject" => "do not let it run",
+        "retry" if ask.reason == "not_red" => "run the contract once more before the work",
+        "retry" => "try once more, with your note in the prompt",
+        "allow" => "accept the protected files as they were found, for this step; its contract judges",
+        "restore" => "put the approved copies back, and try once more",
+        "skip" => "leave the step out",
+        "waive" => "let it count as met; shows for ever",
+        "reassign" => "give it to another role",
+        "revise" => "pause until a changed plan is approved",
+        "abort" => "end the run for good",
+        "raise" => "add to the budget",
+        "answer" => "answer the worker",
+        _ => "",
+    }
 }
 
 fn failure_line(failure: &FailureView) -> String {

@@ -95,6 +95,7 @@ async fn work_on(client: &Client, handle: Handle, since: u64) -> Result<Worked, 
         client,
         handle,
         Work { no_wait: true, manner: Manner::Answer, since: Some(since), answers: false },
+        None,
         &mut Stop::listen()?,
     )
     .await?;

@@ -11,7 +11,7 @@ use planctl_harness::{Editor, read_plan};
 use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
 use planctl_server::check::Checked;
 
-use super::plan::{recorded, shell_word};
+use super::plan::{recorded, recorded_word, shell_word};
 use super::{Context, approvals, changes, decide, run as running, verify, write};
 use crate::args::EditArgs;
 use crate::checking;
@@ -72,6 +72,7 @@ async fn edit_paused(context: &Context, client: &Client, named: &str, args: &Edi
         editing.ask_whether_meant(context)?;
     }
     editing.go_on(context, client, &checked, args.note.as_deref(), is_json).await?;
+    editing.say_next(context, client, is_json).await?;
     Ok(Exit::Yes)
 }
 
@@ -113,20 +114,44 @@ async fn edit(context: &Context, client: &Client, id: u64, args: &EditArgs) -> A
     let is_json = context.is_json()?;
     let editor = editor()?;
     let page = client.ask(id).await?;
-    refuse_unless_revisable(&page)?;
-    let editing = Editing::new(context, client, client::handle_of(&page.ask.run_id)?, Some(&page)).await?;
-    let Some(checked) = editing.edited(context, client, &editor).await? else {
-        context.say(&format!("nothing changed; ask {id} is open as before"));
+    let Some((editing, checked)) = changed(context, client, &page, &editor).await? else {
         return Ok(Exit::Yes);
     };
     if !args.approve {
         editing.ask_whether_meant(context)?;
     }
     editing.go_on(context, client, &checked, args.note.as_deref(), is_json).await?;
+    editing.say_next(context, client, is_json).await?;
     Ok(Exit::Yes)
 }
 
-/// Puts a step into the plan that a worker proposes, and lets the run go on.
+/// Does the same for a person who follows the run; says whether anything was changed.
+pub async fn edit_here(context: &Context, client: &Client, page: &AskPage) -> Result<bool, Failure> {
+    let changed = changed(context, client, page, &editor()?).await?;
+    let Some((editing, checked)) = changed else { return Ok(false) };
+    editing.ask_whether_meant(context)?;
+    editing.go_on(context, client, &checked, None, false).await?;
+    Ok(true)
+}
+
+/// Has a person change a plan; nothing where it stays as it is.
+async fn changed(
+    context: &Context,
+    client: &Client,
+    page: &AskPage,
+    editor: &Editor,
+) -> Result<Option<(Editing, Checked)>, Failure> {
+    refuse_unless_revisable(page)?;
+    let handle = client::handle_of(&page.ask.run_id)?;
+    let editing = Editing::new(context, client, handle, Some(page)).await?;
+    let checked = editing.edited(context, client, editor).await?;
+    if checked.is_none() {
+        context.say(&format!("nothing changed; ask {} is open as before", page.ask.id));
+    }
+    Ok(checked.map(|checked| (editing, checked)))
+}
+
+/// Puts a step into the plan that a worker proposes, and lets the run go on; says what to type next where nobody follows it.
 pub async fn insert(
     context: &Context,
     client: &Client,
@@ -134,6 +159,17 @@ pub async fn insert(
     note: Option<&str>,
 ) -> Result<(), Failure> {
     let is_json = context.is_json()?;
+    insert_here(context, client, page, note, is_json).await?.say_next(context, client, is_json).await
+}
+
+/// Does the same for a person who follows the run.
+pub async fn insert_here(
+    context: &Context,
+    client: &Client,
+    page: &AskPage,
+    note: Option<&str>,
+    is_json: bool,
+) -> Result<Editing, Failure> {
     let editing = Editing::new(context, client, client::handle_of(&page.ask.run_id)?, Some(page)).await?;
     let by_hand = |failure: Failure| failure.next(format!("planctl approvals edit {}", page.ask.id));
     let text = match editing.proposed() {
@@ -150,7 +186,8 @@ pub async fn insert(
         return Err(by_hand(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
     }
     editing.show(client, &checked).await?;
-    editing.go_on(context, client, &checked, note, is_json).await
+    editing.go_on(context, client, &checked, note, is_json).await?;
+    Ok(editing)
 }
 
 fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
@@ -173,7 +210,7 @@ fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
 }
 
 /// A run's plan while a person edits it.
-struct Editing {
+pub struct Editing {
     /// The ask that holds the run; a run without one is paused.
     ask: Option<u64>,
     handle: Handle,
@@ -403,7 +440,6 @@ impl Editing {
         note: Option<&str>,
         is_json: bool,
     ) -> Result<(), Failure> {
-        let run = show::safe(&self.view.run);
         self.write(context, checked.source.text()).map_err(|failure| self.kept_words(failure))?;
         let (folder, worker) = (self.folder(), self.worker.as_ref());
         let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
@@ -416,8 +452,17 @@ impl Editing {
             failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
         })?;
         self.forget();
-        recorded(context, &decided, is_json)?;
+        if is_json {
+            return recorded(context, &decided, is_json);
+        }
+        context.say(&recorded_word(&decided));
+        Ok(())
+    }
+
+    /// Says where the run stands by now, and what to type next.
+    async fn say_next(&self, context: &Context, client: &Client, is_json: bool) -> Result<(), Failure> {
         if !is_json {
+            let run = show::safe(&self.view.run);
             let state = client.status(self.handle).await?.state;
             let next = running::after_answer(&self.view.run, &Word::Retry, client.is_daemon());
             context.say(&format!("{run} is {}", show::run_state(state)));

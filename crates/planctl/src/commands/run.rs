@@ -10,8 +10,9 @@ use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::StepKind;
 use planctl_server::check::Checked;
 
+use super::desk::Desk;
 use super::plan::{exit_of, next_of, not_verified, shell_word};
-use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, waiting_line, work};
+use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
 use super::{Context, changes, decide, verify};
 use crate::args::Format;
 use crate::checking;
@@ -204,17 +205,31 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let mut progress = Progress::new(manner, CtrlC::Leaves);
+    let mut stop = Stop::listen()?;
+    let watched = watch_run(context, &client, handle, no_wait, &mut progress, &mut stop).await;
+    gone_daemon(&client, &mut progress, watched).await
+}
+
+async fn watch_run(
+    context: &Context,
+    client: &Client,
+    handle: Handle,
+    no_wait: bool,
+    progress: &mut Progress,
+    stop: &mut Stop,
+) -> Answer {
+    let manner = progress.manner();
+    let mut desk = Desk::open(context, manner, no_wait)?;
     let mut since = 0;
     let mut waits = Waits::default();
-    let mut stop = Stop::listen()?;
     loop {
         let seen = async {
             // In this order: the events that led to the state are printed before the state of the run.
             let view = client.status(handle).await?;
-            follow(&client, handle, &mut progress, &mut since).await?;
+            follow(client, handle, progress, &mut since).await?;
             Ok(view)
         };
-        let view = match until_stopped(&mut stop, seen).await? {
+        let view = match until_stopped(stop, seen).await? {
             Ok(view) => view,
             Err(exit) => {
                 context.say("detached");
@@ -222,7 +237,13 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
             }
         };
         progress.draw(&view, client::now_unix_seconds(), None);
+        if let Some(desk) = &mut desk
+            && let Some(exit) = desk.attend((client, handle), &view, progress, stop).await?
+        {
+            return Ok(detached(context, &view, progress, exit));
+        }
         if manner == Manner::Plain
+            && desk.is_none()
             && !no_wait
             && let Some(line) = waits.seen(&view)
         {
@@ -231,22 +252,25 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
         let is_to_end = no_wait && matches!(exit_of(&view), Exit::Waiting | Exit::Budget);
         if view.state.is_over() || is_to_end {
             progress.finish(&view, client::now_unix_seconds());
-            let question = question_of(&client, handle, &view).await?;
+            let question = question_of(client, handle, &view).await?;
             return ended(context, &view, question.as_deref(), manner, client.is_daemon());
         }
         tokio::select! {
-            exit = stop.asked() => {
-                progress.finish(&view, client::now_unix_seconds());
-                let run = show::safe(&view.run);
-                context.say(&match waiting_line(&view) {
-                    Some(line) => format!("detached from {run}: {line}"),
-                    None => format!("detached; {run} goes on where it is worked on"),
-                });
-                return Ok(exit);
-            }
+            exit = stop.asked() => return Ok(detached(context, &view, progress, exit)),
             news = client.until_news(handle, since, LOOK) => news?,
         }
     }
+}
+
+/// Says that a run is not followed any more.
+fn detached(context: &Context, view: &RunView, progress: &mut Progress, exit: Exit) -> Exit {
+    progress.finish(view, client::now_unix_seconds());
+    let run = show::safe(&view.run);
+    context.say(&match waiting_line(view) {
+        Some(line) => format!("detached from {run}: {line}"),
+        None => format!("detached; {run} goes on where it is worked on"),
+    });
+    exit
 }
 
 /// Works on a run until it ends, needs a person who isn't there, or a signal stops it; says how it ended.
@@ -257,9 +281,11 @@ pub async fn work_to_the_end(
     how: Work,
     mut stop: Stop,
 ) -> Answer {
-    let mut worked = work(&client, handle, how, &mut stop).await?;
+    let mut desk = Desk::open(context, how.manner, how.no_wait)?;
+    let mut worked = work(&client, handle, how, desk.as_mut(), &mut stop).await?;
     while how.answers && worked.asked.is_none() && answer_choices(&client, handle).await? {
-        worked = work(&client, handle, Work { since: Some(worked.seq), ..how }, &mut stop).await?;
+        let how = Work { since: Some(worked.seq), ..how };
+        worked = work(&client, handle, how, desk.as_mut(), &mut stop).await?;
     }
     let is_daemon = client.is_daemon();
     let question = question_of(&client, handle, &worked.view).await?;
@@ -471,7 +497,7 @@ fn say_refusals(no_policy: &[String]) {
 }
 
 /// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
-fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
+pub fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
     if drift.is_empty() {
         return Ok(Some(Approving::default()));
     }

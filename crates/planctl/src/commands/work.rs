@@ -9,10 +9,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::desk::{Desk, open_asks};
+use super::plan::shell_word;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, styled};
+use crate::terminal;
 
 pub use crate::progress::Manner;
 
@@ -48,12 +51,49 @@ pub struct Worked {
     pub asked: Option<Exit>,
 }
 
-/// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for.
-pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop) -> Result<Worked, Failure> {
-    let (stop, stopped) = watch::channel(false);
-    let mut asked = None;
+/// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for; a
+/// person at a desk is asked.
+pub async fn work(
+    client: &Client,
+    handle: Handle,
+    how: Work,
+    desk: Option<&mut Desk<'_>>,
+    signals: &mut Stop,
+) -> Result<Worked, Failure> {
     let ctrl_c = if client.is_daemon() { CtrlC::Leaves } else { CtrlC::Stops };
     let mut progress = Progress::new(how.manner, ctrl_c);
+    let worked = work_shown((client, handle), how, desk, &mut progress, signals).await;
+    gone_daemon(client, &mut progress, worked).await
+}
+
+/// Says of a daemon that went away meanwhile what becomes of the run, whose last picture stays.
+pub async fn gone_daemon<T>(
+    client: &Client,
+    progress: &mut Progress,
+    followed: Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Err(failure) = followed else { return followed };
+    progress.leave();
+    let Some(run) = progress.run().filter(|_| failure.exit == Exit::Unavailable) else { return Err(failure) };
+    match client.gone_daemon().await {
+        Some(address) => {
+            let (shown, run) = (show::safe(&run), shell_word(&run));
+            let what = format!("the daemon at {address} is gone; {shown} is stored, and goes on from there");
+            Err(Failure::new(Exit::Unavailable, what).next(format!("planctl plan resume {run}")))
+        }
+        None => Err(failure),
+    }
+}
+
+async fn work_shown(
+    (client, handle): (&Client, Handle),
+    how: Work,
+    mut desk: Option<&mut Desk<'_>>,
+    progress: &mut Progress,
+    signals: &mut Stop,
+) -> Result<Worked, Failure> {
+    let (stop, stopped) = watch::channel(false);
+    let mut asked = None;
     let mut since = match how.since {
         Some(since) => since,
         None => client.newest_seq(handle).await?,
@@ -69,37 +109,48 @@ pub async fn work(client: &Client, handle: Handle, how: Work, signals: &mut Stop
         heard.asked().await;
         stop.send_replace(true);
         // A second signal ends the process at once: the next process recovers what is left.
-        std::process::exit(i32::from(heard.asked().await.code()));
+        let exit = heard.asked().await;
+        terminal::give_back();
+        std::process::exit(i32::from(exit.code()));
     });
     let outcome = loop {
-        tokio::select! {
+        let exit = tokio::select! {
             outcome = &mut working => break outcome?,
             news = pace(client, handle, since) => {
                 news?;
-                let opened = follow(client, handle, &mut progress, &mut since).await?;
+                let opened = follow(client, handle, progress, &mut since).await?;
                 // A run within this one tells nothing to this one's history.
                 if how.answers && !how.no_wait {
                     answer_choices(client, handle).await?;
                 }
                 if how.manner == Manner::Plain && !how.no_wait {
                     looks += 1;
-                    if opened {
+                    if opened && desk.is_none() {
                         say_asks(client, handle).await?;
                     } else if looks == QUEUED_LOOKS {
                         say_queued(client, handle).await?;
                     }
                 }
-                if how.manner == Manner::Live {
-                    progress.draw(&client.status(handle).await?, client::now_unix_seconds(), activity.now().as_ref());
+                if how.manner != Manner::Live && desk.is_none() {
+                    continue;
+                }
+                let view = client.status(handle).await?;
+                progress.draw(&view, client::now_unix_seconds(), activity.now().as_ref());
+                match &mut desk {
+                    Some(desk) if asked.is_none() => {
+                        desk.attend((client, handle), &view, progress, signals).await?
+                    }
+                    Some(_) | None => None,
                 }
             }
-            exit = signals.asked() => {
-                asked = Some(exit);
-                progress.say(if client.is_daemon() { "detaching …" } else { "stopping …" });
-            }
+            exit = signals.asked() => Some(exit),
+        };
+        if let Some(exit) = exit {
+            asked = Some(exit);
+            progress.say(if client.is_daemon() { "detaching …" } else { "stopping …" });
         }
     };
-    follow(client, handle, &mut progress, &mut since).await?;
+    follow(client, handle, progress, &mut since).await?;
     let view = client.status(handle).await?;
     progress.finish(&view, client::now_unix_seconds());
     let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
@@ -113,24 +164,12 @@ const UNATTENDED: &str = "go on";
 /// option (DOT H7, H9). Says whether there was anything that it could answer.
 pub async fn answer_choices(client: &Client, handle: Handle) -> Result<bool, Failure> {
     let mut has_answered = false;
-    let mut runs = vec![handle];
-    while let Some(run) = runs.pop() {
-        for ask in client.asks(Some(run)).await?.asks {
-            if ask.kind != "choice" {
-                continue;
-            }
-            let first = ask.options.first().cloned();
-            let option = ask.usual.or(first).unwrap_or_else(|| UNATTENDED.to_owned());
-            let note = "answered by --auto-answer: nobody was asked";
-            client.answer(ask.id, Answer::Choose { option }, Some(note)).await?;
-            has_answered = true;
-        }
-        let view = client.status(run).await?;
-        for step in view.steps.iter().filter(|step| !step.state.is_settled()) {
-            if let Some(inner) = &step.run {
-                runs.push(client.find_in(inner, &view.workspace).await?);
-            }
-        }
+    for ask in open_asks(client, handle).await?.into_iter().filter(|ask| ask.kind == "choice") {
+        let first = ask.options.first().cloned();
+        let option = ask.usual.or(first).unwrap_or_else(|| UNATTENDED.to_owned());
+        let note = "answered by --auto-answer: nobody was asked";
+        client.answer(ask.id, Answer::Choose { option }, Some(note)).await?;
+        has_answered = true;
     }
     Ok(has_answered)
 }
@@ -242,12 +281,17 @@ impl Stop {
         let failed = |error| Failure::new(Exit::Temporary, format!("could not listen for signals: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut stop = signal(SignalKind::from_raw(nix::libc::SIGTSTP)).map_err(failed)?;
         let (says, came) = watch::channel((0, Exit::Interrupted));
         tokio::spawn(async move {
             while !says.is_closed() {
                 let exit = tokio::select! {
                     _ = interrupt.recv() => Exit::Interrupted,
                     _ = terminate.recv() => Exit::Terminated,
+                    _ = stop.recv() => {
+                        terminal::stop_as_told();
+                        continue;
+                    }
                     () = says.closed() => return,
                 };
                 says.send_modify(|(count, last)| (*count, *last) = (*count + 1, exit));

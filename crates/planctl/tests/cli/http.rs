@@ -11,7 +11,7 @@ mod document;
 #[path = "http/gone.rs"]
 mod gone;
 #[path = "http/house.rs"]
-mod house;
+pub mod house;
 #[path = "http/keys.rs"]
 mod keys;
 #[path = "http/limits.rs"]
