@@ -1,7 +1,7 @@
 //! The cost of verifying a plan as it grows: time per byte must stay flat, and 1,000 steps in 1 MiB take less than 100 ms.
 //!
 //! Reading and judging are timed together, with the facts of a workspace where every file is there; the files that a
-//! whole `planctl plan verify` looks at are not part of it.
+//! whole `planctl verify` looks at are not part of it.
 
 use std::hint::black_box;
 

@@ -55,9 +55,7 @@ impl Trial {
             return Err(refused(format!("step {step} has no contract")));
         }
         let Some(number) = written.fixed_number() else {
-            return Err(refused(format!(
-                "step {step} stands for several; planctl plan expand writes them out"
-            )));
+            return Err(refused(format!("step {step} stands for several; planctl expand writes them out")));
         };
         let found = verify(&reading.source, &Facts::default(), &Levels::default());
         let candidates = candidates_of(&found, &workspace);

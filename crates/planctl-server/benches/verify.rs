@@ -1,4 +1,4 @@
-//! The cost of a whole `planctl plan verify` but for its start and its output: the file read, the workspace looked at, the
+//! The cost of a whole `planctl verify` but for its start and its output: the file read, the workspace looked at, the
 //! text judged, protected files digested. `just bench-verify`.
 //!
 //! Plans of about a kibibyte a step in four shapes, and small steps up to the most that a plan may have. Time per byte

@@ -311,6 +311,9 @@ It writes into the git checkout, else the current directory, and overwrites noth
         /// Keep the workspace
         #[arg(long)]
         keep: bool,
+        /// Let you approve and answer, instead of the demo
+        #[arg(long = "try")]
+        asks: bool,
     },
     /// Checks what planctl needs on this machine
     Doctor,

@@ -131,7 +131,7 @@ pub fn path_of(matches: &ArgMatches) -> String {
     named(&words)
 }
 
-/// Names a command by its noun and verb: `planctl resume` and `planctl plan resume` are `run resume`.
+/// Names a command by its noun and verb: `planctl resume` and `planctl resume` are `run resume`.
 fn named(words: &[&str]) -> String {
     match words {
         ["run"] => "plan run".to_owned(),

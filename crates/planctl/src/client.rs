@@ -51,6 +51,13 @@ pub struct Client {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handle(RunId);
 
+impl Handle {
+    /// Returns the run's id.
+    pub fn id(self) -> RunId {
+        self.0
+    }
+}
+
 /// Where a plan stands before anything is done with it.
 pub use planctl_api::wire::calls::StandingView as Standing;
 

@@ -73,7 +73,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Db(command) => database::run(&context, command).await,
         Command::Daemon(command) => daemon::run(&context, command).await,
         Command::Dev { work, worker } => dev::run(&context, work, worker.worker()).await,
-        Command::Demo { keep } => demo::run(&context, keep).await,
+        Command::Demo { keep, asks } => demo::run(&context, keep, asks).await,
         Command::Doctor => doctor::run(&context).await,
         Command::Clean { all, failed, discard, dry_run } => {
             let cleaning = Cleaning { failed, discards: discard, everywhere: all, dry_run };

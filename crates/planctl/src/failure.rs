@@ -88,12 +88,8 @@ impl Exit {
             Exit::Configuration => {
                 ("bad configuration, or a database that this planctl can't use", "fix what is named")
             }
-            Exit::Interrupted => {
-                ("interrupted; a run that was worked on is stopped", "planctl plan resume RUN")
-            }
-            Exit::Terminated => {
-                ("terminated; a run that was worked on is stopped", "planctl plan resume RUN")
-            }
+            Exit::Interrupted => ("interrupted; a run that was worked on is stopped", "planctl resume RUN"),
+            Exit::Terminated => ("terminated; a run that was worked on is stopped", "planctl resume RUN"),
         }
     }
 }

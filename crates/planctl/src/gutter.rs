@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn hole_17_a_long_text_is_cut_and_the_command_for_the_rest_is_named() {
         let text = "x".repeat(CHARACTERS_MAX + 7);
-        let page = drawn("coder", &text, Cut::AfterStart("planctl plan logs a-1"), None);
-        assert!(page.ends_with("x\n  … 7 characters more, all of it: planctl plan logs a-1\n"), "{page}");
+        let page = drawn("coder", &text, Cut::AfterStart("planctl logs a-1"), None);
+        assert!(page.ends_with("x\n  … 7 characters more, all of it: planctl logs a-1\n"), "{page}");
         assert_eq!(page.matches('x').count(), CHARACTERS_MAX);
         let text = format!("head{}\ntail", "y".repeat(CHARACTERS_MAX));
-        let page = drawn("contract", &text, Cut::BeforeEnd("planctl plan logs a-1"), None);
+        let page = drawn("contract", &text, Cut::BeforeEnd("planctl logs a-1"), None);
         assert!(
             page.starts_with("  … 9 characters before, all of it: ") && page.ends_with("│ tail\n"),
             "{page}"

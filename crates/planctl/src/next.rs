@@ -18,32 +18,32 @@ pub fn add(failure: Failure, next: &Next) -> Failure {
 /// Returns what to type, or to do.
 pub fn words(next: &Next) -> String {
     match next {
-        Next::VerifyPlan { plan, folder: None } => format!("planctl plan verify {}", shell_word(plan)),
+        Next::VerifyPlan { plan, folder: None } => format!("planctl verify {}", shell_word(plan)),
         Next::VerifyPlan { plan, folder: Some(folder) } => {
-            format!("planctl plan verify --workspace {} {}", shell_word(folder), shell_word(plan))
+            format!("planctl verify --workspace {} {}", shell_word(folder), shell_word(plan))
         }
-        Next::EditPlan { plan } => format!("edit it, then planctl plan verify {}", shell_word(plan)),
+        Next::EditPlan { plan } => format!("edit it, then planctl verify {}", shell_word(plan)),
         Next::CheckGraph { plan } => format!("planctl graph check {}", shell_word(plan)),
-        Next::DiffPlan { plan } => format!("planctl plan diff {}", shell_word(plan)),
-        Next::ApprovePlan { plan } => format!("planctl plan approve {}", shell_word(plan)),
+        Next::DiffPlan { plan } => format!("planctl diff {}", shell_word(plan)),
+        Next::ApprovePlan { plan } => format!("planctl approve {}", shell_word(plan)),
         Next::StartRun { plan, how } => {
             let plan = shell_word(plan);
             match how {
-                Starting::Usual => format!("planctl plan run {plan}"),
-                Starting::Again => format!("planctl plan run --again {plan}"),
-                Starting::Approved => format!("planctl plan run {plan} --approve"),
+                Starting::Usual => format!("planctl run {plan}"),
+                Starting::Again => format!("planctl run --again {plan}"),
+                Starting::Approved => format!("planctl run {plan} --approve"),
             }
         }
-        Next::StartRunHere => "planctl plan run --workspace shared".to_owned(),
+        Next::StartRunHere => "planctl run --workspace shared".to_owned(),
         Next::CommitAndStartOver { run, plan } => {
-            format!("commit it, then planctl plan cancel {run} && planctl plan run {}", shell_word(plan))
+            format!("commit it, then planctl cancel {run} && planctl run {}", shell_word(plan))
         }
         Next::UseApprovedWorker { plan, approved, named } => {
             let plan = shell_word(plan);
             let flag = |worker: &String| format!(" --agent {}", shell_word(worker));
             let anew = named.as_ref().map(flag).unwrap_or_default();
             format!(
-                "planctl plan run {plan}{}, or approve the other: planctl plan approve {plan}{anew}",
+                "planctl run {plan}{}, or approve the other: planctl approve {plan}{anew}",
                 flag(approved)
             )
         }
@@ -54,16 +54,16 @@ pub fn words(next: &Next) -> String {
             let files = files.iter().map(|file| format!(" --accept-changed {}", shell_word(file)));
             format!("put them back, or, where you mean them: {}{}", words(with), files.collect::<String>())
         }
-        Next::ResumeRun { run } => format!("planctl plan resume {run}"),
-        Next::CancelRun { run } => format!("planctl plan cancel {run}"),
-        Next::AuditRun { run } => format!("planctl audit {run}, then planctl plan cancel {run}"),
+        Next::ResumeRun { run } => format!("planctl resume {run}"),
+        Next::CancelRun { run } => format!("planctl cancel {run}"),
+        Next::AuditRun { run } => format!("planctl audit {run}, then planctl cancel {run}"),
         Next::KeepStep { step, run } => {
-            format!("put step {step} back, or cancel the run: planctl plan cancel {run}")
+            format!("put step {step} back, or cancel the run: planctl cancel {run}")
         }
-        Next::WatchRun { run } => format!("planctl plan watch {run}"),
-        Next::ShowRun { run } => format!("planctl plan status {run}"),
-        Next::ShowRuns => "planctl plan status".to_owned(),
-        Next::ShowAllRuns => "planctl plan status --all".to_owned(),
+        Next::WatchRun { run } => format!("planctl watch {run}"),
+        Next::ShowRun { run } => format!("planctl status {run}"),
+        Next::ShowRuns => "planctl status".to_owned(),
+        Next::ShowAllRuns => "planctl status --all".to_owned(),
         Next::ListRuns => "planctl ls".to_owned(),
         Next::ShowAsks => "planctl approvals".to_owned(),
         Next::ShowAsk { ask } => format!("planctl approvals show {ask}"),
@@ -112,7 +112,7 @@ mod tests {
         };
         assert_eq!(
             words(&accept),
-            "put them back, or, where you mean them: planctl plan run a.md --approve \
+            "put them back, or, where you mean them: planctl run a.md --approve \
              --accept-changed 'tests/a b.rs@12ab' --accept-changed c@34cd"
         );
         let worker = |named: Option<&str>| Next::UseApprovedWorker {
@@ -122,9 +122,9 @@ mod tests {
         };
         assert_eq!(
             words(&worker(Some("claude"))),
-            "planctl plan run a.md --agent 'exec:./a b', or approve the other: planctl plan approve a.md --agent claude"
+            "planctl run a.md --agent 'exec:./a b', or approve the other: planctl approve a.md --agent claude"
         );
-        assert!(words(&worker(None)).ends_with("planctl plan approve a.md"));
+        assert!(words(&worker(None)).ends_with("planctl approve a.md"));
         let answers = Next::AnswerAsk { ask: 3, answers: vec!["retry".to_owned(), "skip".to_owned()] };
         assert_eq!(words(&answers), "planctl approvals retry 3   or   planctl approvals skip 3");
     }

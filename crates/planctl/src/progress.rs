@@ -37,6 +37,8 @@ pub struct Progress {
     ctrl_c: CtrlC,
     drawing: Drawing,
     gates: HashMap<String, Gate>,
+    /// The last attempt of a node whose contract did not pass, in words: the story that the end of a run tells.
+    failed: HashMap<String, String>,
     /// Nodes whose work went out.
     entered: HashSet<String>,
     /// A node that was entered, and its line, which is dropped if the node waits: a question to a person is not work.
@@ -45,7 +47,7 @@ pub struct Progress {
     run: Option<String>,
 }
 
-/// The most lines that the last picture takes; `planctl plan status RUN` has them all.
+/// The most lines that the last picture takes; `planctl status RUN` has them all.
 const FINAL_LINES_MAX: usize = 66;
 
 /// A node's newest gate before its verdict is read.
@@ -63,6 +65,7 @@ impl Progress {
             ctrl_c,
             drawing: Drawing::default(),
             gates: HashMap::new(),
+            failed: HashMap::new(),
             entered: HashSet::new(),
             begins: None,
             run: None,
@@ -88,7 +91,25 @@ impl Progress {
                 let lines = self.lines(line);
                 self.print(lines)
             }
-            Manner::Live | Manner::Silent => Ok(()),
+            Manner::Live => {
+                self.remember(line);
+                Ok(())
+            }
+            Manner::Silent => Ok(()),
+        }
+    }
+
+    /// Keeps how an attempt failed, for the last picture.
+    fn remember(&mut self, line: &EventLine) {
+        let Some(node) = &line.node else { return };
+        if line.event == "harness.evaluated" {
+            self.gates.insert(node.clone(), Gate::read(&line.data));
+        } else if line.event == "node_verified"
+            && line.data.get("verdict").is_some_and(|verdict| verdict != "passed")
+        {
+            let gate = self.gates.get(node).cloned().unwrap_or_default();
+            let (attempt, ending) = (line.attempt.unwrap_or(1), gate.ending.replacen('=', " ", 1));
+            self.failed.insert(node.clone(), format!("attempt {attempt}: contract{ending}{}", gate.words));
         }
     }
 
@@ -147,7 +168,11 @@ impl Progress {
             self.drawing.clear();
             let look = Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, ctrl_c: None };
             let (columns, _) = terminal::size();
-            for line in picture(view, &look) {
+            let mut view = view.clone();
+            for step in view.steps.iter_mut().filter(|step| step.state == StepState::Passed) {
+                step.failure = self.failed.get(&step.node).cloned();
+            }
+            for line in picture(&view, &look) {
                 show::say(&drawing::fitted(&line, columns));
             }
         }
@@ -357,7 +382,7 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
     for step in &view.steps[from..to] {
         lines.push(step_line(step, Widths { number, title }, look.now_unix_seconds));
         if let Some(failure) = &step.failure
-            && !matches!(step.state, StepState::Passed | StepState::Skipped | StepState::Waived)
+            && !matches!(step.state, StepState::Skipped | StepState::Waived)
         {
             lines.push(styled(FAINT, &format!("       {}", show::safe(&show::brief(failure, 100)))));
         }

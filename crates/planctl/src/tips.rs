@@ -74,7 +74,7 @@ const FLAGS: [(&str, &str); 4] = [
     ("--via", "planctl plan review FILE --role ROLE"),
     ("--force", "planctl asks instead; --yes answers a confirmation, and nothing overrules a contract"),
     ("--no-verify", "no step passes without its contract"),
-    ("--dry-run", "planctl plan show FILE shows what would run"),
+    ("--dry-run", "planctl show FILE shows what would run"),
 ];
 
 /// Commands that no tip proposes.

@@ -14,12 +14,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[path = "readme/checks.rs"]
 mod checks;
+#[path = "readme/hour.rs"]
+mod hour;
 #[path = "readme/likeness.rs"]
 mod likeness;
 #[path = "readme/page.rs"]
 mod page;
+#[path = "readme/picture.rs"]
+mod picture;
 #[path = "readme/scene.rs"]
 mod scene;
+#[path = "readme/terminal.rs"]
+mod terminal;
 
 use page::{Page, Piece};
 use scene::Scene;

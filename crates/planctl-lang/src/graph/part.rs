@@ -55,9 +55,7 @@ pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Re
                     format!("a worktree for `{name}`, which is on no branch, is not supported yet"),
                 )
                 .at(*span, "")
-                .help(
-                    "delete it; a whole run works in a worktree with `planctl plan run --workspace worktree`",
-                ),
+                .help("delete it; a whole run works in a worktree with `planctl run --workspace worktree`"),
             ),
         }
     }

@@ -47,7 +47,7 @@ pub(super) fn finding(lint: &Lint<'_>) -> Diagnostic {
             .note(format!("`planctl plan import {}` makes a plan of its open boxes", escape(source.path()))),
         None => none,
     };
-    none.note("`planctl plan new` writes a plan to begin with; how plans are written: docs/plan-format.md").help(format!(
+    none.note("`planctl new` writes a plan to begin with; how plans are written: docs/plan-format.md").help(format!(
         "below `## Steps`, a step says who does it, what to do, and what proves it:\n### 1. {title}\n\n**target:** \
          coder\n**task:**\n{title}\n\n**contract:**\n```shell\ntest -s docs/analysis.md\n```\nexit_code == 0"
     ))

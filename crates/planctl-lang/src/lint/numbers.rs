@@ -79,7 +79,7 @@ fn template(text: &str, span: Span, path: &str) -> Diagnostic {
 /// Says how a template becomes steps.
 pub(super) fn expand_help(path: &str) -> String {
     format!(
-        "write the steps out, one heading each, or let planctl do it: `planctl plan expand {} --items FILE`",
+        "write the steps out, one heading each, or let planctl do it: `planctl expand {} --items FILE`",
         escape(path)
     )
 }

@@ -166,7 +166,7 @@ pub(crate) fn of_text(path: &str, text: &str) -> Option<Content> {
         return Some(Content::new("HTML", help));
     }
     if starts(&["<?xml", "<svg"]) {
-        return Some(Content::new("XML", "write the plan as Markdown, as `planctl plan new` does"));
+        return Some(Content::new("XML", "write the plan as Markdown, as `planctl new` does"));
     }
     if body.starts_with("#!") {
         let help = "a script can be the contract of a step: write a plan that runs it";
@@ -176,11 +176,13 @@ pub(crate) fn of_text(path: &str, text: &str) -> Option<Content> {
         return Some(Content::new("a pointer of Git LFS", "fetch the content it stands for: `git lfs pull`"));
     }
     if body.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
-        let help = "a plan is Markdown: the frontmatter, then headings and fields, as `planctl plan new` writes them";
+        let help =
+            "a plan is Markdown: the frontmatter, then headings and fields, as `planctl new` writes them";
         return Some(Content::new("JSON", help));
     }
     is_yaml(body).then(|| {
-        let help = "only the frontmatter of a plan is YAML; the steps are Markdown, as `planctl plan new` writes them";
+        let help =
+            "only the frontmatter of a plan is YAML; the steps are Markdown, as `planctl new` writes them";
         Content::new("YAML", help)
     })
 }

@@ -183,7 +183,7 @@ pub const OF_STEP: &[FieldHelp] = &[
     FieldHelp {
         name: "for_each",
         label: "for_each",
-        meaning: "Makes the step a template, one step per item: a list with commas or bullets. `planctl plan expand` writes them out.",
+        meaning: "Makes the step a template, one step per item: a list with commas or bullets. `planctl expand` writes them out.",
         default: "one step",
         values: &[],
         example: "src/a.py, src/b.py",

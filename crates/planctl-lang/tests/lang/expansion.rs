@@ -118,7 +118,7 @@ fn a_list_in_the_step_is_taken_and_that_of_the_command_line_is_refused_beside_it
         let source = Source::new("plan.md", &*text);
         let found = verify(&source, &facts(), &Levels::default()).diagnostics;
         assert_eq!(found[0].code, Code::P012);
-        assert!(found[0].help.as_ref().unwrap().contains("planctl plan expand plan.md"), "{found:?}");
+        assert!(found[0].help.as_ref().unwrap().contains("planctl expand plan.md"), "{found:?}");
         let unused = refused(&text, Some(&["z"]));
         assert!(
             unused.starts_with("no template takes the items that the command line names: delete"),

@@ -369,7 +369,7 @@ fn a_sentence_of_a_comment_needs_a_subject() {
 #[test]
 fn commands_are_told_from_sentences() {
     let commands = ["plan".to_owned(), "db".to_owned()];
-    assert!(names_command("put it back, then planctl plan run {}", &commands));
+    assert!(names_command("put it back, then planctl run {}", &commands));
     assert!(names_command("see `planctl db status`", &commands));
     assert!(!names_command("a defect of planctl in planning", &commands));
 }

@@ -22,7 +22,7 @@ pub struct RunArgs {
 impl RunArgs {
     /// The examples of `planctl run`.
     pub const EXAMPLES: &str = "Examples:
-  planctl run plans/fix.md --exec './work.sh'    the same as planctl plan run
+  planctl run plans/fix.md --exec './work.sh'    the same as planctl run
   planctl run ls                                 lists runs
   planctl run show fix-3                         shows one
   planctl run pause fix-3                        its agents stop; planctl run resume fix-3 goes on
@@ -96,14 +96,14 @@ pub struct RunPlan {
 }
 
 impl RunPlan {
-    /// The examples of `planctl plan run`.
+    /// The examples of `planctl run`.
     pub const EXAMPLES: &str = "Examples:
-  planctl plan run plans/fix.md                            asks before it runs, unless a policy approves it
-  planctl plan run plans/fix.md --exec './work.sh'         one worker for every role
-  planctl plan run plans/fix.md --agent claude             or an agent by its name
-  planctl plan run plans/fix.md --dry-run                  shows what would run
-  planctl plan run plans/fix.md --approve --no-wait        in a script; 3 = ask a person
-  planctl plan run plans/fix.md --again                    a new run of a plan that is done";
+  planctl run plans/fix.md                            asks before it runs, unless a policy approves it
+  planctl run plans/fix.md --exec './work.sh'         one worker for every role
+  planctl run plans/fix.md --agent claude             or an agent by its name
+  planctl run plans/fix.md --dry-run                  shows what would run
+  planctl run plans/fix.md --approve --no-wait        in a script; 3 = ask a person
+  planctl run plans/fix.md --again                    a new run of a plan that is done";
 }
 
 /// What is done with a run; typed as `planctl run VERB`, `planctl VERB`, or `planctl plan VERB`.

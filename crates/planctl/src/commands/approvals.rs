@@ -156,7 +156,7 @@ pub fn ask_drawn(page: &AskPage, place: &str) -> String {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
     if ask.kind == "choice" && page.role.is_some() {
-        text.push_str(&format!("  what the worker said: planctl plan logs {}\n", shell_word(&ask.run)));
+        text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&ask.run)));
     }
     text.push_str(&options_drawn(ask));
     if page.vacuous {
@@ -241,7 +241,7 @@ fn failure_drawn(failure: &FailureView, run: &str) -> String {
                 several => format!("last {several} lines"),
             };
             text.push_str(&styled(FAINT, &format!("  {name}, {which}\n")));
-            let all = format!("planctl plan logs {}", shell_word(run));
+            let all = format!("planctl logs {}", shell_word(run));
             text.push_str(&gutter::printed("contract", &lines.join("\n"), Cut::BeforeEnd(&all)));
         }
     }

@@ -1,4 +1,4 @@
-//! `planctl plan diff`: the changes in a plan, by meaning and line by line.
+//! `planctl diff`: the changes in a plan, by meaning and line by line.
 
 use std::path::Path;
 

@@ -21,8 +21,11 @@ const PLAN: &str = include_str!("demo/till.md");
 const SETUP: &str = include_str!("demo/setup.sh");
 const WORKER: &str = include_str!("demo/worker.sh");
 
-/// A person's note to the worker when there is no person at the terminal.
+/// A person's note to the worker, where the demo answers.
 const SCRIPTED_NOTE: &str = "begin the line with \"- Fixed: \", as the other projects do";
+
+/// How much of a run's id is shown: the time at which it began, to the millisecond.
+const ID_SHOWN: usize = 12;
 
 /// The throw-away project: a workspace, the worker, and what it was asked.
 struct Project {
@@ -33,10 +36,10 @@ struct Project {
 }
 
 /// Shows verify, approve, work, a contract that fails, a retry that knows why, an escalation, and the end.
-pub async fn run(context: &Context, keep: bool) -> Answer {
+pub async fn run(context: &Context, keep: bool, asks: bool) -> Answer {
     let project = Project::make().await?;
     let context = context.in_workspace(&project.workspace)?;
-    let exit = play(&context, &project).await?;
+    let exit = play(&context, &project, asks && context.is_interactive()).await?;
     if keep {
         let place = project.folder.keep();
         context.say(&format!("the project is kept in {}", place.display()));
@@ -44,7 +47,7 @@ pub async fn run(context: &Context, keep: bool) -> Answer {
     Ok(exit)
 }
 
-async fn play(context: &Context, project: &Project) -> Answer {
+async fn play(context: &Context, project: &Project, asks: bool) -> Answer {
     heading("verify", "a plan is checked like a program, before anything runs")?;
     let plan = project.workspace.join("till.md");
     let scripted = Agent::Exec("a scripted worker".to_owned());
@@ -59,13 +62,13 @@ async fn play(context: &Context, project: &Project) -> Answer {
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();
     show::print(&verify::drawn(&view, Some(&scripted), None))?;
-    if context.is_interactive() && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
+    if asks && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
         return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
     }
-    if !context.is_interactive() {
+    if !asks {
         show::print(&styled(
             CARE,
-            "\n(no terminal, so the demo approves)\n$ planctl plan approve till.md\n",
+            "\n(the demo approves; planctl demo --try asks you)\n$ planctl approve till.md\n",
         ))?;
     }
     let client = Client::open(context).await?;
@@ -80,14 +83,14 @@ async fn play(context: &Context, project: &Project) -> Answer {
     let mut worked = work_on(&client, handle, 0).await?;
     show_retry(project)?;
     while worked.view.state == RunState::Waiting {
-        answer(&client, handle, context.is_interactive()).await?;
+        answer(&client, handle, asks).await?;
         heading("go on", "the answer is stored, and the run goes on where it stood")?;
         worked = work_on(&client, handle, worked.seq).await?;
     }
     let view = client.status(handle).await?;
     let audit = client.audit(Some(handle)).await?;
     client.close().await;
-    ending(&run, &audit, exit_of(&view))
+    ending(handle, &audit, exit_of(&view))
 }
 
 async fn work_on(client: &Client, handle: Handle, since: u64) -> Result<Worked, Failure> {
@@ -100,9 +103,7 @@ async fn work_on(client: &Client, handle: Handle, since: u64) -> Result<Worked, 
     )
     .await?;
     match worked.asked {
-        Some(exit) => {
-            Err(Failure::new(exit, "stopped").next(format!("planctl plan resume {}", worked.view.run)))
-        }
+        Some(exit) => Err(Failure::new(exit, "stopped").next(format!("planctl resume {}", worked.view.run))),
         None => Ok(worked),
     }
 }
@@ -117,7 +118,7 @@ fn show_retry(project: &Project) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn answer(client: &Client, handle: Handle, is_interactive: bool) -> Result<(), Failure> {
+async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<(), Failure> {
     let asks = client.asks(Some(handle)).await?;
     let Some(ask) = asks.asks.first() else {
         return Err(Failure::new(Exit::Temporary, "could not find what the run waits for"));
@@ -125,13 +126,13 @@ async fn answer(client: &Client, handle: Handle, is_interactive: bool) -> Result
     let page: AskPage = client.ask(ask.id).await?;
     heading("escalation", "attempts are used up: the run holds, and asks a person")?;
     show::print(&approvals::page_drawn(&page))?;
-    let (word, note) = if is_interactive {
+    let (word, note) = if asks_person {
         asked()?
     } else {
         show::print(&styled(
             CARE,
             &format!(
-                "\n(no terminal, so the demo answers)\n$ planctl approvals retry {} --note '{SCRIPTED_NOTE}'\n",
+                "\n(the demo answers; planctl demo --try asks you)\n$ planctl approvals retry {} --note '{SCRIPTED_NOTE}'\n",
                 ask.id
             ),
         ))?;
@@ -153,20 +154,22 @@ fn asked() -> Result<(Word, String), Failure> {
     Ok((word, note))
 }
 
-fn ending(run: &str, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answer {
+fn ending(run: Handle, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answer {
     let events: u64 = audit.runs.iter().map(|run| run.events).sum();
     let sound = if audit.is_sound() { styled(GOOD, "sound") } else { styled(show::BAD, "BROKEN") };
     heading("done", "no step passed because somebody said so")?;
     show::print(&format!(
         "  history: {events} events, {sound}: gap-free, hash chain intact, states follow from it\n\n"
     ))?;
-    let run = shell_word(run);
+    // The names of runs count in their workspace, which goes away here; the beginning of an id is found anywhere.
+    let id = run.id().to_string().replace('-', "");
+    let run = id.get(..ID_SHOWN).unwrap_or(&id);
     let commands = [
-        (format!("planctl plan logs {run} --step 2"), "what the worker said, what the contract printed"),
+        (format!("planctl logs {run} --step 2"), "what the worker said, what the contract printed"),
         (format!("planctl why {run} 3"), "why a step is where it is"),
-        (format!("planctl events --run {run}"), "everything that happened"),
-        ("planctl plan verify plans/hello.md".to_owned(), "your own plan: check it,"),
-        ("planctl plan run plans/hello.md --exec CMD".to_owned(), "and run it with any worker"),
+        (format!("planctl events {run}"), "everything that happened"),
+        ("planctl verify plans/hello.md".to_owned(), "your own plan: check it,"),
+        ("planctl run plans/hello.md --exec CMD".to_owned(), "and run it with any worker"),
     ];
     show::print(&format!("{}\n", styled(BOLD, "next:")))?;
     for (command, what) in commands {

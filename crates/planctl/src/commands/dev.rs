@@ -15,7 +15,7 @@ pub async fn run(context: &Context, work: AtOnce, agent: Option<Agent>) -> Answe
     let worker = agent.as_ref().map(ToString::to_string);
     let ready = |info: &DaemonInfo| context.say(&screen(context, info, worker.as_deref()));
     let exit = serve_here(context, options(work, agent), ready).await?;
-    context.say("stopped; what was under way goes on when a daemon or `planctl plan run` takes it up");
+    context.say("stopped; what was under way goes on when a daemon or `planctl run` takes it up");
     Ok(exit)
 }
 
@@ -27,10 +27,10 @@ fn screen(context: &Context, info: &DaemonInfo, exec: Option<&str>) -> String {
             .to_owned(),
     };
     let commands = [
-        ("planctl plan new plans/hello.md", "a plan to begin with"),
-        ("planctl plan run plans/hello.md", "approve it and see it run"),
+        ("planctl new plans/hello.md", "a plan to begin with"),
+        ("planctl run plans/hello.md", "approve it and see it run"),
         ("planctl approvals", "what waits for you"),
-        ("planctl plan status", "where runs stand"),
+        ("planctl status", "where runs stand"),
     ];
     let mut text = format!(
         "{} · pid {} · workspace {}\nworker     {worker}\n\n{}",

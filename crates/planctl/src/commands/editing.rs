@@ -203,7 +203,7 @@ fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
     let (kind, plan) = (show::safe(&ask.kind), shell_word(&ask.plan));
     Err(match ask.kind.as_str() {
         "plan" => refused("is about a plan that has not begun: edit its file".to_owned())
-            .next(format!("planctl plan run {plan}")),
+            .next(format!("planctl run {plan}")),
         _ => refused(format!("is a {kind} ask, and no answer to it changes the plan"))
             .next(format!("planctl approvals show {}", ask.id)),
     })
@@ -449,7 +449,7 @@ impl Editing {
         let given = Approving { worker: self.worker.clone(), ..Approving::with_note(note) };
         let decided = client.approve(&checked, &given).await.map_err(|failure| {
             // The run is paused by now, and waits for an approval of the file.
-            failure.next(format!("planctl plan approve {}", shell_word(&self.view.plan)))
+            failure.next(format!("planctl approve {}", shell_word(&self.view.plan)))
         })?;
         self.forget();
         if is_json {
@@ -509,6 +509,6 @@ impl Editing {
 fn again(view: &RunView, ask: Option<u64>) -> String {
     match ask {
         Some(ask) => format!("planctl approvals edit {ask}"),
-        None => format!("planctl plan edit {}", shell_word(&view.run)),
+        None => format!("planctl edit {}", shell_word(&view.run)),
     }
 }

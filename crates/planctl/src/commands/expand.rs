@@ -1,4 +1,4 @@
-//! `planctl plan expand`: templates of steps become numbered steps, to be read before they are approved.
+//! `planctl expand`: templates of steps become numbered steps, to be read before they are approved.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn summary(expanded: &Expanded, written: &Path) -> String {
     let templates = if expanded.templates == 1 { "template" } else { "templates" };
     let steps = if expanded.steps == 1 { "step" } else { "steps" };
     format!(
-        "{name}: {} {templates} expanded, {} {steps} in all\n{} planctl plan verify {}\n",
+        "{name}: {} {templates} expanded, {} {steps} in all\n{} planctl verify {}\n",
         expanded.templates,
         expanded.steps,
         styled(BOLD, "next:"),

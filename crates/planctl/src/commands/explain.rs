@@ -1,4 +1,4 @@
-//! `planctl plan verify --explain`: the meaning of a code, with a plan that is wrong and one that is right.
+//! `planctl explain`: the meaning of a code, with a plan that is wrong and one that is right.
 
 use planctl_lang::{Code, Example, ExplainedCodes, Severity, did_you_mean};
 
@@ -22,7 +22,7 @@ pub fn explain(context: &Context, name: &str) -> Answer {
 fn named(name: &str) -> Result<Code, Failure> {
     Code::named(name.trim()).ok_or_else(|| {
         let near = did_you_mean(name, Code::ALL.iter().map(|code| code.as_str()));
-        let help = near.map_or("the codes are listed by: planctl plan verify --explain".to_owned(), |near| {
+        let help = near.map_or("the codes are listed by: planctl explain".to_owned(), |near| {
             format!("did you mean {near}?")
         });
         Failure::usage(format!("there is no code `{}`", show::safe(name))).help(help)
@@ -48,7 +48,7 @@ fn listed(codes: &[Code]) -> String {
         }
         text.push('\n');
     }
-    text.push_str(&format!("{} planctl plan verify --explain P104\n", styled(BOLD, "for more:")));
+    text.push_str(&format!("{} planctl explain P104\n", styled(BOLD, "for more:")));
     text
 }
 

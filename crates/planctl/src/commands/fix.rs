@@ -1,4 +1,4 @@
-//! `planctl plan verify --fix`: applies fixes, says what is left, and writes the file whole.
+//! `planctl verify --fix`: applies fixes, says what is left, and writes the file whole.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `planctl plan fmt`: writes plans in planctl's own form, or names those that have another.
+//! `planctl fmt`: writes plans in planctl's own form, or names those that have another.
 
 use std::path::{Path, PathBuf};
 

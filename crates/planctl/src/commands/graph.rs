@@ -67,9 +67,7 @@ async fn parallel(context: &Context, file: &Path) -> Answer {
     let name = file.to_string_lossy();
     let Some(graph) = &checked.verification.graph else {
         let message = format!("{} is not verified", show::safe(&name));
-        return Err(
-            Failure::new(Exit::No, message).help(format!("planctl plan verify {}", show::safe(&name)))
-        );
+        return Err(Failure::new(Exit::No, message).help(format!("planctl verify {}", show::safe(&name))));
     };
     let names = |ids: Vec<NodeId>| ids.iter().map(|id| id.as_str().to_owned()).collect();
     let forks = view::side_by_side(graph).into_iter().map(|fork| SideBySide {
@@ -167,10 +165,10 @@ impl Read {
             (0, _) | (1, 0) => None,
             (1, count) => {
                 let warnings = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
-                Some(format!("planctl plan verify {name} has {warnings} about other things"))
+                Some(format!("planctl verify {name} has {warnings} about other things"))
             }
             (_, _) => Some(format!(
-                "contracts and files were not looked at: planctl plan verify takes one graph, \
+                "contracts and files were not looked at: planctl verify takes one graph, \
                  planctl graph render {name} --entry NAME --format json writes it"
             )),
         }

@@ -78,6 +78,6 @@ fn report(imported: &Imported, from: &str, made: &Path) -> String {
             if imported.gaps == 1 { "1 contract" } else { &format!("{} contracts", imported.gaps) };
         text.push_str(&format!("left to write: {contracts}, marked `**contract:** TODO`\n"));
     }
-    text.push_str(&format!("{} planctl plan verify {}\n", styled(BOLD, "next:"), plan::shell_word(&made)));
+    text.push_str(&format!("{} planctl verify {}\n", styled(BOLD, "next:"), plan::shell_word(&made)));
     text
 }

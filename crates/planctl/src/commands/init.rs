@@ -66,7 +66,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
         let message =
             format!("{} {verb} there already in {}; nothing was written", present.join(", "), shown(folder));
         return Err(Failure::new(Exit::Conflict, message)
-            .help("write over with --force, or begin a plan with: planctl plan new"));
+            .help("write over with --force, or begin a plan with: planctl new"));
     }
     for made in &files {
         put(context, made)?;
@@ -166,9 +166,7 @@ fn say(
     text.push_str(&format!("trusted {}, until its {} changes\n", shown(folder), planctl_config::FILE_NAME));
     let worker = if with_example { "" } else { " --agent claude" };
     let next = styled(BOLD, "next:");
-    text.push_str(&format!(
-        "{next} planctl plan verify {PLAN}      then     planctl plan run {PLAN}{worker}\n"
-    ));
+    text.push_str(&format!("{next} planctl verify {PLAN}      then     planctl run {PLAN}{worker}\n"));
     show::print(&text)
 }
 

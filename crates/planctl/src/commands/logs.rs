@@ -1,4 +1,4 @@
-//! `planctl plan logs`: what workers and contracts printed, afterwards or as they print it, and what agents were told.
+//! `planctl logs`: what workers and contracts printed, afterwards or as they print it, and what agents were told.
 
 use std::time::Duration;
 

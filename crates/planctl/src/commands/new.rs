@@ -1,4 +1,4 @@
-//! `planctl plan new`: writes a plan to begin with, from a template or from another plan.
+//! `planctl new`: writes a plan to begin with, from a template or from another plan.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
     put(context, &file, &text, how.force)?;
     let word = plan::shell_word(&file.display().to_string());
     show::print(&format!(
-        "wrote {}\n{} planctl plan verify {word}\n",
+        "wrote {}\n{} planctl verify {word}\n",
         show::safe(&file.display().to_string()),
         styled(BOLD, "next:")
     ))?;

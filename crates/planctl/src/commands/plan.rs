@@ -212,11 +212,11 @@ pub fn not_verified(file: &Path, checked: &planctl_server::check::Checked) -> Fa
     let (name, counted) = (file.display(), verify::counted(&checked.verification));
     match checked.folder.as_str() {
         "" => Failure::new(Exit::No, format!("could not verify {name}: {counted}"))
-            .next(format!("planctl plan verify {name}")),
+            .next(format!("planctl verify {name}")),
         folder => {
             let (shown, typed) = (show::safe(folder), shell_word(folder));
             Failure::new(Exit::No, format!("could not verify {name} in the folder {shown}: {counted}"))
-                .next(format!("planctl plan verify --workspace {typed} {name}"))
+                .next(format!("planctl verify --workspace {typed} {name}"))
         }
     }
 }
@@ -244,7 +244,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     // The consequence is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
         let file = shell_word(&file.display().to_string());
-        context.say(&format!("{} planctl plan run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
+        context.say(&format!("{} planctl run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
     }
     Ok(Exit::Yes)
 }
@@ -413,7 +413,7 @@ fn no_active_runs(context: &Context, over: usize, all: &RunList) -> String {
     let elsewhere = all.runs.iter().filter(|run| !run.state.is_over()).count();
     let elsewhere = match elsewhere {
         0 => String::new(),
-        count => format!("; {count} in other folders: planctl plan status --all"),
+        count => format!("; {count} in other folders: planctl status --all"),
     };
     format!("no active runs in {place}; {} ended: planctl ls{elsewhere}\n", runs_counted(over))
 }
@@ -573,21 +573,19 @@ fn next_in_its_workspace(view: &RunView, is_daemon: bool) -> Option<String> {
         RunState::Done => merge_of(view),
         RunState::Cancelled => None,
         RunState::Waiting if view.waiting_on.as_ref().is_some_and(|wait| wait.kind == "worktree") => {
-            Some(format!("planctl plan resume {run}"))
+            Some(format!("planctl resume {run}"))
         }
-        RunState::Failed => Some(format!("planctl plan logs {run}    then    planctl plan resume {run}")),
+        RunState::Failed => Some(format!("planctl logs {run}    then    planctl resume {run}")),
         RunState::AwaitingApproval | RunState::Waiting => {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
             Some(format!("planctl approvals show {id}"))
         }
         RunState::Paused => {
             let plan = shell_word(&view.plan);
-            Some(format!(
-                "planctl plan resume {run}    or, once its plan is changed,    planctl plan approve {plan}"
-            ))
+            Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))
         }
-        RunState::Queued | RunState::Running if is_daemon => Some(format!("planctl plan watch {run}")),
-        RunState::Queued | RunState::Running => Some(format!("planctl plan resume {run}")),
+        RunState::Queued | RunState::Running if is_daemon => Some(format!("planctl watch {run}")),
+        RunState::Queued | RunState::Running => Some(format!("planctl resume {run}")),
     }
 }
 

@@ -27,7 +27,7 @@ pub async fn ls(context: &Context) -> Answer {
         show::print_json(&list)?;
     } else if list.plans.is_empty() {
         show::print(&format!("no plans in {}\n", show::safe(&context.workspace().display().to_string())))?;
-        show::say("next: planctl plan new");
+        show::say("next: planctl new");
     } else {
         show::print(&drawn(&list.plans))?;
     }

@@ -61,7 +61,7 @@ async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
             Exit::Conflict,
             format!("a review of {} is under way otherwise", show::safe(&plan)),
         )
-        .next("planctl plan status --all"));
+        .next("planctl status --all"));
     };
     let verb = if is_taken_up { "taken up" } else { "review" };
     context.say(&format!(

@@ -1,4 +1,4 @@
-//! `planctl plan run`, `resume` and `watch`: a run worked on or followed until it ends or needs a person.
+//! `planctl run`, `resume` and `watch`: a run worked on or followed until it ends or needs a person.
 
 use std::path::Path;
 
@@ -91,7 +91,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
         }
         How::AlreadyDone { run } => {
             context.say(&format!("{} is done already: {}", name(file), show::safe(&run)));
-            context.say(&format!("{} planctl plan run --again {}", styled(BOLD, "next:"), name(file)));
+            context.say(&format!("{} planctl run --again {}", styled(BOLD, "next:"), name(file)));
             Ok(Exit::Yes)
         }
         How::NeedsApproval { run, ask, no_policy } => {
@@ -293,12 +293,12 @@ pub async fn work_to_the_end(
     match worked.asked {
         Some(exit) if is_daemon => {
             let run = shell_word(&worked.view.run);
-            context.say(&format!("detached; {run} goes on.   planctl plan watch {run}"));
-            context.say(&format!("stop it for good: planctl plan cancel {run}"));
+            context.say(&format!("detached; {run} goes on.   planctl watch {run}"));
+            context.say(&format!("stop it for good: planctl cancel {run}"));
             Ok(exit)
         }
         Some(exit) => {
-            context.say(&format!("stopped; planctl plan resume {}", shell_word(&worked.view.run)));
+            context.say(&format!("stopped; planctl resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
         None => ended(context, &worked.view, question.as_deref(), how.manner, is_daemon),
@@ -324,7 +324,7 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
     } else {
         show::print_json(&view)?;
     }
-    context.say(&format!("the daemon goes on with it.   planctl plan watch {run}"));
+    context.say(&format!("the daemon goes on with it.   planctl watch {run}"));
     Ok(Exit::Yes)
 }
 
@@ -532,10 +532,10 @@ fn changed(
     Ok(match run {
         Some(run) => failure
             .help("a run of the approved text is not over: take it up, or cancel it before this text can run")
-            .next(format!("planctl plan resume {}", shell_word(run))),
+            .next(format!("planctl resume {}", shell_word(run))),
         None => failure
             .help("read the difference above, then approve the plan as it stands")
-            .next(format!("planctl plan approve {}", name(file))),
+            .next(format!("planctl approve {}", name(file))),
     })
 }
 
@@ -610,12 +610,12 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -
         | Word::Restore
         | Word::Reply => {
             if is_daemon {
-                format!("planctl plan watch {run}")
+                format!("planctl watch {run}")
             } else {
-                format!("planctl plan resume {run}    (where no process works on it already)")
+                format!("planctl resume {run}    (where no process works on it already)")
             }
         }
-        Word::Reject | Word::Abort => format!("planctl plan status {run}"),
-        Word::Revise => "change the plan's file, then: planctl plan approve FILE".to_owned(),
+        Word::Reject | Word::Abort => format!("planctl status {run}"),
+        Word::Revise => "change the plan's file, then: planctl approve FILE".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! `planctl plan verify`: works without a database.
+//! `planctl verify`: works without a database.
 
 use std::path::{Path, PathBuf};
 

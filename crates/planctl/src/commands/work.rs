@@ -79,7 +79,7 @@ pub async fn gone_daemon<T>(
         Some(address) => {
             let (shown, run) = (show::safe(&run), shell_word(&run));
             let what = format!("the daemon at {address} is gone; {shown} is stored, and goes on from there");
-            Err(Failure::new(Exit::Unavailable, what).next(format!("planctl plan resume {run}")))
+            Err(Failure::new(Exit::Unavailable, what).next(format!("planctl resume {run}")))
         }
         None => Err(failure),
     }
@@ -229,7 +229,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
         (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
-            Some(format!("{reason}; when that is mended: planctl plan resume {}", show::safe(&view.run)))
+            Some(format!("{reason}; when that is mended: planctl resume {}", show::safe(&view.run)))
         }
         (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))

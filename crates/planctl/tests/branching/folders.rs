@@ -324,7 +324,7 @@ fn a6_the_file_of_a_plan_that_waits_in_a_folder_is_verified_there_when_it_is_app
     let said = fixture.planctl(&["plan", "approve", "plans/inner.md"]);
     assert!(said.code == 1 && said.err.contains("P201"), "{said:?}");
     assert!(said.err.contains("could not verify plans/inner.md in the folder at/one"), "{said:?}");
-    let typed = "planctl plan verify --workspace at/one plans/inner.md";
+    let typed = "planctl verify --workspace at/one plans/inner.md";
     assert!(said.err.contains(typed), "{said:?}");
     assert_eq!(fixture.planctl(&typed.split(' ').skip(1).collect::<Vec<_>>()).code, 1);
     furnish(&fixture, "at/one");

@@ -12,9 +12,9 @@ use crate::transcripts;
 const INTRODUCTION: &str = "\
 # Findings
 
-`planctl plan verify FILE` reports everything that is wrong with a plan at once. Each finding has a code that stays the
+`planctl verify FILE` reports everything that is wrong with a plan at once. Each finding has a code that stays the
 same, the place in the file, and a line that says how to mend it. An *error* means that the plan can't run as it is; a
-*warning* that a person should look; a *note* is worth knowing. `planctl plan verify --explain P104` says at the prompt
+*warning* that a person should look; a *note* is worth knowing. `planctl explain P104` says at the prompt
 what stands here.
 
 Codes that begin with the same digit are one family. Examples that begin with a step stand below a common head: the

@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Functions and names for all scripts of a scenario.
 const PRELUDE: &str = r#"
 planctl() { "$planctl" "$@"; }
-run() { planctl plan run "$plan" --approve --no-wait --exec "$exec" "$@"; }
-resume() { planctl plan resume @last --no-wait "$@"; }
+run() { planctl run "$plan" --approve --no-wait --exec "$exec" "$@"; }
+resume() { planctl resume @last --no-wait "$@"; }
 ask() { planctl approvals --json | grep -o '"id": *[0-9]*' | head -n 1 | grep -o '[0-9]*'; }
 # Proposes a step after the worker's own; the text is printf's.
 propose() {

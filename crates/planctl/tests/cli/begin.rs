@@ -21,7 +21,7 @@ fn a_new_plan_is_verified_as_it_stands_and_is_never_written_over() {
     let fixture = Fixture::new();
     let said = fixture.planctl(&["plan", "new"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(said.out, "wrote plans/say-hello.md\nnext: planctl plan verify plans/say-hello.md\n");
+    assert_eq!(said.out, "wrote plans/say-hello.md\nnext: planctl verify plans/say-hello.md\n");
     assert!(fixture.read("plans/say-hello.md").contains("owner: ann\n"));
     assert_eq!(fixture.planctl(&["plan", "verify", "plans/say-hello.md"]).code, 0);
 
@@ -82,7 +82,7 @@ fn a_template_of_steps_is_expanded_with_a_file_a_command_or_words() {
     let fixture = Fixture::new();
     fixture.write("p.md", &templated()).write("items", "a.txt\n\n  b c.txt\r\n");
     let verified = fixture.planctl(&["plan", "verify", "p.md"]);
-    assert!(verified.out.contains("planctl plan expand p.md --items FILE"), "{}", verified.out);
+    assert!(verified.out.contains("planctl expand p.md --items FILE"), "{}", verified.out);
     let by_file = fixture.planctl(&["plan", "expand", "p.md", "--items", "items"]);
     assert_eq!(by_file.code, 0, "{by_file:?}");
     assert!(by_file.out.contains("### 3. Write b c.txt\n") && by_file.out.contains("test -s 'b c.txt'\n"));
@@ -92,7 +92,7 @@ fn a_template_of_steps_is_expanded_with_a_file_a_command_or_words() {
     assert_eq!(fixture.read("p.md"), templated(), "nothing is written unasked");
 
     let said = fixture.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]);
-    assert_eq!(said.out, "q.md: 1 template expanded, 3 steps in all\nnext: planctl plan verify q.md\n");
+    assert_eq!(said.out, "q.md: 1 template expanded, 3 steps in all\nnext: planctl verify q.md\n");
     assert_eq!(fixture.read("q.md"), by_file.out);
     assert_eq!(fixture.planctl(&["plan", "verify", "q.md"]).code, 0);
     assert_eq!(fixture.planctl(&["plan", "expand", "p.md", "--items", "items", "-o", "q.md"]).code, 5);
@@ -131,7 +131,7 @@ fn a_project_begins_with_a_plan_that_verifies_clean_and_is_trusted() {
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!(lines[0], "created planctl.toml, plans/hello.md, .gitignore (+2 lines)");
     assert!(lines[1].starts_with("trusted /"), "{said:?}");
-    assert!(lines[2].starts_with("next: planctl plan verify plans/hello.md "), "{said:?}");
+    assert!(lines[2].starts_with("next: planctl verify plans/hello.md "), "{said:?}");
     assert!(fixture.read("plans/hello.md").contains("owner: ann\n"));
     assert!(fixture.read(".gitignore").ends_with("\n.planctl-*.tmp\n"));
     let report = fixture.json(&["plan", "verify", "plans/hello.md", "--json"]);
@@ -218,7 +218,7 @@ fn a_task_list_of_another_tool_is_named_by_verify_and_becomes_a_plan_that_verifi
         assert!(said.out.starts_with("wrote plans/it.md: "), "{}", said.out);
         assert!(
             said.out.contains("done, so no step: ")
-                && said.out.ends_with("next: planctl plan verify plans/it.md\n")
+                && said.out.ends_with("next: planctl verify plans/it.md\n")
         );
         let said = fixture.planctl(&["plan", "verify", "plans/it.md", "--json"]);
         let report: Value = serde_json::from_str(&said.out).unwrap();

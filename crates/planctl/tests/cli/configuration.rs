@@ -57,10 +57,7 @@ fn p18_an_approval_is_of_the_configuration_that_its_ask_shows() {
     assert!(said.out.contains("touch one shown"), "{said:?}");
     let said = fixture.planctl(&["approvals", "approve", &first]);
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(
-        said.err.contains("(roles.coder.agent)") && said.err.contains("planctl plan run p.md"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("(roles.coder.agent)") && said.err.contains("planctl run p.md"), "{said:?}");
     // Nor does what was trusted since go unseen where the file's keys are not used any more.
     fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:touch one unread\"\n");
     assert_eq!(fixture.planctl(&["approvals", "approve", &first]).code, 5);

@@ -10,7 +10,7 @@ use crate::seat::{Seat, screen};
 const WORKER: &str = "case $(cat) in *'use the force'*) touch done-$PLANCTL_STEP;; esac";
 
 fn run(worker: &str) -> String {
-    format!("planctl plan run p.md --approve --exec '{}'", worker.replace('\'', r"'\''"))
+    format!("planctl run p.md --approve --exec '{}'", worker.replace('\'', r"'\''"))
 }
 
 fn stuck(fixture: &Fixture) {
@@ -57,7 +57,7 @@ fn several_asks_come_one_after_the_other() {
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len(), 3);
-    let mut seat = Seat::new(&fixture, 100, "planctl plan resume @last");
+    let mut seat = Seat::new(&fixture, 100, "planctl resume @last");
     for place in ["1 of 3", "2 of 3", "3 of 3"] {
         seat.hear(place)
             .hear("your answer?")
@@ -75,7 +75,7 @@ fn later_leaves_an_ask_open_and_enter_comes_back_to_it() {
     let fixture = Fixture::new();
     stuck(&fixture);
     for later in ["\n", "\u{1b}"] {
-        let mut seat = Seat::new(&fixture, 100, "planctl plan run p.md --approve --exec true");
+        let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve --exec true");
         seat.hear("your answer?")
             .keys(later)
             .hear("left open; Enter comes back to it, or: planctl approvals show");
@@ -92,11 +92,11 @@ fn later_leaves_an_ask_open_and_enter_comes_back_to_it() {
 fn an_arrow_is_no_answer_and_ctrl_c_stops_the_run_while_it_asks() {
     let fixture = Fixture::new();
     stuck(&fixture);
-    let mut seat = Seat::new(&fixture, 100, "planctl plan run p.md --approve --exec true");
+    let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve --exec true");
     seat.hear("your answer?").keys("\u{1b}[A").hear("your answer?").keys("\u{3}");
     let (code, printed) = seat.end();
     assert_eq!(code, 130, "{printed}");
-    assert!(printed.contains("planctl plan resume p-1"), "{printed}");
+    assert!(printed.contains("planctl resume p-1"), "{printed}");
     fixture.ask();
 }
 
@@ -120,7 +120,7 @@ fn a_watcher_is_asked_too_and_no_pipe_no_agent_and_nobody_who_forbids_input() {
     stuck(fixture);
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", WORKER]);
     assert_eq!(said.code, 3, "{said:?}");
-    for line in ["planctl --no-input plan watch @last", "PLANCTL_ITEM_ID=1 planctl plan watch @last"] {
+    for line in ["planctl --no-input plan watch @last", "PLANCTL_ITEM_ID=1 planctl watch @last"] {
         let mut seat = Seat::new(fixture, 100, line);
         seat.hear("waiting for you: planctl approvals show").keys("\u{3}");
         let (_, printed) = seat.end();
@@ -130,7 +130,7 @@ fn a_watcher_is_asked_too_and_no_pipe_no_agent_and_nobody_who_forbids_input() {
     piped.hear("waiting for you: planctl approvals show");
     piped.signal(Signal::TERM);
     assert!(!piped.end().err.contains("your answer?"));
-    let mut seat = Seat::new(fixture, 100, "planctl plan watch @last");
+    let mut seat = Seat::new(fixture, 100, "planctl watch @last");
     seat.hear("your answer?").keys("retry\n").hear("a note").keys("use the force\n");
     let (code, printed) = seat.end();
     assert_eq!(code, 0, "{printed}");
@@ -177,7 +177,7 @@ fn a_choice_is_made_by_name_or_number_and_says_what_follows() {
     for (answer, file) in [("keep\n", "aliases"), ("2\n", "dropped"), ("nothing\n1\n", "aliases")] {
         let fixture = Fixture::new();
         fixture.write("p.md", STEPS);
-        let mut seat = Seat::new(&fixture, 100, "planctl plan run p.md --approve");
+        let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve");
         seat.hear("Shall they stay?").hear("1  Keep the old names").hear("→ step 2 \"Add aliases\"");
         seat.hear("2  Drop").hear("→ step 3 \"Drop them\"").hear("your answer? a number, a name or a letter");
         seat.keys(answer);
@@ -212,5 +212,5 @@ fn a_proposed_step_is_put_into_the_plan_and_an_edit_goes_on_with_the_plan() {
     seat.hear("your answer?").keys("e\n").hear("Approve this, and go on with p-1 at step 1?").keys("y\n");
     let (code, printed) = seat.end();
     assert_eq!(code, 0, "{printed}");
-    assert!(!printed.contains("planctl plan resume"), "it goes on here: {printed}");
+    assert!(!printed.contains("planctl resume"), "it goes on here: {printed}");
 }

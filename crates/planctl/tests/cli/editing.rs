@@ -233,7 +233,7 @@ fn a_plan_is_changed_in_flight_and_what_passed_stays_passed() {
         "test -e done-2",
         "1 of its steps are over",
         "recorded: approve by ann",
-        "planctl plan resume p-1",
+        "planctl resume p-1",
     ] {
         assert!(said.err.contains(words), "{words}: {said:?}");
     }
@@ -337,7 +337,7 @@ fn a_run_that_is_worked_on_is_paused_and_goes_on_where_it_stopped() {
     let going = at_work(&fixture);
     let paused = fixture.planctl(&["pause", "--note", "lunch"]);
     assert_eq!(paused.code, 0, "{paused:?}");
-    assert!(paused.err.contains("recorded: pause by ann · planctl plan resume p-1"), "{paused:?}");
+    assert!(paused.err.contains("recorded: pause by ann · planctl resume p-1"), "{paused:?}");
     let again = fixture.planctl(&["plan", "pause", "p-1"]);
     assert!(again.code == 0 && again.err.contains("it was before, too"), "{again:?}");
     let status = fixture.status();

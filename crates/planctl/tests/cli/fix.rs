@@ -30,7 +30,7 @@ fn a_plain_verification_says_how_many_findings_can_be_fixed() {
     let fixture = fixture(&broken());
     let said = fixture.planctl(&["plan", "verify", "p.md"]);
     assert_eq!(said.code, 1);
-    let next = "not verified · status stays `draft`\nnext: planctl plan verify --fix p.md     (2 of 3 findings can be fixed)\n";
+    let next = "not verified · status stays `draft`\nnext: planctl verify --fix p.md     (2 of 3 findings can be fixed)\n";
     assert!(said.out.contains(next), "{}", said.out);
     assert!(said.out.contains("did you mean `**target:**`?     (--fix does it)"), "{}", said.out);
     assert_eq!(fixture.read("p.md"), broken());
@@ -55,7 +55,7 @@ fn what_can_be_fixed_is_fixed_and_what_is_left_decides() {
         "fixed 3 of 3 findings\n\
          p.md: 2 steps, contracts not tried · no problems\n\
          verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
-         next: planctl plan run p.md\n"
+         next: planctl run p.md\n"
     );
     assert_eq!(fixture.read("p.md"), good());
     assert!(fixture.planctl(&["plan", "verify", "--fix", "p.md"]).out.starts_with("nothing to fix\n"));
@@ -83,7 +83,7 @@ fn a_fix_that_a_person_has_to_look_at_is_applied_only_when_asked_for() {
     let fixture = fixture(&text);
     let said = fixture.planctl(&["plan", "verify", "--fix", "p.md"]);
     assert_eq!((said.code, fixture.read("p.md")), (1, text), "{said:?}");
-    assert!(said.out.contains("next: planctl plan verify --fix --unsafe-fixes --diff p.md"), "{}", said.out);
+    assert!(said.out.contains("next: planctl verify --fix --unsafe-fixes --diff p.md"), "{}", said.out);
     let said = fixture.planctl(&["plan", "verify", "--fix", "--unsafe-fixes", "p.md"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(fixture.read("p.md").contains("false  # write a check"), "{}", fixture.read("p.md"));

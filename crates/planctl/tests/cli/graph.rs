@@ -24,7 +24,7 @@ fn a_sound_graph_is_said_to_be_sound_with_its_size() {
         (
             0,
             "fix.dot: sound graph · 4 nodes, 3 edges · 0 errors, 0 warnings\n  \
-             planctl plan verify fix.dot has 1 warning about other things\n"
+             planctl verify fix.dot has 1 warning about other things\n"
         )
     );
 }
@@ -467,7 +467,7 @@ fn graph_check_says_what_it_did_not_look_at_where_plan_verify_says_more() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.out.contains("two.json: 2 sound graphs ·")
-            && said.out.contains("planctl plan verify takes one graph"),
+            && said.out.contains("planctl verify takes one graph"),
         "{said:?}"
     );
     let report: serde_json::Value =
@@ -480,5 +480,5 @@ fn graph_check_says_what_it_did_not_look_at_where_plan_verify_says_more() {
     assert!(verified.out.contains("1 warning"), "{verified:?}");
     let said = fixture.planctl(&["graph", "check", "p.md"]);
     assert!(said.out.contains("p.md: sound graph ·"), "{said:?}");
-    assert!(said.out.contains("planctl plan verify p.md has 1 warning about other things"), "{said:?}");
+    assert!(said.out.contains("planctl verify p.md has 1 warning about other things"), "{said:?}");
 }

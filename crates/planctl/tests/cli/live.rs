@@ -4,8 +4,7 @@ use crate::fixture::{Fixture, plan};
 use crate::http::house::House;
 use crate::seat::{Seat, screen};
 
-const RUN: &str =
-    "planctl plan run p.md --approve --exec 'while [ ! -e go ]; do sleep 0.02; done; touch done-1'";
+const RUN: &str = "planctl run p.md --approve --exec 'while [ ! -e go ]; do sleep 0.02; done; touch done-1'";
 
 fn one_step(fixture: &Fixture) {
     let title = "Write the greeting, in words that are known to be well understood";
@@ -66,7 +65,7 @@ fn ctrl_c_and_ctrl_z_leave_the_picture_and_a_terminal_that_echoes() {
     assert_eq!(rows_with(&rows, "Write the gr").len(), 1, "{rows:#?}");
     assert_eq!(rows_with(&rows, " echo ").len(), 1, "{rows:#?}");
 
-    let line = "set -m; planctl plan resume @last; stty -a; fg; stty -a";
+    let line = "set -m; planctl resume @last; stty -a; fg; stty -a";
     let mut seat = Seat::new(&fixture, 100, line);
     seat.hear("working").keys("\u{1a}").hear(" echo ").hear("working");
     fixture.write("go", "");
@@ -88,7 +87,7 @@ fn a_daemon_that_dies_leaves_the_last_picture_and_the_way_on() {
     let rows = screen(100, &printed);
     assert_eq!(rows_with(&rows, "Write the gr").len(), 1, "{rows:#?}");
     assert_eq!(rows_with(&rows, "is gone; p-1 is stored").len(), 1, "{rows:#?}");
-    assert_eq!(rows_with(&rows, "planctl plan resume p-1").len(), 1, "{rows:#?}");
+    assert_eq!(rows_with(&rows, "planctl resume p-1").len(), 1, "{rows:#?}");
     fixture.write("go", "");
     let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
     assert_eq!(said.code, 0, "{said:?}");

@@ -258,7 +258,7 @@ fn row_99_ctrl_c_stops_the_run_says_how_to_go_on_and_loses_nothing() {
         going.signal(signal);
         let said = going.end();
         assert_eq!(said.code, code, "{said:?}");
-        assert!(said.err.contains("stopped; planctl plan resume p-1"), "{said:?}");
+        assert!(said.err.contains("stopped; planctl resume p-1"), "{said:?}");
         std::fs::remove_file(fixture.path("pipe")).ok();
     }
     fixture.write("go-on", "");

@@ -25,7 +25,7 @@ fn a_good_plan_is_verified_and_says_what_comes_next() {
         steady(&said.out, &fixture.path("")),
         "p.md: 2 steps, contracts not tried · no problems\n\
          verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
-         next: planctl plan run p.md\n"
+         next: planctl run p.md\n"
     );
 }
 
@@ -339,7 +339,7 @@ fn the_gravest_finding_is_named_once_for_more() {
     fixture.write("a.md", &late).write("b.md", &late.replace("**target:** coder", "**target:** my coder"));
     let said = fixture.planctl(&["plan", "verify", "a.md", "b.md"]);
     let more: Vec<&str> = said.out.lines().filter(|line| line.starts_with("for more:")).collect();
-    assert_eq!(more, ["for more: planctl plan verify --explain P403"], "{}", said.out);
+    assert_eq!(more, ["for more: planctl explain P403"], "{}", said.out);
     assert!(!fixture.planctl(&["plan", "verify", "-q", "a.md"]).out.contains("for more:"));
 }
 

@@ -300,7 +300,7 @@ fn a_worktree_that_can_t_be_made_holds_its_run_until_it_is_resumed() {
     assert_eq!(status["waiting_on"]["kind"], "worktree", "{status}");
     assert!(status["reason"].as_str().unwrap().starts_with("could not make"), "{status}");
     let page = fixture.planctl(&["plan", "status", "@last"]);
-    assert!(page.out.contains("planctl plan resume fix-1"), "{page:?}");
+    assert!(page.out.contains("planctl resume fix-1"), "{page:?}");
     std::fs::remove_file(fixture.state().join("worktrees")).unwrap();
     let done = fixture.planctl(&["plan", "resume", "fix-1", "--no-wait"]);
     assert_eq!(done.code, 0, "{done:?}");

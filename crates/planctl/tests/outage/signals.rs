@@ -23,7 +23,7 @@ fn stop_and_resume(signal: Signal, code: i32, hold: &str, note: &str, is_stubbor
     let within = asked.elapsed();
     eprintln!("{signal:?} in {note:?}: ended within {within:.2?}");
     assert_eq!(said.code, code, "{said:?}");
-    assert!(said.err.contains("stopped; planctl plan resume p-1\n"), "{said:?}");
+    assert!(said.err.contains("stopped; planctl resume p-1\n"), "{said:?}");
     assert!(within < Duration::from_secs(10), "{within:?}");
     place.await_quiet();
 

@@ -1,6 +1,7 @@
 //! A terminal with a person at it: `script` lends it, and its screen is read as a person sees it.
 
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -44,8 +45,7 @@ impl Terminal {
             }
         });
         let input = child.stdin.take().unwrap();
-        let mut terminal =
-            Terminal { child, input, heard, screen: vt100::Parser::new(ROWS, columns, 0), keys: 0 };
+        let mut terminal = Terminal { child, input, heard, screen: parser(columns), keys: 0 };
         terminal.until("the prompt", |screen| ends_with_prompt(screen));
         terminal
     }
@@ -64,9 +64,12 @@ impl Terminal {
 
     /// Clears the screen and types a command.
     pub fn begin(&mut self, command: &str) {
-        let columns = self.screen.screen().size().1;
-        self.screen = vt100::Parser::new(ROWS, columns, 0);
+        self.screen = parser(self.columns());
+        self.screen.process(PROMPT.as_bytes());
         self.enter(command);
+        // The terminal shows what is typed; a long line goes on in the next row.
+        let shown: String = command.chars().take(30).collect();
+        self.until(command, |screen| screen.contains(&shown));
     }
 
     /// Waits until the screen shows a text.
@@ -93,6 +96,10 @@ impl Terminal {
         }
     }
 
+    fn columns(&self) -> u16 {
+        self.screen.screen().size().1.into()
+    }
+
     /// How many keys were pressed.
     pub fn keys(&self) -> usize {
         self.keys
@@ -100,15 +107,23 @@ impl Terminal {
 
     /// Returns the screen's lines with their colours.
     pub fn coloured(&self) -> Vec<String> {
-        let screen = self.screen.screen();
-        let rows = screen.rows_formatted(0, screen.size().1);
-        rows.map(|row| String::from_utf8_lossy(&row).into_owned()).collect()
+        let rows = self.screen.screen().rows_formatted(0, self.columns());
+        rows.collect()
     }
+}
+
+fn parser(columns: u16) -> vt100::Parser {
+    let [rows, columns] = [ROWS, columns].map(|size| NonZeroU16::new(size).unwrap());
+    vt100::Parser::new(rows, columns, 0)
 }
 
 /// Says whether the shell waits for a command below what the command before it printed.
 fn ends_with_prompt(screen: &str) -> bool {
-    screen.trim_end_matches('\n').rsplit('\n').next().is_some_and(|last| last == PROMPT.trim_end() || last == PROMPT)
+    screen
+        .trim_end_matches('\n')
+        .rsplit('\n')
+        .next()
+        .is_some_and(|last| last == PROMPT.trim_end() || last == PROMPT)
 }
 
 impl Drop for Terminal {

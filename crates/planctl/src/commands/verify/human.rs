@@ -36,9 +36,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
     }
     let read = looked.iter().filter_map(|one| one.found.as_ref().ok());
     match read.filter_map(gravest).min_by_key(|grave| grave.0).filter(|_| !context.is_quiet()) {
-        Some((_, code)) => {
-            show::print(&format!("{} planctl plan verify --explain {code}\n", styled(BOLD, "for more:")))
-        }
+        Some((_, code)) => show::print(&format!("{} planctl explain {code}\n", styled(BOLD, "for more:"))),
         None => Ok(()),
     }
 }
@@ -110,7 +108,7 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
     ));
     // Only a file can be run or mended.
     if !is_input(file) {
-        text.push_str(&format!("{} planctl plan run {}\n", styled(BOLD, "next:"), typed(file)));
+        text.push_str(&format!("{} planctl run {}\n", styled(BOLD, "next:"), typed(file)));
     }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));
@@ -173,7 +171,7 @@ fn fixing_line(verification: &Verification, file: &Path) -> Option<String> {
     let findings = if shown.len() == 1 { "finding" } else { "findings" };
     let file = typed(file);
     let can = format!("{count} of {} {findings} can be fixed", shown.len());
-    Some(format!("planctl plan verify {flags} {file}     ({can})"))
+    Some(format!("planctl verify {flags} {file}     ({can})"))
 }
 
 fn refused(checked: &Checked) -> String {
