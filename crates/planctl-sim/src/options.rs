@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::dice::Dice;
+use crate::dice::{Dice, truth};
 use crate::faults::Trouble;
 
 /// The expanded options of one seed.
@@ -21,7 +21,13 @@ pub struct Options {
     pub rates: BTreeMap<Trouble, u64>,
     /// Runs in the database: the seed's own, and others beside it.
     pub runs: usize,
+    /// Has what not every seed has: pauses, sub-plans whose runs wait for a person, workers that tell of much use.
+    pub has_pauses: bool,
 }
+
+/// The seeds with pauses, by their rest: none of those in `seeds.txt` at first, so that each of these shows what it showed before
+/// there were pauses.
+const WITH_PAUSES: [u64; 11] = [3, 8, 11, 15, 17, 18, 19, 25, 26, 29, 30];
 
 impl Options {
     /// Expands a seed. Each world has some troubles only, so that rare ones meet undisturbed runs too.
@@ -30,14 +36,22 @@ impl Options {
         let mut rates = BTreeMap::new();
         // From a sequence of its own, so that a seed's world is otherwise what it would be without.
         let mut apart = dice.clone().fork(13);
-        for trouble in Trouble::ALL {
+        for trouble in Trouble::ALL.into_iter().filter(|trouble| *trouble != Trouble::RunPaused) {
             let dice = if trouble == Trouble::RevocationIgnored { &mut apart } else { &mut *dice };
             if dice.happens(400) && !calm {
                 rates.insert(trouble, dice.between(1, trouble.per_mille_max()));
             }
         }
+        let has_pauses = WITH_PAUSES.contains(&(seed % 32));
+        if has_pauses && !calm {
+            rates.insert(
+                Trouble::RunPaused,
+                1 + truth(seed, &["pauses"], 0) % Trouble::RunPaused.per_mille_max(),
+            );
+        }
         Options {
             seed,
+            has_pauses,
             turns: dice.between(20, 220),
             workers: *dice.pick(&[0, 1, 1, 2, 4]),
             passes: *dice.pick(&[0, 250, 500, 500, 750, 900]),

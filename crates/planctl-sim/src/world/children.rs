@@ -48,7 +48,8 @@ impl World {
                 ..Budget::default()
             },
             waits: false,
-            changes: truth(self.options.seed, &["asks", item.as_str()], 0) % 4,
+            changes: u64::from(self.options.has_pauses)
+                * (truth(self.options.seed, &["asks", item.as_str()], 0) % 4),
             ended: None,
         })
     }

@@ -48,7 +48,7 @@ impl World {
         match self.store.head.status {
             RunStatus::New => self.decided(Decision::Submit, None),
             RunStatus::Paused => {
-                if self.strikes(Trouble::RunResumed) {
+                if self.options.has_pauses && self.dice.happens(500) {
                     return self.decided(Decision::Resume, None);
                 }
                 self.revise()

@@ -111,10 +111,10 @@ impl World {
             10 => Event::Clock(ClockEvent::Admitted),
             11 => self.human(Decision::Cancel),
             12 => {
-                let decision = match self.dice.below(5) {
+                let decision = match self.dice.below(4) {
+                    0 if self.options.has_pauses => Decision::Pause,
                     0 => Decision::Submit,
                     1 => Decision::Resume,
-                    2 => Decision::Pause,
                     _ => Decision::Revise { revision: Digest::from("sha256:odd"), changed: vec![at.node] },
                 };
                 self.human(decision)
