@@ -1,4 +1,4 @@
-//! Task lists of other tools: which tool wrote a text, and the plan that its open tasks are. What they don't say is a marked gap.
+//! Task lists of other tools: which tool wrote a text, and the plan that its open tasks are. A part that they don't name is a marked gap.
 
 mod checklist;
 mod kiro;
@@ -48,7 +48,7 @@ pub struct Imported {
     pub left_out: Vec<String>,
 }
 
-/// What a task list says.
+/// The content of a task list.
 #[derive(Default)]
 struct TaskList {
     title: Option<String>,

@@ -21,7 +21,7 @@ pub use analysis::{protected_candidates, wants};
 pub use diagnostic::explain::{Example, Explanation, unescape};
 pub use diagnostic::levels::{Levels, UnknownWish, Wish};
 pub use diagnostic::{Code, Diagnostic, Edit, Fix, Label, Severity, StepName, did_you_mean};
-pub use edit::annotate::{Mark, annotate};
+pub use edit::annotate::annotate;
 pub use edit::expand::{Expanded, expand, expand_in_batches};
 pub use edit::fix::{Reach, apply_fixes, fixing_edits};
 pub use edit::format::format;
@@ -51,8 +51,8 @@ pub use text::{Span, Spanned, duration_words};
 pub use tree::digest::{canonical, digest, digest_of_text};
 pub use tree::parse::{STATUSES, budget_of, parse};
 pub use tree::{
-    ContractTree, Field, Frontmatter, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then, WorkspaceMode,
-    fields,
+    ContractTree, Field, Frontmatter, Mark, OnFail, PlanTree, StepKind, StepNumber, StepTree, Then,
+    WorkspaceMode, fields,
 };
 
 pub use verify::{ReadPlan, Verification, read, verify};

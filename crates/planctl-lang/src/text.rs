@@ -7,7 +7,9 @@ pub(crate) mod near;
 pub(crate) mod paths;
 pub(crate) mod secrets;
 mod span;
+mod yaml;
 
 pub use characters::escape;
 pub use duration::duration_words;
 pub use span::{Span, Spanned};
+pub(crate) use yaml::yaml_text;

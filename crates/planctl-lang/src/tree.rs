@@ -3,10 +3,12 @@
 pub(crate) mod digest;
 pub(crate) mod entry;
 pub mod fields;
+pub(crate) mod mark;
 pub(crate) mod parse;
 pub mod workflow;
 
 pub use crate::syntax::values::{OnFail, Then};
+pub use mark::Mark;
 
 use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};

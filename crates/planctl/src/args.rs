@@ -97,7 +97,7 @@ fn groups(root: &clap::Command) -> String {
         for name in commands {
             let about = root.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            // What goes on after the first clause is in the command's own help.
+            // The rest of the sentence is in the command's own help.
             let about = about.split([';', ':']).next().unwrap_or_default().trim();
             text.push_str(&format!("  {literal}{name:<12}{literal:#} {about}\n"));
         }
@@ -435,7 +435,7 @@ mod tests {
             assert!(root.find_subcommand(name).is_some_and(|found| found.get_name() == *name), "{name}");
             assert!(seen.insert(name), "{name} stands there twice");
         }
-        // What is not listed at the top is listed by a noun.
+        // A command that is not listed at the top is listed by a noun.
         let nouns = ["plan", "run"].map(|noun| root.find_subcommand(noun).unwrap());
         for below in root.get_subcommands().filter(|below| below.is_hide_set()) {
             let name = below.get_name();

@@ -13,6 +13,7 @@ use crate::caller;
 use crate::failure::{Answer, Exit, Failure};
 use crate::{completing, secrecy, show};
 
+mod answer_prompt;
 pub(crate) mod approvals;
 mod changes;
 mod clean;
@@ -21,7 +22,6 @@ mod daemon;
 mod database;
 mod decide;
 mod demo;
-mod desk;
 mod dev;
 mod doctor;
 mod editing;

@@ -1,4 +1,4 @@
-//! What completions know beyond commands and flags: runs, asks, roles, plans, templates.
+//! Completes what commands and flags don't tell: runs, asks, roles, plans, templates.
 //!
 //! The shell calls planctl again while a person types, so nothing here may take long, fail aloud, or begin a database:
 //! without one there are no runs.

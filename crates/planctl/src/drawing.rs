@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::terminal;
 
-/// What is drawn at the moment.
+/// The lines that are drawn at the moment.
 #[derive(Debug, Default)]
 pub struct Drawing {
     /// How many columns each of its lines takes.

@@ -114,8 +114,8 @@ mod surroundings;
 #[path = "cli/seat.rs"]
 mod seat;
 
-#[path = "cli/desk.rs"]
-mod desk;
+#[path = "cli/answer_prompt.rs"]
+mod answer_prompt;
 #[path = "cli/live.rs"]
 mod live;
 

@@ -1,4 +1,4 @@
-//! What a contract needs to find in files: a text or none, other bytes, a difference to what git has; and whether it would find
+//! The finds that a contract needs in files: a text or none, other bytes, a difference to what git has; and whether it would find
 //! that in the files as they are.
 
 use std::collections::BTreeMap;

@@ -5,42 +5,9 @@ use std::collections::BTreeMap;
 use crate::syntax::Language;
 use crate::syntax::source::Source;
 use crate::text::Span;
+use crate::tree::Mark;
 use crate::tree::digest::status_value;
 use crate::tree::parse::parse;
-
-/// How a step stands, as its heading shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
-    /// Its gate passed.
-    Passed,
-    /// Its gate passed and proves nothing: the contract passed before the work, too.
-    Vacuous,
-    /// It failed for good.
-    Failed,
-    /// It was skipped.
-    Skipped,
-    /// It failed and the run went on.
-    Warned,
-    /// A person let it pass by name.
-    Waived,
-    /// It is worked on, checked, or waits for a person.
-    Working,
-}
-
-impl Mark {
-    /// Returns the character that stands before the title.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Mark::Passed => "✅",
-            Mark::Vacuous => "✅⚠",
-            Mark::Failed => "❌",
-            Mark::Skipped => "⏭",
-            Mark::Warned => "⚠",
-            Mark::Waived => "☑",
-            Mark::Working => "⏳",
-        }
-    }
-}
 
 /// Returns the plan's text with this status and these marks, by step number.
 ///

@@ -6,6 +6,7 @@ use crate::edit::annotate::annotate;
 use crate::edit::fix::line_end;
 use crate::syntax::source::Source;
 use crate::text::Span;
+use crate::text::yaml_text;
 use crate::tree::parse::parse;
 
 /// A plan to begin with.
@@ -135,15 +136,4 @@ pub fn slug(title: &str) -> String {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-// Text that YAML would take for something else is quoted.
-pub(crate) fn yaml_text(text: &str) -> String {
-    let is_plain = text.starts_with(char::is_alphabetic)
-        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '@'));
-    if is_plain {
-        text.to_owned()
-    } else {
-        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-    }
 }

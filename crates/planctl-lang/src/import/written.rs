@@ -1,7 +1,7 @@
 //! Writes the tasks of another tool as a plan. Their words become titles and tasks; they can't become fields or headings.
 
 use super::{Imported, Origin, Task, TaskList};
-use crate::edit::template::yaml_text;
+use crate::text::yaml_text;
 
 /// The most characters of a title; the whole is in the task.
 const TITLE_CHARACTERS_MAX: usize = 100;

@@ -6,12 +6,11 @@ use super::Lint;
 use super::numbers;
 use super::subscriptions::SUBSCRIPTIONS_MAX;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::edit::annotate::Mark;
 use crate::syntax::Language;
 use crate::syntax::alike;
 use crate::text::{Span, escape};
 use crate::tree::parse::{CONTRACT_STUB, name_of};
-use crate::tree::{Field, OnFail, PlanTree, StepKind, StepTree};
+use crate::tree::{Field, Mark, OnFail, PlanTree, StepKind, StepTree};
 
 /// The most locks that a step may ask for.
 const LOCKS_MAX: usize = 20;

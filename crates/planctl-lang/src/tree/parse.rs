@@ -478,7 +478,9 @@ impl<'a> Reader<'a> {
         let nearest = crate::text::near::nearest(word, known.iter().copied());
         let near = nearest.map(|near| near.word);
         let meant = Some(word).filter(|_| self.place == Section::Step).and_then(meant::of_step);
-        let meant = meant.filter(|_| elsewhere.is_none());
+        // A slip of the hand in one of our own names is told as that.
+        let meant =
+            meant.filter(|meant| elsewhere.is_none() && near.and_then(Field::of_step) != Some(*meant));
         let in_text = self
             .field
             .as_ref()

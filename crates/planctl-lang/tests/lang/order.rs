@@ -101,7 +101,10 @@ fn a_clear_reorder_is_offered_and_mends_the_plan() {
         let early = one(&text, &facts, P203);
         assert!(!early.fix.as_ref().unwrap().safe, "another order is another plan");
         let mended = apply(&text, &early);
-        assert_eq!(found_with(&mended, &facts), [], "{mended}");
+        let mut left = found_with(&mended, &facts);
+        // A section after the steps is told, whatever the order.
+        left.retain(|found| found.level != Severity::Note);
+        assert_eq!(left, [], "{mended}");
         let titles: Vec<String> =
             parse(&Source::new("p", &*mended)).0.steps.into_iter().map(|step| step.title.value).collect();
         assert_eq!(titles, ["Title 3", "Title 1", "Title 2"]);

@@ -297,7 +297,7 @@ impl ServerNode {
             path: Path::new(&worktree.root),
             branch: &worktree.branch,
             commit: &worktree.base,
-            reason: &format!("planctl run {}", run.name),
+            reason: &format!("a run of planctl: {}", run.name),
         };
         checkout.add(&new).await.map_err(refused)?;
         let place = PathBuf::from(&worktree.path);

@@ -289,17 +289,20 @@ fn no_exception_outlives_its_reason() {
     }
 }
 
-/// Reads the commands of planctl off its arguments.
+/// Reads the commands of planctl that stand at the top off its arguments.
 fn commands() -> Vec<String> {
-    let arguments = all().iter().find(|source| source.path == "crates/planctl/src/args.rs");
-    let code = arguments.map(|source| source.code.as_str()).unwrap_or_default();
-    let body = code.split("pub enum Command {").nth(1).and_then(|rest| rest.split("\n}").next());
-    let variants = body.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("    "));
-    let name = |line: &str| line.chars().take_while(|c| c.is_alphanumeric()).collect::<String>();
-    variants
-        .filter(|line| line.starts_with(char::is_uppercase))
-        .map(|line| name(line).to_lowercase())
-        .collect()
+    let of = |file: &str, name: &str| {
+        let path = format!("crates/planctl/src/{file}");
+        let arguments = all().iter().find(|source| source.path == path);
+        let code = arguments.map(|source| source.code.as_str()).unwrap_or_default();
+        let body =
+            code.split(&format!("pub enum {name} {{")).nth(1).and_then(|rest| rest.split("\n}").next());
+        let variants = body.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("    "));
+        let name = |line: &str| line.chars().take_while(|c| c.is_alphanumeric()).collect::<String>();
+        let names = variants.filter(|line| line.starts_with(char::is_uppercase)).map(name);
+        names.map(|name| name.to_lowercase()).collect::<Vec<_>>()
+    };
+    [of("args.rs", "Command"), of("args/plan.rs", "PlanVerb"), of("args/run.rs", "RunVerb")].concat()
 }
 
 /// Says whether a text has a command of planctl in it.
@@ -368,8 +371,8 @@ fn a_sentence_of_a_comment_needs_a_subject() {
 
 #[test]
 fn commands_are_told_from_sentences() {
-    let commands = ["plan".to_owned(), "db".to_owned()];
-    assert!(names_command("put it back, then planctl run {}", &commands));
+    let commands = ["resume".to_owned(), "db".to_owned()];
+    assert!(names_command("put it back, then planctl resume {}", &commands));
     assert!(names_command("see `planctl db status`", &commands));
     assert!(!names_command("a defect of planctl in planning", &commands));
 }

@@ -40,7 +40,7 @@ pub enum PlanCommand {
     OfRun(RunVerb),
 }
 
-/// What is done with a plan's file; typed as `planctl plan VERB` or `planctl VERB`.
+/// The verbs of a plan's file; typed as `planctl plan VERB` or `planctl VERB`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanVerb {
     /// Writes a new plan from a template

@@ -106,7 +106,7 @@ impl RunPlan {
   planctl run plans/fix.md --again                    a new run of a plan that is done";
 }
 
-/// What is done with a run; typed as `planctl run VERB`, `planctl VERB`, or `planctl plan VERB`.
+/// The verbs of a run; typed as `planctl run VERB`, `planctl VERB`, or `planctl plan VERB`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum RunVerb {
     /// Shows where runs stand: those that are not over, or one in full

@@ -10,7 +10,7 @@ use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::StepKind;
 use planctl_server::check::Checked;
 
-use super::desk::Desk;
+use super::answer_prompt::AnswerPrompt;
 use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
 use super::{Context, changes, decide, verify};
@@ -106,14 +106,16 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
 }
 
-/// Says how the run is isolated. A tier above 0 is the best that the host offers, unless another was named.
+/// Says how the run is isolated, where that was asked for by its tier, or with -v where it is not isolated.
 fn isolation_words(context: &Context, tier: Tier) -> Result<String, Failure> {
     let wanted = context.config()?.config.isolation;
     Ok(match (tier, wanted) {
-        (Tier::SameUser, Isolation::Auto) => {
+        (Tier::SameUser, Isolation::Auto) if context.verbosity() > 0 => {
             " · isolation off, planctl doctor says how to confine it".to_owned()
         }
-        (Tier::SameUser, _) | (_, Isolation::Exactly(_)) => format!(" · isolation tier {tier}"),
+        (Tier::SameUser, Isolation::Require(_)) | (_, Isolation::Exactly(_)) => {
+            format!(" · isolation tier {tier}")
+        }
         (_, Isolation::Auto | Isolation::Require(_)) => String::new(),
     })
 }
@@ -219,7 +221,7 @@ async fn watch_run(
     stop: &mut Stop,
 ) -> Answer {
     let manner = progress.manner();
-    let mut desk = Desk::open(context, manner, no_wait)?;
+    let mut answer_prompt = AnswerPrompt::open(context, manner, no_wait)?;
     let mut since = 0;
     let mut waits = Waits::default();
     loop {
@@ -237,13 +239,13 @@ async fn watch_run(
             }
         };
         progress.draw(&view, client::now_unix_seconds(), None);
-        if let Some(desk) = &mut desk
-            && let Some(exit) = desk.attend((client, handle), &view, progress, stop).await?
+        if let Some(answer_prompt) = &mut answer_prompt
+            && let Some(exit) = answer_prompt.attend((client, handle), &view, progress, stop).await?
         {
             return Ok(detached(context, &view, progress, exit));
         }
         if manner == Manner::Plain
-            && desk.is_none()
+            && answer_prompt.is_none()
             && !no_wait
             && let Some(line) = waits.seen(&view)
         {
@@ -281,11 +283,11 @@ pub async fn work_to_the_end(
     how: Work,
     mut stop: Stop,
 ) -> Answer {
-    let mut desk = Desk::open(context, how.manner, how.no_wait)?;
-    let mut worked = work(&client, handle, how, desk.as_mut(), &mut stop).await?;
+    let mut answer_prompt = AnswerPrompt::open(context, how.manner, how.no_wait)?;
+    let mut worked = work(&client, handle, how, answer_prompt.as_mut(), &mut stop).await?;
     while how.answers && worked.asked.is_none() && answer_choices(&client, handle).await? {
         let how = Work { since: Some(worked.seq), ..how };
-        worked = work(&client, handle, how, desk.as_mut(), &mut stop).await?;
+        worked = work(&client, handle, how, answer_prompt.as_mut(), &mut stop).await?;
     }
     let is_daemon = client.is_daemon();
     let question = question_of(&client, handle, &worked.view).await?;

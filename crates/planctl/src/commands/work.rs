@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::desk::{Desk, open_asks};
+use super::answer_prompt::{AnswerPrompt, open_asks};
 use super::plan::shell_word;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
@@ -52,17 +52,17 @@ pub struct Worked {
 }
 
 /// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for; a
-/// person at a desk is asked.
+/// person at a answer_prompt is asked.
 pub async fn work(
     client: &Client,
     handle: Handle,
     how: Work,
-    desk: Option<&mut Desk<'_>>,
+    answer_prompt: Option<&mut AnswerPrompt<'_>>,
     signals: &mut Stop,
 ) -> Result<Worked, Failure> {
     let ctrl_c = if client.is_daemon() { CtrlC::Leaves } else { CtrlC::Stops };
     let mut progress = Progress::new(how.manner, ctrl_c);
-    let worked = work_shown((client, handle), how, desk, &mut progress, signals).await;
+    let worked = work_shown((client, handle), how, answer_prompt, &mut progress, signals).await;
     gone_daemon(client, &mut progress, worked).await
 }
 
@@ -88,7 +88,7 @@ pub async fn gone_daemon<T>(
 async fn work_shown(
     (client, handle): (&Client, Handle),
     how: Work,
-    mut desk: Option<&mut Desk<'_>>,
+    mut answer_prompt: Option<&mut AnswerPrompt<'_>>,
     progress: &mut Progress,
     signals: &mut Stop,
 ) -> Result<Worked, Failure> {
@@ -125,20 +125,20 @@ async fn work_shown(
                 }
                 if how.manner == Manner::Plain && !how.no_wait {
                     looks += 1;
-                    if opened && desk.is_none() {
+                    if opened && answer_prompt.is_none() {
                         say_asks(client, handle).await?;
                     } else if looks == QUEUED_LOOKS {
                         say_queued(client, handle).await?;
                     }
                 }
-                if how.manner != Manner::Live && desk.is_none() {
+                if how.manner != Manner::Live && answer_prompt.is_none() {
                     continue;
                 }
                 let view = client.status(handle).await?;
                 progress.draw(&view, client::now_unix_seconds(), activity.now().as_ref());
-                match &mut desk {
-                    Some(desk) if asked.is_none() => {
-                        desk.attend((client, handle), &view, progress, signals).await?
+                match &mut answer_prompt {
+                    Some(answer_prompt) if asked.is_none() => {
+                        answer_prompt.attend((client, handle), &view, progress, signals).await?
                     }
                     Some(_) | None => None,
                 }

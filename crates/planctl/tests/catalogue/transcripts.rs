@@ -86,7 +86,7 @@ impl Plan {
 
     fn words(&self) -> Vec<String> {
         let file = format!("{}.md", self.name);
-        ["plan", "verify"].iter().chain(self.flags).map(|word| (*word).to_owned()).chain([file]).collect()
+        ["verify"].iter().chain(self.flags).map(|word| (*word).to_owned()).chain([file]).collect()
     }
 
     fn said_of(&self, which: &str) -> Said {

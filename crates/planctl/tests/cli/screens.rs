@@ -120,7 +120,7 @@ fn lists_have_one_line_for_each_thing_whatever_the_width() {
     assert_eq!(head, ["ID", "KIND", "RUN", "STEP", "REASON", "AGE"], "{asks}");
     assert!(asks.contains("1 Fix it  contract exit 1 \"FAILED tests/test_a.py::test_b"), "{asks}");
 
-    for (words, columns) in [("approvals", 60), ("plan ls --all -v", 80), ("plan status", 40)] {
+    for (words, columns) in [("approvals", 60), ("ls --all -v", 80), ("plan status", 40)] {
         let line = format!("sh -c 'stty cols {columns}; exec {} {words}'", env!("CARGO_BIN_EXE_planctl"));
         let shown = at_a_terminal(&fixture, &line);
         let rows: Vec<String> = shown.lines().map(without_colours).collect();

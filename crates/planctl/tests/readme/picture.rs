@@ -7,14 +7,16 @@ use crate::repository;
 use crate::terminal::Terminal;
 
 /// The columns of the terminal that is drawn.
-const COLUMNS: u16 = 100;
+const COLUMNS: u16 = 120;
 
 fn drawn(screen: &[String]) -> String {
     let mut lines: Vec<&str> = screen.iter().map(String::as_str).collect();
     while lines.last().is_some_and(|line| line.trim().is_empty()) {
         lines.pop();
     }
-    anstyle_svg::Term::new().min_width_px(840).render_svg(&lines.join("\n"))
+    // Each row is drawn from its own colours on.
+    let rows: Vec<String> = lines.iter().map(|line| format!("\u{1b}[0m{line}")).collect();
+    anstyle_svg::Term::new().min_width_px(840).render_svg(&rows.join("\n"))
 }
 
 /// Returns the words of a picture, without what differs from run to run.

@@ -15,7 +15,7 @@ pub(crate) const CONTRACT_STUB: &str =
     "```shell\nfalse  # write a check that passes only when the step is done\n```\nexit_code == 0";
 const FENCE_FORM: &str = "write the command between two lines of three backticks:\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";
 
-// `TODO`, or `TODO: what is to be proved`: the mark of a contract that nobody has written yet.
+// Reads the mark of a contract that nobody has written yet, and the words after it: the proof that is wanted.
 fn to_be_written(inline: &str) -> Option<&str> {
     let rest = inline.strip_prefix("TODO")?.trim_start();
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix(':').map(str::trim) }

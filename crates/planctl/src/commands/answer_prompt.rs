@@ -19,8 +19,8 @@ use crate::terminal::{Lines, Typed};
 /// How often it is looked whether somebody else has answered.
 const LOOK_ELSEWHERE: Duration = Duration::from_millis(500);
 
-/// A place where a person answers.
-pub struct Desk<'c> {
+/// Asks a person at the terminal where the run is followed.
+pub struct AnswerPrompt<'c> {
     context: &'c Context,
     lines: Lines,
     /// The asks that the person left open.
@@ -81,13 +81,17 @@ const ANSWER_KEYS: [AnswerKey; 13] = [
     AnswerKey { letter: 'x', word: "abort", shown: "[x] cancel" },
 ];
 
-impl<'c> Desk<'c> {
-    /// Opens a desk where a person can be asked and waits for that; none elsewhere.
-    pub fn open(context: &'c Context, manner: Manner, no_wait: bool) -> Result<Option<Desk<'c>>, Failure> {
+impl<'c> AnswerPrompt<'c> {
+    /// Opens a prompt where a person can be asked and waits for that; none elsewhere.
+    pub fn open(
+        context: &'c Context,
+        manner: Manner,
+        no_wait: bool,
+    ) -> Result<Option<AnswerPrompt<'c>>, Failure> {
         if no_wait || manner == Manner::Jsonl || !context.is_interactive() {
             return Ok(None);
         }
-        Ok(Some(Desk { context, lines: Lines::default(), put_off: HashSet::new() }))
+        Ok(Some(AnswerPrompt { context, lines: Lines::default(), put_off: HashSet::new() }))
     }
 
     /// Puts what a run asks to the person, one ask after the other; returns the exit of a signal that came meanwhile.
@@ -102,7 +106,7 @@ impl<'c> Desk<'c> {
         if !waits && view.steps.iter().all(|step| step.state != StepState::Waiting) {
             return Ok(None);
         }
-        // Whoever left an ask open comes back to it with Enter.
+        // A person who left an ask open comes back to it with Enter.
         if !self.put_off.is_empty() && matches!(self.lines.now()?, Some(Typed::Line(_))) {
             self.put_off.clear();
         }
