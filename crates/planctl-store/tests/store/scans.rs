@@ -18,12 +18,13 @@ const VALUES: [[(&str, &str); 3]; 2] = [
 ];
 
 /// Look-ups that nothing narrows down; and work, of which another host has a lot.
-const OF_ALL: [(&str, &str); 6] = [
+const OF_ALL: [(&str, &str); 7] = [
     ("queue: next work", "'host-a', '{coder}'"),
     ("runs: asks", "null, null, null, 100"),
     ("runs: runs", "null, 100, null"),
     ("runs: run of path", "null, 'nobody'"),
-    ("runs: runs beginning", "'nobody', 'nobodz', null, null"),
+    ("runs: runs beginning", "'nobody', 'nobodz', null, null, null"),
+    ("runs: runs named", "'nobody-1', null"),
     ("plans: plans", "null, null, 100"),
 ];
 

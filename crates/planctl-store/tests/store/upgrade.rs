@@ -67,7 +67,11 @@ fn p23_b8_migrations_only_add() {
             .collect::<Vec<_>>()
             .join("\n")
             // No statement names an index: without it, an earlier version finds the same rows in more time.
-            .replace("drop index", "");
+            .replace("drop index", "")
+            // Names of runs are counted in each workspace since 0013: a wider constraint of the same name refuses nothing that
+            // earlier versions write.
+            .replace("drop constraint runs_stem_number_key", "")
+            .replace("add constraint runs_stem_number_key", "");
         let found: Vec<_> = TAKES_AWAY.iter().filter(|words| code.contains(**words)).collect();
         assert!(found.is_empty(), "{name} takes away what earlier versions use: {found:?}");
     }
