@@ -34,6 +34,14 @@ pub enum Mutant {
     BudgetIgnored,
     /// The budget counts what attempts use when they end, and not when they are sent out (P15).
     BudgetCountedAtEnd,
+    /// Workers go on although the budget is exceeded in mid-attempt (P-73).
+    ExceededGoesOn,
+    /// Of several workers that exceed the budget together only the first is stopped (P-73).
+    ExceededStopsOne,
+    /// Of what several workers report in mid-attempt only the first report counts (P-73).
+    ExceededCountsOne,
+    /// Nothing looks at the budget's time between two transitions (P-73).
+    BudgetTimeForgotten,
     /// An attempt whose worker was lost goes out again without regard to the usage (P15).
     DeliveriesUnbudgeted,
     /// The usage of a worker whose item is taken back is not charged.
@@ -90,6 +98,8 @@ pub enum Mutant {
     ConditionIgnored,
     /// A resumed run has forgotten how often its nodes were entered.
     VisitsLostOnResume,
+    /// A run that was paused at several nodes goes on at one of them.
+    PauseForgetsPlace,
     /// Work under way is not withdrawn where the run begins anew.
     EpochKeepsWork,
     /// The next epoch knows all that the one before knew.
@@ -102,6 +112,14 @@ pub enum Mutant {
     SubPlanFailureIgnored,
     /// A run goes on from a sub-plan as soon as its run has begun.
     SubPlanNotAwaited,
+    /// Of the budget only an estimate is set aside for the run of a sub-plan, which may use all that is left (P15).
+    SubPlanEstimated,
+    /// All that was left stays set aside for the run of a sub-plan whose own plan allows less (P15).
+    SubPlanKeepsAll,
+    /// Nothing stays set aside for the run of a sub-plan that has begun (P15).
+    SubPlanFreesAll,
+    /// The clock of a run goes on while the run of its sub-plan waits for a person (P-73).
+    SubPlanWaitCounted,
     /// The usage of a sub-plan's run is not counted.
     SubPlanUncharged,
     /// A sub-plan is done with its first run, although its condition does not hold.
@@ -138,7 +156,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every deliberate bug that shows in a list of steps.
-    pub const ALL: [Mutant; 30] = [
+    pub const ALL: [Mutant; 32] = [
         Mutant::DeliveriesUnbudgeted,
         Mutant::WithdrawnUncharged,
         Mutant::GateAlwaysPasses,
@@ -153,6 +171,8 @@ impl Mutant {
         Mutant::RetryGrantsNothing,
         Mutant::CancelKeepsItems,
         Mutant::BudgetIgnored,
+        Mutant::ExceededGoesOn,
+        Mutant::BudgetTimeForgotten,
         Mutant::WaiverHidden,
         Mutant::VisitsUncounted,
         Mutant::EndedRunMoves,
@@ -172,7 +192,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 33] = [
+    pub const OF_GRAPHS: [Mutant; 38] = [
         Mutant::BudgetCountedAtEnd,
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,
@@ -186,6 +206,11 @@ impl Mutant {
         Mutant::SubPlanFailureIgnored,
         Mutant::SubPlanNotAwaited,
         Mutant::SubPlanUncharged,
+        Mutant::SubPlanEstimated,
+        Mutant::SubPlanKeepsAll,
+        Mutant::SubPlanFreesAll,
+        Mutant::SubPlanWaitCounted,
+        Mutant::PauseForgetsPlace,
         Mutant::UntilIgnored,
         Mutant::CyclesUncounted,
         Mutant::MergedTwice,
@@ -207,6 +232,9 @@ impl Mutant {
         Mutant::EpochsUncounted,
         Mutant::EpochNumbersAnew,
     ];
+
+    /// Deliberate bugs that a conversation has to show, since two workers at once seldom use a budget up together.
+    pub const RARE: [Mutant; 2] = [Mutant::ExceededStopsOne, Mutant::ExceededCountsOne];
 }
 
 thread_local! {

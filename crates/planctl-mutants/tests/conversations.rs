@@ -15,7 +15,7 @@ mod script;
 mod speech;
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 33] = [
+const CAUGHT: [(Mutant, &str); 40] = [
     (
         Mutant::BudgetCountedAtEnd,
             "
@@ -136,6 +136,52 @@ const CAUGHT: [(Mutant, &str); 33] = [
             approved
             -> clock admitted           a#1 to its plan
             -> harness found a#1 ended done  a ended Done; a settled passed; 100 % used; b held: budget budget, 300 short
+            ",
+    ),
+    (
+        Mutant::SubPlanEstimated,
+            "
+            plan  f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
+            approved
+            -> clock admitted           b queued; a#1 to its plan
+            ",
+    ),
+    (
+        Mutant::SubPlanKeepsAll,
+            "
+            plan  f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
+            approved
+            -> clock admitted           b queued; a#1 to its plan
+            -> harness found a#1 begun 500 tokens  a has a run; a#1 to its plan later; b#1 to coder
+            ",
+    ),
+    (
+        Mutant::SubPlanFreesAll,
+            "
+            plan  f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
+            approved
+            -> clock admitted           b queued; a#1 to its plan
+            -> harness found a#1 begun  a has a run; a#1 to its plan later
+            ",
+    ),
+    (
+        Mutant::SubPlanWaitCounted,
+            "
+            plan  a: plan child.md  budget 100 seconds
+            approved
+            -> clock admitted           a#1 to its plan; wake at 100 s
+            -> harness found a#1 begun waiting  a has a run; a#1 to its plan later; no wake
+            ",
+    ),
+    (
+        Mutant::PauseForgetsPlace,
+            "
+            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            -> human pauses             a#1 taken back from agent; b#1 taken back from agent; paused
+            -> human resumes            queued
+            -> clock admitted           goes on; a#2 to coder; b#2 to coder
             ",
     ),
     (
@@ -337,11 +383,34 @@ const CAUGHT: [(Mutant, &str); 33] = [
             -> agent overran b#1        b settled failed; epoch 1 at f; c#1 taken back from agent; b#2 to coder; c#2 to coder
             ",
     ),
+    (
+        Mutant::ExceededStopsOne,
+            "
+            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 10000 tokens
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            noted a 6000 tokens
+            noted b 5000 tokens
+            -> clock metered            110 % used; a#1 taken back from agent; b#1 taken back from agent; a held: budget budget, 7000 short; b held: budget budget, 6000 short
+            ",
+    ),
+    (
+        Mutant::ExceededCountsOne,
+            "
+            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 10000 tokens
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            noted a 6000 tokens
+            noted b 5000 tokens
+            -> clock metered            110 % used; a#1 taken back from agent; b#1 taken back from agent; a held: budget budget, 7000 short; b held: budget budget, 6000 short
+            ",
+    ),
 ];
 
 #[test]
 fn each_planted_bug_of_graphs_is_caught_by_a_conversation() {
-    assert_eq!(CAUGHT.map(|(mutant, _)| mutant), Mutant::OF_GRAPHS);
+    let all = [&Mutant::OF_GRAPHS[..], &Mutant::RARE].concat();
+    assert_eq!(CAUGHT.map(|(mutant, _)| mutant)[..], all);
     for (mutant, conversation) in CAUGHT {
         talk(conversation);
         plant(Some(mutant));

@@ -251,6 +251,20 @@ fn p73_a_worker_that_uses_the_budget_up_in_mid_attempt_is_stopped_and_a_person_a
 }
 
 #[test]
+fn p73_two_workers_that_use_the_budget_up_together_are_both_stopped() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 10000 tokens
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        noted a 6000 tokens
+        noted b 5000 tokens
+        -> clock metered            110 % used; a#1 taken back from agent; b#1 taken back from agent; a held: budget budget, 7000 short; b held: budget budget, 6000 short
+        ",
+    );
+}
+
+#[test]
 fn p73_what_the_budget_allows_stops_nobody() {
     talk(
         "

@@ -181,3 +181,17 @@ fn a_paused_run_takes_its_sub_plan_back_and_begins_another_when_it_goes_on() {
         ",
     );
 }
+
+#[test]
+fn a_run_that_is_paused_at_two_branches_goes_on_at_both() {
+    talk(
+        "
+        plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2
+        approved
+        -> clock admitted           a#1 to coder; b#1 to coder
+        -> human pauses             a#1 taken back from agent; b#1 taken back from agent; paused
+        -> human resumes            queued
+        -> clock admitted           goes on; a#2 to coder; b#2 to coder
+        ",
+    );
+}
