@@ -38,7 +38,7 @@ pub enum Mutant {
     ExceededGoesOn,
     /// Of several workers that exceed the budget together only the first is stopped (P-73).
     ExceededStopsOne,
-    /// Of what several workers report in mid-attempt only the first report counts (P-73).
+    /// The budget counts only the first of several workers' reports in mid-attempt (P-73).
     ExceededCountsOne,
     /// Nothing looks at the budget's time between two transitions (P-73).
     BudgetTimeForgotten,

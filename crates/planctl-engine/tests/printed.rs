@@ -1,4 +1,4 @@
-//! The output of real tools that failed, and the line of it that people are told.
+//! The output of real tools that failed, and the line that planctl shows as the reason.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

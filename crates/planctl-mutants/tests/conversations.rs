@@ -14,6 +14,16 @@ mod script;
 #[path = "../../planctl-engine/tests/conversations/speech.rs"]
 mod speech;
 
+/// Two workers that use the budget up together; both are stopped.
+const BOTH_STOPPED: &str = "
+            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 10000 tokens
+            approved
+            -> clock admitted           a#1 to coder; b#1 to coder
+            noted a 6000 tokens
+            noted b 5000 tokens
+            -> clock metered            110 % used; a#1 taken back from agent; b#1 taken back from agent; a held: budget budget, 7000 short; b held: budget budget, 6000 short
+            ";
+
 /// Conversations that a planted bug makes go another way.
 const CAUGHT: [(Mutant, &str); 40] = [
     (
@@ -385,25 +395,11 @@ const CAUGHT: [(Mutant, &str); 40] = [
     ),
     (
         Mutant::ExceededStopsOne,
-            "
-            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 10000 tokens
-            approved
-            -> clock admitted           a#1 to coder; b#1 to coder
-            noted a 6000 tokens
-            noted b 5000 tokens
-            -> clock metered            110 % used; a#1 taken back from agent; b#1 taken back from agent; a held: budget budget, 7000 short; b held: budget budget, 6000 short
-            ",
+            BOTH_STOPPED,
     ),
     (
         Mutant::ExceededCountsOne,
-            "
-            plan  f: fork j  a: task  b: task  j: join  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2  budget 10000 tokens
-            approved
-            -> clock admitted           a#1 to coder; b#1 to coder
-            noted a 6000 tokens
-            noted b 5000 tokens
-            -> clock metered            110 % used; a#1 taken back from agent; b#1 taken back from agent; a held: budget budget, 7000 short; b held: budget budget, 6000 short
-            ",
+            BOTH_STOPPED,
     ),
 ];
 

@@ -211,7 +211,7 @@ impl Search {
         })
     }
 
-    // Nothing where that can't be told, else the first text in which it finds something.
+    // Returns the first text in which the check finds something; `None` if planctl cannot evaluate it.
     fn first_in(&self, texts: &[&String]) -> Option<Option<usize>> {
         let patterns = self.patterns.as_ref()?;
         let finds = |text: &&String| text.lines().any(|line| patterns.iter().any(|one| one.is_in(line)));

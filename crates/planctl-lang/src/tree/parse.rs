@@ -134,7 +134,7 @@ struct Reader<'a> {
     used_fences: Vec<bool>,
     last_stray: Option<usize>,
     is_unread_told: bool,
-    /// The level of the heading outside of the steps that was told last.
+    /// The level of the last reported heading outside the steps.
     elsewhere_level: usize,
     /// An exit code that stands before its contract, with the count of steps at that place.
     exit_code_ahead: Option<(usize, Spanned<u8>)>,
@@ -478,7 +478,7 @@ impl<'a> Reader<'a> {
         let nearest = crate::text::near::nearest(word, known.iter().copied());
         let near = nearest.map(|near| near.word);
         let meant = Some(word).filter(|_| self.place == Section::Step).and_then(meant::of_step);
-        // A slip of the hand in one of our own names is told as that.
+        // A typo in one of planctl's own names is reported as a typo, not as another tool's name.
         let meant =
             meant.filter(|meant| elsewhere.is_none() && near.and_then(Field::of_step) != Some(*meant));
         let in_text = self

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use crate::fixture::Fixture;
@@ -97,8 +97,12 @@ impl Seat {
 
     /// Waits until the end; returns the exit code and all that was printed.
     pub fn end(mut self) -> (i32, String) {
-        while let Ok(bytes) = self.printed.recv_timeout(PATIENCE) {
-            self.take(&bytes);
+        loop {
+            match self.printed.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it never ended; it said:\n{}", self.heard),
+            }
         }
         drop(self.keyboard.take());
         let status = self.child.wait().unwrap();
