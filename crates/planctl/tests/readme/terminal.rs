@@ -46,7 +46,7 @@ impl Terminal {
         });
         let input = child.stdin.take().unwrap();
         let mut terminal = Terminal { child, input, heard, screen: parser(columns), keys: 0 };
-        terminal.until("the prompt", |screen| ends_with_prompt(screen));
+        terminal.until("the prompt", ends_with_prompt);
         terminal
     }
 
