@@ -22,6 +22,7 @@ mod plans;
 mod printed;
 mod salute;
 pub mod schema;
+mod sessions;
 mod settings;
 mod topics;
 mod traversal;
@@ -37,6 +38,7 @@ pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };
+pub use sessions::{SessionStep, SessionView};
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};

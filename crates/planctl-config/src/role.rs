@@ -64,7 +64,12 @@ pub enum Agent {
         /// Arguments that follow planctl's own.
         arguments: Vec<String>,
     },
+    /// An interactive agent that a person started, whose hooks tell planctl when it ends its turn (guided mode).
+    Session,
 }
+
+/// The word for an interactive agent.
+const SESSION: &str = "session";
 
 /// Why a text names no agent, and what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -90,6 +95,9 @@ impl Agent {
             }
             return Ok(Agent::Exec(command.to_owned()));
         }
+        if text == SESSION {
+            return Ok(Agent::Session);
+        }
         match NamedAgent::parse(text) {
             Ok(NamedAgent { agent, arguments, .. }) => Ok(Agent::Known { agent, arguments }),
             Err(NotKnown::Name { name }) => {
@@ -111,15 +119,16 @@ impl Agent {
         }
     }
 
-    /// Returns what the harness runs.
-    pub fn program(&self, permissions: &Permissions) -> Program {
+    /// Returns what the harness runs; nothing for an interactive agent, which runs already.
+    pub fn program(&self, permissions: &Permissions) -> Option<Program> {
         match self {
-            Agent::Exec(command) => Program::Shell(command.clone()),
-            Agent::Known { agent, arguments } => Program::Known(NamedAgent {
+            Agent::Exec(command) => Some(Program::Shell(command.clone())),
+            Agent::Known { agent, arguments } => Some(Program::Known(NamedAgent {
                 agent: *agent,
                 arguments: arguments.clone(),
                 permissions: permissions.clone(),
-            }),
+            })),
+            Agent::Session => None,
         }
     }
 
@@ -130,9 +139,13 @@ impl Agent {
     /// Says what it can't be held to, and what to write instead.
     pub fn can_keep(&self, permissions: &Permissions) -> Result<(), String> {
         match self.program(permissions) {
-            Program::Known(known) => known.check(),
-            Program::Shell(_) | Program::Arguments(_) if *permissions == Permissions::default() => Ok(()),
-            Program::Shell(_) | Program::Arguments(_) => Err(
+            Some(Program::Known(known)) => known.check(),
+            // An interactive agent has the permissions that its person gave it.
+            None => Ok(()),
+            Some(Program::Shell(_) | Program::Arguments(_)) if *permissions == Permissions::default() => {
+                Ok(())
+            }
+            Some(Program::Shell(_) | Program::Arguments(_)) => Err(
                 "permissions hold agents that are known by name; planctl can't hold a command of your own"
                     .to_owned(),
             ),
@@ -144,24 +157,25 @@ impl Agent {
         match self {
             Agent::Exec(command) => command.clone(),
             Agent::Known { .. } => self.to_string(),
+            Agent::Session => "your own session".to_owned(),
         }
     }
 
     /// Says that its usage has no money, neither its own nor by these prices.
     pub fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
         match self.program(&Permissions::default()) {
-            Program::Known(known) if known.agent.reports_money() => false,
+            Some(Program::Known(known)) if known.agent.reports_money() => false,
             // One that tells its model itself, or takes it from its own settings, may tell one that has a price.
-            Program::Known(known) => {
+            Some(Program::Known(known)) => {
                 known.model().map_or(prices.is_empty(), |model| !prices.contains_key(model))
             }
-            Program::Shell(command) => {
+            Some(Program::Shell(command)) => {
                 let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
                 let program = words.next().and_then(|word| word.rsplit('/').next());
                 let known = program.and_then(KnownAgent::named);
                 prices.is_empty() && known.is_some_and(|known| !known.reports_money())
             }
-            Program::Arguments(_) => false,
+            Some(Program::Arguments(_)) | None => false,
         }
     }
 }
@@ -174,6 +188,7 @@ impl fmt::Display for Agent {
                 let (agent, arguments) = (*agent, arguments.clone());
                 write!(f, "{}", NamedAgent { agent, arguments, permissions: Permissions::default() })
             }
+            Agent::Session => f.write_str(SESSION),
         }
     }
 }

@@ -12,6 +12,7 @@ mod place;
 mod prepare;
 pub(crate) mod progress;
 pub(crate) mod prompt_input;
+mod session_task;
 pub(crate) mod slots;
 
 use std::collections::BTreeSet;
@@ -37,6 +38,7 @@ use crate::executor::slots::Slot;
 use crate::node::in_flight::InFlight;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
+use crate::node::sessions::Sessions;
 use crate::node::spool::Spool;
 use crate::runs::settings::RunSettings;
 pub(crate) use agent_task::masked;
@@ -75,6 +77,8 @@ pub struct Executor {
     pub(crate) activity: LiveActivity,
     /// The items that this process works on.
     pub(crate) in_flight: InFlight,
+    /// The steps at which interactive agents work.
+    pub(crate) sessions: Sessions,
     /// Says that what is to be stored waits for the database however long it is away.
     pub(crate) outlasts_outages: bool,
     /// Where the values of configured variables are kept.

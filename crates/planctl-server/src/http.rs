@@ -20,6 +20,7 @@ mod problem;
 mod routes;
 mod runs;
 mod serve;
+mod sessions;
 mod slots;
 mod system;
 

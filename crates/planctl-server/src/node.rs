@@ -10,6 +10,7 @@ pub(crate) mod quarantine;
 pub(crate) mod runtime;
 pub(crate) mod secrets;
 pub(crate) mod services;
+pub(crate) mod sessions;
 pub mod singleton;
 pub(crate) mod spool;
 pub(crate) mod systemd;
@@ -30,6 +31,7 @@ use crate::node::instance::Instance;
 use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
+use crate::node::sessions::Sessions;
 use crate::node::spool::Spool;
 use planctl_config::{Config, DatabaseUrl, Postgres};
 
@@ -74,6 +76,7 @@ struct Inner {
     /// Runs that this process admitted or saw open, whose plan file may lack its newest marks.
     unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
+    sessions: Sessions,
 }
 
 /// State of a process that executes items.
@@ -147,6 +150,7 @@ impl ServerNode {
             in_flight: InFlight::default(),
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
+            sessions: Sessions::default(),
         };
         Ok(ServerNode { store, inner: Arc::new(inner) })
     }
@@ -297,6 +301,11 @@ impl ServerNode {
     /// Returns the runs of which nothing is looked at for a while.
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.inner.quarantine
+    }
+
+    /// Returns the steps at which interactive agents work.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.inner.sessions
     }
 
     pub(crate) fn boot(&self) -> &str {

@@ -8,6 +8,7 @@ use planctl_config::Agent;
 mod admin;
 mod approvals;
 mod daemon;
+mod guide;
 mod item;
 mod levels;
 mod plan;
@@ -19,6 +20,7 @@ pub use admin::{
 };
 pub use approvals::{ApprovalsCommand, AskFilter, Noted};
 pub use daemon::{AtOnce, DaemonCommand, LogFormat};
+pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use plan::{
@@ -31,11 +33,12 @@ pub use worker::{WorkerCommand, WorkerRun};
 const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 /// The commands that `planctl --help` lists, in groups; the others are listed by their nouns.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff"]),
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals"]),
     ("Find out", &["logs", "why", "events", "audit"]),
+    ("Hold your own agent to it", &["guard", "guide"]),
     ("Workers and the daemon", &["worker", "item", "daemon", "dev", "roles", "token"]),
     (
         "More",
@@ -276,6 +279,14 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// Topics: notes for the steps that subscribe to them (`topic:NAME`)
     #[command(subcommand)]
     Topic(TopicCommand),
+    /// A command that must succeed before an agent's session may stop as done
+    #[command(before_help = GuardArgs::EXAMPLES)]
+    Guard(GuardArgs),
+    /// Sessions of interactive agents, held to a plan by their hooks
+    #[command(subcommand)]
+    Guide(GuideCommand),
+    /// Answers a hook of an interactive agent
+    Hook(HookArgs),
     /// Workers: run one, test one, list them
     #[command(subcommand)]
     Worker(WorkerCommand),

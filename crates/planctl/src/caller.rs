@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 97] = [
+const COMMANDS: [(&str, Caller); 105] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -69,6 +69,14 @@ const COMMANDS: [(&str, Caller); 97] = [
     ("topic post", Anyone),
     ("topic ls", Anyone),
     ("topic show", Anyone),
+    ("guide on", Person),
+    ("guide off", Person),
+    ("guide status", Anyone),
+    ("guide install", Person),
+    ("guard", Person),
+    ("guard ls", Anyone),
+    ("guard rm", Person),
+    ("hook", Anyone),
     ("worker run", Anyone),
     ("worker test", Anyone),
     ("worker ls", Anyone),
@@ -140,6 +148,18 @@ fn named(words: &[&str]) -> String {
         [verb] | ["plan", verb] if RunVerb::has_subcommand(verb) => format!("run {verb}"),
         words => words.join(" "),
     }
+}
+
+/// Says whether only a person may give a command; [`path_of`] names it.
+pub fn is_persons(command: &str) -> bool {
+    !COMMANDS.iter().any(|(words, caller)| *words == command && *caller == Anyone)
+}
+
+/// Says whether the first word of a command, or its verb without the noun, stands for something that only a person may do.
+pub fn is_persons_word(word: &str) -> bool {
+    let of_people = COMMANDS.iter().filter(|(_, caller)| *caller == Person);
+    of_people.flat_map(|(words, _)| words.split(' ')).any(|known| known == word)
+        && !COMMANDS.iter().any(|(words, caller)| *words == word && *caller == Anyone)
 }
 
 /// Refuses a command that is a person's to a process that a worker or a contract started (A34).

@@ -10,16 +10,17 @@ use std::time::Duration;
 
 use planctl_api::Problem;
 use planctl_api::wire::calls::{
-    AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing, PauseCall,
-    PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall, StartedView,
+    AcceptedView, AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing,
+    PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall,
+    StartedView, TurnCall,
 };
 use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
 };
 use planctl_api::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
-    EventLine, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView, SaluteView, TopicList,
-    TopicView, TraversalView, WhyView,
+    EventLine, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView, SaluteView, SessionView,
+    TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -232,6 +233,17 @@ impl Client {
     pub async fn cancel(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
         let call = CancelCall { note: note.map(str::to_owned) };
         self.api.post(&format!("/v1/runs/{}/cancel", handle.0), &[], &call).await
+    }
+
+    /// Returns what an interactive agent is to do at a run; waits so many seconds where nothing is known yet.
+    pub async fn session(&self, handle: Handle, wait: u64) -> Result<SessionView, Failure> {
+        let wait = wait.to_string();
+        self.api.get(&format!("/v1/runs/{}/session", handle.0), &[("wait", wait.as_str())]).await
+    }
+
+    /// Says that an interactive agent ended its turn.
+    pub async fn end_turn(&self, handle: Handle, call: &TurnCall) -> Result<AcceptedView, Failure> {
+        self.api.post(&format!("/v1/runs/{}/session/turn", handle.0), &[], call).await
     }
 
     /// Finds the run that a person means: a name, an id, a beginning of either, `@last`, or a plan's path.

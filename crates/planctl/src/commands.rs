@@ -31,6 +31,7 @@ mod export;
 mod fix;
 mod format;
 mod graph;
+pub(crate) mod guide;
 mod help;
 mod history;
 mod import;
@@ -66,6 +67,9 @@ pub async fn run(cli: Cli) -> Answer {
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Topic(command) => topic::run(&context, command).await,
+        Command::Guard(given) => guide::guard(&context, given).await,
+        Command::Guide(command) => guide::run(&context, command).await,
+        Command::Hook(given) => guide::hook_told(&given),
         Command::Worker(command) => worker::run(&context, command).await,
         Command::Item(command) => items::run(&context, command).await,
         Command::Roles(command) => worker::roles(&context, &command),

@@ -20,6 +20,7 @@ mod commands;
 mod completing;
 mod drawing;
 mod failure;
+mod guidance;
 mod gutter;
 mod limits;
 mod next;
@@ -54,6 +55,10 @@ fn main() -> ExitCode {
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == database::WATCH_POSTGRES) {
         return ExitCode::from(u8::from(database::watch_postgres(std::env::args_os().skip(2)).is_err()));
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == "hook") {
+        secrecy::hide_process();
+        return commands::guide::hook();
     }
     completing::answer();
     secrecy::hide_process();

@@ -229,6 +229,20 @@ pub struct PauseCall {
     pub note: Option<String>,
 }
 
+/// Ends the turn of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TurnCall {
+    /// The item whose turn ended.
+    pub item: String,
+    /// The last words of the session; they decide nothing.
+    #[serde(default)]
+    pub last_words: String,
+    /// Where a person has to be asked before the session goes on, what.
+    #[serde(default)]
+    pub question: Option<String>,
+}
+
 /// Cancels a run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -23,6 +23,9 @@ impl Executor {
         let _held = self.in_flight.hold(&claimed.item.id);
         let task = task_of(claimed)?;
         self.begin(claimed, false);
+        if self.settings.is_guided(role) {
+            return self.guide(claimed, slot).await;
+        }
         let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
             return self.reported(claimed, no_agent(role), slot).await;
         };
@@ -70,7 +73,7 @@ impl Executor {
 }
 
 /// Returns what an agent is told, as it is kept.
-fn delivered(claimed: &Claimed, task: &Task, assignment: &Assignment) -> PromptView {
+pub(super) fn delivered(claimed: &Claimed, task: &Task, assignment: &Assignment) -> PromptView {
     PromptView {
         at: moment(clock::now()),
         step: task.step,
@@ -82,7 +85,7 @@ fn delivered(claimed: &Claimed, task: &Task, assignment: &Assignment) -> PromptV
     }
 }
 
-fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
+pub(super) fn task_of(claimed: &Claimed) -> Result<&Task, ServiceError> {
     claimed
         .graph
         .task(&claimed.item.at.node)

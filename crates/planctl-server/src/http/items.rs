@@ -96,13 +96,18 @@ pub(super) async fn fail(call: Call) -> Answer {
 pub(super) async fn ask(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: AskCall = call.body()?;
-    if said.question.trim().is_empty() {
-        return Err(Problem::new(Code::BadRequest, "`question` is empty"));
-    }
-    refuse_long("question", &said.question, QUESTION_CHARACTERS_MAX)?;
+    refuse_question(&said.question)?;
     let usage = used(said.usage)?;
     let asked = AgentSaid::Asked { question: said.question, usage };
     accepted(&lease, lease.say(&call, asked).await?, "a person is asked; this worker is free")
+}
+
+/// Refuses a question that nobody could answer.
+pub(super) fn refuse_question(question: &str) -> Result<(), Problem> {
+    if question.trim().is_empty() {
+        return Err(Problem::new(Code::BadRequest, "`question` is empty"));
+    }
+    refuse_long("question", question, QUESTION_CHARACTERS_MAX)
 }
 
 pub(super) async fn release(call: Call) -> Answer {

@@ -12,7 +12,9 @@ use super::parameters::{
     WORKSPACE,
 };
 use super::problem::response_of;
-use super::{Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, system};
+use super::{
+    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, sessions, system,
+};
 use planctl_api::wire;
 use planctl_api::wire::calls;
 use planctl_api::{Code, Next, Problem};
@@ -335,6 +337,24 @@ pub static ROUTES: &[Route] = &[
         Answers::json::<wire::ContextView>(),
         handler!(runs::context),
     ),
+    get(
+        "/v1/runs/{run}/session",
+        Scope::Read,
+        "What an interactive agent is to do now; waits until there is something, or a person is asked, or the run is over",
+        &[WORKSPACE, WAIT],
+        Answers::json::<wire::SessionView>(),
+        handler!(sessions::show),
+    ),
+    post(
+        "/v1/runs/{run}/session/turn",
+        Scope::Worker,
+        "Says that an interactive agent ended its turn; the contract decides",
+        Some(Body::of::<calls::TurnCall>()),
+        Answers::json::<calls::AcceptedView>(),
+        handler!(sessions::end_turn),
+    )
+    .with_query(&[WORKSPACE])
+    .unkeyed(),
     get(
         "/v1/runs/{run}/audit",
         Scope::Read,

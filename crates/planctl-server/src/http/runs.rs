@@ -54,7 +54,7 @@ pub(super) async fn list(call: Call) -> Answer {
     json(&services.list(is_everywhere, &call.page::<RunList, _>(RunId::parse)?).await?)
 }
 
-async fn found(call: &Call) -> Result<(Services, RunId), Problem> {
+pub(super) async fn found(call: &Call) -> Result<(Services, RunId), Problem> {
     let services = call.services().await?;
     let run = services.find(call.parameter("run")).await?;
     Ok((services, run))

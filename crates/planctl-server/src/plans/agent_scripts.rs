@@ -25,7 +25,7 @@ pub fn agent_scripts<'a>(
     for agent in agents {
         match agent {
             Agent::Exec(command) => named.extend(planctl_lang::scripts_of_command(command)),
-            Agent::Known { .. } => {}
+            Agent::Known { .. } | Agent::Session => {}
         }
     }
     Baseline::take(workspace, named.iter().map(String::as_str), [])

@@ -105,8 +105,8 @@ fn stored_agent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Age
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Stored {
-        Command(String),
         Agent(Agent),
+        Command(String),
     }
     Ok(Option::<Stored>::deserialize(deserializer)?.map(|stored| match stored {
         Stored::Command(command) => Agent::Exec(command),
@@ -176,6 +176,11 @@ impl RunSettings {
     /// Says that something serves a role, and that it may take work of this plan.
     pub(crate) fn serves(&self, role: &Role, plan: &str) -> bool {
         self.worker_for(role).is_some() && self.may_take(role, plan)
+    }
+
+    /// Says whether an interactive agent does the work of a role (guided mode).
+    pub(crate) fn is_guided(&self, role: &Role) -> bool {
+        self.worker_for(role) == Some(&Agent::Session)
     }
 
     /// Returns what does the work of the run.
@@ -256,7 +261,7 @@ impl RunSettings {
     /// Returns the agent that serves a role, if one does.
     pub fn agent(&self, role: &Role, scratch: &std::path::Path) -> Option<planctl_harness::Agent> {
         let settings = self.roles.get(role.as_str());
-        let program = self.worker_for(role)?.program(&self.permissions(role));
+        let program = self.worker_for(role)?.program(&self.permissions(role))?;
         let mut agent = planctl_harness::Agent::exec(program, scratch);
         if let Some(settings) = settings {
             agent.idle_timeout = settings.idle_timeout;

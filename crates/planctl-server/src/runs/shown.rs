@@ -352,10 +352,10 @@ impl Shown {
             budget: row.head.budget.into(),
             exec: match self.settings().worker {
                 Some(Agent::Exec(command)) => Some(command),
-                Some(Agent::Known { .. }) | None => None,
+                Some(Agent::Known { .. } | Agent::Session) | None => None,
             },
             agent: match self.settings().worker {
-                Some(agent @ Agent::Known { .. }) => Some(agent.to_string()),
+                Some(agent @ (Agent::Known { .. } | Agent::Session)) => Some(agent.to_string()),
                 Some(Agent::Exec(_)) | None => None,
             },
             auto_answer: self.settings().auto_answer,

@@ -43,8 +43,13 @@ pub async fn try_worker(
     cancel: impl Future<Output = ()>,
 ) -> io::Result<WorkerTestView> {
     let began = clock::instant();
-    let program = tryout.worker.program(&Permissions::default());
     let mut checks = Vec::new();
+    let Some(program) = tryout.worker.program(&Permissions::default()) else {
+        let found = "a session is started by you, and can't be tested as a worker".to_owned();
+        let help = Some("planctl guide doctor tries its hooks".to_owned());
+        checks.push(check("program", Health::Problem, found, help));
+        return Ok(view(tryout.worker, began.elapsed(), checks));
+    };
     if let Program::Known(known) = &program {
         let found = check_program(known, spawner, tryout.workspace).await?;
         let is_missing = found.health == Health::Problem;

@@ -263,7 +263,7 @@ async fn folder_of_run(context: &Context, client: &Client, path: &str) -> Result
 pub fn worker_flag(worker: &Agent) -> String {
     match worker {
         Agent::Exec(command) => format!("--exec {}", shell_word(command)),
-        Agent::Known { .. } => format!("--agent {}", shell_word(&worker.to_string())),
+        Agent::Known { .. } | Agent::Session => format!("--agent {}", shell_word(&worker.to_string())),
     }
 }
 

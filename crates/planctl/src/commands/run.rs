@@ -13,7 +13,7 @@ use planctl_server::check::Checked;
 use super::answer_prompt::AnswerPrompt;
 use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
-use super::{Context, changes, decide, verify};
+use super::{Context, changes, decide, guide, verify};
 use crate::args::Format;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
@@ -67,6 +67,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     if auto_answer {
         context.say_findings(&unattended(&checked));
     }
+    let is_guided = wish.worker == Some(Agent::Session);
     let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
     let started = until_stopped(&mut stop, client.start(&checked, &start)).await?;
     match started.map_err(stopped_before)? {
@@ -81,6 +82,9 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             }
             if let Some(worktree) = &view.worktree {
                 context.say(&worktree_lines(worktree, is_taken_up));
+            }
+            if is_guided {
+                return guide::begin(context, client, handle).await;
             }
             if wish.detach {
                 return status_at_once(context, &client, handle, manner).await;
@@ -168,13 +172,18 @@ pub async fn resume(
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     // The person who started the run said it for all of it; a word at this command counts for this time.
-    let auto_answer = match auto_answer {
-        Some(said) => said,
-        None => client.status(handle).await?.auto_answer,
-    };
+    let before = client.status(handle).await?;
+    let auto_answer = auto_answer.unwrap_or(before.auto_answer);
     let mut stop = Stop::listen()?;
     let resumed = until_stopped(&mut stop, client.resume(handle, worker.as_ref())).await?;
     resumed.map_err(stopped_before)?;
+    let is_guided = match worker {
+        Some(worker) => worker == Agent::Session,
+        None => before.agent.is_some_and(|agent| agent == Agent::Session.to_string()),
+    };
+    if is_guided {
+        return guide::begin(context, client, handle).await;
+    }
     work_to_the_end(
         context,
         client,

@@ -189,13 +189,20 @@ fn served_plans(settings: &RunSettings, roles: &[String]) -> Result<BTreeMap<Str
 
 fn named(given: &WorkerRun) -> Result<Agent, Failure> {
     let worker = given.worker.agent.clone().or_else(|| given.worker.exec.clone().map(Agent::Exec));
-    worker.ok_or_else(|| Failure::usage("name a worker: --agent NAME or --exec CMD"))
+    match worker {
+        Some(Agent::Session) => {
+            Err(Failure::usage("a session is no worker that planctl can start").next("planctl guide on PLAN"))
+        }
+        Some(worker) => Ok(worker),
+        None => Err(Failure::usage("name a worker: --agent NAME or --exec CMD")),
+    }
 }
 
 fn word_of(worker: &Agent) -> &'static str {
     match worker {
         Agent::Exec(_) => "exec",
         Agent::Known { agent, .. } => agent.name(),
+        Agent::Session => "session",
     }
 }
 

@@ -1,0 +1,88 @@
+//! Interactive agents (guided mode): what they are to do now, and the turns that they end. Nothing said here passes a step.
+
+use std::time::Duration;
+
+use planctl_engine::{ItemId, RunId};
+
+use super::items::refuse_question;
+use super::parameters::WAIT;
+use super::runs::found;
+use super::{Answer, Call, json};
+use crate::clock;
+use crate::node::services::Services;
+use crate::node::sessions::TurnEnd;
+use planctl_api::wire::calls::{AcceptedView, TurnCall};
+use planctl_api::wire::{RunState, SessionView};
+use planctl_api::{Code, Problem};
+
+/// How long to wait for news of a run before looking again without any.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most bytes of a session's last words that are kept.
+const LAST_WORDS_BYTES_MAX: usize = 64 * 1024;
+
+pub(super) async fn show(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let until = clock::instant() + Duration::from_secs(call.number(&WAIT)?.unwrap_or(0));
+    let listener = services.listen(run);
+    loop {
+        // Registered before the look, so that no step begins between the two.
+        let changed = call.server_node().sessions().changed();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        let view = look(&call, &services, run).await?;
+        let left = until.saturating_duration_since(clock::instant());
+        if !view.steps.is_empty() || is_settled(&view) || left.is_zero() || call.api.is_stopping() {
+            return json(&view);
+        }
+        tokio::select! {
+            () = changed => {}
+            () = call.api.until_news(&listener, left.min(LOOK_AGAIN)) => {}
+        }
+    }
+}
+
+async fn look(call: &Call, services: &Services, run: RunId) -> Result<SessionView, Problem> {
+    // In this order: a step that begins after the look at the run is not told beside a state from before it.
+    let steps = call.server_node().sessions().steps(run);
+    Ok(SessionView { run: services.status(run).await?, steps })
+}
+
+/// Says whether nothing goes on before a person acts.
+fn is_settled(view: &SessionView) -> bool {
+    let run = &view.run;
+    match run.state {
+        RunState::Done | RunState::Failed | RunState::Cancelled => true,
+        RunState::AwaitingApproval | RunState::Waiting | RunState::Paused => true,
+        RunState::Queued | RunState::Running => run.waiting_on.as_ref().is_some_and(|on| on.is_for_people()),
+    }
+}
+
+pub(super) async fn end_turn(call: Call) -> Answer {
+    let said: TurnCall = call.body()?;
+    let (_, run) = found(&call).await?;
+    let (end, follows) = match said.question {
+        Some(question) => {
+            refuse_question(&question)?;
+            (TurnEnd::Asked(question), "a person is asked")
+        }
+        None => {
+            let words = last_of(&said.last_words, LAST_WORDS_BYTES_MAX);
+            (TurnEnd::Reported(words.to_owned()), "the contract is checked")
+        }
+    };
+    let item = ItemId::new(said.item.as_str());
+    if !call.server_node().sessions().end(run, &item, end) {
+        return Err(Problem::new(
+            Code::NotFound,
+            "no session works on this item here, or its turn ended before",
+        ));
+    }
+    json(&AcceptedView { item: said.item, follows: follows.to_owned(), repeated: false })
+}
+
+/// Returns the end of a text, of so many bytes at most.
+fn last_of(text: &str, bytes_max: usize) -> &str {
+    let surplus = text.len().saturating_sub(bytes_max);
+    let start = (surplus..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
+    &text[start..]
+}

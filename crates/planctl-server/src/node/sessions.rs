@@ -1,0 +1,111 @@
+//! Interactive agents at work (guided mode): the steps that they work on, and the turns that they end.
+//!
+//! A session is not started by planctl: a person talks to it. The process that works on its run claims the item, keeps its
+//! lease, and waits here until the session's hook says that the turn ended. What the session says decides nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use planctl_api::wire::SessionStep;
+use planctl_engine::{ItemId, RunId};
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, oneshot};
+
+/// How a session ended a turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum TurnEnd {
+    /// It says that the step is done, in these last words.
+    Reported(String),
+    /// It can't go on by itself: a person is asked this.
+    Asked(String),
+}
+
+/// The steps at which sessions work. Cheap to clone; all clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Sessions {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    begun: Mutex<Begun>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Begun {
+    count: u64,
+    steps: BTreeMap<ItemId, BegunStep>,
+}
+
+struct BegunStep {
+    number: u64,
+    run: RunId,
+    step: SessionStep,
+    ends: Option<oneshot::Sender<TurnEnd>>,
+}
+
+impl Sessions {
+    /// Tells sessions of a step to work on, until the returned guard is dropped.
+    pub(crate) fn begin(&self, run: RunId, item: &ItemId, step: SessionStep) -> AtWork {
+        let (ends, ended) = oneshot::channel();
+        let number = {
+            let mut begun = self.lock();
+            begun.count += 1;
+            let number = begun.count;
+            begun.steps.insert(item.clone(), BegunStep { number, run, step, ends: Some(ends) });
+            number
+        };
+        self.inner.changed.notify_waiters();
+        AtWork { sessions: self.clone(), item: item.clone(), number, ended }
+    }
+
+    /// Returns the steps of a run whose turn has not ended.
+    pub(crate) fn steps(&self, run: RunId) -> Vec<SessionStep> {
+        let begun = self.lock();
+        let open = begun.steps.values().filter(|begun| begun.run == run && begun.ends.is_some());
+        open.map(|begun| begun.step.clone()).collect()
+    }
+
+    /// Ends the turn of one step of a run; says whether it was open.
+    pub(crate) fn end(&self, run: RunId, item: &ItemId, end: TurnEnd) -> bool {
+        let ends = match self.lock().steps.get_mut(item) {
+            Some(begun) if begun.run == run => begun.ends.take(),
+            Some(_) | None => None,
+        };
+        ends.is_some_and(|ends| ends.send(end).is_ok())
+    }
+
+    /// Resolves when a step begins that had not begun when this was called.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.inner.changed.notified()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Begun> {
+        self.inner.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Guard of a step at which a session works.
+pub(crate) struct AtWork {
+    sessions: Sessions,
+    item: ItemId,
+    number: u64,
+    ended: oneshot::Receiver<TurnEnd>,
+}
+
+impl AtWork {
+    /// Waits until the turn ends; `None` where this process took the step up anew meanwhile. Cancel-safe.
+    pub(crate) async fn until_turn_ends(&mut self) -> Option<TurnEnd> {
+        (&mut self.ended).await.ok()
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let mut begun = self.sessions.lock();
+        if begun.steps.get(&self.item).is_some_and(|step| step.number == self.number) {
+            begun.steps.remove(&self.item);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The arguments of `planctl guide`, `planctl guard` and `planctl hook`: interactive agents that are held to a plan.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::commands::guide::{SessionAgent, SessionEvent};
+use crate::completing;
+
+/// The commands of guided mode.
+#[derive(Subcommand, Clone, Debug)]
+#[command(before_help = "Examples:
+  planctl guide install claude        its hooks, once in a project
+  planctl guide on plans/fix.md       from now on sessions in this workspace are held to the plan
+  planctl guide status
+  planctl guide off                   they are free again; the run is paused")]
+pub enum GuideCommand {
+    /// Holds the sessions of this workspace to a plan: none ends its turn as done while the step's contract fails
+    On {
+        /// The plan; the one that `guide off` paused where it is left out
+        #[arg(add = completing::plan())]
+        plan: Option<PathBuf>,
+        /// Approve it as it stands: you are the human
+        #[arg(long)]
+        approve: bool,
+        /// A protected file that is meant as it is now, though it differs from what was approved last
+        #[arg(long, value_name = "FILE[@DIGEST]", requires = "approve")]
+        accept_changed: Vec<String>,
+        /// Start a new run, also of a plan that is done
+        #[arg(long)]
+        again: bool,
+    },
+    /// Lets the sessions of this workspace go, and pauses the run
+    Off,
+    /// Shows what holds the sessions of this workspace, and which agents have the hooks
+    Status,
+    /// Adds planctl's hooks to an agent's settings; says what it changes, and keeps all else
+    Install(Install),
+}
+
+/// Where hooks are added.
+#[derive(Args, Clone, Debug)]
+pub struct Install {
+    /// The agent
+    #[arg(value_enum)]
+    pub agent: SessionAgent,
+    /// In your own settings, for all projects, instead of this project's
+    #[arg(long)]
+    pub user: bool,
+    /// Take the hooks away again
+    #[arg(long)]
+    pub remove: bool,
+    /// Show what would change; write nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+}
+
+/// A command to guard with, or a command of `planctl guard`.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct GuardArgs {
+    /// The shell command that must succeed before a session may stop as done
+    #[arg(required = true, value_name = "COMMAND")]
+    pub line: Option<String>,
+    /// Only where a file that matches changed; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub paths: Vec<String>,
+    /// The command of `planctl guard`.
+    #[command(subcommand)]
+    pub command: Option<GuardCommand>,
+}
+
+impl GuardArgs {
+    /// The examples of `planctl guard`.
+    pub const EXAMPLES: &str = "Examples:
+  planctl guard 'cargo test'                        no session here stops as done while this fails
+  planctl guard 'npm test' --paths 'src/**'         only where these files changed
+  planctl guard ls
+  planctl guard rm 1
+
+The agent needs planctl's hooks, once: planctl guide install claude";
+}
+
+/// The commands of `planctl guard`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum GuardCommand {
+    /// Lists the guards of this workspace
+    Ls,
+    /// Removes guards, and cancels their runs
+    Rm {
+        /// The numbers
+        #[arg(required = true, value_name = "NUMBER")]
+        numbers: Vec<u32>,
+    },
+}
+
+/// What a hook of an agent calls.
+#[derive(Args, Clone, Debug)]
+pub struct HookArgs {
+    /// The agent
+    #[arg(value_enum)]
+    pub agent: SessionAgent,
+    /// The event
+    #[arg(value_enum)]
+    pub event: SessionEvent,
+}

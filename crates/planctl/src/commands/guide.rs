@@ -1,0 +1,213 @@
+//! `planctl guide`: sessions of interactive agents are held to a plan by their hooks.
+
+mod guard;
+mod hook;
+mod hooks;
+mod install;
+mod session;
+
+use planctl_api::wire::calls::Approving;
+use planctl_api::wire::{RunState, RunView, SessionView, StepState};
+use planctl_config::Agent;
+use planctl_engine::Node;
+use planctl_engine::view::Form;
+use serde::Serialize;
+
+use super::plan::shell_word;
+use super::run::{self, Wish};
+use super::{Context, work};
+use crate::args::{Format, GuideCommand};
+use crate::client::{Client, Handle, handle_of};
+use crate::failure::{Answer, Exit, Failure};
+use crate::guidance::{Guard, Guidance, Guided, Held};
+use crate::show::{self, BOLD, styled};
+
+pub use guard::run as guard;
+pub use hook::{main as hook, run as hook_told};
+pub use hooks::{SessionAgent, SessionEvent};
+use session::Turn;
+
+/// Does what was typed.
+pub async fn run(context: &Context, command: GuideCommand) -> Answer {
+    match command {
+        GuideCommand::On { plan: Some(plan), approve, accept_changed, again } => {
+            let approve = approve.then_some(Approving { note: None, accept_changed, worker: None });
+            let wish = Wish { approve, again, worker: Some(Agent::Session), ..Wish::default() };
+            run::run(context, &plan, wish).await
+        }
+        GuideCommand::On { plan: None, .. } => go_on(context).await,
+        GuideCommand::Off => off(context).await,
+        GuideCommand::Status => status(context).await,
+        GuideCommand::Install(wanted) => install::run(context, &wanted),
+    }
+}
+
+/// Holds the sessions of the workspace to a run that was started or taken up.
+pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer {
+    let view = session::take(&client, handle, Turn::Looks).await?.view;
+    let told = told(&client, handle, &view).await?;
+    let guided = guided(&client, handle, &view.run).await?;
+    client.close().await;
+    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    if let Some(before) = held.guidance.guided.as_ref().filter(|before| before.id != guided.id) {
+        context.say(&format!(
+            "{} is let go; planctl resume {} takes it up",
+            before.run,
+            shell_word(&before.run)
+        ));
+    }
+    held.guidance.guided = (!view.run.state.is_over()).then_some(guided);
+    held.save()?;
+    show::print(&format!("{told}\n"))?;
+    if let Some(line) = work::waiting_line(&view.run) {
+        context.say(&styled(show::CARE, &line));
+    }
+    say_hooks(context)?;
+    let exit = super::plan::exit_of(&view.run);
+    Ok(if exit == Exit::InProgress { Exit::Yes } else { exit })
+}
+
+/// Says which agents have the hooks, or how they get them.
+fn say_hooks(context: &Context) -> Result<(), Failure> {
+    let installed = install::installed(context)?;
+    if installed.is_empty() {
+        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+    } else {
+        let words: Vec<&str> = installed.iter().map(|agent| agent.word()).collect();
+        context.say(&format!("sessions of {} in this workspace are held to it", words.join(", ")));
+    }
+    Ok(())
+}
+
+/// Takes the run up that was let go last.
+async fn go_on(context: &Context) -> Answer {
+    let client = Client::open(context).await?;
+    let runs = client.list(false).await?.runs;
+    let mut paused = Vec::new();
+    for run in runs.into_iter().filter(|run| run.state == RunState::Paused) {
+        let handle = client.find(&run.run).await?;
+        if client.status(handle).await?.agent.as_deref() == Some("session") {
+            paused.push((run.run, handle));
+        }
+    }
+    match paused.as_slice() {
+        [(_, handle)] => {
+            client.resume(*handle, None).await?;
+            begin(context, client, *handle).await
+        }
+        [] => {
+            Err(Failure::usage("no plan is named, and no guided run is paused").next("planctl guide on PLAN"))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+            Err(Failure::usage(format!("several guided runs are paused: {}", names.join(", ")))
+                .next("planctl guide on PLAN"))
+        }
+    }
+}
+
+/// Lets the sessions of the workspace go, and pauses the run.
+async fn off(context: &Context) -> Answer {
+    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let Some(guided) = held.guidance.guided.take() else {
+        context.say("no plan holds the sessions of this workspace");
+        return Ok(Exit::Yes);
+    };
+    let client = Client::open(context).await?;
+    let handle = handle_of(&guided.id)?;
+    let state = client.status(handle).await?.state;
+    if !state.is_over() && state != RunState::Paused {
+        client.pause(handle, Some("guide off")).await?;
+    }
+    client.close().await;
+    held.save()?;
+    let run = show::safe(&guided.run);
+    if state.is_over() {
+        return show::print(&format!("{run} is {}; sessions are free\n", show::run_state(state)))
+            .map(|()| Exit::Yes);
+    }
+    show::print(&format!("{run} is paused; sessions are free\n"))?;
+    context.say(&format!("{} planctl guide on", styled(BOLD, "next:")));
+    Ok(Exit::Yes)
+}
+
+/// What holds the sessions of a workspace, as `guide status --json` says it.
+#[derive(Serialize)]
+struct StatusView {
+    workspace: String,
+    run: Option<RunView>,
+    guards: Vec<Guard>,
+    hooks: Vec<&'static str>,
+}
+
+async fn status(context: &Context) -> Answer {
+    let format = context.format(&[Format::Human, Format::Json])?;
+    let guidance = Guidance::around(&context.state_dir()?, context.workspace());
+    let guidance = guidance.map(|(_, guidance)| guidance).unwrap_or_default();
+    let hooks: Vec<&str> = install::installed(context)?.into_iter().map(SessionAgent::word).collect();
+    let run = match &guidance.guided {
+        None => None,
+        Some(guided) => {
+            let client = Client::open(context).await?;
+            let view = client.status(handle_of(&guided.id)?).await?;
+            client.close().await;
+            Some(view)
+        }
+    };
+    if format == Format::Json {
+        let workspace = context.workspace().to_string_lossy().into_owned();
+        show::print_json(&StatusView { workspace, run, guards: guidance.guards, hooks })?;
+        return Ok(Exit::Yes);
+    }
+    let mut text = match &run {
+        None => "no plan holds the sessions of this workspace\n".to_owned(),
+        Some(run) => {
+            let passed = run.steps.iter().filter(|step| step.state == StepState::Passed).count();
+            let (name, state) = (show::safe(&run.run), show::run_state(run.state));
+            format!("{name} {state} · {passed} of {} passed\n", run.steps.len())
+        }
+    };
+    for guard in &guidance.guards {
+        text.push_str(&guard::line(guard));
+    }
+    text.push_str(&match hooks.as_slice() {
+        [] => "no agent has planctl's hooks: planctl guide install claude\n".to_owned(),
+        hooks => format!("hooks: {}\n", hooks.join(", ")),
+    });
+    show::print(&text)?;
+    Ok(Exit::Yes)
+}
+
+/// Returns what hooks have to know of a run.
+async fn guided(client: &Client, handle: Handle, run: &RunView) -> Result<Guided, Failure> {
+    let checked = client.plan_of_run(handle).await?;
+    let nodes = checked.verification.graph.iter().flat_map(|graph| graph.nodes());
+    let free: Vec<&String> = nodes.filter_map(Node::gated).flat_map(|gated| gated.may_change).collect();
+    let decides = |entry: &&String| !free.contains(entry);
+    let baseline = &checked.baseline;
+    let named = baseline.files.keys().chain(&baseline.globs).chain(baseline.deciding.keys());
+    let protected: std::collections::BTreeSet<&String> = named.filter(decides).collect();
+    Ok(Guided {
+        id: run.id.clone(),
+        run: run.run.clone(),
+        plan: run.plan.clone(),
+        protected: protected.into_iter().cloned().collect(),
+        waits: run.waiting_on.as_ref().is_some_and(|on| on.is_for_people()),
+    })
+}
+
+/// The context of a session: the plan with the present step marked, and the task of that step.
+async fn told(client: &Client, handle: Handle, view: &SessionView) -> Result<String, Failure> {
+    let plan = client.context(handle, Form::Long).await?.text;
+    Ok([plan, tasks(view)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n"))
+}
+
+/// The tasks that a session works on, as an agent is told them.
+fn tasks(view: &SessionView) -> String {
+    let several = view.steps.len() > 1;
+    let tasks = view.steps.iter().map(|step| {
+        let place = if several { format!("In {}:\n", step.workspace) } else { String::new() };
+        format!("{place}{}", step.prompt.trim_end())
+    });
+    tasks.collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,244 @@
+//! `planctl guard`: a command that must succeed before a session may stop as done, as a plan of one step behind the scenes.
+
+use std::path::Path;
+
+use planctl_api::wire::RunState;
+use planctl_api::wire::calls::{Approving, Start};
+use planctl_config::Agent;
+use planctl_glob::Glob;
+
+use super::hook::Hook;
+use super::hooks::Reply;
+use super::{guided, install};
+use crate::args::{Format, GuardArgs, GuardCommand};
+use crate::checking;
+use crate::client::{Client, How, handle_of};
+use crate::commands::{Context, verify};
+use crate::failure::{Answer, Exit, Failure};
+use crate::guidance::{Guard, Guidance, Held, tree_of};
+use crate::show::{self, BOLD, styled};
+
+/// How often a session tries before a person is asked; the last failure is told by the ask.
+const RETRIES: u32 = 5;
+
+/// Does what was typed.
+pub async fn run(context: &Context, given: GuardArgs) -> Answer {
+    match given.command {
+        None => add(context, given.line.unwrap_or_default().trim(), given.paths).await,
+        Some(GuardCommand::Ls) => list(context),
+        Some(GuardCommand::Rm { numbers }) => remove(context, &numbers).await,
+    }
+}
+
+async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
+    if command.is_empty() || command.contains("```") {
+        return Err(Failure::usage("a guard is one shell command").next("planctl guard 'cargo test'"));
+    }
+    let globs = globs_of(&paths)?;
+    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    if let Some(same) =
+        held.guidance.guards.iter().find(|guard| guard.command == command && guard.paths == paths)
+    {
+        return Err(Failure::new(Exit::Conflict, format!("guard {} is this very command", same.number)));
+    }
+    let number = held.guidance.guards.iter().map(|guard| guard.number).max().unwrap_or(0) + 1;
+    let plan = held.plan_of(number);
+    write(&plan, &text_of(command, &context.actor()))?;
+    approve(context, &plan, number).await?;
+    // What lies there already is not the session's work.
+    let passed = (!globs.is_empty()).then(|| tree_of(context.workspace(), &globs));
+    held.guidance.guards.push(Guard { number, command: command.to_owned(), paths, passed, open: None });
+    held.save()?;
+    drop(held);
+    show::print(&format!(
+        "guard {number}: no session here stops as done while this fails: {}\n",
+        show::safe(command)
+    ))?;
+    if install::installed(context)?.is_empty() {
+        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+    }
+    Ok(Exit::Yes)
+}
+
+/// Verifies and approves the plan of a guard: the person typed its command.
+async fn approve(context: &Context, plan: &Path, number: u32) -> Result<(), Failure> {
+    let session = Agent::Session;
+    let checked = checking::check(context, plan, Some(&session), &planctl_lang::Levels::default()).await?;
+    if !checked.verification.is_verified() {
+        show::say(verify::findings(&checked, true).trim_end());
+        return Err(Failure::new(Exit::No, "the command can't be a contract; nothing was added"));
+    }
+    let client = Client::open(context).await?;
+    let note = Some(format!("planctl guard, number {number}"));
+    let given = Approving { note, accept_changed: Vec::new(), worker: Some(session) };
+    client.approve(&checked, &given).await?;
+    client.close().await;
+    Ok(())
+}
+
+/// The plan of a guard.
+fn text_of(command: &str, owner: &str) -> String {
+    let title = command.lines().next().unwrap_or_default();
+    let owner = owner.replace(['\n', '"'], " ");
+    format!(
+        "---\ntype: plan\nstatus: draft\nowner: \"{owner}\"\n---\n\n# Guard: {title}\n\n## Steps\n\n### 1. The guard \
+         holds\n\n**target:** session\n\n**task:**\nThe work is not done while the contract below fails. Find out why it \
+         fails, and mend the cause; do not weaken the check.\n\n**contract:**\n```shell\n{command}\n```\nexit_code == \
+         0\n**on_fail:** retry({RETRIES}), then escalate\n"
+    )
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let refused = |error: std::io::Error| {
+        Failure::new(Exit::Temporary, format!("could not write {}: {error}", path.display()))
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(refused)?;
+    }
+    std::fs::write(path, text).map_err(refused)
+}
+
+fn globs_of(paths: &[String]) -> Result<Vec<Glob>, Failure> {
+    let read =
+        |path: &String| Glob::parse(path).map_err(|error| Failure::usage(format!("--paths {path}: {error}")));
+    paths.iter().map(read).collect()
+}
+
+fn list(context: &Context) -> Answer {
+    let format = context.format(&[Format::Human, Format::Json])?;
+    let found = Guidance::around(&context.state_dir()?, context.workspace());
+    let guards = found.map(|(_, guidance)| guidance.guards).unwrap_or_default();
+    if format == Format::Json {
+        show::print_json(&guards)?;
+    } else if guards.is_empty() {
+        context.say("no guards in this workspace: planctl guard 'cargo test' adds one");
+    } else {
+        show::print(&guards.iter().map(line).collect::<String>())?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// A guard in one line.
+pub(super) fn line(guard: &Guard) -> String {
+    let paths = if guard.paths.is_empty() { String::new() } else { format!(" · {}", guard.paths.join(" ")) };
+    let state = match (&guard.open, &guard.passed) {
+        (Some(open), _) => format!(" · fails: planctl why {}", open.run),
+        (None, Some(_)) => " · holds".to_owned(),
+        (None, None) => " · not tried yet".to_owned(),
+    };
+    format!("guard {}: {}{}{}\n", guard.number, show::safe(&guard.command), show::safe(&paths), state)
+}
+
+async fn remove(context: &Context, numbers: &[u32]) -> Answer {
+    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    for number in numbers {
+        let Some(at) = held.guidance.guards.iter().position(|guard| guard.number == *number) else {
+            return Err(
+                Failure::not_found(format!("there is no guard {number} here")).next("planctl guard ls")
+            );
+        };
+        let guard = held.guidance.guards.remove(at);
+        if let Some(open) = &guard.open {
+            let client = Client::open(context).await?;
+            let handle = handle_of(&open.id)?;
+            if !client.status(handle).await?.state.is_over() {
+                client.cancel(handle, Some("the guard was removed")).await?;
+            }
+            client.close().await;
+        }
+        held.save()?;
+        show::print(&format!("removed guard {number}: {}\n", show::safe(&guard.command)))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// What a session that begins is told of the guards.
+pub(super) fn told(guidance: &Guidance) -> Option<String> {
+    if guidance.guards.is_empty() {
+        return None;
+    }
+    let commands = guidance.guards.iter().map(|guard| format!("- {}", guard.command));
+    let commands: Vec<String> = commands.collect();
+    Some(format!("Your turn does not end as done while one of these fails:\n{}", commands.join("\n")))
+}
+
+/// Tries the guards whose files changed since they held; says what becomes of the session where one does not hold.
+pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) -> Result<Reply, Failure> {
+    let mut notes = Vec::new();
+    for guard in &guidance.guards {
+        let tree = tree_of(hook.workspace(), &globs_of(&guard.paths)?);
+        if guard.open.is_none() && guard.passed.as_ref() == Some(&tree) {
+            continue;
+        }
+        let client = Client::open_quietly(context).await?;
+        let reply = tried(context, &client, hook, guard, tree).await;
+        client.close().await;
+        match reply? {
+            Reply::Pass => {}
+            Reply::Note(note) => notes.push(note),
+            other @ (Reply::Context(_) | Reply::Refuse(_) | Reply::SendBack(_)) => return Ok(other),
+        }
+    }
+    Ok(if notes.is_empty() { Reply::Pass } else { Reply::Note(notes.join("\n")) })
+}
+
+/// Tries one guard: takes its run up, or begins one.
+async fn tried(
+    context: &Context,
+    client: &Client,
+    hook: &Hook,
+    guard: &Guard,
+    tree: String,
+) -> Result<Reply, Failure> {
+    let state_dir = &context.state_dir()?;
+    let run = match &guard.open {
+        Some(open) => open.clone(),
+        None => {
+            let session = Agent::Session;
+            let plan = Held::open(state_dir, hook.workspace())?.plan_of(guard.number);
+            let checked =
+                checking::check(context, &plan, Some(&session), &planctl_lang::Levels::default()).await?;
+            let start = Start { worker: Some(session), again: true, ..Start::default() };
+            match client.start(&checked, &start).await? {
+                How::Ready { handle, .. } => guided(client, handle, &client.status(handle).await?).await?,
+                How::NeedsApproval { ask, .. } => {
+                    let line = format!(
+                        "planctl: guard {} is not tried: files that decide it changed. planctl approvals show {ask}",
+                        guard.number
+                    );
+                    return Ok(Reply::Note(line));
+                }
+                How::AlreadyDone { .. } => return Ok(Reply::Pass),
+                How::ChangedSinceApproval { .. } => {
+                    let line = format!(
+                        "planctl: guard {} is not tried: its plan was changed. planctl guard rm {0}, then add it anew",
+                        guard.number
+                    );
+                    return Ok(Reply::Note(line));
+                }
+            }
+        }
+    };
+    note(state_dir, hook.workspace(), guard.number, |guard| guard.open = Some(run.clone()))?;
+    let (reply, state) = hook.end_turn(client, &run).await?;
+    note(state_dir, hook.workspace(), guard.number, |guard| {
+        if state.is_over() {
+            guard.open = None;
+            guard.passed = (state == RunState::Done).then_some(tree);
+        }
+    })?;
+    Ok(if state == RunState::Done { Reply::Pass } else { reply })
+}
+
+fn note(
+    state_dir: &Path,
+    workspace: &Path,
+    number: u32,
+    change: impl FnOnce(&mut Guard),
+) -> Result<(), Failure> {
+    let mut held = Held::open(state_dir, workspace)?;
+    if let Some(guard) = held.guidance.guards.iter_mut().find(|guard| guard.number == number) {
+        change(guard);
+    }
+    held.save()
+}

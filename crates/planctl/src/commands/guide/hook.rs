@@ -1,0 +1,345 @@
+//! `planctl hook`: what an agent's hook runs at each event of a session.
+//!
+//! It never breaks the agent: where planctl can't do its work, the session goes on, its person is told once, and nothing
+//! passes. A session in a workspace without a plan and without guards costs a look at one file.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum as _;
+use planctl_api::wire::{RunState, SessionView, WaitingOn};
+use planctl_glob::Glob;
+
+use super::hooks::{Reply, SessionAgent, SessionEvent, Told};
+use super::session::{self, Taken, Turn};
+use super::{guard, tasks, told};
+use crate::args::{self, Global, HookArgs};
+use crate::caller;
+use crate::client::{Client, handle_of};
+use crate::commands::{Context, work};
+use crate::failure::{Answer, Exit, Failure};
+use crate::guidance::{Guidance, Guided, Held};
+use crate::show;
+
+/// The most bytes that a hook reads of what it is told.
+const TOLD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// How often a session is sent back in one turn before a person is asked. Claude Code ends a turn at the eighth time.
+const SENT_BACK_MAX: u32 = 6;
+
+/// Answers a hook; nothing here needs more than the words that were typed, so that a session without a plan costs little.
+pub fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let [agent, event] = words.as_slice() else { return ExitCode::from(Exit::Usage.code()) };
+    let (Ok(agent), Ok(event)) = (SessionAgent::from_str(agent, false), SessionEvent::from_str(event, false))
+    else {
+        return ExitCode::from(Exit::Usage.code());
+    };
+    let reply = replied(event);
+    let printed = reply.json(agent, event).map_or(Ok(()), |json| writeln!(std::io::stdout(), "{json}"));
+    // An agent that does not listen is not kept.
+    drop(printed);
+    ExitCode::SUCCESS
+}
+
+/// Does the same for the word `hook` where flags stand before it.
+pub fn run(_: &HookArgs) -> Answer {
+    Err(Failure::usage("an agent's hook calls this, without flags before it: planctl hook AGENT EVENT"))
+}
+
+fn replied(event: SessionEvent) -> Reply {
+    // A worker of planctl's own has its contract already.
+    if std::env::var_os("PLANCTL_ITEM_ID").is_some() {
+        return Reply::Pass;
+    }
+    let mut text = Vec::new();
+    let read = std::io::stdin().lock().take(TOLD_BYTES_MAX).read_to_end(&mut text);
+    let told: Told = match read.map(|_| serde_json::from_slice(&text)) {
+        Ok(Ok(told)) => told,
+        Ok(Err(_)) | Err(_) => return Reply::Pass,
+    };
+    let Ok(state_dir) = planctl_server::database::state_dir() else { return Reply::Pass };
+    let folder = if told.cwd.as_os_str().is_empty() { PathBuf::from(".") } else { told.cwd.clone() };
+    let Some((workspace, guidance)) = Guidance::around(&state_dir, &folder) else { return Reply::Pass };
+    let hook = Hook { told, state_dir, workspace };
+    if event == SessionEvent::Tool {
+        return hook.tool(&guidance);
+    }
+    let runtime = match planctl_server::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return hook.trouble(&error.to_string()),
+    };
+    let reply = runtime.block_on(async {
+        match event {
+            SessionEvent::Start => hook.start(&guidance).await,
+            SessionEvent::Prompt => hook.prompt(&guidance).await,
+            SessionEvent::Stop => hook.stop(&guidance).await,
+            SessionEvent::Tool => Ok(Reply::Pass),
+        }
+    });
+    reply.unwrap_or_else(|failure| hook.trouble(&failure.message))
+}
+
+/// A hook at work in a workspace whose sessions are held.
+pub(super) struct Hook {
+    told: Told,
+    state_dir: PathBuf,
+    workspace: PathBuf,
+}
+
+impl Hook {
+    fn context(&self) -> Result<Context, Failure> {
+        let workspace = Some(self.workspace.clone());
+        // A hook must find what it is to do at once, whatever the folder that it was called in.
+        Context::new(Global { workspace, no_input: true, quiet: true, ..Global::default() })
+    }
+
+    /// Lets the session go on although planctl could not do its work, and says so once.
+    fn trouble(&self, message: &str) -> Reply {
+        let text = format!("planctl could not {message}; the session goes on, and nothing has passed");
+        let text = text.replace("could not could not", "could not");
+        let Ok(mut held) = Held::open(&self.state_dir, &self.workspace) else { return Reply::Note(text) };
+        if held.guidance.told.as_ref() == Some(&text) {
+            return Reply::Pass;
+        }
+        held.guidance.told = Some(text.clone());
+        drop(held.save());
+        Reply::Note(text)
+    }
+
+    /// Tells a session that begins, or whose context was made shorter, where the plan stands.
+    async fn start(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+        let mut parts = Vec::new();
+        if let Some(guided) = &guidance.guided {
+            let client = Client::open_quietly(&self.context()?).await?;
+            let handle = handle_of(&guided.id)?;
+            let view = session::take(&client, handle, Turn::Looks).await?.view;
+            if !view.run.state.is_over() {
+                parts.push(told(&client, handle, &view).await?);
+            }
+            client.close().await;
+        }
+        parts.extend(guard::told(guidance));
+        if parts.is_empty() {
+            return Ok(Reply::Pass);
+        }
+        parts.push("planctl runs the contract itself whenever you end your turn: what you say of it decides nothing.".to_owned());
+        Ok(Reply::Context(parts.join("\n\n")))
+    }
+
+    /// Begins a turn: the session has been sent back never, and hears what a person answered.
+    async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+        if guidance.sent_back.contains_key(&self.told.session_id) {
+            let mut held = Held::open(&self.state_dir, &self.workspace)?;
+            held.guidance.sent_back.remove(&self.told.session_id);
+            held.save()?;
+        }
+        let Some(guided) = guidance.guided.as_ref().filter(|guided| guided.waits) else {
+            return Ok(Reply::Pass);
+        };
+        let client = Client::open_quietly(&self.context()?).await?;
+        let view = session::take(&client, handle_of(&guided.id)?, Turn::Looks).await?.view;
+        client.close().await;
+        if view.steps.is_empty() {
+            return Ok(Reply::Pass);
+        }
+        self.remember(&view)?;
+        Ok(Reply::Context(format!("{} goes on.\n\n{}", guided.run, tasks(&view))))
+    }
+
+    /// Refuses what would change the judge, or decide in a person's place.
+    fn tool(&self, guidance: &Guidance) -> Reply {
+        if let Some(command) = self.told.command()
+            && let Some(decides) = deciding_command(&command)
+        {
+            return Reply::Refuse(format!(
+                "`planctl {decides}` is a person's: a session does not decide about the plan that holds it. Say what you \
+                 need; the person types it in a terminal of their own."
+            ));
+        }
+        let files = self.told.files();
+        let files = files.iter().filter_map(|file| self.inside(Path::new(file)));
+        for file in files {
+            if file.starts_with(&self.state_dir) || self.is_of_hooks(&file) {
+                return Reply::Refuse(format!(
+                    "{} holds this session to its plan; it is a person's",
+                    file.display()
+                ));
+            }
+            let Ok(file) = file.strip_prefix(&self.workspace) else { continue };
+            let text = file.to_string_lossy();
+            for guided in guidance.runs() {
+                if guided.protected.iter().any(|entry| is_meant(entry, &text)) {
+                    return Reply::Refuse(format!(
+                        "{text} decides a contract of {}, and no step may change it. Do the work that the contract \
+                         checks instead; if the file itself is wrong, say so: the person changes it.",
+                        guided.run
+                    ));
+                }
+            }
+        }
+        Reply::Pass
+    }
+
+    /// The path of a file that a tool names, with links and `..` resolved as far as it exists.
+    fn inside(&self, file: &Path) -> Option<PathBuf> {
+        let base = if self.told.cwd.as_os_str().is_empty() { &self.workspace } else { &self.told.cwd };
+        let path = base.join(file);
+        if let Ok(path) = path.canonicalize() {
+            return Some(path);
+        }
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    }
+
+    /// Says whether a file sets which hooks an agent calls.
+    fn is_of_hooks(&self, file: &Path) -> bool {
+        let text = file.to_string_lossy();
+        [
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".codex/hooks.json",
+            ".codex/config.toml",
+            ".gemini/settings.json",
+        ]
+        .iter()
+        .any(|name| text.ends_with(&format!("/{name}")))
+    }
+
+    /// Ends a turn: the contract runs, and where it fails the session is sent back. Guards come after the plan, whose run has
+    /// the workspace.
+    async fn stop(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+        let context = self.context()?;
+        let mut note = None;
+        if let Some(guided) = &guidance.guided {
+            let client = Client::open_quietly(&context).await?;
+            let ended = self.end_turn(&client, guided).await;
+            client.close().await;
+            let (reply, state) = ended?;
+            if !state.is_over() {
+                return Ok(reply);
+            }
+            note = Some(reply);
+        }
+        let reply = guard::stop(&context, self, guidance).await?;
+        Ok(match (note, reply) {
+            (Some(Reply::Note(note)), Reply::Note(more)) => Reply::Note(format!("{note}\n{more}")),
+            (Some(note), Reply::Pass) => note,
+            (_, reply) => reply,
+        })
+    }
+
+    /// Ends the turn at one run; says what becomes of the session.
+    pub(super) async fn end_turn(
+        &self,
+        client: &Client,
+        guided: &Guided,
+    ) -> Result<(Reply, RunState), Failure> {
+        let handle = handle_of(&guided.id)?;
+        let Taken { before, mut view } =
+            session::take(client, handle, Turn::Ends(self.told.last_words())).await?;
+        if view.steps.is_empty() {
+            self.remember(&view)?;
+            return Ok((Reply::Note(ended_line(&view)), view.run.state));
+        }
+        if self.sent_back()? > SENT_BACK_MAX {
+            let question = format!(
+                "This session was sent back {SENT_BACK_MAX} times in one turn, and the step is not done. Is it to go on? Your \
+                 answer is told to it."
+            );
+            view = session::take(client, handle, Turn::Asks(&question)).await?.view;
+            self.remember(&view)?;
+            return Ok((Reply::Note(ended_line(&view)), view.run.state));
+        }
+        let passed = view.steps.iter().all(|step| before.iter().all(|old| old.step != step.step));
+        let lead =
+            if passed { "The contract passed. The next step:" } else { "Not done: the contract failed." };
+        let told = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
+        Ok((Reply::SendBack(told), view.run.state))
+    }
+
+    /// Counts that the session is sent back once more in this turn.
+    fn sent_back(&self) -> Result<u32, Failure> {
+        let mut held = Held::open(&self.state_dir, &self.workspace)?;
+        let count = held.guidance.sent_back.entry(self.told.session_id.clone()).or_default();
+        *count += 1;
+        let count = *count;
+        held.save()?;
+        Ok(count)
+    }
+
+    /// Notes whether a person is waited for, and lets the sessions go where the run is over.
+    fn remember(&self, view: &SessionView) -> Result<(), Failure> {
+        let mut held = Held::open(&self.state_dir, &self.workspace)?;
+        let is_meant = held.guidance.guided.as_ref().is_some_and(|guided| guided.id == view.run.id);
+        if !is_meant {
+            return Ok(());
+        }
+        if view.run.state.is_over() {
+            held.guidance.guided = None;
+        } else if let Some(guided) = &mut held.guidance.guided {
+            guided.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
+        }
+        held.save()
+    }
+
+    /// The folder whose sessions are held.
+    pub(super) fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+}
+
+/// What the person reads where a turn ends.
+fn ended_line(view: &SessionView) -> String {
+    let run = show::safe(&view.run.run);
+    let steps = view.run.steps.len();
+    let s = if steps == 1 { "" } else { "s" };
+    match view.run.state {
+        RunState::Done => format!("planctl: {run} is done; {steps} step{s}, each passed by its contract"),
+        RunState::Failed | RunState::Cancelled => {
+            let reason = view.run.reason.as_deref().map(show::safe).unwrap_or_default();
+            format!("planctl: {run} is {}, not done. {reason}", show::run_state(view.run.state))
+        }
+        RunState::AwaitingApproval
+        | RunState::Queued
+        | RunState::Running
+        | RunState::Waiting
+        | RunState::Paused => {
+            let what =
+                work::waiting_line(&view.run).unwrap_or_else(|| "another process works on it".to_owned());
+            format!("planctl: {run} is not done; {what}")
+        }
+    }
+}
+
+/// Says whether an entry of a baseline, a name or a pattern, is the file or has it below it.
+fn is_meant(entry: &str, file: &str) -> bool {
+    if entry == file || file.strip_prefix(entry).is_some_and(|rest| rest.starts_with('/')) {
+        return true;
+    }
+    Glob::parse(entry).is_ok_and(|glob| glob.matches(file))
+}
+
+/// Returns the command of planctl in a shell command that only a person may give.
+fn deciding_command(command: &str) -> Option<String> {
+    if !command.contains("planctl") {
+        return None;
+    }
+    let parts = command.split(['\n', ';', '|', '&', '(', ')', '`', '{', '}']);
+    parts
+        .filter_map(|part| {
+            let words: Vec<&str> =
+                part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+            let at = words.iter().position(|word| *word == "planctl" || word.ends_with("/planctl"))?;
+            let typed = std::iter::once("planctl").chain(words[at + 1..].iter().copied());
+            match args::command().try_get_matches_from(typed) {
+                Ok(matches) => Some(caller::path_of(&matches)).filter(|path| caller::is_persons(path)),
+                // Words that do not parse decide nothing, but for variables in the place of arguments.
+                Err(_) => {
+                    let verb = words.get(at + 1..)?.iter().find(|word| !word.starts_with('-'))?;
+                    caller::is_persons_word(verb).then(|| (*verb).to_owned())
+                }
+            }
+        })
+        .next()
+}

@@ -1,0 +1,122 @@
+//! A session's turn at a run: the steps that it works on, the turn that ends, what the contract found.
+
+use planctl_api::wire::calls::TurnCall;
+use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
+use planctl_server::LiveActivity;
+use tokio::sync::watch;
+
+use crate::client::{Client, Handle};
+use crate::failure::Failure;
+
+/// How long one look waits for a step or a verdict, in seconds.
+const LOOK_WAITS: u64 = 2;
+/// How often a run is looked at whose step, or whose workspace, another process has.
+const LOOKS_WHILE_KEPT: u32 = 3;
+
+/// What a session does at its run.
+#[derive(Clone, Copy, Debug)]
+pub enum Turn<'a> {
+    /// It looks what there is to do.
+    Looks,
+    /// It says that it is done with what it works on.
+    Ends(&'a str),
+    /// It asks a person.
+    Asks(&'a str),
+}
+
+/// What came of a turn.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The items that the session worked on when it took the turn.
+    pub before: Vec<SessionStep>,
+    /// What it is to do now.
+    pub view: SessionView,
+}
+
+/// Takes a turn at a run and waits for what follows: steps to work on, a person who is asked, or the end. Without a daemon
+/// this process works on the run meanwhile.
+pub async fn take(client: &Client, handle: Handle, turn: Turn<'_>) -> Result<Taken, Failure> {
+    let (stop, stopped) = watch::channel(false);
+    let mut before = Vec::new();
+    let working = async {
+        if client.is_daemon() {
+            return std::future::pending().await;
+        }
+        client.work_on(handle, true, LiveActivity::default(), stopped).await
+    };
+    tokio::pin!(working);
+    let seen = tokio::select! {
+        seen = taken(client, handle, turn, &mut before) => Some(seen?),
+        worked = &mut working => {
+            worked?;
+            None
+        }
+    };
+    let view = match seen {
+        Some(view) => {
+            if !client.is_daemon() {
+                stop.send_replace(true);
+                working.await?;
+            }
+            view
+        }
+        None => client.session(handle, 0).await?,
+    };
+    Ok(Taken { before, view })
+}
+
+async fn taken(
+    client: &Client,
+    handle: Handle,
+    turn: Turn<'_>,
+    before: &mut Vec<SessionStep>,
+) -> Result<SessionView, Failure> {
+    let view = until_known(client, handle).await?;
+    before.clone_from(&view.steps);
+    let (last_words, question) = match turn {
+        Turn::Looks => return Ok(view),
+        Turn::Ends(last_words) => (last_words, None),
+        Turn::Asks(question) => ("", Some(question.to_owned())),
+    };
+    if view.steps.is_empty() {
+        return Ok(view);
+    }
+    for step in &view.steps {
+        let call = TurnCall {
+            item: step.item.clone(),
+            last_words: last_words.to_owned(),
+            question: question.clone(),
+        };
+        client.end_turn(handle, &call).await?;
+    }
+    until_known(client, handle).await
+}
+
+/// Waits until it is known what a session is to do; a contract has as long as it needs.
+async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Failure> {
+    let mut kept = 0;
+    loop {
+        let view = client.session(handle, LOOK_WAITS).await?;
+        if !view.steps.is_empty() || is_settled(&view) {
+            return Ok(view);
+        }
+        kept = if is_kept(&view) { kept + 1 } else { 0 };
+        if kept > LOOKS_WHILE_KEPT {
+            return Ok(view);
+        }
+    }
+}
+
+/// Says whether another process has what the session is to work on: the workspace, or the step itself.
+fn is_kept(view: &SessionView) -> bool {
+    let is_worked_on = view.run.steps.iter().any(|step| step.state == StepState::Working);
+    view.run.state == RunState::Queued || is_worked_on
+}
+
+/// Says whether nothing goes on before a person acts, or ever.
+pub fn is_settled(view: &SessionView) -> bool {
+    let run = &view.run;
+    run.state.is_over()
+        || matches!(run.state, RunState::AwaitingApproval | RunState::Waiting | RunState::Paused)
+        || run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people)
+}

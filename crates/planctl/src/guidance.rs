@@ -1,0 +1,187 @@
+//! What holds interactive agents in a workspace: the guided run and the guards, in one small file outside the workspace.
+//!
+//! Hooks look at this file and, where it is not there, do nothing more. It says which run is meant and decides nothing: what
+//! is done stands in the database.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use planctl_glob::Glob;
+use planctl_lang::digest_of_text;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Exit, Failure};
+
+/// How many characters of a digest name a workspace.
+const NAME_CHARACTERS: usize = 32;
+
+/// The guidance of one workspace.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Guidance {
+    /// The workspace, for people who read the file.
+    pub workspace: PathBuf,
+    /// The run to which sessions are held.
+    #[serde(default)]
+    pub guided: Option<Guided>,
+    /// Commands that must succeed before a session may stop as done.
+    #[serde(default)]
+    pub guards: Vec<Guard>,
+    /// How often each session was sent back in its present turn.
+    #[serde(default)]
+    pub sent_back: BTreeMap<String, u32>,
+    /// The trouble that was told last, so that it is told once.
+    #[serde(default)]
+    pub told: Option<String>,
+}
+
+/// A run to which sessions are held.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Guided {
+    /// The id of the run.
+    pub id: String,
+    /// Its name.
+    pub run: String,
+    /// The plan's path, for people.
+    pub plan: String,
+    /// Files and globs that decide its contracts, which no step may change.
+    #[serde(default)]
+    pub protected: Vec<String>,
+    /// Says that a person's answer was waited for when a hook looked last.
+    #[serde(default)]
+    pub waits: bool,
+}
+
+/// A command that must succeed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Guard {
+    /// Its number in this workspace.
+    pub number: u32,
+    /// The command.
+    pub command: String,
+    /// It counts only where files that match these changed; always where there are none.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// The tree with which it passed last.
+    #[serde(default)]
+    pub passed: Option<String>,
+    /// Its run, where that is not over.
+    #[serde(default)]
+    pub open: Option<Guided>,
+}
+
+/// The guidance of a workspace, held against other processes that change it.
+pub struct Held {
+    /// The guidance; [`Held::save`] writes it.
+    pub guidance: Guidance,
+    file: PathBuf,
+    _lock: File,
+}
+
+impl Guidance {
+    /// Finds the guidance of the folder or of a folder around it. Costs a look per folder.
+    pub fn around(state_dir: &Path, folder: &Path) -> Option<(PathBuf, Guidance)> {
+        let folder = folder.canonicalize().ok()?;
+        folder.ancestors().find_map(|folder| {
+            let text = fs::read_to_string(file_of(state_dir, folder)).ok()?;
+            Some((folder.to_owned(), serde_json::from_str(&text).ok()?))
+        })
+    }
+
+    /// Says whether nothing holds anybody.
+    pub fn is_empty(&self) -> bool {
+        self.guided.is_none() && self.guards.is_empty()
+    }
+
+    /// Returns the runs to which sessions are held.
+    pub fn runs(&self) -> impl Iterator<Item = &Guided> {
+        self.guided.iter().chain(self.guards.iter().filter_map(|guard| guard.open.as_ref()))
+    }
+}
+
+impl Held {
+    /// Reads the guidance of a workspace to change it; waits for another process that does.
+    pub fn open(state_dir: &Path, workspace: &Path) -> Result<Held, Failure> {
+        let file = file_of(state_dir, workspace);
+        let refused = |error: io::Error| {
+            Failure::new(Exit::Temporary, format!("could not use {}: {error}", file.display()))
+        };
+        let folder = file.parent().unwrap_or(state_dir);
+        fs::create_dir_all(folder).map_err(refused)?;
+        let lock = File::create(file.with_extension("lock")).map_err(refused)?;
+        lock.lock().map_err(refused)?;
+        let guidance = match fs::read_to_string(&file) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| {
+                Failure::new(Exit::Configuration, format!("could not read {}: {error}", file.display())).help(
+                    "it holds no work: remove it, and begin again with planctl guide on or planctl guard",
+                )
+            })?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Guidance { workspace: workspace.to_owned(), ..Guidance::default() }
+            }
+            Err(error) => return Err(refused(error)),
+        };
+        Ok(Held { guidance, file, _lock: lock })
+    }
+
+    /// Writes the guidance whole; the file goes where nothing holds anybody any more.
+    pub fn save(&self) -> Result<(), Failure> {
+        let refused = |error: io::Error| {
+            Failure::new(Exit::Temporary, format!("could not write {}: {error}", self.file.display()))
+        };
+        if self.guidance.is_empty() {
+            return match fs::remove_file(&self.file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(refused(error)),
+                Ok(()) | Err(_) => Ok(()),
+            };
+        }
+        let text = serde_json::to_string_pretty(&self.guidance)
+            .map_err(|error| Failure::new(Exit::Temporary, format!("could not write JSON: {error}")))?;
+        let mut draft = tempfile::NamedTempFile::new_in(self.folder()).map_err(refused)?;
+        draft.write_all(text.as_bytes()).map_err(refused)?;
+        draft.persist(&self.file).map_err(|error| refused(error.error))?;
+        Ok(())
+    }
+
+    /// Returns the path of the plan of a guard.
+    pub fn plan_of(&self, guard: u32) -> PathBuf {
+        self.file.with_extension("").join(format!("guard-{guard}.md"))
+    }
+
+    fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+}
+
+fn file_of(state_dir: &Path, workspace: &Path) -> PathBuf {
+    let digest = digest_of_text(&workspace.to_string_lossy());
+    let name = digest.as_str().trim_start_matches("sha256:");
+    state_dir.join("guide").join(format!("{}.json", &name[..NAME_CHARACTERS.min(name.len())]))
+}
+
+/// Returns what tells one state of a workspace from another, from the names, sizes and times of its files: those that git
+/// would track, or, of these, those that match.
+pub fn tree_of(workspace: &Path, paths: &[Glob]) -> String {
+    let walk = ignore::WalkBuilder::new(workspace).hidden(false).follow_links(false).build();
+    let mut entries: Vec<String> = Vec::new();
+    for entry in walk.flatten() {
+        let Ok(path) = entry.path().strip_prefix(workspace) else { continue };
+        if path.components().any(|part| part.as_os_str() == ".git") {
+            continue;
+        }
+        let text = path.to_string_lossy();
+        if !paths.is_empty() && !paths.iter().any(|glob| glob.matches(&*text)) {
+            continue;
+        }
+        let Ok(meta) = fs::symlink_metadata(entry.path()) else { continue };
+        if meta.is_dir() {
+            continue;
+        }
+        let time = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
+        entries.push(format!("{text}\0{}\0{}\0{:o}\0{time:?}\n", meta.ino(), meta.len(), meta.mode()));
+    }
+    entries.sort_unstable();
+    digest_of_text(&entries.concat()).as_str().to_owned()
+}
