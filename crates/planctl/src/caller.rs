@@ -7,6 +7,7 @@ use clap::{ArgMatches, Subcommand as _};
 
 use crate::args::{PlanVerb, RunVerb};
 use crate::failure::{Exit, Failure};
+use crate::guidance;
 
 /// The callers that may give a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,12 +185,20 @@ pub fn must_be_human(what: &str) -> Result<(), Failure> {
     if !is_in_worker() {
         return Ok(());
     }
-    Err(Failure::new(Exit::Denied, format!("could not {what}: this is a worker's process"))
+    let whose =
+        if is_in_planctls_worker() { "a worker's process" } else { "inside a session that planctl holds" };
+    Err(Failure::new(Exit::Denied, format!("could not {what}: this is {whose}"))
         .help("a person decides, in a terminal of their own"))
 }
 
-/// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
+/// Says whether a worker, a contract or a held session's agent started this process.
 pub fn is_in_worker() -> bool {
+    is_in_planctls_worker()
+        || planctl_server::database::state_dir().is_ok_and(|dir| guidance::is_inside_session(&dir))
+}
+
+/// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
+fn is_in_planctls_worker() -> bool {
     std::env::var_os("PLANCTL_ITEM_ID").is_some()
         || planctl_harness::is_inside_worker(rustix::process::getpid().as_raw_nonzero().get())
 }

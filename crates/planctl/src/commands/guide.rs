@@ -44,18 +44,24 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
 
 /// Holds the sessions of the workspace to a run that was started or taken up.
 pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer {
+    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let own = handle.id().to_string();
+    if held.guidance.guards.iter().any(|guard| guard.open.as_ref().is_some_and(|open| open.id == own)) {
+        client.close().await;
+        context.say("the session goes on with it when its next turn ends");
+        return Ok(Exit::Yes);
+    }
+    guard::rest(&client, &mut held).await?;
+    if let Some(before) = held.guidance.guided.as_ref().filter(|before| before.id != own)
+        && !client.status(handle_of(&before.id)?).await?.state.is_over()
+    {
+        let run = show::safe(&before.run);
+        context.say(&format!("{run} is let go; planctl resume {} takes it up", shell_word(&before.run)));
+    }
     let view = session::take(&client, handle, Turn::Looks).await?.view;
     let told = told(&client, handle, &view).await?;
     let guided = guided(&client, handle, &view.run).await?;
     client.close().await;
-    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
-    if let Some(before) = held.guidance.guided.as_ref().filter(|before| before.id != guided.id) {
-        context.say(&format!(
-            "{} is let go; planctl resume {} takes it up",
-            before.run,
-            shell_word(&before.run)
-        ));
-    }
     held.guidance.guided = (!view.run.state.is_over()).then_some(guided);
     held.save()?;
     show::print(&format!("{told}\n"))?;
@@ -199,6 +205,7 @@ async fn guided(client: &Client, handle: Handle, run: &RunView) -> Result<Guided
 /// The context of a session: the plan with the present step marked, and the task of that step.
 async fn told(client: &Client, handle: Handle, view: &SessionView) -> Result<String, Failure> {
     let plan = client.context(handle, Form::Long).await?.text;
+    let plan = plan.trim_end().to_owned();
     Ok([plan, tasks(view)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n"))
 }
 

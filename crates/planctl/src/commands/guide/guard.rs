@@ -164,8 +164,10 @@ pub(super) fn told(guidance: &Guidance) -> Option<String> {
 
 /// Tries the guards whose files changed since they held; says what becomes of the session where one does not hold.
 pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) -> Result<Reply, Failure> {
-    let mut notes = Vec::new();
-    for guard in &guidance.guards {
+    // The run of a guard that does not hold has the workspace, so it comes first.
+    let mut guards: Vec<&Guard> = guidance.guards.iter().collect();
+    guards.sort_by_key(|guard| guard.open.is_none());
+    for guard in guards {
         let tree = tree_of(hook.workspace(), &globs_of(&guard.paths)?);
         if guard.open.is_none() && guard.passed.as_ref() == Some(&tree) {
             continue;
@@ -175,11 +177,12 @@ pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) ->
         client.close().await;
         match reply? {
             Reply::Pass => {}
-            Reply::Note(note) => notes.push(note),
-            other @ (Reply::Context(_) | Reply::Refuse(_) | Reply::SendBack(_)) => return Ok(other),
+            other @ (Reply::Note(_) | Reply::Context(_) | Reply::Refuse(_) | Reply::SendBack(_)) => {
+                return Ok(other);
+            }
         }
     }
-    Ok(if notes.is_empty() { Reply::Pass } else { Reply::Note(notes.join("\n")) })
+    Ok(Reply::Pass)
 }
 
 /// Tries one guard: takes its run up, or begins one.
@@ -241,4 +244,16 @@ fn note(
         change(guard);
     }
     held.save()
+}
+
+/// Ends the runs of guards that do not hold, since a plan needs the workspace; they are tried again once it is over.
+pub(super) async fn rest(client: &Client, held: &mut Held) -> Result<(), Failure> {
+    for guard in &mut held.guidance.guards {
+        let Some(open) = guard.open.take() else { continue };
+        let handle = handle_of(&open.id)?;
+        if !client.status(handle).await?.state.is_over() {
+            client.cancel(handle, Some("a plan holds the sessions now")).await?;
+        }
+    }
+    Ok(())
 }

@@ -19,7 +19,7 @@ use crate::caller;
 use crate::client::{Client, handle_of};
 use crate::commands::{Context, work};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guidance, Guided, Held};
+use crate::guidance::{self, Guidance, Guided, Held};
 use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
     else {
         return ExitCode::from(Exit::Usage.code());
     };
-    let reply = replied(event);
+    let reply = replied(agent, event);
     let printed = reply.json(agent, event).map_or(Ok(()), |json| writeln!(std::io::stdout(), "{json}"));
     // An agent that does not listen is not kept.
     drop(printed);
@@ -47,7 +47,7 @@ pub fn run(_: &HookArgs) -> Answer {
     Err(Failure::usage("an agent's hook calls this, without flags before it: planctl hook AGENT EVENT"))
 }
 
-fn replied(event: SessionEvent) -> Reply {
+fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     // A worker of planctl's own has its contract already.
     if std::env::var_os("PLANCTL_ITEM_ID").is_some() {
         return Reply::Pass;
@@ -61,6 +61,7 @@ fn replied(event: SessionEvent) -> Reply {
     let Ok(state_dir) = planctl_server::database::state_dir() else { return Reply::Pass };
     let folder = if told.cwd.as_os_str().is_empty() { PathBuf::from(".") } else { told.cwd.clone() };
     let Some((workspace, guidance)) = Guidance::around(&state_dir, &folder) else { return Reply::Pass };
+    guidance::note_agent(&state_dir, agent.word());
     let hook = Hook { told, state_dir, workspace };
     if event == SessionEvent::Tool {
         return hook.tool(&guidance);

@@ -9,7 +9,7 @@ use crate::client::{Client, Handle};
 use crate::failure::Failure;
 
 /// How long one look waits for a step or a verdict, in seconds.
-const LOOK_WAITS: u64 = 2;
+const LOOK_WAITS: u64 = 1;
 /// How often a run is looked at whose step, or whose workspace, another process has.
 const LOOKS_WHILE_KEPT: u32 = 3;
 
