@@ -156,11 +156,13 @@ pub fn is_persons(command: &str) -> bool {
     !COMMANDS.iter().any(|(words, caller)| *words == command && *caller == Anyone)
 }
 
-/// Says whether the first word of a command, or its verb without the noun, stands for something that only a person may do.
-pub fn is_persons_word(word: &str) -> bool {
-    let of_people = COMMANDS.iter().filter(|(_, caller)| *caller == Person);
-    of_people.flat_map(|(words, _)| words.split(' ')).any(|known| known == word)
-        && !COMMANDS.iter().any(|(words, caller)| *words == word && *caller == Anyone)
+/// Says whether words that do not parse as a command begin as one that only a person may give.
+pub fn begins_as_persons(words: &[&str]) -> bool {
+    let known = (1..=words.len().min(2)).rev().find_map(|count| {
+        let path = named(&words[..count]);
+        COMMANDS.iter().find(|(words, _)| *words == path).map(|(_, caller)| *caller)
+    });
+    known == Some(Person)
 }
 
 /// Refuses a command that is a person's to a process that a worker or a contract started (A34).

@@ -16,6 +16,8 @@ mod schemas;
 
 #[path = "cli/guarded.rs"]
 mod guarded;
+#[path = "cli/guide.rs"]
+mod guide;
 
 #[path = "cli/secrets.rs"]
 mod secrets;

@@ -35,19 +35,24 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
     let mut stop = Stop::listen()?;
     let mut began = None;
     loop {
-        let lines = match until_stopped(&mut stop, client.events(handle, since)).await? {
-            Ok(lines) => lines,
+        // Each call may have to wait for a daemon that does not answer, and a person for none of them.
+        let look = async {
+            let lines = client.events(handle, since).await?;
+            let needs_view = began.is_none() || (follow && lines.is_empty());
+            let view = if needs_view { Some(client.status(handle).await?) } else { None };
+            Ok((lines, view))
+        };
+        let (lines, view) = match until_stopped(&mut stop, look).await? {
+            Ok(looked) => looked,
             Err(exit) => return Ok(exit),
         };
-        if began.is_none() {
-            began = client.status(handle).await?.started_at;
-        }
+        began = began.or_else(|| view.as_ref().and_then(|view| view.started_at.clone()));
         printer.print(&lines, began.as_deref())?;
         if let Some(last) = lines.last() {
             since = last.seq;
             continue;
         }
-        if !follow || client.status(handle).await?.state.is_over() {
+        if !follow || view.is_some_and(|view| view.state.is_over()) {
             return Ok(Exit::Yes);
         }
         show::flush()?;

@@ -7,7 +7,7 @@ use planctl_api::wire::calls::{Approving, Start};
 use planctl_config::Agent;
 use planctl_glob::Glob;
 
-use super::hook::Hook;
+use super::hook::{Hook, opened};
 use super::hooks::Reply;
 use super::{guided, install};
 use crate::args::{Format, GuardArgs, GuardCommand};
@@ -172,7 +172,7 @@ pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) ->
         if guard.open.is_none() && guard.passed.as_ref() == Some(&tree) {
             continue;
         }
-        let client = Client::open_quietly(context).await?;
+        let client = opened(context).await?;
         let reply = tried(context, &client, hook, guard, tree).await;
         client.close().await;
         match reply? {

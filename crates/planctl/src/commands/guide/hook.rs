@@ -6,6 +6,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::ValueEnum as _;
 use planctl_api::wire::{RunState, SessionView, WaitingOn};
@@ -24,6 +25,8 @@ use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
 const TOLD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// How long the database may take to be found. A private Postgres that is started after a crash needs some seconds.
+const OPENS_WITHIN: Duration = Duration::from_secs(10);
 /// How often a session is sent back in one turn before a person is asked. Claude Code ends a turn at the eighth time.
 const SENT_BACK_MAX: u32 = 6;
 
@@ -97,8 +100,7 @@ impl Hook {
 
     /// Lets the session go on although planctl could not do its work, and says so once.
     fn trouble(&self, message: &str) -> Reply {
-        let text = format!("planctl could not {message}; the session goes on, and nothing has passed");
-        let text = text.replace("could not could not", "could not");
+        let text = format!("planctl: {message}; the session goes on, and nothing has passed");
         let Ok(mut held) = Held::open(&self.state_dir, &self.workspace) else { return Reply::Note(text) };
         if held.guidance.told.as_ref() == Some(&text) {
             return Reply::Pass;
@@ -112,7 +114,7 @@ impl Hook {
     async fn start(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let mut parts = Vec::new();
         if let Some(guided) = &guidance.guided {
-            let client = Client::open_quietly(&self.context()?).await?;
+            let client = opened(&self.context()?).await?;
             let handle = handle_of(&guided.id)?;
             let view = session::take(&client, handle, Turn::Looks).await?.view;
             if !view.run.state.is_over() {
@@ -138,7 +140,7 @@ impl Hook {
         let Some(guided) = guidance.guided.as_ref().filter(|guided| guided.waits) else {
             return Ok(Reply::Pass);
         };
-        let client = Client::open_quietly(&self.context()?).await?;
+        let client = opened(&self.context()?).await?;
         let view = session::take(&client, handle_of(&guided.id)?, Turn::Looks).await?.view;
         client.close().await;
         if view.steps.is_empty() {
@@ -213,7 +215,7 @@ impl Hook {
         let context = self.context()?;
         let mut note = None;
         if let Some(guided) = &guidance.guided {
-            let client = Client::open_quietly(&context).await?;
+            let client = opened(&context).await?;
             let ended = self.end_turn(&client, guided).await;
             client.close().await;
             let (reply, state) = ended?;
@@ -290,6 +292,14 @@ impl Hook {
     }
 }
 
+/// Finds a daemon, or the database; an agent is not kept by one that does not answer.
+pub(super) async fn opened(context: &Context) -> Result<Client, Failure> {
+    let opening = tokio::time::timeout(OPENS_WITHIN, Client::open_quietly(context));
+    opening.await.unwrap_or_else(|_| {
+        Err(Failure::new(Exit::Unavailable, format!("the database did not answer within {OPENS_WITHIN:?}")))
+    })
+}
+
 /// What the person reads where a turn ends.
 fn ended_line(view: &SessionView) -> String {
     let run = show::safe(&view.run.run);
@@ -326,21 +336,19 @@ fn deciding_command(command: &str) -> Option<String> {
     if !command.contains("planctl") {
         return None;
     }
-    let parts = command.split(['\n', ';', '|', '&', '(', ')', '`', '{', '}']);
-    parts
-        .filter_map(|part| {
-            let words: Vec<&str> =
-                part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
-            let at = words.iter().position(|word| *word == "planctl" || word.ends_with("/planctl"))?;
-            let typed = std::iter::once("planctl").chain(words[at + 1..].iter().copied());
-            match args::command().try_get_matches_from(typed) {
-                Ok(matches) => Some(caller::path_of(&matches)).filter(|path| caller::is_persons(path)),
-                // Words that do not parse decide nothing, but for variables in the place of arguments.
-                Err(_) => {
-                    let verb = words.get(at + 1..)?.iter().find(|word| !word.starts_with('-'))?;
-                    caller::is_persons_word(verb).then(|| (*verb).to_owned())
-                }
+    let mut parts = command.split(['\n', ';', '|', '&', '(', ')', '`', '{', '}']);
+    parts.find_map(|part| {
+        let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+        let at = words.iter().position(|word| *word == "planctl" || word.ends_with("/planctl"))?;
+        let typed = std::iter::once("planctl").chain(words[at + 1..].iter().copied());
+        match args::command().try_get_matches_from(typed) {
+            Ok(matches) => Some(caller::path_of(&matches)).filter(|path| caller::is_persons(path)),
+            // A variable in the place of an argument does not parse, and is filled in when the command runs.
+            Err(_) => {
+                let words: Vec<&str> =
+                    words[at + 1..].iter().copied().filter(|word| !word.starts_with('-')).collect();
+                caller::begins_as_persons(&words).then(|| words.join(" "))
             }
-        })
-        .next()
+        }
+    })
 }

@@ -123,6 +123,9 @@ fn parsed(text: &str, file: &Path) -> Result<CstRootNode, Failure> {
 /// Adds the hooks to the text of a settings file; those of an earlier planctl are replaced.
 fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure> {
     let program = program()?;
+    if has_all(agent, &parsed(text, file)?, &program) {
+        return Ok(text.to_owned());
+    }
     let root = parsed(&without(agent, text, file)?, file)?;
     let wrong = || {
         Failure::new(
@@ -137,6 +140,22 @@ fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure>
         groups.append(group(agent, event, &program));
     }
     Ok(ended(root.to_string()))
+}
+
+/// Says whether each hook is there just as it would be added.
+fn has_all(agent: SessionAgent, root: &CstRootNode, program: &str) -> bool {
+    let Some(value) = root.to_serde_value() else { return false };
+    SessionEvent::ALL.iter().all(|event| {
+        let groups = value["hooks"][agent.event_name(*event)].as_array().cloned().unwrap_or_default();
+        groups.contains(&group_value(agent, *event, program))
+    })
+}
+
+/// The group of a hook, as settings that were read have it.
+fn group_value(agent: SessionAgent, event: SessionEvent, program: &str) -> Value {
+    let Ok(root) = CstRootNode::parse("[]", &ParseOptions::default()) else { return Value::Null };
+    root.array_value_or_set().append(group(agent, event, program));
+    root.to_serde_value().and_then(|list| list.get(0).cloned()).unwrap_or_default()
 }
 
 fn group(agent: SessionAgent, event: SessionEvent, program: &str) -> CstInputValue {
