@@ -38,7 +38,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals"]),
     ("Find out", &["logs", "why", "events", "audit"]),
-    ("Hold your own agent to it", &["guard", "guide"]),
+    ("Hold your own agent to it", &["guard", "guide", "hook"]),
     ("Workers and the daemon", &["worker", "item", "daemon", "dev", "roles", "token"]),
     (
         "More",

@@ -1,4 +1,4 @@
-//! What holds interactive agents in a workspace: the guided run and the guards, in one small file outside the workspace.
+//! The guidance of a workspace: the run and the guards that hold its interactive agents, in one small file outside of it.
 //!
 //! Hooks look at this file and, where it is not there, do nothing more. It says which run is meant and decides nothing: what
 //! is done stands in the database.

@@ -1,11 +1,11 @@
-//! Guided mode: what an interactive agent works on.
+//! Guided mode: the work of an interactive agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::RunView;
 
-/// What a session is to do now: the run where it stands, and the steps that the session works on.
+/// The work of a session: the run where it stands, and the steps that the session works on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SessionView {

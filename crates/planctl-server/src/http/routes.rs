@@ -347,7 +347,7 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/v1/runs/{run}/session/turn",
-        Scope::Worker,
+        Scope::Approve,
         "Says that an interactive agent ended its turn; the contract decides",
         Some(Body::of::<calls::TurnCall>()),
         Answers::json::<calls::AcceptedView>(),

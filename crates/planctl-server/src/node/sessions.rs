@@ -1,7 +1,7 @@
 //! Interactive agents at work (guided mode): the steps that they work on, and the turns that they end.
 //!
 //! A session is not started by planctl: a person talks to it. The process that works on its run claims the item, keeps its
-//! lease, and waits here until the session's hook says that the turn ended. What the session says decides nothing.
+//! lease, and waits here until the session's hook says that the turn ended. No word of a session decides anything.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

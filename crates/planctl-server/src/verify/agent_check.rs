@@ -46,8 +46,7 @@ pub async fn try_worker(
     let mut checks = Vec::new();
     let Some(program) = tryout.worker.program(&Permissions::default()) else {
         let found = "a session is started by you, and can't be tested as a worker".to_owned();
-        let help = Some("planctl guide doctor tries its hooks".to_owned());
-        checks.push(check("program", Health::Problem, found, help));
+        checks.push(check("program", Health::Problem, found, None));
         return Ok(view(tryout.worker, began.elapsed(), checks));
     };
     if let Program::Known(known) = &program {

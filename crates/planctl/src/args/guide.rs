@@ -94,7 +94,7 @@ pub enum GuardCommand {
     },
 }
 
-/// What a hook of an agent calls.
+/// The arguments of a hook's call.
 #[derive(Args, Clone, Debug)]
 pub struct HookArgs {
     /// The agent

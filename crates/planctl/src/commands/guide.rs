@@ -137,7 +137,7 @@ async fn off(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// What holds the sessions of a workspace, as `guide status --json` says it.
+/// The answer of `guide status --json`.
 #[derive(Serialize)]
 struct StatusView {
     workspace: String,

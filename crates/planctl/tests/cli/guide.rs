@@ -16,7 +16,7 @@ two.txt with the word two.\n\n**contract:**\n```shell\nbash check.sh two\n```\ne
 escalate\n";
 const CHECK: &str = "grep -qx \"$1\" \"$1.txt\" || { echo \"$1.txt is not right\"; exit 1; }\n";
 
-/// What an agent does.
+/// An act of an agent.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     /// Runs a command in its shell, where the hook lets it.
@@ -36,14 +36,14 @@ struct Session<'a> {
     id: &'static str,
 }
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Debug, Default)]
 struct Played {
     /// The reasons for which tools were refused.
     refused: Vec<String>,
-    /// What the session read each time it was sent back.
+    /// The text that the session read each time it was sent back.
     sent_back: Vec<String>,
-    /// What the person read when a turn ended.
+    /// The line that the person read when a turn ended.
     notes: Vec<String>,
 }
 
@@ -344,7 +344,63 @@ fn settings_that_do_not_read_are_left_alone_with_the_place() {
     assert_eq!(fixture.read(".claude/settings.json"), "{ \"model\": }\n");
 }
 
-/// What a dishonest session tries; none of them ends with a run that is done.
+/// The events of a run that say how it came to its end, without those that say that a process died.
+fn settled(fixture: &Fixture) -> Vec<String> {
+    let said = fixture.planctl(&["events", "@last", "--json"]);
+    let lines = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told = lines.filter(|line| {
+        ["node_verified", "node_settled", "retry_triggered", "plan_completed"]
+            .contains(&line["event"].as_str().unwrap())
+    });
+    told.map(|line| format!("{} {} {}", line["event"], line["node"], line["attempt"])).collect()
+}
+
+#[test]
+fn a_hook_that_is_killed_at_any_moment_loses_nothing_and_passes_nothing_twice() {
+    let straight = held();
+    claude(&straight).play(&[
+        Says("x"),
+        Writes("one.txt", "one\n"),
+        Says("x"),
+        Writes("two.txt", "two\n"),
+        Says("x"),
+    ]);
+    let expected = settled(&straight);
+    assert_eq!(expected.len(), 8, "{expected:?}");
+    for (kills, with_daemon) in [(0..5, false), (0..5, true)] {
+        for kill in kills {
+            let fixture = held();
+            if with_daemon {
+                assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+            }
+            let told = json!({ "session_id": "s1", "cwd": fixture.path("") }).to_string();
+            let mut hook =
+                fixture.command(&["hook", "claude", "stop"]).stdin(Stdio::piped()).spawn().unwrap();
+            hook.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
+            // Each round kills it a little later.
+            std::thread::sleep(std::time::Duration::from_millis(kill * 40));
+            hook.kill().unwrap();
+            hook.wait().unwrap();
+            let session = claude(&fixture);
+            let mut ends = 0;
+            // The first attempt fails, in the killed hook or in the next one.
+            while !fixture.planctl(&["why", "@last", "1"]).out.contains("attempt 2") {
+                session.play(&[Says("x")]);
+                ends += 1;
+                assert!(ends < 3, "the attempt is judged once the next turn ends");
+            }
+            session.play(&[Writes("one.txt", "one\n"), Says("x"), Writes("two.txt", "two\n"), Says("x")]);
+            assert_eq!(state(&fixture), "done", "kill {kill}");
+            assert_eq!(settled(&fixture), expected, "kill {kill}, daemon {with_daemon}");
+            assert!(fixture.planctl(&["audit"]).out.contains("sound"));
+            if with_daemon {
+                assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
+            }
+        }
+    }
+}
+
+/// Dishonest sessions; none of them ends with a run that is done.
 const GAMES: &[&[Does]] = &[
     // It only claims.
     &[Says("All tests pass."), Says("Everything is complete."), Says("Verified, done.")],

@@ -45,7 +45,7 @@ async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
     let plan = held.plan_of(number);
     write(&plan, &text_of(command, &context.actor()))?;
     approve(context, &plan, number).await?;
-    // What lies there already is not the session's work.
+    // Files that lie there already are not the session's work.
     let passed = (!globs.is_empty()).then(|| tree_of(context.workspace(), &globs));
     held.guidance.guards.push(Guard { number, command: command.to_owned(), paths, passed, open: None });
     held.save()?;
@@ -152,7 +152,7 @@ async fn remove(context: &Context, numbers: &[u32]) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// What a session that begins is told of the guards.
+/// Tells a session that begins of the guards.
 pub(super) fn told(guidance: &Guidance) -> Option<String> {
     if guidance.guards.is_empty() {
         return None;

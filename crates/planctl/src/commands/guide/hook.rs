@@ -1,4 +1,4 @@
-//! `planctl hook`: what an agent's hook runs at each event of a session.
+//! `planctl hook`: the program that an agent's hook runs at each event of a session.
 //!
 //! It never breaks the agent: where planctl can't do its work, the session goes on, its person is told once, and nothing
 //! passes. A session in a workspace without a plan and without guards costs a look at one file.
@@ -300,7 +300,7 @@ pub(super) async fn opened(context: &Context) -> Result<Client, Failure> {
     })
 }
 
-/// What the person reads where a turn ends.
+/// Tells the person how a turn ended.
 fn ended_line(view: &SessionView) -> String {
     let run = show::safe(&view.run.run);
     let steps = view.run.steps.len();

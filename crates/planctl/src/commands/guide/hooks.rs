@@ -1,4 +1,4 @@
-//! What the hooks of interactive agents are given and answer: one table for each agent, one set of events for planctl.
+//! Input and answers of the hooks of interactive agents: each agent's own words, one set of events for planctl.
 
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ impl SessionEvent {
     }
 }
 
-/// What a hook is told on standard input; keys that planctl does not need are left out.
+/// The input of a hook on its standard input; keys that planctl does not need are left out.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Told {
@@ -135,7 +135,7 @@ impl Told {
     }
 }
 
-/// What a hook answers.
+/// The answer of a hook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// The session goes on as if there were no hook.

@@ -13,7 +13,7 @@ const LOOK_WAITS: u64 = 1;
 /// How often a run is looked at whose step, or whose workspace, another process has.
 const LOOKS_WHILE_KEPT: u32 = 3;
 
-/// What a session does at its run.
+/// A session's act at its run.
 #[derive(Clone, Copy, Debug)]
 pub enum Turn<'a> {
     /// It looks what there is to do.
@@ -24,12 +24,12 @@ pub enum Turn<'a> {
     Asks(&'a str),
 }
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Clone, Debug)]
 pub struct Taken {
     /// The items that the session worked on when it took the turn.
     pub before: Vec<SessionStep>,
-    /// What it is to do now.
+    /// The state that followed, and the steps to work on now.
     pub view: SessionView,
 }
 

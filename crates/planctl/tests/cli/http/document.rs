@@ -192,6 +192,18 @@ impl Walk {
         run
     }
 
+    /// Ends the turn of a session that is held to a plan.
+    fn guide(&self) {
+        let how = json!({ "approve": { "note": "go" }, "worker": "session" });
+        let started = self.post("/v1/runs", json!({ "plan": self.plan("guided"), "start": how }));
+        let run = started["run"].as_str().unwrap();
+        let session = self.get(&format!("/v1/runs/{run}/session?wait=60"));
+        let item = session["steps"][0]["item"].as_str().unwrap_or_else(|| panic!("{session}"));
+        self.house.fixture.write("out.txt", "guided\n");
+        self.post(&format!("/v1/runs/{run}/session/turn"), json!({ "item": item, "last_words": "done" }));
+        self.house.until(run, "done");
+    }
+
     fn look(&self, run: &str) {
         for part in [
             "",
@@ -241,6 +253,7 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     walk.plans();
     let run = walk.work();
     walk.look(&run);
+    walk.guide();
     let other = walk.start(&walk.plan("other"));
     walk.post(&format!("/v1/runs/{other}/pause"), json!({ "note": "later" }));
     walk.post(&format!("/v1/runs/{other}/cancel"), json!({ "note": "enough" }));

@@ -36,6 +36,8 @@ GET /v1/runs/{run}/traversal read
 GET /v1/runs/{run}/checkpoint read
 GET /v1/runs/{run}/why/{step} read
 GET /v1/runs/{run}/context read
+GET /v1/runs/{run}/session read
+POST /v1/runs/{run}/session/turn approve
 GET /v1/runs/{run}/audit read
 POST /v1/runs/{run}/resume approve, a person decides
 POST /v1/runs/{run}/pause approve, a person decides
