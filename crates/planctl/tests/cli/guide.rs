@@ -335,6 +335,47 @@ fn hooks_are_added_to_settings_that_keep_all_else_and_go_again() {
 }
 
 #[test]
+fn opencode_gets_a_plugin_and_keeps_one_that_is_not_planctls() {
+    let fixture = Fixture::new();
+    let file = ".opencode/plugins/planctl.js";
+    assert_eq!(fixture.planctl(&["guide", "install", "opencode"]).code, 0);
+    assert!(fixture.read(file).contains("\"session.idle\""));
+    assert!(fixture.planctl(&["guide", "install", "opencode"]).out.contains("has the hooks already"));
+    assert_eq!(fixture.planctl(&["guide", "install", "opencode", "--remove"]).code, 0);
+    assert!(!fixture.path(file).exists());
+    fixture.write(file, "// mine\n");
+    let refused = fixture.planctl(&["guide", "install", "opencode"]);
+    assert_eq!((refused.code, fixture.read(file).as_str()), (5, "// mine\n"), "{refused:?}");
+}
+
+#[test]
+fn each_agent_is_answered_in_its_own_words() {
+    let words = |agent: &'static str| {
+        let fixture = held();
+        let session = Session { agent, ..claude(&fixture) };
+        let told = json!({ "tool_name": "x", "tool_input": { "command": "planctl guide off" } });
+        (session.hook("start", &json!({})), session.hook("tool", &told), session.hook("stop", &json!({})))
+    };
+    for (agent, start) in [("claude", "SessionStart"), ("codex", "SessionStart"), ("gemini", "SessionStart")]
+    {
+        let (begun, refused, back) = words(agent);
+        assert_eq!(begun["hookSpecificOutput"]["hookEventName"], start, "{agent}");
+        assert!(begun["hookSpecificOutput"]["additionalContext"].is_string(), "{agent}");
+        let is_gemini = agent == "gemini";
+        let refusal = if is_gemini {
+            &refused["decision"]
+        } else {
+            &refused["hookSpecificOutput"]["permissionDecision"]
+        };
+        assert_eq!(refusal, "deny", "{agent}: {refused}");
+        assert_eq!(back["decision"], if is_gemini { "deny" } else { "block" }, "{agent}: {back}");
+        assert!(back["reason"].as_str().unwrap().contains("one.txt is not right"), "{agent}: {back}");
+    }
+    let (begun, refused, back) = words("opencode");
+    assert!(begun["context"].is_string() && refused["refuse"].is_string() && back["sendBack"].is_string());
+}
+
+#[test]
 fn settings_that_do_not_read_are_left_alone_with_the_place() {
     let fixture = Fixture::new();
     fixture.write(".claude/settings.json", "{ \"model\": }\n");

@@ -204,6 +204,7 @@ impl Hook {
             ".codex/hooks.json",
             ".codex/config.toml",
             ".gemini/settings.json",
+            ".opencode/plugins/planctl.js",
         ]
         .iter()
         .any(|name| text.ends_with(&format!("/{name}")))

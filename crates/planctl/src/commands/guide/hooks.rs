@@ -18,6 +18,9 @@ pub enum SessionAgent {
     Codex,
     /// Gemini CLI
     Gemini,
+    /// OpenCode, by a plugin of planctl's
+    #[value(name = "opencode")]
+    OpenCode,
 }
 
 /// An event of a session that planctl acts on.
@@ -40,6 +43,7 @@ impl SessionAgent {
             SessionAgent::Claude => "claude",
             SessionAgent::Codex => "codex",
             SessionAgent::Gemini => "gemini",
+            SessionAgent::OpenCode => "opencode",
         }
     }
 
@@ -62,6 +66,8 @@ impl SessionAgent {
             SessionAgent::Claude => "Edit|MultiEdit|Write|NotebookEdit|Bash",
             SessionAgent::Codex => "Bash|apply_patch",
             SessionAgent::Gemini => "write_file|replace|run_shell_command",
+            // The plugin is called before each.
+            SessionAgent::OpenCode => "",
         }
     }
 }
@@ -117,7 +123,7 @@ impl Told {
 
     /// The files that a tool is to change.
     pub fn files(&self) -> Vec<String> {
-        let named = ["file_path", "path", "notebook_path", "absolute_path"];
+        let named = ["file_path", "filePath", "path", "notebook_path", "absolute_path"];
         let mut files: Vec<String> = named
             .iter()
             .filter_map(|key| self.tool_input.get(*key).and_then(Value::as_str))
@@ -153,6 +159,9 @@ pub enum Reply {
 impl Reply {
     /// The answer as the agent reads it; nothing where the agent needs none.
     pub fn json(&self, agent: SessionAgent, event: SessionEvent) -> Option<Value> {
+        if agent == SessionAgent::OpenCode {
+            return self.for_plugin();
+        }
         let name = agent.event_name(event);
         Some(match self {
             // Codex takes silence for a fault.
@@ -174,6 +183,19 @@ impl Reply {
                 let word = if agent == SessionAgent::Gemini { "deny" } else { "block" };
                 json!({ "decision": word, "reason": cut(reason) })
             }
+        })
+    }
+}
+
+impl Reply {
+    /// The answer as planctl's own plugin reads it.
+    fn for_plugin(&self) -> Option<Value> {
+        Some(match self {
+            Reply::Pass => return None,
+            Reply::Note(note) => json!({ "note": note }),
+            Reply::Context(context) => json!({ "context": context }),
+            Reply::Refuse(reason) => json!({ "refuse": reason }),
+            Reply::SendBack(reason) => json!({ "sendBack": reason }),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstRootNode};
 use jsonc_parser::{ParseOptions, json};
-use serde_json::Value;
+use serde_json::{Value, to_string};
 
 use super::hooks::{SessionAgent, SessionEvent};
 use crate::args::{Format, Install};
@@ -15,6 +15,10 @@ use crate::show::{self, BOLD, styled};
 
 /// How long a contract may keep a turn from ending, in seconds.
 const STOP_SECONDS: u64 = 3600;
+/// The plugin of OpenCode, which has no hooks that call a program.
+const PLUGIN: &str = include_str!("opencode.js");
+/// The beginning by which planctl knows its own plugin.
+const PLUGIN_HEAD: &str = "// Holds the sessions of this project to their plan; written by `planctl";
 /// How long the other hooks may take, in seconds.
 const OTHER_SECONDS: u64 = 60;
 
@@ -24,10 +28,18 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
     let file = settings_of(context, wanted.agent, wanted.user)?;
     let shown = show::safe(&file.display().to_string());
     let before = text_of(&file)?;
-    let after = if wanted.remove {
-        without(wanted.agent, before.as_deref().unwrap_or_default(), &file)?
-    } else {
-        with(wanted.agent, before.as_deref().unwrap_or_default(), &file)?
+    let old = before.as_deref().unwrap_or_default();
+    let after = match (wanted.agent, wanted.remove) {
+        (SessionAgent::OpenCode, _) if !old.is_empty() && !old.starts_with(PLUGIN_HEAD) => {
+            let foreign = format!("{shown} is not planctl's; nothing was written");
+            return Err(Failure::new(Exit::Conflict, foreign).help("move it away, and try again"));
+        }
+        (SessionAgent::OpenCode, true) => String::new(),
+        (SessionAgent::OpenCode, false) => {
+            PLUGIN.replace("\"PLANCTL\"", &to_string(&own_program()?).unwrap_or_default())
+        }
+        (agent, true) => without(agent, old, &file)?,
+        (agent, false) => with(agent, old, &file)?,
     };
     if before.as_deref().unwrap_or_default() == after {
         let state = if wanted.remove { "has no hooks of planctl" } else { "has the hooks" };
@@ -38,6 +50,11 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
     if wanted.dry_run {
         context.say("nothing was written: --dry-run");
         return Ok(Exit::Yes);
+    }
+    if after.is_empty() {
+        let refused = |error| Failure::new(Exit::Denied, format!("could not remove {shown}: {error}"));
+        std::fs::remove_file(&file).map_err(refused)?;
+        return show::print(&format!("removed {shown}\n")).map(|()| Exit::Yes);
     }
     write(&file, &after)?;
     show::print(&format!("wrote {shown}\n"))?;
@@ -57,13 +74,16 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
 
 /// Returns the agents whose settings, of the project or of the person, have the hooks.
 pub fn installed(context: &Context) -> Result<Vec<SessionAgent>, Failure> {
-    let agents = [SessionAgent::Claude, SessionAgent::Codex, SessionAgent::Gemini];
+    let agents = [SessionAgent::Claude, SessionAgent::Codex, SessionAgent::Gemini, SessionAgent::OpenCode];
     let mut found = Vec::new();
     for agent in agents {
         let mut files = vec![settings_of(context, agent, false)?];
         files.extend(settings_of(context, agent, true).ok());
         let has = |file: &PathBuf| {
             let text = std::fs::read_to_string(file).unwrap_or_default();
+            if agent == SessionAgent::OpenCode {
+                return text.starts_with(PLUGIN_HEAD);
+            }
             SessionEvent::ALL.iter().all(|event| text.contains(&words_of(agent, *event)))
         };
         if files.iter().any(has) {
@@ -86,6 +106,8 @@ fn settings_of(context: &Context, agent: SessionAgent, is_user: bool) -> Result<
         context.workspace().to_owned()
     };
     Ok(folder.join(match agent {
+        SessionAgent::OpenCode if is_user => ".config/opencode/plugins/planctl.js",
+        SessionAgent::OpenCode => ".opencode/plugins/planctl.js",
         SessionAgent::Claude => ".claude/settings.json",
         SessionAgent::Codex => ".codex/hooks.json",
         SessionAgent::Gemini => ".gemini/settings.json",
@@ -100,15 +122,20 @@ fn text_of(file: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The program that hooks call: by its name where that leads here, so that the file fits other machines too.
+/// The program that hooks call, as words of a shell.
 fn program() -> Result<String, Failure> {
+    Ok(shell_word(&own_program()?))
+}
+
+/// The program that hooks call: by its name where that leads here, so that the file fits other machines too.
+fn own_program() -> Result<String, Failure> {
     let own = std::env::current_exe().map_err(|error| {
         Failure::new(Exit::Temporary, format!("could not find planctl's own program: {error}"))
     })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path).map(|folder| folder.join("planctl")).find(|file| file.is_file());
     let is_first = first.and_then(|file| file.canonicalize().ok()) == own.canonicalize().ok();
-    Ok(if is_first { "planctl".to_owned() } else { shell_word(&own.to_string_lossy()) })
+    Ok(if is_first { "planctl".to_owned() } else { own.to_string_lossy().into_owned() })
 }
 
 fn parsed(text: &str, file: &Path) -> Result<CstRootNode, Failure> {
