@@ -66,6 +66,7 @@ struct Inner {
     host: String,
     boot: String,
     process: OnceLock<Process>,
+    daemon: OnceLock<Daemon>,
     offered: tokio::sync::OnceCell<Tier>,
     cluster: Option<Cluster>,
     database_line: String,
@@ -80,6 +81,13 @@ struct Inner {
 struct Process {
     instance: Instance,
     spawner: Spawner,
+}
+
+/// The work that a daemon does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Daemon {
+    /// Says that its command line names an agent for every role.
+    pub(crate) serves_all: bool,
 }
 
 /// Brings the schema up to date, or checks that it is.
@@ -140,6 +148,7 @@ impl ServerNode {
             host: planctl_harness::host_id(),
             boot: planctl_harness::boot_id(),
             process: OnceLock::new(),
+            daemon: OnceLock::new(),
             offered: tokio::sync::OnceCell::new(),
             cluster,
             database_line,
@@ -287,6 +296,28 @@ impl ServerNode {
             instance: self.process()?.instance.id().to_owned(),
             own: true,
         })
+    }
+
+    /// Begins to count as the daemon of this host.
+    pub(crate) fn begin_as_daemon(&self, daemon: Daemon) {
+        self.inner.daemon.get_or_init(|| daemon);
+    }
+
+    /// Returns the work that this process does as a daemon, where it is one.
+    pub(crate) fn daemon(&self) -> Option<Daemon> {
+        self.inner.daemon.get().copied()
+    }
+
+    /// Lets every view know that this process works on a run.
+    pub(crate) fn works_on(&self, run: RunId) -> Result<(), ServiceError> {
+        let wrong = ServiceError::io("say which run this process works on");
+        self.process()?.instance.works_on(run).map_err(wrong)
+    }
+
+    /// Lets every view know that this process works on no run any more.
+    pub(crate) fn works_on_nothing(&self) -> Result<(), ServiceError> {
+        let wrong = ServiceError::io("say that this process works on no run");
+        self.process()?.instance.works_on_nothing().map_err(wrong)
     }
 
     /// Returns the items that this process works on.

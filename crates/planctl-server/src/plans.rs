@@ -114,6 +114,12 @@ impl Services {
                 Err(refusals) => no_policy = refusals,
             }
         }
+        let served = match checked.verification.graph.as_ref() {
+            Some(graph) if needs_approval && by_policy.is_none() && worker.is_none() => {
+                self.served_unconfigured(graph).await?
+            }
+            Some(_) | None => Vec::new(),
+        };
         Ok(StandingView {
             approved_before: standing.approved_before,
             needs_approval: needs_approval && by_policy.is_none(),
@@ -122,6 +128,7 @@ impl Services {
             goes_on,
             drift,
             uncommitted,
+            served,
         })
     }
 

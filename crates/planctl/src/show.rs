@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
-use planctl_api::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView};
+use planctl_api::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView, WorkedOnBy};
 use planctl_engine::view::plain;
 use serde::Serialize;
 
@@ -194,6 +194,14 @@ pub fn run_state(state: RunState) -> &'static str {
         RunState::Cancelled => "cancelled",
     }
 }
+
+/// Says that a run would go on and nobody is there to work on it.
+pub fn is_left_alone(state: RunState, worked_on_by: Option<WorkedOnBy>) -> bool {
+    matches!(state, RunState::Queued | RunState::Running) && worked_on_by.is_none()
+}
+
+/// The words about a run that would go on and that nobody works on.
+pub const LEFT_ALONE: &str = "nobody works on it";
 
 /// Returns where a step stands, in the words of people (HOUSE 3.10).
 pub fn step_state(state: StepState) -> &'static str {

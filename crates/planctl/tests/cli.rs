@@ -87,6 +87,9 @@ mod configuration;
 #[path = "cli/workers.rs"]
 mod workers;
 
+#[path = "cli/worked_on.rs"]
+mod worked_on;
+
 #[path = "cli/runs.rs"]
 mod runs;
 

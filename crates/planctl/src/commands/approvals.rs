@@ -557,9 +557,9 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
     let view = client.status(client::handle_of(&run)?).await?;
     let next = if view.state.is_over() {
         context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
-        super::plan::next_of(&view, client.is_daemon())
+        super::plan::next_of(&view)
     } else {
-        let words = super::run::after_answer(&view.run, word, client.is_daemon());
+        let words = super::run::after_answer(&view, word);
         Some(next::typed_here(&words, &view.workspace))
     };
     if let Some(next) = next {

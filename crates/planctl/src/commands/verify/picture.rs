@@ -231,6 +231,13 @@ fn on_fail(graph: &Graph, node: &Node, task: &Task) -> String {
     }
 }
 
+/// Says of steps for whose roles nothing is configured that somebody is there who does such work.
+pub fn name_others(view: &mut PlanView, served: &[String]) {
+    for step in view.steps.iter_mut().filter(|step| step.agent.is_none() && served.contains(&step.role)) {
+        step.agent = Some("a worker is there".to_owned());
+    }
+}
+
 /// Names the steps' roles that nothing serves.
 pub fn unserved_roles(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
     if worker.is_some() {
