@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
-use crate::plans::start::settings_json;
+use crate::plans::start::{refuse_missing_programs, settings_json};
 use crate::plans::sub_plans::Home;
 use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
@@ -106,6 +106,11 @@ impl Services {
             if let Some(plan) = plan {
                 drift = self.drift(plan.id, None, graph, &now).await?;
             }
+        }
+        if let Some(graph) = checked.verification.graph.as_ref().filter(|_| needs_approval) {
+            // Nobody is asked to approve work that could not begin.
+            let settings = RunSettings::new(&self.caller.config, worker.cloned(), self.tier().await?);
+            refuse_missing_programs(graph, &settings)?;
         }
         let (mut by_policy, mut no_policy) = (None, Vec::new());
         if needs_approval {
