@@ -22,7 +22,7 @@ use std::time::Duration;
 use planctl_api::Next;
 use planctl_engine::{RunId, Tier};
 use planctl_harness::{Spawner, probe_isolation};
-use planctl_store::cluster::{Cluster, ClusterOptions};
+use planctl_store::cluster::{Announce, Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
 use crate::node::in_flight::InFlight;
@@ -42,6 +42,8 @@ pub struct ServerNodeOptions {
     pub database_url: Option<DatabaseUrl>,
     /// Where the private cluster's programs come from.
     pub postgres: Postgres,
+    /// Hears how far the fetching of those programs is.
+    pub announce: Option<Announce>,
     /// How long the server of a private cluster goes on when it was started for this node, and nobody uses it any more.
     pub stop_after: Duration,
     /// This program, to be started as the helper that minds child processes, and, where the server is to go on, as its watcher
@@ -132,7 +134,8 @@ impl ServerNode {
                 (None, store, url.to_string())
             }
             None => {
-                let wanted = database::cluster_options(&options.state_dir, &options.postgres);
+                let wanted =
+                    database::cluster_options(&options.state_dir, &options.postgres, options.announce);
                 let linger = database::linger(options.stop_after, &options.program);
                 let cluster = Cluster::attach(ClusterOptions { linger, ..wanted }).await?;
                 let store = private_store(&cluster, &options).await?;

@@ -1,13 +1,14 @@
 //! Output for people: text made safe for a terminal, tables, colours, and the two streams.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use planctl_api::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView, WorkedOnBy};
 use planctl_engine::view::plain;
+use planctl_server::database::Fetching;
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
@@ -359,6 +360,24 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 /// Writes talk to standard error; where nobody listens, nothing is lost.
 pub fn say(line: &str) {
     writeln!(anstream::stderr(), "{line}").unwrap_or(());
+}
+
+/// Says how far the fetching of Postgres is: in place at a terminal, once elsewhere.
+pub fn fetching(fetching: &Fetching) {
+    let Fetching { client, major, megabytes, bytes, elapsed, is_over } = fetching;
+    let line = format!("no Postgres is installed: fetching Postgres {major} with {client} ({megabytes} MB)");
+    if !io::stderr().is_terminal() {
+        if elapsed.is_zero() {
+            say(&line);
+        }
+        return;
+    }
+    let arrived = match bytes {
+        0 => String::new(),
+        bytes => format!(" · {:.1} MB", *bytes as f64 / 1e6),
+    };
+    let end = if *is_over { "\n" } else { "" };
+    write!(anstream::stderr(), "\r\x1b[J{line}{arrived} · {}{end}", span(*elapsed)).unwrap_or(());
 }
 
 /// Writes why a command failed, and what to type next.

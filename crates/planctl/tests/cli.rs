@@ -127,3 +127,5 @@ mod terminal;
 
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/download.rs"]
+mod download;
