@@ -7,6 +7,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{RunList, RunState, RunSummary, RunView, UnreadRun, WaitingOn};
 use planctl_config::Agent;
 
+use super::verify::Detail;
 use super::{Context, approvals, changes, explain, history, logs, review, verify};
 use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunFilter, RunPlan, RunVerb, VerifyArgs};
 use crate::checking;
@@ -199,10 +200,11 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     {
         return Err(Failure::not_found(format!("{} has no step {number}", file.display())));
     }
+    let detail = Detail { only_step: step, has_defaults: true, has_all: context.verbosity() > 0 };
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&verify::drawn(&view, None, step))?;
+        show::print(&verify::drawn(&view, None, detail))?;
     }
     Ok(Exit::Yes)
 }

@@ -12,6 +12,7 @@ use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
 use super::plan::{exit_of, goes_on, next_of, not_verified, shell_word};
+use super::verify::Detail;
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
 use super::{Context, changes, decide, verify};
 use crate::args::Format;
@@ -451,7 +452,9 @@ async fn approval(
     };
     let mut view = verify::plan_view(context, checked, graph)?;
     verify::name_others(&mut view, &standing.served);
-    show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
+    let is_verbose = context.verbosity() > 0;
+    let detail = Detail { only_step: None, has_defaults: is_verbose, has_all: is_verbose };
+    show::say(&verify::drawn(&view, wish.worker.as_ref(), detail));
     say_uncommitted(&standing.uncommitted);
     say_refusals(&standing.no_policy);
     let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
@@ -467,16 +470,16 @@ async fn approval(
         ));
     }
     loop {
-        let choices = [('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
+        let mut choices =
+            vec![('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
+        choices.retain(|(letter, _)| *letter != 'd' || standing.approved_before.is_some());
         match decide::choose("run this?", &choices)? {
             'a' => return accepted(&standing.drift).map(|accepted| accepted.map(Some)),
-            'd' => match &standing.approved_before {
-                Some(before) => {
-                    let now = planctl_lang::canonical(&checked.source);
-                    show::say(&changes::lines_drawn(&planctl_server::diff::unified(before, &now)));
-                }
-                None => show::say("it was never approved before"),
-            },
+            'd' => {
+                let before = standing.approved_before.as_deref().unwrap_or_default();
+                let now = planctl_lang::canonical(&checked.source);
+                show::say(&changes::lines_drawn(&planctl_server::diff::unified(before, &now)));
+            }
             's' => show::say(&show::plan_block(checked.source.text())),
             _ => return Ok(None),
         }
