@@ -69,6 +69,11 @@ pub enum Next {
         /// The role that nobody serves.
         role: String,
     },
+    /// Test an agent, once its program is installed.
+    TestWorker {
+        /// The agent: `claude`, `codex:-m gpt-x`.
+        agent: String,
+    },
     /// Put protected files back; or, where the change is meant, decide again and accept them by name.
     AcceptFiles {
         /// The files as they are, each as `FILE@DIGEST` for `accept_changed`.

@@ -72,6 +72,8 @@ pub enum Code {
     NotVerified,
     /// Nobody serves a role.
     NoAgent,
+    /// The program of an agent is not installed.
+    NotInstalled,
     /// The role's configuration does not allow it.
     Role,
     /// The isolation that is asked for is not to be had.
@@ -92,7 +94,7 @@ pub enum Code {
 
 impl Code {
     /// All codes.
-    pub const ALL: [Code; 26] = [
+    pub const ALL: [Code; 27] = [
         Code::BadRequest,
         Code::NulCharacter,
         Code::IdempotencyKeyMissing,
@@ -111,6 +113,7 @@ impl Code {
         Code::MediaType,
         Code::NotVerified,
         Code::NoAgent,
+        Code::NotInstalled,
         Code::Role,
         Code::Isolation,
         Code::Unreadable,
@@ -146,6 +149,7 @@ impl Code {
             Code::MediaType => ("media_type", 415, "the body must be application/json"),
             Code::NotVerified => ("not_verified", 422, "the plan is not verified"),
             Code::NoAgent => ("no_agent", 422, "nobody serves a role"),
+            Code::NotInstalled => ("not_installed", 422, "the program of an agent is not installed"),
             Code::Role => ("role", 422, "the role's configuration does not allow it"),
             Code::Isolation => ("isolation", 422, "the isolation is not to be had"),
             Code::Unreadable => ("unreadable", 422, "the plan can't be read"),

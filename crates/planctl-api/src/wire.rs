@@ -110,6 +110,20 @@ impl RunState {
     }
 }
 
+/// The process that works on a run, or does as soon as there is something to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkedOnBy {
+    /// The daemon that answers.
+    Daemon,
+    /// A process that works on this run, as `planctl run` does.
+    Run,
+    /// A worker that has its work, or that was seen within a minute and asks for such work.
+    Worker,
+    /// Its workspace is on another host, of which this one knows nothing.
+    Elsewhere,
+}
+
 /// Where a step stands (DESIGN 11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -223,6 +237,9 @@ pub struct RunView {
     pub pace_level: String,
     /// The thing that it waits for.
     pub waiting_on: Option<WaitingOn>,
+    /// The process that works on it, or does as soon as there is something to do; `null` where there is none, and of runs that are over.
+    #[serde(default)]
+    pub worked_on_by: Option<WorkedOnBy>,
     /// The amounts that it has used.
     pub spent: SpentView,
     /// The limits of the run; `null` parts have no limit.
@@ -439,6 +456,9 @@ pub struct PlanFileView {
     pub run: Option<String>,
     /// The state of that run.
     pub run_state: Option<RunState>,
+    /// The process that works on that run; `null` where there is none.
+    #[serde(default)]
+    pub worked_on_by: Option<WorkedOnBy>,
 }
 
 /// Several runs, newest first: the answer of `status --json` and `run ls --json`.
@@ -494,6 +514,9 @@ pub struct RunSummary {
     pub under_way: Vec<StepName>,
     /// The thing that it waits for.
     pub waiting_on: Option<WaitingOn>,
+    /// The process that works on it, or does as soon as there is something to do; `null` where there is none, and of runs that are over.
+    #[serde(default)]
+    pub worked_on_by: Option<WorkedOnBy>,
     /// The amounts that it has used.
     pub spent: SpentView,
     /// The limits of the run; `null` parts have no limit.

@@ -102,6 +102,7 @@ async fn measure(place: &Path, parts: &[Part]) {
         state_dir: place.join("state"),
         database_url: None,
         postgres: Postgres::default(),
+        announce: None,
         stop_after: Duration::ZERO,
         program: std::env::current_exe().unwrap(),
         migrates: true,

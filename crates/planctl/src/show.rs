@@ -1,13 +1,14 @@
 //! Output for people: text made safe for a terminal, tables, colours, and the two streams.
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
-use planctl_api::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView};
+use planctl_api::wire::{BudgetView, LevelView, RunState, SpentView, StepState, StepView, WorkedOnBy};
 use planctl_engine::view::plain;
+use planctl_server::database::Fetching;
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
@@ -195,6 +196,14 @@ pub fn run_state(state: RunState) -> &'static str {
     }
 }
 
+/// Says that a run would go on and nobody is there to work on it.
+pub fn is_left_alone(state: RunState, worked_on_by: Option<WorkedOnBy>) -> bool {
+    matches!(state, RunState::Queued | RunState::Running) && worked_on_by.is_none()
+}
+
+/// The words about a run that would go on and that nobody works on.
+pub const LEFT_ALONE: &str = "nobody works on it";
+
 /// Returns where a step stands, in the words of people (HOUSE 3.10).
 pub fn step_state(state: StepState) -> &'static str {
     match state {
@@ -351,6 +360,24 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 /// Writes talk to standard error; where nobody listens, nothing is lost.
 pub fn say(line: &str) {
     writeln!(anstream::stderr(), "{line}").unwrap_or(());
+}
+
+/// Says how far the fetching of Postgres is: in place at a terminal, once elsewhere.
+pub fn fetching(fetching: &Fetching) {
+    let Fetching { client, major, megabytes, bytes, elapsed, is_over } = fetching;
+    let line = format!("no Postgres is installed: fetching Postgres {major} with {client} ({megabytes} MB)");
+    if !io::stderr().is_terminal() {
+        if elapsed.is_zero() {
+            say(&line);
+        }
+        return;
+    }
+    let arrived = match bytes {
+        0 => String::new(),
+        bytes => format!(" · {:.1} MB", *bytes as f64 / 1e6),
+    };
+    let end = if *is_over { "\n" } else { "" };
+    write!(anstream::stderr(), "\r\x1b[J{line}{arrived} · {}{end}", span(*elapsed)).unwrap_or(());
 }
 
 /// Writes why a command failed, and what to type next.

@@ -129,7 +129,7 @@ fn live(scale: Scale, seed: u64) -> Done {
     let place = Place::with_leases_of(LEASE_SECONDS);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // This process keeps the database up: the daemons only know its address, and one of them dies every now and then.
-    let database = runtime.block_on(Database::reach(&place.path("state"), &Config::default())).unwrap();
+    let database = runtime.block_on(Database::reach(&place.path("state"), &Config::default(), None)).unwrap();
     place.must(&["ls"]);
     let url = place.must(&["db", "url"]).out.trim().to_owned();
     let names = ["one", "two", "three"];

@@ -89,6 +89,9 @@ mod configuration;
 #[path = "cli/workers.rs"]
 mod workers;
 
+#[path = "cli/worked_on.rs"]
+mod worked_on;
+
 #[path = "cli/runs.rs"]
 mod runs;
 
@@ -126,3 +129,5 @@ mod terminal;
 
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/download.rs"]
+mod download;

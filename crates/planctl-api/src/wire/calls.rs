@@ -82,6 +82,10 @@ pub struct StandingView {
     /// Protected files that are not as the newest commit has them.
     #[serde(default)]
     pub uncommitted: Vec<String>,
+    /// Roles of the plan that no configuration serves and somebody does: this daemon by its command line, or a worker that was
+    /// seen within a minute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub served: Vec<String>,
 }
 
 /// Approves or rejects a plan.

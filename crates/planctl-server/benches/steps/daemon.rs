@@ -38,6 +38,7 @@ pub(super) fn be_one(state: &Path, url: &str) {
             state_dir: state.to_owned(),
             database_url: Some(DatabaseUrl::parse(url).unwrap()),
             postgres: Postgres::default(),
+            announce: None,
             stop_after: Duration::ZERO,
             program: std::env::current_exe().unwrap(),
             migrates: true,

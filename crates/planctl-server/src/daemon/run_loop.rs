@@ -61,7 +61,7 @@ impl ServerNode {
         options: &RunLoopOptions,
         stop: impl Future<Output = ()>,
     ) -> Result<RunLoopEnd, ServiceError> {
-        self.spawner()?;
+        self.works_on(run)?;
         let (ends, mut ended) = mpsc::unbounded_channel();
         let family = Family::new(run, options.returns_when_waiting, ends);
         let (signals, seen) = Signals::new();
@@ -108,6 +108,7 @@ impl ServerNode {
                 tracing::warn!("what is still under way is left to the next process");
             }
         }
+        self.works_on_nothing()?;
         let end = end?;
         for run in family.all() {
             self.mark_now(run).await?;
@@ -188,6 +189,10 @@ impl Turns for OwnRun {
         let is_over = matches!(own.head.status, RunStatus::Ended { .. });
         let state = run_state(&own);
         let rows = if is_over { Vec::new() } else { server_node.with_those_within(own).await? };
+        let known = family.all();
+        for row in rows.iter().filter(|row| !known.contains(&row.id)) {
+            server_node.works_on(row.id)?;
+        }
         if family.know(rows.iter().map(|row| row.id).collect()) || rows.len() > 1 {
             // The notification that wakes the parent of a run that ended may go to another process. And a run is told that one
             // within it waits for a person before this process may leave it.

@@ -21,6 +21,9 @@ fn of_service(error: ServiceError) -> Problem {
         Error::NoAgent { role } => {
             Problem::new(Code::NoAgent, message).next(Next::NameWorker { role: role.as_str().to_owned() })
         }
+        Error::NotInstalled { agent, missing, .. } => Problem::new(Code::NotInstalled, message)
+            .help(missing.help())
+            .next(Next::TestWorker { agent: agent.to_string() }),
         Error::NotForRole { role, .. } => Problem::new(Code::Role, message).help(format!(
             "add it to `plans` of [roles.{role}] in planctl.toml, or give the step another target"
         )),

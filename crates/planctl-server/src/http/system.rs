@@ -15,6 +15,7 @@ use super::guard::{Repeated, Scope, person};
 use super::parameters::{LINES, LINES_MAX, SINCE};
 use super::problem::of_store;
 use super::{Answer, Call, json, name};
+use crate::runs::worked_on::ONLINE;
 use crate::workspaces::worktrees::Cleaning;
 use planctl_api::wire::calls::{NoteCall, Nothing, ProblemView};
 use planctl_api::wire::daemon::{DaemonHealthView, DaemonState};
@@ -25,7 +26,6 @@ use planctl_api::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, mom
 use planctl_api::{Code, Next, Problem};
 
 /// How lately a worker was seen that counts as being there.
-const ONLINE: Duration = Duration::from_secs(60);
 /// The longest that a token may hold where an end is given.
 const TOKEN_SECONDS_MAX: u64 = 10 * 365 * 86_400;
 

@@ -12,7 +12,7 @@ use crate::node::services::{ServiceError, Services};
 use planctl_api::wire::DatabaseView;
 use planctl_config::{Config, DatabaseUrl, Postgres};
 
-pub use planctl_store::cluster::{ClusterError, ClusterStatus, Stopped};
+pub use planctl_store::cluster::{Announce, ClusterError, ClusterStatus, Fetching, Stopped};
 
 /// Returns planctl's state directory (DESIGN 9).
 ///
@@ -36,8 +36,9 @@ pub fn ensure_state_dir(state_dir: &Path) -> Result<(), ClusterError> {
 pub const WATCH_POSTGRES: &str = "__watch-postgres";
 
 /// Returns what the private cluster is made from.
-pub fn cluster_options(state_dir: &Path, postgres: &Postgres) -> ClusterOptions {
+pub fn cluster_options(state_dir: &Path, postgres: &Postgres, announce: Option<Announce>) -> ClusterOptions {
     ClusterOptions {
+        announce,
         bin_dir: postgres.bin_dir.clone(),
         download: postgres.download,
         ..ClusterOptions::new(state_dir)
@@ -89,8 +90,12 @@ impl Database {
     /// # Errors
     ///
     /// [`ClusterError`] where the private cluster can't be started.
-    pub async fn reach(state_dir: &Path, config: &Config) -> Result<Database, ClusterError> {
-        let options = cluster_options(state_dir, &config.postgres);
+    pub async fn reach(
+        state_dir: &Path,
+        config: &Config,
+        announce: Option<Announce>,
+    ) -> Result<Database, ClusterError> {
+        let options = cluster_options(state_dir, &config.postgres, announce);
         match &config.database {
             Some(url) => Ok(Database::Given(url.clone(), Box::new(options))),
             None => {
@@ -139,7 +144,7 @@ impl Database {
 ///
 /// [`ClusterError`] where nothing can be known.
 pub fn status(state_dir: &Path, postgres: &Postgres) -> Result<ClusterStatus, ClusterError> {
-    Cluster::status(&cluster_options(state_dir, postgres))
+    Cluster::status(&cluster_options(state_dir, postgres, None))
 }
 
 /// Stops the private cluster's server.
@@ -148,7 +153,7 @@ pub fn status(state_dir: &Path, postgres: &Postgres) -> Result<ClusterStatus, Cl
 ///
 /// [`ClusterError`] where the cluster can't be stopped.
 pub fn stop(state_dir: &Path, postgres: &Postgres) -> Result<Stopped, ClusterError> {
-    Cluster::stop(&cluster_options(state_dir, postgres))
+    Cluster::stop(&cluster_options(state_dir, postgres, None))
 }
 
 /// Removes all data of the private cluster.
@@ -157,7 +162,7 @@ pub fn stop(state_dir: &Path, postgres: &Postgres) -> Result<Stopped, ClusterErr
 ///
 /// [`ClusterError::InUse`] while a process is attached.
 pub fn reset(state_dir: &Path, postgres: &Postgres) -> Result<(), ClusterError> {
-    Cluster::reset(&cluster_options(state_dir, postgres))
+    Cluster::reset(&cluster_options(state_dir, postgres, None))
 }
 
 /// Installs a Postgres package for the private cluster and returns the directory of its programs.
@@ -166,7 +171,7 @@ pub fn reset(state_dir: &Path, postgres: &Postgres) -> Result<(), ClusterError> 
 ///
 /// [`ClusterError::BadPackage`] where it is none.
 pub fn install(state_dir: &Path, postgres: &Postgres, package: &Path) -> Result<PathBuf, ClusterError> {
-    Cluster::install_from_file(&cluster_options(state_dir, postgres), package)
+    Cluster::install_from_file(&cluster_options(state_dir, postgres, None), package)
 }
 
 impl Services {

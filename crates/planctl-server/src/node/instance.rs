@@ -4,13 +4,16 @@
 //! leases of a process that was killed end at once and not after their time (DESIGN 7). The helper that starts child
 //! processes keeps the lock open until every tree is dead, so a free lock also proves that nothing is left (P11).
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+use planctl_engine::RunId;
 
 use crate::node::services::ServiceError;
 
@@ -57,6 +60,24 @@ impl Instance {
         &self.id
     }
 
+    /// Notes in the lock file that this process works on a run, for processes that show that run.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be written.
+    pub fn works_on(&self, run: RunId) -> io::Result<()> {
+        self.lock.write_all_at(format!("{run}\n").as_bytes(), self.lock.metadata()?.len())
+    }
+
+    /// Notes that this process works on no run any more.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be written.
+    pub fn works_on_nothing(&self) -> io::Result<()> {
+        self.lock.set_len(0)
+    }
+
     /// Returns another handle of the lock, for the helper that has to outlive this process by a moment.
     ///
     /// # Errors
@@ -99,6 +120,27 @@ pub fn is_gone(state_dir: &Path, id: &str, is_of_this_boot: bool) -> bool {
         Ok(file) => is_free(&file),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// Returns the runs that living instances of this state directory said they work on.
+pub fn runs_worked_on(state_dir: &Path) -> io::Result<BTreeSet<RunId>> {
+    let entries = match fs::read_dir(folder(state_dir)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        entries => entries?,
+    };
+    let mut runs = BTreeSet::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "lock") {
+            continue;
+        }
+        // A process that ends meanwhile works on nothing.
+        if File::open(&path).is_ok_and(|file| !is_free(&file)) {
+            let noted = fs::read_to_string(&path).unwrap_or_default();
+            runs.extend(noted.lines().filter_map(RunId::parse));
+        }
+    }
+    Ok(runs)
 }
 
 fn folder(state_dir: &Path) -> PathBuf {
@@ -204,6 +246,24 @@ mod tests {
         assert!(!is_gone(state.path(), &id, true));
         drop(helper);
         assert!(is_gone(state.path(), &id, true));
+    }
+
+    #[test]
+    fn the_runs_that_living_instances_work_on_are_known() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::new());
+        let [one, other, third] = [1, 2, 3].map(RunId::from_u128);
+        let (first, second) =
+            (Instance::begin(state.path()).unwrap(), Instance::begin(state.path()).unwrap());
+        first.works_on(one).unwrap();
+        first.works_on(other).unwrap();
+        second.works_on(third).unwrap();
+        assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::from([one, other, third]));
+        second.works_on_nothing().unwrap();
+        second.works_on(other).unwrap();
+        assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::from([one, other]));
+        drop(first);
+        assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::from([other]));
     }
 
     #[test]

@@ -10,8 +10,9 @@ use planctl_store::cluster::{Cluster, ClusterError};
 use planctl_store::{Listener, RequestId, RunRow, Store, StoreError, WorkspaceId};
 
 use crate::node::ServerNode;
+use crate::verify::agent_program::MissingProgram;
 use crate::verify::check::CheckError;
-use planctl_config::Config;
+use planctl_config::{Agent, Config};
 
 /// Which workspace the services are about, under which configuration, and for whom they speak.
 #[derive(Clone, Debug)]
@@ -80,6 +81,16 @@ pub enum ServiceError {
     NoAgent {
         /// The role.
         role: Role,
+    },
+    /// The program of an agent is not installed, so no attempt could begin.
+    #[error("start: the program {} is not found, which serves the role `{role}`", .missing.name)]
+    NotInstalled {
+        /// The role.
+        role: Role,
+        /// The agent.
+        agent: Agent,
+        /// The program, and where it was looked for.
+        missing: MissingProgram,
     },
     /// A role's list of plans lacks this one (G-39).
     #[error("start: the role `{role}` does not take {plan}")]

@@ -10,7 +10,7 @@ use planctl_store::{RunRow, StoreError};
 
 use crate::node::quarantine::SweepReport;
 use crate::node::services::{ServiceError, Services};
-use crate::plans::start::{refuse_other_worker, settings_json};
+use crate::plans::start::{refuse_missing_programs, refuse_other_worker, settings_json};
 use crate::runs::settings::RunSettings;
 
 impl Services {
@@ -186,12 +186,17 @@ impl Services {
 
     /// Notes something else that serves a run's roles.
     pub(super) async fn take_over(&self, run: &RunRow, worker: Option<&Agent>) -> Result<(), ServiceError> {
+        let mut settings = RunSettings::of(run)?;
+        if worker.is_some() {
+            settings.worker = worker.cloned();
+        }
+        let graph = self.store.graph_of(run).await?;
+        refuse_missing_programs(&graph, &settings)?;
         let Some(worker) = worker else { return Ok(()) };
         if let Some(approval) = run.approval {
             refuse_other_worker(&self.store.approval(approval).await?, Some(worker), &run.plan_path)?;
         }
         let place = PathBuf::from(run.place_now());
-        let settings = RunSettings { worker: Some(worker.clone()), ..RunSettings::of(run)? };
         let settings = settings.with_scripts_of(&place)?;
         self.keep_scripts(&place, &settings).await?;
         let text = settings_json(&settings);

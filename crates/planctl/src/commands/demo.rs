@@ -10,6 +10,7 @@ use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
 
 use super::plan::{exit_of, shell_word};
+use super::verify::Detail;
 use super::work::{Manner, Stop, Work, Worked, work};
 use super::{Context, approvals, decide, verify};
 use crate::checking;
@@ -61,7 +62,7 @@ async fn play(context: &Context, project: &Project, asks: bool) -> Answer {
 
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();
-    show::print(&verify::drawn(&view, Some(&scripted), None))?;
+    show::print(&verify::drawn(&view, Some(&scripted), Detail::default()))?;
     if asks && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
         return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
     }
@@ -125,7 +126,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
     };
     let page: AskPage = client.ask(ask.id).await?;
     heading("escalation", "attempts are used up: the run holds, and asks a person")?;
-    show::print(&approvals::page_drawn(&page))?;
+    show::print(&approvals::page_drawn(&page, false))?;
     let (word, note) = if asks_person {
         asked()?
     } else {

@@ -463,9 +463,9 @@ impl Editing {
     async fn say_next(&self, context: &Context, client: &Client, is_json: bool) -> Result<(), Failure> {
         if !is_json {
             let run = show::safe(&self.view.run);
-            let state = client.status(self.handle).await?.state;
-            let next = running::after_answer(&self.view.run, &Word::Retry, client.is_daemon());
-            context.say(&format!("{run} is {}", show::run_state(state)));
+            let view = client.status(self.handle).await?;
+            let next = running::after_answer(&view, &Word::Retry);
+            context.say(&format!("{run} is {}", show::run_state(view.state)));
             context.say(&format!("{} {next}", styled(BOLD, "next:")));
         }
         Ok(())

@@ -7,6 +7,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{RunList, RunState, RunSummary, RunView, UnreadRun, WaitingOn};
 use planctl_config::Agent;
 
+use super::verify::Detail;
 use super::{Context, approvals, changes, explain, history, logs, review, verify};
 use crate::args::{PlanCommand, PlanVerb, RunArgs, RunCommand, RunFilter, RunPlan, RunVerb, VerifyArgs};
 use crate::checking;
@@ -199,10 +200,11 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     {
         return Err(Failure::not_found(format!("{} has no step {number}", file.display())));
     }
+    let detail = Detail { only_step: step, has_defaults: true, has_all: context.verbosity() > 0 };
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&verify::drawn(&view, None, step))?;
+        show::print(&verify::drawn(&view, None, detail))?;
     }
     Ok(Exit::Yes)
 }
@@ -355,7 +357,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&run_page(&view, client.is_daemon()))?;
+        show::print(&run_page(&view))?;
     }
     Ok(if exit_code { exit_of(&view) } else { Exit::Yes })
 }
@@ -438,9 +440,14 @@ fn run_table(context: &Context, runs: &[RunSummary], all: bool) -> String {
         let moment =
             |moment: &Option<String>| moment.as_deref().map_or("-".to_owned(), |at| show::ago(at, now));
         let started = run.started_at.as_deref().and_then(|at| show::age(at, now));
+        let (style, state) = if show::is_left_alone(run.state, run.worked_on_by) {
+            (show::CARE, show::LEFT_ALONE)
+        } else {
+            (state_style(run.state), show::run_state(run.state))
+        };
         let mut cells = vec![
             Cell::from(run.run.clone()),
-            Cell::styled(state_style(run.state), show::run_state(run.state)),
+            Cell::styled(style, state),
             format!("{}/{}", run.steps_settled, run.steps_total).into(),
             run.waiting_on.as_ref().map_or("-".to_owned(), waiting).into(),
             started.unwrap_or_else(|| "-".to_owned()).into(),
@@ -510,7 +517,7 @@ fn waiting(wait: &WaitingOn) -> String {
     }
 }
 
-fn run_page(view: &RunView, is_daemon: bool) -> String {
+fn run_page(view: &RunView) -> String {
     let mut text = format!(
         "{} {} · {} · {}\n",
         styled(BOLD, &show::safe(&view.run)),
@@ -538,7 +545,7 @@ fn run_page(view: &RunView, is_daemon: bool) -> String {
     if let Some(worktree) = &view.worktree {
         text.push_str(&format!("  {}\n", super::run::worktree_line(worktree)));
     }
-    if let Some(next) = next_of(view, is_daemon) {
+    if let Some(next) = next_of(view) {
         text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
     }
     text
@@ -562,12 +569,12 @@ pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
     if wait.is_some_and(|wait| wait.kind == "budget") { Exit::Budget } else { Exit::Waiting }
 }
 
-/// Returns what to type next about a run; a daemon goes on with it by itself.
-pub fn next_of(view: &RunView, is_daemon: bool) -> Option<String> {
-    next_in_its_workspace(view, is_daemon).map(|words| next::typed_here(&words, &view.workspace))
+/// Returns the command to type next about a run.
+pub fn next_of(view: &RunView) -> Option<String> {
+    next_in_its_workspace(view).map(|words| next::typed_here(&words, &view.workspace))
 }
 
-fn next_in_its_workspace(view: &RunView, is_daemon: bool) -> Option<String> {
+fn next_in_its_workspace(view: &RunView) -> Option<String> {
     let run = shell_word(&view.run);
     match view.state {
         RunState::Done => merge_of(view),
@@ -584,9 +591,15 @@ fn next_in_its_workspace(view: &RunView, is_daemon: bool) -> Option<String> {
             let plan = shell_word(&view.plan);
             Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))
         }
-        RunState::Queued | RunState::Running if is_daemon => Some(format!("planctl watch {run}")),
-        RunState::Queued | RunState::Running => Some(format!("planctl resume {run}")),
+        RunState::Queued | RunState::Running => Some(goes_on(view)),
     }
+}
+
+/// Returns what to type about a run that would go on.
+pub fn goes_on(view: &RunView) -> String {
+    let run = shell_word(&view.run);
+    let verb = if view.worked_on_by.is_some() { "watch" } else { "resume" };
+    format!("planctl {verb} {run}")
 }
 
 /// Returns what takes the work of a run that is done from its worktree into the workspace.

@@ -75,6 +75,7 @@ fn view(path: String, tree: &PlanTree, runs: &[RunSummary]) -> PlanFileView {
         steps: u32::try_from(tree.steps.len()).unwrap_or(u32::MAX),
         run: newest.map(|run| run.run.clone()),
         run_state: newest.map(|run| run.state),
+        worked_on_by: newest.and_then(|run| run.worked_on_by),
         path,
     }
 }
@@ -87,7 +88,9 @@ fn drawn(plans: &[PlanFileView]) -> String {
             plan.status.as_deref().map_or("-".to_owned(), show::safe),
             plan.steps.to_string(),
             run.map_or("-".to_owned(), |(run, state)| {
-                format!("{} {}", show::safe(run), show::run_state(state))
+                let is_alone = show::is_left_alone(state, plan.worked_on_by);
+                let state = if is_alone { show::LEFT_ALONE } else { show::run_state(state) };
+                format!("{} {state}", show::safe(run))
             }),
             show::brief(plan.title.as_deref().unwrap_or("-"), 50),
         ]

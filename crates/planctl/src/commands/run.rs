@@ -11,7 +11,8 @@ use planctl_lang::StepKind;
 use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
-use super::plan::{exit_of, next_of, not_verified, shell_word};
+use super::plan::{exit_of, goes_on, next_of, not_verified, shell_word};
+use super::verify::Detail;
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
 use super::{Context, changes, decide, guide, verify};
 use crate::args::Format;
@@ -43,7 +44,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;
-    if !checked.verification.is_verified() && !goes_on(context, &checked, wish.again).await? {
+    if !checked.verification.is_verified() && !is_taken_up(context, &checked, wish.again).await? {
         show::say(verify::findings(&checked, context.is_quiet()).trim_end());
         return Err(not_verified(file, &checked));
     }
@@ -126,7 +127,7 @@ fn isolation_words(context: &Context, tier: Tier) -> Result<String, Failure> {
 
 /// Says whether a run goes on with this text, or is over, although the plan would not be verified as its workspace is now:
 /// it was verified when it was approved, and its own run may have made the files that are found fault with.
-async fn goes_on(context: &Context, checked: &Checked, again: bool) -> Result<bool, Failure> {
+async fn is_taken_up(context: &Context, checked: &Checked, again: bool) -> Result<bool, Failure> {
     let mut errors = checked.verification.diagnostics.iter().filter(|finding| finding.is_error());
     if !errors.all(|error| error.code.is_of_the_surroundings()) {
         return Ok(false);
@@ -264,7 +265,7 @@ async fn watch_run(
         if view.state.is_over() || is_to_end {
             progress.finish(&view, client::now_unix_seconds());
             let question = question_of(client, handle, &view).await?;
-            return ended(context, &view, question.as_deref(), manner, client.is_daemon());
+            return ended(context, &view, question.as_deref(), manner);
         }
         tokio::select! {
             exit = stop.asked() => return Ok(detached(context, &view, progress, exit)),
@@ -312,7 +313,7 @@ pub async fn work_to_the_end(
             context.say(&format!("stopped; planctl resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
-        None => ended(context, &worked.view, question.as_deref(), how.manner, is_daemon),
+        None => ended(context, &worked.view, question.as_deref(), how.manner),
     }
 }
 
@@ -346,13 +347,7 @@ pub fn changed_file_line(view: &RunView) -> String {
 }
 
 /// Reports the end of a run: the event, its place, the last lines that matter, and the next command.
-fn ended(
-    context: &Context,
-    view: &RunView,
-    question: Option<&str>,
-    manner: Manner,
-    is_daemon: bool,
-) -> Answer {
+fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Manner) -> Answer {
     let exit = exit_of(view);
     if manner == Manner::Jsonl {
         return Ok(exit);
@@ -387,7 +382,7 @@ fn ended(
         text.push_str(&format!("  {}\n", worktree_line(worktree)));
     }
     show::print(&text)?;
-    if let Some(next) = next_of(view, is_daemon) {
+    if let Some(next) = next_of(view) {
         context.say(&format!("{} {next}", styled(BOLD, "next:")));
     }
     Ok(exit)
@@ -464,8 +459,11 @@ async fn approval(
     let Some(graph) = checked.verification.graph.as_ref() else {
         return Ok(Some(None));
     };
-    let view = verify::plan_view(context, checked, graph)?;
-    show::say(&verify::drawn(&view, wish.worker.as_ref(), None));
+    let mut view = verify::plan_view(context, checked, graph)?;
+    verify::name_others(&mut view, &standing.served);
+    let is_verbose = context.verbosity() > 0;
+    let detail = Detail { only_step: None, has_defaults: is_verbose, has_all: is_verbose };
+    show::say(&verify::drawn(&view, wish.worker.as_ref(), detail));
     say_uncommitted(&standing.uncommitted);
     say_refusals(&standing.no_policy);
     let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
@@ -473,20 +471,24 @@ async fn approval(
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
         show::say(&styled(
             show::CARE,
-            &format!("nothing serves {}: name a worker with --agent NAME or --exec CMD", roles.join(", ")),
+            &format!(
+                "nothing serves {}: name a worker with --agent NAME or --exec CMD{}",
+                roles.join(", "),
+                if client.is_daemon() { ", or start one with planctl worker run" } else { "" }
+            ),
         ));
     }
     loop {
-        let choices = [('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
+        let mut choices =
+            vec![('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
+        choices.retain(|(letter, _)| *letter != 'd' || standing.approved_before.is_some());
         match decide::choose("run this?", &choices)? {
             'a' => return accepted(&standing.drift).map(|accepted| accepted.map(Some)),
-            'd' => match &standing.approved_before {
-                Some(before) => {
-                    let now = planctl_lang::canonical(&checked.source);
-                    show::say(&changes::lines_drawn(&planctl_server::diff::unified(before, &now)));
-                }
-                None => show::say("it was never approved before"),
-            },
+            'd' => {
+                let before = standing.approved_before.as_deref().unwrap_or_default();
+                let now = planctl_lang::canonical(&checked.source);
+                show::say(&changes::lines_drawn(&planctl_server::diff::unified(before, &now)));
+            }
             's' => show::say(&show::plan_block(checked.source.text())),
             _ => return Ok(None),
         }
@@ -606,9 +608,8 @@ fn name(file: &Path) -> String {
 }
 
 /// Returns what to type after an answer, so that the run goes on.
-pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -> String {
+pub fn after_answer(view: &RunView, word: &planctl_engine::Answer) -> String {
     use planctl_engine::Answer as Word;
-    let run = shell_word(run);
     match word {
         Word::Approve
         | Word::Retry
@@ -619,14 +620,8 @@ pub fn after_answer(run: &str, word: &planctl_engine::Answer, is_daemon: bool) -
         | Word::Choose { .. }
         | Word::Allow { .. }
         | Word::Restore
-        | Word::Reply => {
-            if is_daemon {
-                format!("planctl watch {run}")
-            } else {
-                format!("planctl resume {run}    (where no process works on it already)")
-            }
-        }
-        Word::Reject | Word::Abort => format!("planctl status {run}"),
+        | Word::Reply => goes_on(view),
+        Word::Reject | Word::Abort => format!("planctl status {}", shell_word(&view.run)),
         Word::Revise => "change the plan's file, then: planctl approve FILE".to_owned(),
     }
 }

@@ -22,7 +22,7 @@ mod sarif;
 mod watch;
 
 pub use human::{counted, findings, grouped, short_digest, summary};
-pub use picture::{drawn, place, plan_view, unserved_roles};
+pub use picture::{Detail, drawn, name_others, place, plan_view, unserved_roles};
 pub use plain::warnings;
 
 const FORMATS: [Format; 6] =

@@ -224,7 +224,9 @@ async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
 
 /// Says what a run waits for that others have to do, and what to type for that.
 pub fn waiting_line(view: &RunView) -> Option<String> {
-    let wait = view.waiting_on.as_ref()?;
+    let alone = show::is_left_alone(view.state, view.worked_on_by)
+        .then(|| format!("{}: planctl resume {}", show::LEFT_ALONE, shell_word(&view.run)));
+    let Some(wait) = &view.waiting_on else { return alone };
     match (view.state, wait.id, &wait.run, &wait.role) {
         (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
@@ -243,7 +245,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
                 "waiting for a worker of the role {role}: planctl worker run --role {role} --exec CMD"
             ))
         }
-        _ => None,
+        _ => alone,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Events and runs as people see them.
 
 use super::*;
-use planctl_api::wire::{BudgetView, LockView, RunState, SpentView};
+use planctl_api::wire::{BudgetView, LockView, RunState, SpentView, WorkedOnBy};
 use serde_json::json;
 
 fn still(lines_max: usize) -> Look {
@@ -67,6 +67,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         joins: Vec::new(),
         pace_level: "primary".into(),
         waiting_on: None,
+        worked_on_by: Some(WorkedOnBy::Run),
         spent: SpentView::default(),
         budget: BudgetView::default(),
         exec: None,

@@ -245,3 +245,38 @@ fn at_a_terminal(fixture: &Fixture, line: &str) -> String {
     command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
     Said::from(command.stderr(Stdio::null()).output().unwrap()).out
 }
+
+#[test]
+fn the_approval_prompt_is_quiet_and_offers_a_difference_only_where_there_is_one() {
+    use crate::seat::Seat;
+
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let prompt = |command: &str| {
+        let mut seat = Seat::new(&fixture, 100, command);
+        seat.hear("run this?").keys("n\n");
+        seat.end().1
+    };
+    let first = prompt("planctl run p.md");
+    for words in ["[d]iff", "iff since last approval", "tier 0", "isolation", "defaults", "priority"] {
+        assert!(!first.contains(words), "{words}: {first}");
+    }
+    for words in ["workspace", "budget", "protected", "contract, exit code 0", "test -e one"] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    let all = prompt("planctl run -v p.md");
+    for words in ["isolation  auto", "defaults:", "priority   normal"] {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+    let said = fixture.planctl(&["run", "p.md", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let id = fixture.ask();
+    assert!(!fixture.planctl(&["approvals", "show", &id]).out.contains("isolation"));
+    assert!(fixture.planctl(&["approvals", "show", &id, "-v"]).out.contains("isolation  tier 0"));
+
+    let approved = fixture.planctl(&["approve", "p.md"]);
+    assert_eq!(approved.code, 0, "{approved:?}");
+    assert_eq!(fixture.planctl(&["cancel", "p-1"]).code, 0);
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e two", "escalate")]));
+    assert!(prompt("planctl run p.md").contains("iff since last approval"));
+}

