@@ -16,6 +16,7 @@ use crate::next::{Next, known};
 
 mod branches;
 pub mod daemon;
+mod library;
 mod pace;
 mod pages;
 mod plans;
@@ -30,6 +31,10 @@ mod worktrees;
 
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
+pub use library::{
+    EntryFate, EntryOrigin, EntryRuns, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryRuns,
+    LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
+};
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
 pub use plans::{KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};

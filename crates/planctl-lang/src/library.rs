@@ -1,8 +1,10 @@
 //! The library of plans: its entries, and which of them a message calls for.
 
+mod entry;
 mod learn;
 mod matcher;
 
+pub use entry::{PlanPlace, entries, entry_json, entry_markdown, place_of};
 pub use learn::{RUNS_MIN, RUNS_NEWEST, Success};
 pub use matcher::{Fate, Hit, Matcher, Question, Weighed, best, weigh};
 
@@ -26,6 +28,10 @@ pub struct Entry {
     pub trigger_threshold: Option<u32>,
     /// After how many turns without progress it expires, as written.
     pub stale_after_turns: Option<u32>,
+    /// The plan that gets a run when one of this is done (H-50).
+    pub then: Option<String>,
+    /// How many steps it has.
+    pub steps: u32,
     /// How its newest runs ended, where its threshold learns from that.
     pub success: Option<Success>,
 }

@@ -10,6 +10,7 @@ mod approvals;
 mod daemon;
 mod item;
 mod levels;
+mod library;
 mod plan;
 mod run;
 mod worker;
@@ -21,6 +22,7 @@ pub use approvals::{ApprovalsCommand, AskFilter, Noted};
 pub use daemon::{AtOnce, DaemonCommand, LogFormat};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
+pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
 pub use plan::{
     Beginning, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
@@ -32,7 +34,7 @@ const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}
 
 /// The commands that `planctl --help` lists, in groups; the others are listed by their nouns.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff"]),
+    ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff", "library"]),
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals"]),
     ("Find out", &["logs", "why", "events", "audit"]),
@@ -375,6 +377,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     /// Graphs written in DOT, JSON or markdown: checked, and drawn
     #[command(subcommand)]
     Graph(GraphCommand),
+    /// The library of plans: finds one for a message, shows, adds and exports them
+    #[command(subcommand)]
+    Library(LibraryCommand),
     /// Prints the JSON Schema of a command's --json answer, or of planctl.toml
     #[command(before_help = "Examples:
   planctl schema                                       the names

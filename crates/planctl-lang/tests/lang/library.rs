@@ -1,6 +1,7 @@
 //! Which plan of a library a message calls for (rows H-03 to H-09, G-39, H-52, rulings X-10 and X-11).
 
-use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, best, weigh};
+use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, best, entries, place_of, weigh};
+use planctl_lang::{Levels, Source, TEMPLATES, digest, instantiate, parse, verify, workflow};
 use proptest::prelude::*;
 
 fn entry(id: &str, domains: &[&str], triggers: &[&str], threshold: Option<u32>) -> Entry {
@@ -228,4 +229,139 @@ proptest! {
             prop_assert_eq!(weighed.len(), 1);
         }
     }
+}
+
+fn read(path: &str, text: &str) -> (Vec<Entry>, Vec<String>) {
+    let source = Source::new(path, text);
+    let (entries, found) = entries(&source);
+    let lines = found.iter().map(|one| {
+        let at = source.position(one.spans.first().map_or(0, |label| label.span.start));
+        format!("{}:{} {}", at.line, at.column, one.message)
+    });
+    (entries, lines.collect())
+}
+
+fn with_head(keys: &str) -> String {
+    crate::sample::PLAN.replacen("owner: ", &format!("{keys}\nowner: "), 1)
+}
+
+/// The ten starter plans with what a message finds them by (row H-10).
+const STARTERS: [(&str, &str, &[&str]); 10] = [
+    ("git_feature_branch", "git_ops", &["create branch", "feature branch", "new branch"]),
+    ("git_merge_pr", "git_ops", &["merge", "pull request", "merge branch"]),
+    ("docker_build_deploy", "docker_ops", &["build image", "docker build", "deploy container"]),
+    ("bugfix_workflow", "bugfix", &["fix bug", "debug", "troubleshoot", "not working", "broken", "error in"]),
+    ("file_backup_restore", "file_ops", &["backup", "migrate", "move files"]),
+    ("api_integration", "api_integration", &["connect api", "integrate", "endpoint"]),
+    ("codegen_module", "codegen", &["create module", "new component", "build feature"]),
+    ("refactor_safe", "refactor", &["refactor", "restructure", "clean up"]),
+    ("dependency_update", "dependency_mgmt", &["update deps", "upgrade packages"]),
+    ("log_investigation", "log_analysis", &["check logs", "investigate", "diagnose"]),
+];
+
+#[test]
+fn h_10_the_ten_starter_plans_have_the_ids_the_domains_and_the_triggers_of_the_seed() {
+    let mut found = Vec::new();
+    for template in TEMPLATES {
+        found.extend(read(&format!("{}.md", template.name), template.text).0);
+    }
+    assert_eq!(found.len(), STARTERS.len());
+    for (id, domain, triggers) in STARTERS {
+        let entry = found.iter().find(|entry| entry.id == id).unwrap_or_else(|| panic!("no {id}"));
+        assert_eq!(entry.domains, [domain]);
+        assert_eq!(entry.triggers, triggers);
+        assert!(entry.steps >= if id == "docker_build_deploy" { 4 } else { 5 }, "{id}: {}", entry.steps);
+        let (threshold, stale) = if id == "bugfix_workflow" { (Some(1), Some(15)) } else { (None, None) };
+        assert_eq!((entry.trigger_threshold, entry.stale_after_turns), (threshold, stale), "{id}");
+    }
+    for (message, id) in [
+        ("I need to fix a bug in the login module", Some("bugfix_workflow")),
+        ("fix the bug in /tmp/test.py", Some("bugfix_workflow")),
+        ("create branch for new branch", Some("git_feature_branch")),
+        ("What's the weather like?", None),
+        ("this is an emergency", None),
+    ] {
+        assert_eq!(taken(&found, &asked(message)), id, "{message}");
+    }
+}
+
+#[test]
+fn h_01_an_entry_is_a_plan_in_markdown_with_keys_in_its_frontmatter() {
+    let keys = "domains: [git_ops, 'x: y']\ntriggers:\n  - Create Branch\n  - \"new: branch\"\ntrigger_threshold: 1\n\
+                stale_after_turns: 7\nthen: next_one";
+    let text = with_head(keys);
+    let (entries, found) = read("plans/my_entry.md", &text);
+    assert_eq!(found, [""; 0]);
+    let [entry] = entries.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((entry.id.as_str(), entry.steps), ("my_entry", 2));
+    assert_eq!(entry.domains, ["git_ops", "x: y"]);
+    assert_eq!(entry.triggers, ["Create Branch", "new: branch"]);
+    assert_eq!((entry.trigger_threshold, entry.stale_after_turns), (Some(1), Some(7)));
+    assert_eq!(entry.then.as_deref(), Some("next_one"));
+    assert_eq!(read("plans/plain.md", crate::sample::PLAN).0, [], "a plan that nothing finds is no entry");
+    let one = with_head("domains: bugfix\ntriggers: debug");
+    assert_eq!(read("one.md", &one).0[0].triggers, ["debug"], "one text is a list of one");
+    let verification =
+        verify(&Source::new("plans/my_entry.md", &*text), &crate::sample::facts(), &Levels::default());
+    assert!(verification.is_verified(), "{:?}", verification.diagnostics);
+    assert_eq!(verification.graph.unwrap().limits().stale_after_turns, Some(7), "H-16: a run follows it");
+    assert_ne!(
+        digest(&Source::new("p.md", &*text)),
+        digest(&Source::new("p.md", text.replace("next_one", "another"))),
+        "an approval is of these keys as well"
+    );
+}
+
+#[test]
+fn h_01_an_entry_in_markdown_is_the_same_after_it_was_json_and_formatted() {
+    let text =
+        with_head("domains: [a, b]\ntriggers: [Fix bug, 'x: y']\ntrigger_threshold: 0\nthen: n\nlibrary: l");
+    let source = Source::new("e.md", text);
+    let (before, _) = entries(&source);
+    let (tree, _) = parse(&source);
+    let (workflow, _) = workflow::of_plan(&source, &tree);
+    let written = workflow::to_markdown(&workflow).text;
+    assert_eq!(entries(&Source::new("e.md", written)).0, before);
+    let json = workflow::to_json(&workflow).to_string();
+    let again = entries(&Source::new("e.json", json)).0.remove(0);
+    assert_eq!(Entry { steps: before[0].steps, ..again }, before[0]);
+    assert_eq!(entries(&Source::new("e.md", planctl_lang::format(&source))).0, before);
+}
+
+#[test]
+fn h_53_a_key_that_is_no_number_no_list_or_stands_twice_is_told_at_its_place() {
+    for (keys, told) in [
+        ("trigger_threshold: many", "4:20 `trigger_threshold` must be a whole number from 0"),
+        ("trigger_threshold: -1", "4:20 `trigger_threshold` must be a whole number from 0"),
+        ("stale_after_turns: 0", "4:20 `stale_after_turns` must be a whole number from 1"),
+        ("stale_after_turns: [1]", "4:1 `stale_after_turns` must be a whole number from 1"),
+        ("triggers: {a: b}", "4:1 `triggers` must be a list of texts"),
+        ("triggers: [a, '']", "4:15 `triggers` has an empty entry"),
+        ("then: [a]", "4:1 `then` must be text"),
+        ("triggers: [a]\ntriggers: [b]", "5:1 `triggers` is given twice"),
+        ("trigers: [a]", "4:1 unknown frontmatter key `trigers`; it is kept"),
+    ] {
+        let (_, found) = read("e.md", &with_head(keys));
+        assert_eq!(found, [told], "{keys}");
+    }
+}
+
+#[test]
+fn a_new_plan_names_the_entry_that_it_was_made_of_and_is_found_by_nobody() {
+    let text = with_head(
+        "domains:\n- a\ntriggers:\n  - b\n  - c\ntrigger_threshold: 1\nstale_after_turns: 9\nthen: n",
+    );
+    let source = Source::new("e.md", text);
+    let made = Source::new(
+        "plans/mine.md",
+        instantiate(&source, Some("Mine"), "ada", Some(&workflow::Library::made_of("e"))),
+    );
+    assert_eq!(entries(&made).0, [], "{}", made.text());
+    assert_eq!(place_of(&made).entry.as_deref(), Some("e"));
+    let library = parse(&made).0.frontmatter.library;
+    assert_eq!(library.stale_after_turns.unwrap().value, 9);
+    assert_eq!(library.then.unwrap().value, "n", "what follows still follows");
+    assert!(made.text().contains("# Mine\n") && made.text().contains("owner: ada\n"), "{}", made.text());
+    assert_eq!(place_of(&source).entry.as_deref(), Some("e"), "an entry's own runs are its own");
+    assert_eq!(place_of(&Source::new("p.md", crate::sample::PLAN)).entry, None);
 }
