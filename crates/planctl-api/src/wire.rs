@@ -16,6 +16,7 @@ use crate::next::{Next, known};
 
 mod branches;
 pub mod daemon;
+mod library;
 mod pace;
 mod pages;
 mod plans;
@@ -31,6 +32,10 @@ mod worktrees;
 
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
+pub use library::{
+    EntryFate, EntryOrigin, EntryRuns, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryRuns,
+    LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
+};
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
 pub use plans::{KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};
@@ -120,6 +125,8 @@ pub enum WorkedOnBy {
     Run,
     /// A worker that has its work, or that was seen within a minute and asks for such work.
     Worker,
+    /// A session of an interactive agent, whose hooks work on it (guided mode).
+    Session,
     /// Its workspace is on another host, of which this one knows nothing.
     Elsewhere,
 }

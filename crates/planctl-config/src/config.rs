@@ -40,9 +40,25 @@ pub struct Config {
     pub prices: BTreeMap<String, Price>,
     /// Where runs work.
     pub workspace: Workspaces,
+    /// What the library does. It concerns only the process that reads it, so it is not sent to a daemon.
+    #[serde(skip)]
+    pub library: LibrarySettings,
     /// The policies that approve plans without a person, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub approval: BTreeMap<String, ApprovalPolicy>,
+}
+
+/// What the library of plans does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LibrarySettings {
+    /// Says that the threshold of an entry rises where most of its runs failed.
+    pub learn: bool,
+}
+
+impl Default for LibrarySettings {
+    fn default() -> LibrarySettings {
+        LibrarySettings { learn: true }
+    }
 }
 
 /// How contracts run.

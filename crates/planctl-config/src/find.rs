@@ -311,9 +311,14 @@ fn read_layer(path: &Path, files: &mut Vec<PathBuf>) -> Result<Option<Layer>, Co
 
 /// Names the user's file; there is none where no home directory is known.
 fn user_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    Some(user_folder(env)?.join(FILE_NAME))
+}
+
+/// Returns the folder of a user's own configuration; there is none where no home directory is known.
+pub fn user_folder(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
-    Some(base.join("planctl").join(FILE_NAME))
+    Some(base.join("planctl"))
 }
 
 fn environment(sources: &Sources<'_>) -> Result<Layer, ConfigError> {

@@ -10,8 +10,8 @@ use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, ApprovalPolicy, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation, Origins,
-    Pace, Postgres, Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
+    Agent, ApprovalPolicy, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation,
+    LibrarySettings, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -34,6 +34,7 @@ pub(crate) struct Layer {
     pub(crate) workspace_mode: Option<WorkspaceMode>,
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
+    pub(crate) learn: Option<bool>,
     pub(crate) origins: Origins,
 }
 
@@ -142,6 +143,7 @@ impl Layer {
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
+            learn: self.learn.or(weaker.learn),
             isolation,
             origins: self.origins.over(weaker.origins),
         }
@@ -174,6 +176,7 @@ impl Layer {
                 mode: self.workspace_mode.unwrap_or_default(),
                 git: self.workspace_git.unwrap_or_default(),
             },
+            library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
         }
     }

@@ -15,10 +15,10 @@ mod workspace;
 mod written;
 
 pub use config::{
-    Config, ConfigError, Contracts, DatabaseUrl, Isolation, Postgres, WORKER, approved_folder,
-    approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
+    Config, ConfigError, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres, WORKER,
+    approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
-pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places};
+pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;
 pub use read::{Finding, parse_duration};

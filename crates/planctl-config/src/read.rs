@@ -115,9 +115,19 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 9] =
-    ["project", "workspace", "contracts", "roles", "prices", "approval", "database", "postgres", "verify"];
-const TABLES_LATER: [&str; 4] = ["budget", "notify", "daemon", "library"];
+const TABLES: [&str; 10] = [
+    "project",
+    "workspace",
+    "contracts",
+    "roles",
+    "prices",
+    "approval",
+    "database",
+    "postgres",
+    "verify",
+    "library",
+];
+const TABLES_LATER: [&str; 3] = ["budget", "notify", "daemon"];
 
 impl Reader<'_> {
     fn root(&mut self, table: &DeTable<'_>) -> Layer {
@@ -133,6 +143,7 @@ impl Reader<'_> {
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),
+                "library" => self.library(value, &mut layer),
                 "isolation" => layer.isolation = self.isolation(value),
                 other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
                 other => self.unknown(key.span(), other, TABLES.iter().copied().chain(["isolation"])),
@@ -277,6 +288,18 @@ impl Reader<'_> {
                 },
                 "stop_after" => layer.stop_after = self.span_by(parse_span, value),
                 other => self.unknown(key.span(), other, ["bin_dir", "download", "stop_after"]),
+            }
+        }
+    }
+
+    fn library(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "library") {
+            match key.get_ref().as_ref() {
+                "learn" => match value.get_ref().as_bool() {
+                    Some(choice) => layer.learn = Some(choice),
+                    None => self.wrong_type(value, "true or false"),
+                },
+                other => self.unknown(key.span(), other, ["learn"]),
             }
         }
     }

@@ -106,6 +106,13 @@ pub fn schema() -> Value {
                 "warn": codes("Say these as warnings.", Wish::Warn),
                 "deny": codes("Say these as errors.", Wish::Deny),
             })),
+            "library": table("What the library of plans does.", json!({
+                "learn": {
+                    "type": "boolean",
+                    "default": true,
+                    "description": "Whether an entry must be asked for by one trigger more where most of its runs failed.",
+                },
+            })),
         },
     })
 }

@@ -695,6 +695,7 @@ fn every_value_knows_the_line_the_variable_or_the_default_it_comes_from() {
             ("database.url", "PLANCTL_DATABASE_URL"),
             ("postgres.download", "default"),
             ("postgres.stop_after", "default"),
+            ("library.learn", "default"),
             ("verify.allow", "project:19"),
             ("verify.warn", "not there"),
             ("verify.deny", "project:18 user:11"),
@@ -792,9 +793,16 @@ fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
 
 #[test]
 fn a14_any_change_of_what_runs_changes_what_is_approved() {
-    // These settings change nothing about a run: the project's name, and the places where planctl keeps its own files.
-    let elsewhere =
-        ["project.name", "database.url", "postgres.bin_dir", "postgres.download", "postgres.stop_after"];
+    // These settings change nothing about a run: the project's name, the places where planctl keeps its own files, and which
+    // plan a message finds.
+    let elsewhere = [
+        "project.name",
+        "database.url",
+        "postgres.bin_dir",
+        "postgres.download",
+        "postgres.stop_after",
+        "library.learn",
+    ];
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";
     let policy = "[approval.x]\nplans = [\"a.md\"]\nbudget = \"$1\"\n";

@@ -59,6 +59,7 @@ impl Writer<'_> {
         self.add(1, &["postgres", "download"], json!(config.postgres.download));
         self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
+        self.add(1, &["library", "learn"], json!(config.library.learn));
     }
 
     fn contracts(&mut self, config: &Config) {

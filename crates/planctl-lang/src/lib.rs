@@ -10,6 +10,7 @@ mod edit;
 mod facts;
 mod graph;
 mod import;
+pub mod library;
 mod lint;
 mod report;
 mod syntax;

@@ -16,6 +16,7 @@ use planctl_glob::{Glob, is_glob};
 use crate::syntax::source::Source;
 use crate::text::paths::clean;
 use crate::text::{Span, Spanned};
+use workflow::Library;
 
 /// A plan as read; an unreadable part is absent here and named by a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -59,6 +60,8 @@ pub struct Frontmatter {
     pub status: Option<Spanned<String>>,
     /// `owner`
     pub owner: Option<Spanned<String>>,
+    /// `library`, `domains`, `triggers`, `trigger_threshold`, `stale_after_turns`, `then`
+    pub library: Library,
     /// Keys that planctl doesn't know; kept.
     pub unknown: Vec<Spanned<String>>,
 }

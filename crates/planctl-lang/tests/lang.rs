@@ -36,6 +36,8 @@ mod importing;
 mod insertion;
 #[path = "lang/levels.rs"]
 mod levels;
+#[path = "lang/library.rs"]
+mod library;
 #[path = "lang/lowering.rs"]
 mod lowering;
 #[path = "lang/order.rs"]

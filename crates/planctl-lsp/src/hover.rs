@@ -72,7 +72,7 @@ pub fn field_words(help: &FieldHelp) -> String {
         default => format!("default: {default}"),
     };
     let example = match help.name {
-        "type" | "status" | "owner" if fields::FRONTMATTER.contains(help) => {
+        _ if fields::FRONTMATTER.contains(help) => {
             format!("{}: {}", help.label, help.example)
         }
         "exit_code" => help.example.to_owned(),

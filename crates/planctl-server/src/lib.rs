@@ -5,6 +5,7 @@ pub mod daemon;
 mod executor;
 pub mod http;
 mod inbox;
+pub mod library;
 mod node;
 pub mod picture;
 mod plans;

@@ -3,6 +3,7 @@
 mod agent_scripts;
 mod baseline;
 mod decide;
+mod follow;
 pub(crate) mod policies;
 mod resume;
 mod revisions;
@@ -317,6 +318,7 @@ impl Services {
                 by,
             })
             .await?;
+        self.place_in_library(&plan, checked).await?;
         if plan.status == PlanStatus::Draft {
             self.store.move_plan(plan.id, PlanStatus::Verified, "planctl", "every check passed").await?;
         }

@@ -1,8 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, connections, history, leases, listen, locks, lookups, migrate, outputs, plans, queue,
-    requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers, worktrees,
+    apply, audit, connections, history, leases, library, listen, locks, lookups, migrate, outputs, plans,
+    queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers,
+    worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -137,6 +138,11 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("requests: sweep requests", requests::SWEEP_REQUESTS),
     ("requests: is accepted", requests::IS_ACCEPTED),
     ("requests: sweep commands", requests::SWEEP_COMMANDS),
+    ("library: place", library::PLACE),
+    ("library: ended runs", library::ENDED_RUNS),
+    ("library: to follow", library::TO_FOLLOW),
+    ("library: followed", library::FOLLOWED),
+    ("library: follow-up", library::FOLLOW_UP),
     ("topics: post note", topics::POST_NOTE),
     ("topics: note of call", topics::NOTE_OF_CALL),
     ("topics: notes", topics::NOTES),

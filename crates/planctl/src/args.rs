@@ -11,6 +11,7 @@ mod daemon;
 mod guide;
 mod item;
 mod levels;
+mod library;
 mod plan;
 mod run;
 mod worker;
@@ -23,6 +24,7 @@ pub use daemon::{AtOnce, DaemonCommand, LogFormat};
 pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
+pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
 pub use plan::{
     Beginning, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
@@ -34,7 +36,7 @@ const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}
 
 /// The commands that `planctl --help` lists, in groups; the others are listed by their nouns.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff"]),
+    ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff", "library"]),
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals"]),
     ("Find out", &["logs", "why", "events", "audit"]),
@@ -386,6 +388,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     /// Graphs written in DOT, JSON or markdown: checked, and drawn
     #[command(subcommand)]
     Graph(GraphCommand),
+    /// The library of plans: finds one for a message, shows, adds and exports them
+    #[command(subcommand)]
+    Library(LibraryCommand),
     /// Prints the JSON Schema of a command's --json answer, or of planctl.toml
     #[command(before_help = "Examples:
   planctl schema                                       the names

@@ -21,7 +21,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 105] = [
+const COMMANDS: [(&str, Caller); 113] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -121,6 +121,14 @@ const COMMANDS: [(&str, Caller); 105] = [
     ("config show", Anyone),
     ("config path", Anyone),
     ("trust", Person),
+    ("library ls", Anyone),
+    ("library show", Anyone),
+    ("library match", Anyone),
+    ("library new", Anyone),
+    ("library edit", Person),
+    ("library import", Person),
+    ("library export", Anyone),
+    ("library stats", Anyone),
     ("graph check", Anyone),
     ("graph parallel", Anyone),
     ("graph render", Anyone),

@@ -19,8 +19,8 @@ use planctl_api::wire::work::{
 };
 use planctl_api::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
-    EventLine, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView, SaluteView, SessionView,
-    TopicList, TopicView, TraversalView, WhyView,
+    EventLine, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView, SaluteView,
+    SessionView, TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -375,6 +375,11 @@ impl Client {
             dry_run: cleaning.dry_run,
         };
         self.api.post("/v1/worktrees/clean", &[], &call).await
+    }
+
+    /// Says how the newest runs of each entry of the library ended in this workspace.
+    pub async fn library_runs(&self) -> Result<LibraryRuns, Failure> {
+        self.api.get("/v1/library/runs", &[("workspace", self.workspace.as_str())]).await
     }
 
     /// Adds a note to a topic.

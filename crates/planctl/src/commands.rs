@@ -37,6 +37,7 @@ mod history;
 mod import;
 mod init;
 mod items;
+pub(crate) mod library;
 mod logs;
 mod lsp;
 mod new;
@@ -90,6 +91,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Config(command) => configuration::run(&context, &command),
         Command::Trust { dir } => help::trust(&context, &dir),
         Command::Graph(command) => graph::run(&context, command).await,
+        Command::Library(command) => library::run(&context, command).await,
         Command::Schema { name } => help::schema(&context, name.as_deref()),
         Command::Help { topic } => help::help(&topic),
         Command::Version => help::version(&context),

@@ -11,7 +11,7 @@ use clap_complete::env::Shells;
 
 use crate::args::{self, Global};
 use crate::client::Client;
-use crate::commands::{Context, plans};
+use crate::commands::{Context, library, plans};
 use crate::failure::{Answer, Exit, Failure};
 use crate::{secrecy, show};
 
@@ -79,10 +79,19 @@ pub fn role() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| beginning(typed, roles()))
 }
 
+/// Completes an entry of the library.
+pub fn entry() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, entries()))
+}
+
 /// Completes a template of `plan new`.
 pub fn template() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let known = planctl_lang::TEMPLATES.iter().map(|one| (one.name.to_owned(), String::new())).collect();
+        let mut known = entries();
+        let others = planctl_lang::TEMPLATES.iter().map(|one| (one.name.to_owned(), String::new()));
+        known.extend(
+            others.filter(|(name, _)| !known.iter().any(|(entry, _)| entry == name)).collect::<Vec<_>>(),
+        );
         let known = beginning(typed, known);
         if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
     })
@@ -149,6 +158,11 @@ fn roles() -> Vec<Known> {
         Some(roles.keys().map(|role| (role.to_string(), String::new())).collect())
     };
     known().unwrap_or_default()
+}
+
+fn entries() -> Vec<Known> {
+    let found = context().map(|context| library::read(&context).found).unwrap_or_default();
+    found.into_iter().map(|found| (found.entry.id, found.entry.title)).collect()
 }
 
 fn plan_files() -> Vec<Known> {

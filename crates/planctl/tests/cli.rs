@@ -121,6 +121,8 @@ mod seat;
 
 #[path = "cli/answer_prompt.rs"]
 mod answer_prompt;
+#[path = "cli/library.rs"]
+mod library;
 #[path = "cli/live.rs"]
 mod live;
 

@@ -9,9 +9,10 @@ use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
-    DatabaseView, Decided, DoctorView, EventLine, FormatView, LogView, OutputLine, ParallelView,
-    PlanDiffView, PlanFileList, PlanView, PromptList, RoleList, RunList, RunView, SaluteView, SchemaList,
-    TopicList, TopicView, TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
+    DatabaseView, Decided, DoctorView, EventLine, FormatView, LibraryEntryView, LibraryList, LibraryMatch,
+    LibraryStats, LogView, OutputLine, ParallelView, PlanDiffView, PlanFileList, PlanView, PromptList,
+    RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView, TraversalView, VersionView,
+    WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -32,6 +33,10 @@ pub const ALL: &[(&str, &str)] = &[
     ("checkpoint", "checkpoint.json of export, and what the daemon answers of a run's checkpoint"),
     ("graph-parallel", "graph parallel --json"),
     ("plan-ls", "plan ls --json"),
+    ("library", "library ls --json"),
+    ("library-entry", "library show --json"),
+    ("library-match", "library match --json"),
+    ("library-stats", "library stats --json"),
     ("run-ls", "run ls --json"),
     ("plan-logs", "logs --json"),
     ("plan-output", "a line of logs --follow --json"),
@@ -82,6 +87,10 @@ pub fn schema(name: &str) -> Option<Value> {
         "checkpoint" => of::<CheckpointView>(),
         "graph-parallel" => of::<ParallelView>(),
         "plan-ls" => of::<PlanFileList>(),
+        "library" => of::<LibraryList>(),
+        "library-entry" => of::<LibraryEntryView>(),
+        "library-match" => of::<LibraryMatch>(),
+        "library-stats" => of::<LibraryStats>(),
         "run-ls" => of::<RunList>(),
         "plan-logs" => of::<LogView>(),
         "plan-output" => of::<OutputLine>(),

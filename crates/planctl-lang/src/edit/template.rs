@@ -8,6 +8,7 @@ use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::text::yaml_text;
 use crate::tree::parse::parse;
+use crate::tree::workflow::{Library, library_keys};
 
 /// A plan to begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,8 +95,18 @@ pub const TEMPLATES: &[Template] = &[
     },
 ];
 
+/// The keys by which a message finds an entry of a library, and the one that names the entry that a plan was made of.
+const OF_ENTRIES: [&str; 4] = ["domains", "triggers", "trigger_threshold", "library"];
+
 /// Returns a plan as a new one: its own title and owner where they are given, status `draft`, no marks of any run.
-pub fn instantiate(source: &Source, title: Option<&str>, owner: &str) -> String {
+///
+/// Where its place in the library is given, that replaces what it was found by: a plan to run names the entry that it was made
+/// of and is found by nobody, and another entry is found by words of its own.
+pub fn instantiate(source: &Source, title: Option<&str>, owner: &str, place: Option<&Library>) -> String {
+    let source = &match place {
+        Some(place) => Source::new(source.path(), placed(source, place)),
+        None => source.clone(),
+    };
     let fresh = Source::new(source.path(), annotate(source, "draft", &BTreeMap::new()));
     let (tree, _) = parse(&fresh);
     let mut edits: Vec<(Span, String)> = Vec::new();
@@ -123,6 +134,30 @@ pub fn instantiate(source: &Source, title: Option<&str>, owner: &str) -> String 
     }
     text.push_str(&fresh.text()[at..]);
     text
+}
+
+// The lines of a key are its own and the indented ones below it.
+fn placed(source: &Source, place: &Library) -> String {
+    let mut lines: Vec<&str> = source.text().split_inclusive('\n').collect();
+    let is_end = |line: &&str| matches!(line.trim_end(), "---" | "...");
+    let Some(closing) = lines.iter().skip(1).position(is_end).map(|at| at + 1) else {
+        return source.text().to_owned();
+    };
+    let key_of = |line: &str| line.split_once(':').map(|(key, _)| key.to_owned());
+    let mut is_left_out = false;
+    let mut head = Vec::new();
+    for line in lines.drain(..closing) {
+        let goes_on = line.starts_with([' ', '-']) && line.trim_end() != "---";
+        if !goes_on {
+            let key = key_of(line).unwrap_or_default();
+            is_left_out = OF_ENTRIES.contains(&key.as_str());
+        }
+        if !is_left_out {
+            head.push(line);
+        }
+    }
+    let keys = library_keys(place).replace('\n', line_end(source));
+    head.concat() + &keys + &lines.concat()
 }
 
 /// Returns the file name that a title makes, without its ending: `Fix the login` becomes `fix-the-login`.

@@ -20,6 +20,7 @@ mod write;
 
 pub use lift::of_graph;
 pub use manual::manual;
+pub(crate) use prose::library_keys;
 pub use prose::{Markdown, to_markdown};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};
 pub use write::{Phase, Stage, Stages, edge_words, to_ascii, to_ascii_at, to_dot, to_json, to_mermaid};

@@ -249,7 +249,7 @@ fn an_item_is_quoted_where_the_shell_needs_it() {
 fn every_template_is_verified_as_a_new_plan() {
     for template in TEMPLATES {
         let source = Source::new("plan.md", template.text);
-        let text = instantiate(&source, Some("Do it: #1"), "ann \"o'x\": y");
+        let text = instantiate(&source, Some("Do it: #1"), "ann \"o'x\": y", None);
         let verification = verify(&Source::new("plan.md", &*text), &facts(), &Levels::default());
         assert!(verification.is_verified(), "{}: {:?}", template.name, verification.diagnostics);
         assert_eq!(verification.tree.title.unwrap().value, "Do it: #1");
@@ -279,15 +279,17 @@ fn every_plan_of_the_library_is_a_template_and_its_line_names_the_file_it_reads(
 fn a_plan_that_ran_becomes_a_draft_without_marks() {
     let ran = PLAN.replace("status: draft", "status: done").replace("### 1. ", "### 1. ✅ ");
     let ran = ran.replace("**target:** coder\n**task:**", "**status:** done\n**target:** coder\n**task:**");
-    let text = instantiate(&Source::new("p", ran), None, "orchestrator");
+    let text = instantiate(&Source::new("p", ran), None, "orchestrator", None);
     assert_eq!(text, PLAN);
     let none = PLAN.replace("owner: orchestrator\n", "");
-    assert!(instantiate(&Source::new("p", none), None, "ann").contains("---\nowner: ann\ntype: plan\n"));
+    assert!(
+        instantiate(&Source::new("p", none), None, "ann", None).contains("---\nowner: ann\ntype: plan\n")
+    );
     assert_eq!(slug("Fix the login (#423)!"), "fix-the-login-423");
     assert_eq!(slug("…"), "plan");
     assert_ne!(
         digest(&Source::new("p", PLAN)),
-        digest(&Source::new("p", instantiate(&Source::new("p", PLAN), Some("X"), "y")))
+        digest(&Source::new("p", instantiate(&Source::new("p", PLAN), Some("X"), "y", None)))
     );
 }
 

@@ -16,6 +16,10 @@ pub(super) async fn list(call: Call) -> Answer {
     json(&call.services().await?.plans(is_everywhere, &call.page::<PlanList, _>(number)?).await?)
 }
 
+pub(super) async fn library_runs(call: Call) -> Answer {
+    json(&call.services().await?.library_runs().await?)
+}
+
 pub(super) async fn show(call: Call) -> Answer {
     json(&call.services().await?.plan_named(call.parameter("plan")).await?)
 }

@@ -519,6 +519,15 @@ pub static ROUTES: &[Route] = &[
         handler!(items::usage),
     )
     .unkeyed(),
+    // The library.
+    get(
+        "/v1/library/runs",
+        Scope::Read,
+        "How the newest runs of plans that were made of the library's entries ended",
+        &[WORKSPACE],
+        Answers::json::<wire::LibraryRuns>(),
+        handler!(plans::library_runs),
+    ),
     // Topics.
     get(
         "/v1/topics",

@@ -407,7 +407,7 @@ pub(super) fn refuse_missing_programs(graph: &Graph, settings: &RunSettings) -> 
         let role = &task.role;
         let has_own_path = settings.roles.get(role.as_str()).is_some_and(|own| own.env.contains_key("PATH"));
         let Some(worker) = settings.worker_for(role).filter(|_| !has_own_path) else { continue };
-        if let Program::Known(known) = worker.program(&Permissions::default())
+        if let Some(Program::Known(known)) = worker.program(&Permissions::default())
             && let Err(missing) = agent_program(&known)
         {
             return Err(ServiceError::NotInstalled { role: role.clone(), missing, agent: worker.clone() });

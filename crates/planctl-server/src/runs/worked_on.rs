@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_api::wire::WorkedOnBy;
+use planctl_config::Agent;
 use planctl_engine::{Graph, Role, RunId, RunStatus, Work};
 use planctl_store::{OpenItem, Page, Store};
 use tokio::sync::OnceCell;
@@ -57,6 +58,9 @@ impl Presence {
         }
         if run.host != self.host {
             return Ok(Some(WorkedOnBy::Elsewhere));
+        }
+        if shown.settings().worker == Some(Agent::Session) {
+            return Ok(Some(WorkedOnBy::Session));
         }
         let agent_items = || shown.view.items.iter().filter_map(|item| Some((item, role_of(item)?)));
         let daemon_does = |daemon: Daemon| {

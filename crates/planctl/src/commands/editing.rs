@@ -95,7 +95,7 @@ async fn ask_of_run(client: &Client, run: &str, is_file: bool) -> Result<Option<
 }
 
 /// Opens a plan's file, and verifies what was saved.
-async fn edit_file(context: &Context, file: &Path) -> Answer {
+pub(super) async fn edit_file(context: &Context, file: &Path) -> Answer {
     let (editor, path) = (editor()?, file.to_owned());
     let ended = tokio::task::spawn_blocking(move || editor.edit(&path)).await;
     let failed = |why: String| Failure::new(Exit::No, format!("could not edit {}: {why}", file.display()));

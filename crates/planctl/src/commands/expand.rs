@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_harness::{Command, End, Spawner, contract_environment, read_plan};
-use planctl_lang::{Expanded, Source, expand_in_batches, render_all};
+use planctl_lang::{Expanded, Source, Unreadable, expand_in_batches, render_all};
 
 use super::{Context, plan, write};
 use crate::args::Expanding;
@@ -68,12 +68,24 @@ fn summary(expanded: &Expanded, written: &Path) -> String {
 
 /// Reads a plan file as text.
 pub fn read(file: &Path) -> Result<Source, Failure> {
+    read_as(file, Source::from_bytes)
+}
+
+/// Reads a file of any language, such as a library of JSON.
+pub fn read_any(file: &Path) -> Result<Source, Failure> {
+    read_as(file, Source::of_text)
+}
+
+fn read_as(
+    file: &Path,
+    source: fn(String, Vec<u8>) -> Result<Source, Box<Unreadable>>,
+) -> Result<Source, Failure> {
     let name = show::safe(&file.display().to_string());
     let bytes = read_plan(file).map_err(|error| {
         let exit = if file.exists() { Exit::No } else { Exit::NotFound };
         Failure::new(exit, format!("could not read {name}: {error}"))
     })?;
-    Source::from_bytes(file.to_string_lossy().into_owned(), bytes).map_err(|unreadable| {
+    source(file.to_string_lossy().into_owned(), bytes).map_err(|unreadable| {
         Failure::new(
             Exit::No,
             format!("could not read {name}: {}", show::safe(&unreadable.diagnostic.message)),

@@ -80,7 +80,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
 fn files(context: &Context, with_example: bool, tier: Tier) -> Vec<Made> {
     let agent = if with_example { EXAMPLE_AGENT } else { NO_AGENT };
     let template = &TEMPLATES[0];
-    let plan = instantiate(&Source::new(template.name, template.text), None, &context.actor());
+    let plan = instantiate(&Source::new(template.name, template.text), None, &context.actor(), None);
     let made = |name, text, is_program| Made { name, text, is_program };
     let mut files = vec![
         made(

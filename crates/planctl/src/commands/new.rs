@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use planctl_lang::workflow::{Language, Library as Place};
 use planctl_lang::{Source, TEMPLATES, Template, did_you_mean, instantiate, parse, slug};
+use planctl_server::library::Origin;
 
-use super::{Context, expand, plan, write};
+use super::{Context, expand, library, plan, write};
 use crate::args::Beginning;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
@@ -12,18 +14,29 @@ use crate::show::{self, BOLD, styled};
 /// Writes a plan that is not there yet.
 pub fn run(context: &Context, file: Option<&Path>, how: &Beginning) -> Answer {
     if how.list || how.from.as_deref() == Some("list") {
-        let rows = TEMPLATES.iter().map(|template| vec![template.name.to_owned(), template.about.to_owned()]);
-        show::print(&show::table(&["TEMPLATE", "WHAT IT IS FOR"], rows.collect()))?;
+        let mut rows: Vec<Vec<String>> = TEMPLATES
+            .iter()
+            .map(|template| vec![template.name.to_owned(), template.about.to_owned()])
+            .collect();
+        let own = library::read(context).found.into_iter().filter(|found| found.origin != Origin::BuiltIn);
+        for found in own {
+            rows.retain(|row| row[0] != found.entry.id);
+            rows.push(vec![show::safe(&found.entry.id), show::safe(&found.entry.title)]);
+        }
+        show::print(&show::table(&["TEMPLATE", "WHAT IT IS FOR"], rows))?;
         return Ok(Exit::Yes);
     }
-    let source = template(how.from.as_deref())?;
+    let (source, place) = template(context, how.from.as_deref(), file)?;
     let named = file.and_then(Path::file_stem).map(|stem| title_of(&stem.to_string_lossy()));
     let title = how.title.clone().or(named);
     if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Failure::usage("the title is empty"));
     }
     let owner = how.owner.clone().unwrap_or_else(|| context.actor());
-    let text = instantiate(&source, title.as_deref(), &owner);
+    let text = match Language::of(source.path()) {
+        None => instantiate(&source, title.as_deref(), &owner, place.as_ref()),
+        Some(_) => source.text().to_owned(),
+    };
     let title = title.or_else(|| parse(&source).0.title.map(|title| title.value)).unwrap_or_default();
     let file = file.map_or_else(|| PathBuf::from(format!("plans/{}.md", slug(&title))), Path::to_owned);
     put(context, &file, &text, how.force)?;
@@ -50,16 +63,26 @@ pub fn put(context: &Context, file: &Path, text: &str, is_forced: bool) -> Resul
     })
 }
 
-// A name of a template, else the path of a plan.
-fn template(from: Option<&str>) -> Result<Source, Failure> {
+/// Returns what a plan begins as, and its place in the library: an entry, a template, or a plan by its path.
+pub fn template(
+    context: &Context,
+    from: Option<&str>,
+    file: Option<&Path>,
+) -> Result<(Source, Option<Place>), Failure> {
     let name = from.unwrap_or(TEMPLATES[0].name);
+    let library = library::read(context);
+    if let Some(found) = library.entry(name) {
+        return Ok((library::plan_of(found, file)?, Some(Place::made_of(name))));
+    }
     if let Some(Template { text, .. }) = TEMPLATES.iter().find(|template| template.name == name) {
-        return Ok(Source::new(name, *text));
+        return Ok((Source::new(name, *text), None));
     }
     if Path::new(name).exists() {
-        return expand::read(Path::new(name));
+        return Ok((expand::read(Path::new(name))?, None));
     }
-    let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
+    let own = library.found.iter().filter(|found| found.origin != Origin::BuiltIn);
+    let own = own.map(|found| found.entry.id.as_str());
+    let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).chain(own).collect();
     let near = did_you_mean(name, names.iter().copied()).map(|near| format!("did you mean `{near}`? "));
     Err(Failure::not_found(format!("there is no template and no plan `{}`", show::safe(name))).help(format!(
         "{}templates: {}, or the path of a plan",
@@ -69,7 +92,7 @@ fn template(from: Option<&str>) -> Result<Source, Failure> {
 }
 
 // `fix-the-login` is shown as `Fix the login`.
-fn title_of(stem: &str) -> String {
+pub fn title_of(stem: &str) -> String {
     let words = stem.replace(['-', '_'], " ");
     let mut characters = words.trim().chars();
     characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())

@@ -7,6 +7,7 @@ use crate::syntax::source::Source;
 use crate::text::{Span, Spanned};
 use crate::tree::parse::layout::{Layout, PartKind};
 use crate::tree::parse::parse_with_layout;
+use crate::tree::workflow::Library;
 use crate::tree::{ContractTree, Frontmatter, PlanTree, StepTree};
 
 use super::write;
@@ -106,6 +107,13 @@ fn none<T>(value: &mut Spanned<T>) {
     value.span = Span::default();
 }
 
+fn bare_library(library: &mut Library) {
+    let Library { id, domains, triggers, trigger_threshold, stale_after_turns, then } = library;
+    [id, then].into_iter().flatten().for_each(none);
+    domains.iter_mut().chain(triggers).for_each(none);
+    [trigger_threshold, stale_after_turns].into_iter().flatten().for_each(none);
+}
+
 fn bare_head(mut tree: PlanTree) -> PlanTree {
     tree.steps.clear();
     let PlanTree {
@@ -123,7 +131,8 @@ fn bare_head(mut tree: PlanTree) -> PlanTree {
         steps: _,
         flow,
     } = &mut tree;
-    let Frontmatter { span, kind, status, owner, unknown } = frontmatter;
+    let Frontmatter { span, kind, status, owner, library, unknown } = frontmatter;
+    bare_library(library);
     *span = span.map(|_| Span::default());
     [kind, status, owner, title, context].into_iter().flatten().for_each(none);
     unknown.iter_mut().for_each(none);

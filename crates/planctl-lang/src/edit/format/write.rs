@@ -218,7 +218,7 @@ impl Writer<'_> {
         for line in 0..self.layout.body {
             let text = self.text(line);
             let key = text.split_once(':').map_or(text.trim_end(), |(key, _)| key);
-            let is_ours = matches!(key, "type" | "status" | "owner" | "---");
+            let is_ours = key == "---" || fields::FRONTMATTER.iter().any(|help| help.name == key);
             match care != Care::Nothing && is_ours && self.tree.frontmatter.span.is_some() {
                 true => written.push_str(&self.line(line, text.trim_end_matches(BLANKS))),
                 false => written.push_str(&self.line(line, text)),

@@ -16,7 +16,7 @@ use crate::tree::workflow::{
 };
 
 /// The keys of an entry that stand beside its steps or its graph.
-const ENTRY: [&str; 12] = [
+const ENTRY: [&str; 14] = [
     "name",
     "title",
     "description",
@@ -24,6 +24,8 @@ const ENTRY: [&str; 12] = [
     "triggers",
     "trigger_threshold",
     "stale_after_turns",
+    "library",
+    "then",
     "steps",
     "graph",
     "start",
@@ -108,6 +110,8 @@ impl Reader<'_> {
         workflow.library.triggers = self.texts(object, "triggers");
         workflow.library.trigger_threshold = self.count(object, "trigger_threshold", 0);
         workflow.library.stale_after_turns = self.count(object, "stale_after_turns", 1);
+        workflow.library.id = self.text(object, "library");
+        workflow.library.then = self.text(object, "then");
         self.of_graph(object, workflow);
     }
 

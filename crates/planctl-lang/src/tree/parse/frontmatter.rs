@@ -1,4 +1,4 @@
-//! Reads the block between the `---` lines: three keys whose values are text, unknown ones kept.
+//! Reads the block between the `---` lines: keys whose values are texts, numbers or lists of texts; unknown ones are kept.
 
 use serde_saphyr::granit_parser::{Event, Parser};
 
@@ -12,7 +12,19 @@ use crate::tree::Frontmatter;
 /// The statuses of a plan, in the order of its life.
 pub const STATUSES: [&str; 6] = ["draft", "verified", "approved", "in-progress", "done", "failed"];
 
-const KEYS: [&str; 3] = ["type", "status", "owner"];
+const KEYS: [&str; 9] = [
+    "type",
+    "status",
+    "owner",
+    "library",
+    "domains",
+    "triggers",
+    "trigger_threshold",
+    "stale_after_turns",
+    "then",
+];
+/// The most entries of a list.
+const LIST_MAX: usize = 100;
 const LINES_MAX: usize = 50;
 const SAMPLE: &str = "begin the file with\n---\ntype: plan\nstatus: draft\nowner: orchestrator\n---";
 
@@ -47,6 +59,14 @@ pub(super) fn read(source: &Source, found: &mut Vec<Diagnostic>) -> (Frontmatter
     reader.keep_fixes_that_fit();
     reader.check_values(opening);
     (reader.frontmatter, closing + 1)
+}
+
+fn is_list(key: &str) -> bool {
+    matches!(key, "domains" | "triggers")
+}
+
+fn is_sequence(event: &Event<'_>) -> bool {
+    matches!(event, Event::SequenceStart(..))
 }
 
 fn is_key_line(text: &str) -> bool {
@@ -105,6 +125,7 @@ impl Reader<'_> {
     fn read_events(&mut self, start: usize, end: usize) -> Result<(), (usize, String)> {
         let text = self.source.slice(Span::new(start, end));
         let mut key: Option<Spanned<String>> = None;
+        let mut list: Option<(Spanned<String>, Vec<Spanned<String>>)> = None;
         let mut depth = 0_usize;
         for event in Parser::new_from_str(text) {
             let (event, place) = event
@@ -119,15 +140,21 @@ impl Reader<'_> {
             if opens {
                 depth += 1;
                 match key.take() {
+                    Some(name) if depth == 2 && is_list(&name.value) && is_sequence(&event) => {
+                        list = Some((name, Vec::new()));
+                    }
                     Some(name) if depth == 2 => self.take(name, None),
                     Some(name) => key = Some(name),
-                    None if depth == 1 && matches!(event, Event::SequenceStart(..)) => {
+                    None if depth == 1 && is_sequence(&event) => {
                         return Err((span.start, "a list stands where `key: value` lines belong".into()));
                     }
                     None => {}
                 }
             } else if closes {
                 depth = depth.saturating_sub(1);
+                if let Some((name, entries)) = list.take_if(|_| depth == 1) {
+                    self.take_list(name, entries);
+                }
             } else if let Some((value, _)) = event.scalar() {
                 // YAML's null is written as nothing; here it is an empty text.
                 let value = if range.is_empty() { "" } else { value };
@@ -135,6 +162,11 @@ impl Reader<'_> {
                     (0, _) => return Err((span.start, "`key: value` was expected".into())),
                     (1, None) => key = Some(Spanned::new(value.to_owned(), span)),
                     (1, Some(name)) => self.take(name, Some(Spanned::new(value.to_owned(), span))),
+                    (2, _) => {
+                        if let Some((_, entries)) = &mut list {
+                            entries.push(Spanned::new(value.to_owned(), span));
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -162,23 +194,88 @@ impl Reader<'_> {
             "type" => &mut self.frontmatter.kind,
             "status" => &mut self.frontmatter.status,
             "owner" => &mut self.frontmatter.owner,
+            "library" => &mut self.frontmatter.library.id,
+            "then" => &mut self.frontmatter.library.then,
+            "trigger_threshold" | "stale_after_turns" => return self.take_number(&key, value),
+            name if is_list(name) => {
+                return match value {
+                    // One entry needs no list.
+                    Some(value) => self.take_list(key, vec![value]),
+                    None => self.wrong_type(&key, "a list of texts", "this is a mapping"),
+                };
+            }
             _ => return self.take_unknown(key),
         };
         let Some(value) = value else {
-            let message = format!("`{}` must be text", key.value);
-            self.found.push(Diagnostic::new(Code::P001, message).at(key.span, "this is a list or a mapping"));
-            return;
+            return self.wrong_type(&key, "text", "this is a list or a mapping");
         };
         if let Some(first) = slot {
-            let line = self.source.position(first.span.start).line;
-            let message = format!("`{}` is given twice", key.value);
-            let twice = Diagnostic::new(Code::P001, message).at(key.span, "again here");
             let first = first.span;
-            self.found
-                .push(twice.at(first, format!("first on line {line}")).help("keep one of the two lines"));
-            return;
+            return self.given_twice(&key, first);
         }
         *slot = Some(value);
+    }
+
+    fn take_number(&mut self, key: &Spanned<String>, value: Option<Spanned<String>>) {
+        let least = u32::from(key.value == "stale_after_turns");
+        let number = value.as_ref().and_then(|value| value.value.trim().parse::<u32>().ok());
+        let Some((number, value)) = number.filter(|number| *number >= least).zip(value.as_ref()) else {
+            let place = value.map_or(key.span, |value| value.span);
+            let message = format!("`{}` must be a whole number from {least}", key.value);
+            return self.found.push(Diagnostic::new(Code::P001, message).at(place, "this is none"));
+        };
+        let library = &mut self.frontmatter.library;
+        let slot = match key.value.as_str() {
+            "trigger_threshold" => &mut library.trigger_threshold,
+            _ => &mut library.stale_after_turns,
+        };
+        match slot {
+            Some(first) => {
+                let first = first.span;
+                self.given_twice(key, first);
+            }
+            None => *slot = Some(Spanned::new(number, value.span)),
+        }
+    }
+
+    fn take_list(&mut self, key: Spanned<String>, entries: Vec<Spanned<String>>) {
+        if let Some(empty) = entries.iter().find(|entry| entry.value.trim().is_empty()) {
+            let message = format!("`{}` has an empty entry", key.value);
+            let place = if empty.span.is_empty() { key.span } else { empty.span };
+            self.found.push(Diagnostic::new(Code::P001, message).at(place, "nothing stands here"));
+            return;
+        }
+        if entries.len() > LIST_MAX {
+            let message =
+                format!("`{}` has {} entries, and {LIST_MAX} is the most", key.value, entries.len());
+            let first = entries.get(LIST_MAX).map_or(key.span, |entry| entry.span);
+            self.found.push(Diagnostic::new(Code::P008, message).at(first, "the first that is too many"));
+            return;
+        }
+        let library = &mut self.frontmatter.library;
+        let slot = match key.value.as_str() {
+            "domains" => &mut library.domains,
+            _ => &mut library.triggers,
+        };
+        match slot.first() {
+            Some(first) => {
+                let first = first.span;
+                self.given_twice(&key, first);
+            }
+            None => *slot = entries,
+        }
+    }
+
+    fn wrong_type(&mut self, key: &Spanned<String>, expected: &str, label: &str) {
+        let message = format!("`{}` must be {expected}", key.value);
+        self.found.push(Diagnostic::new(Code::P001, message).at(key.span, label));
+    }
+
+    fn given_twice(&mut self, key: &Spanned<String>, first: Span) {
+        let line = self.source.position(first.start).line;
+        let twice = Diagnostic::new(Code::P001, format!("`{}` is given twice", key.value));
+        let twice = twice.at(key.span, "again here").at(first, format!("first on line {line}"));
+        self.found.push(twice.help("keep one of the two lines"));
     }
 
     fn take_unknown(&mut self, key: Spanned<String>) {
@@ -208,7 +305,7 @@ impl Reader<'_> {
             None if did_you_mean(&key.value, ["budget", "priority", "context"]).is_some() => {
                 "budget, context and priority stand in the body: `**Budget:** max 200k tokens`".to_owned()
             }
-            None => "the keys are `type`, `status` and `owner`".to_owned(),
+            None => format!("the keys are {}", KEYS.map(|key| format!("`{key}`")).join(", ")),
         };
         self.found.push(unknown.help(help));
         self.frontmatter.unknown.push(key);
@@ -219,9 +316,16 @@ impl Reader<'_> {
         let frontmatter = &self.frontmatter;
         let mut taken: Vec<&str> = Vec::new();
         for (at, key) in &self.near {
+            let library = &frontmatter.library;
             let is_there = match *key {
                 "type" => frontmatter.kind.is_some(),
                 "status" => frontmatter.status.is_some(),
+                "library" => library.id.is_some(),
+                "domains" => !library.domains.is_empty(),
+                "triggers" => !library.triggers.is_empty(),
+                "trigger_threshold" => library.trigger_threshold.is_some(),
+                "stale_after_turns" => library.stale_after_turns.is_some(),
+                "then" => library.then.is_some(),
                 _ => frontmatter.owner.is_some(),
             };
             if is_there || taken.contains(key) {

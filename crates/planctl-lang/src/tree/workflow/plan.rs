@@ -23,7 +23,8 @@ const FAILED: &str = "failed";
 /// Makes the tree of a plan; templates of steps are left out.
 pub(super) fn workflow(source: &Source, tree: &PlanTree, found: &mut Vec<Diagnostic>) -> Workflow {
     let top = tree.title.as_ref().map_or(Span::at(0), |title| title.span);
-    let mut workflow = Workflow { title: tree.title.clone(), ..Workflow::default() };
+    let library = tree.frontmatter.library.clone();
+    let mut workflow = Workflow { title: tree.title.clone(), library, ..Workflow::default() };
     workflow.start = Some(Spanned::new(START.to_owned(), top));
     let mut say = |key: &'static str, value: Option<(String, Span)>| {
         if let Some((text, span)) = value {

@@ -6,9 +6,9 @@ use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 
 use super::steps::ROLE;
-use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
+use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
 use crate::syntax::source::Source;
-use crate::text::Spanned;
+use crate::text::{Spanned, yaml_text};
 use crate::tree::parse::parse;
 
 /// A graph as a plan.
@@ -46,7 +46,9 @@ const ELSEWHERE: [&str; 14] = [
 pub fn to_markdown(workflow: &Workflow) -> Markdown {
     let mut lost = BTreeSet::new();
     let numbers = Numbers::of(workflow, &mut lost);
-    let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n");
+    let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: orchestrator\n");
+    text.push_str(&library_keys(&workflow.library));
+    text.push_str("---\n\n");
     text.push_str(&format!("# {}\n", one_line(workflow.title(), "Plan")));
     for (field, key) in [("Context", "goal"), ("Budget", "budget"), ("Priority", "priority")] {
         if let Some(said) = workflow.said.text(key) {
@@ -83,6 +85,27 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
     }
     unsaid(workflow, &numbers, &text, &mut lost);
     Markdown { text, lost: lost.into_iter().collect() }
+}
+
+/// Writes a plan's place in a library as lines of a frontmatter.
+pub(crate) fn library_keys(library: &Library) -> String {
+    let Library { id, domains, triggers, trigger_threshold, stale_after_turns, then } = library;
+    let list = |list: &[Spanned<String>]| {
+        let entries: Vec<String> = list.iter().map(|entry| yaml_text(&one_line(&entry.value, ""))).collect();
+        (!entries.is_empty()).then(|| format!("[{}]", entries.join(", ")))
+    };
+    let text =
+        |text: &Option<Spanned<String>>| text.as_ref().map(|text| yaml_text(&one_line(&text.value, "")));
+    let number = |number: &Option<Spanned<u32>>| number.as_ref().map(|number| number.value.to_string());
+    let keys = [
+        ("library", text(id)),
+        ("domains", list(domains)),
+        ("triggers", list(triggers)),
+        ("trigger_threshold", number(trigger_threshold)),
+        ("stale_after_turns", number(stale_after_turns)),
+        ("then", text(then)),
+    ];
+    keys.into_iter().filter_map(|(key, value)| Some(format!("{key}: {}\n", value?))).collect()
 }
 
 /// The numbers of the nodes that are steps; forks are none, since every way that is open is taken.

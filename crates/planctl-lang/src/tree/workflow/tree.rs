@@ -20,7 +20,7 @@ pub struct Workflow {
     pub start: Option<Spanned<String>>,
     /// The attributes of the graph, by the names of the dialect.
     pub said: Said,
-    /// When guided mode picks it; of library entries only.
+    /// Its place in a library.
     pub library: Library,
     /// The nodes, in the order of the text.
     pub nodes: Vec<NodeTree>,
@@ -28,9 +28,11 @@ pub struct Workflow {
     pub edges: Vec<EdgeTree>,
 }
 
-/// When an entry of a library is picked (rows H-01 to H-06).
+/// A plan's place in a library: when an entry is picked (rows H-01 to H-06), which one a plan was made of, what follows it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Library {
+    /// The entry that the plan was made of.
+    pub id: Option<Spanned<String>>,
     /// The domains it is for.
     pub domains: Vec<Spanned<String>>,
     /// The words that a message must contain.
@@ -39,6 +41,28 @@ pub struct Library {
     pub trigger_threshold: Option<Spanned<u32>>,
     /// After how many turns without a transition it expires.
     pub stale_after_turns: Option<Spanned<u32>>,
+    /// The plan that gets a run when this one's is done (H-50): an entry of the library, or a path.
+    pub then: Option<Spanned<String>>,
+}
+
+impl Library {
+    /// Returns the place of a plan that was made of an entry.
+    pub fn made_of(entry: &str) -> Library {
+        Library { id: Some(Spanned::new(entry.to_owned(), Span::default())), ..Library::default() }
+    }
+
+    /// Returns the place of an entry that is found by these words.
+    pub fn found_by(domains: &[String], triggers: &[String], threshold: Option<u32>) -> Library {
+        let texts = |list: &[String]| {
+            list.iter().map(|text| Spanned::new(text.clone(), Span::default())).collect::<Vec<_>>()
+        };
+        Library {
+            domains: texts(domains),
+            triggers: texts(triggers),
+            trigger_threshold: threshold.map(|threshold| Spanned::new(threshold, Span::default())),
+            ..Library::default()
+        }
+    }
 }
 
 /// One node.

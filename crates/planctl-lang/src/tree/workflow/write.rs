@@ -212,6 +212,11 @@ pub fn to_json(workflow: &Workflow) -> Value {
         say(key, typed(Of::Graph, key, &value.value));
     }
     let library = &workflow.library;
+    for (key, text) in [("library", &library.id), ("then", &library.then)] {
+        if let Some(text) = text {
+            say(key, json!(text.value));
+        }
+    }
     for (key, list) in [("domains", &library.domains), ("triggers", &library.triggers)] {
         if !list.is_empty() {
             say(key, json!(list.iter().map(|entry| &entry.value).collect::<Vec<_>>()));

@@ -1,0 +1,245 @@
+//! The library of plans, as this machine has it: the project's entries go before the user's, and these before planctl's own.
+//!
+//! It is read from files, and needs no database. A file that can't be read is told, and stops no other (H-13).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use planctl_harness::read_plan;
+use planctl_lang::library::{Entry, entries};
+use planctl_lang::{Diagnostic, Source, TEMPLATES};
+
+/// The folder of plans, in a project and beside a user's configuration.
+pub const FOLDER: &str = "plans";
+/// The most files of a folder that are read.
+const FILES_MAX: usize = 2_000;
+
+/// Where an entry comes from; the nearest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Origin {
+    /// The folder `plans` of the workspace.
+    Project,
+    /// The folder `plans` of the user's configuration.
+    User,
+    /// The binary.
+    BuiltIn,
+}
+
+impl Origin {
+    /// All of them, the nearest first.
+    pub const ALL: [Origin; 3] = [Origin::Project, Origin::User, Origin::BuiltIn];
+
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Project => "project",
+            Origin::User => "user",
+            Origin::BuiltIn => "built_in",
+        }
+    }
+}
+
+/// An entry, and where it is.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The entry.
+    pub entry: Entry,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The text that it stands in.
+    pub source: Source,
+    /// The entries of the same name that are farther away, and so are not taken.
+    pub hides: Vec<Origin>,
+}
+
+impl Found {
+    /// Returns its file; there is none of planctl's own entries.
+    pub fn file(&self) -> Option<&Path> {
+        (self.origin != Origin::BuiltIn).then(|| Path::new(self.source.path()))
+    }
+}
+
+/// A part of the library that can't be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trouble {
+    /// The file or folder.
+    pub path: String,
+    /// The place in it, as line and column from 1, where it is text.
+    pub at: Option<(usize, usize)>,
+    /// The problem.
+    pub message: String,
+}
+
+/// All entries that can be read, the nearest first, and what can't.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    /// The entries, each name once.
+    pub found: Vec<Found>,
+    /// What can't be read.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Library {
+    /// Reads the library of a workspace, and of the user whose folder of configuration this is.
+    pub fn read(workspace: &Path, user: Option<&Path>) -> Library {
+        let mut library = Library::default();
+        library.folder(Origin::Project, &workspace.join(FOLDER));
+        if let Some(user) = user {
+            library.folder(Origin::User, &user.join(FOLDER));
+        }
+        for template in TEMPLATES {
+            library.text(Origin::BuiltIn, Source::new(format!("{}.md", template.name), template.text));
+        }
+        library
+    }
+
+    /// Returns the entry of this name.
+    pub fn entry(&self, id: &str) -> Option<&Found> {
+        self.found.iter().find(|found| found.entry.id == id)
+    }
+
+    fn folder(&mut self, origin: Origin, folder: &Path) {
+        let listed = match std::fs::read_dir(folder) {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) => return self.trouble(folder, error.to_string()),
+        };
+        let is_entry = |path: &PathBuf| {
+            let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+            matches!(ending.as_deref(), Some("md" | "json" | "jsonc")) && !path.is_dir()
+        };
+        let mut files: Vec<PathBuf> =
+            listed.flatten().map(|file| file.path()).filter(is_entry).take(FILES_MAX + 1).collect();
+        files.sort();
+        if files.len() > FILES_MAX {
+            files.truncate(FILES_MAX);
+            self.trouble(folder, format!("it has more than {FILES_MAX} plans; the others are not read"));
+        }
+        for file in files {
+            let name = file.to_string_lossy().into_owned();
+            match read_plan(&file) {
+                Err(error) => self.trouble(&file, error.to_string()),
+                Ok(bytes) => match Source::of_text(name, bytes) {
+                    Err(unreadable) => self.finding(&unreadable.source, &unreadable.diagnostic),
+                    Ok(source) => self.text(origin, source),
+                },
+            }
+        }
+    }
+
+    fn text(&mut self, origin: Origin, source: Source) {
+        let (entries, findings) = entries(&source);
+        // A plan that is no entry is no business of the library's, unless its head can't be read: it might be one.
+        let is_json = !source.path().ends_with(".md");
+        let has_head = source.text().starts_with("---");
+        let is_of_head = |finding: &Diagnostic| has_head && finding.code == planctl_lang::Code::P001;
+        for finding in findings.iter().filter(|finding| finding.is_error()) {
+            if is_json || !entries.is_empty() || is_of_head(finding) {
+                self.finding(&source, finding);
+            }
+        }
+        let mut places: BTreeMap<String, usize> =
+            self.found.iter().enumerate().map(|(at, found)| (found.entry.id.clone(), at)).collect();
+        for entry in entries {
+            let Some(at) = places.get(&entry.id).copied() else {
+                places.insert(entry.id.clone(), self.found.len());
+                self.found.push(Found { entry, origin, source: source.clone(), hides: Vec::new() });
+                continue;
+            };
+            if self.found[at].origin == origin {
+                let first = self.found[at].source.path().to_owned();
+                let message = format!("the entry {:?} is in {first} already; that one counts", entry.id);
+                self.trouble(Path::new(source.path()), planctl_lang::escape(&message));
+            } else if !self.found[at].hides.contains(&origin) {
+                self.found[at].hides.push(origin);
+            }
+        }
+    }
+
+    fn trouble(&mut self, path: &Path, message: String) {
+        self.troubles.push(Trouble { path: path.to_string_lossy().into_owned(), at: None, message });
+    }
+
+    fn finding(&mut self, source: &Source, finding: &Diagnostic) {
+        let place = finding.spans.first().map(|label| source.position(source.clamp(label.span).start));
+        self.troubles.push(Trouble {
+            path: source.path().to_owned(),
+            at: place.map(|place| (place.line, place.column)),
+            message: format!("[{}] {}", finding.code, finding.message),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "---\ntype: plan\nowner: ann\ndomains: [d]\ntriggers: [t]\n---\n\n# Mine\n\n## Steps\n\n\
+                        ### 1. One\n\n**target:** coder\n**task:**\nDo.\n\n**contract:**\n```bash\ntest -f x\n```\n";
+
+    fn put(folder: &Path, name: &str, text: &[u8]) {
+        std::fs::create_dir_all(folder.join(FOLDER)).unwrap();
+        std::fs::write(folder.join(FOLDER).join(name), text).unwrap();
+    }
+
+    #[test]
+    fn the_nearest_entry_wins_and_says_which_it_hides() {
+        let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        put(user.path(), "bugfix_workflow.md", PLAN.as_bytes());
+        put(user.path(), "own.md", PLAN.as_bytes());
+        put(project.path(), "own.md", PLAN.replace("# Mine", "# Ours").as_bytes());
+        put(project.path(), "notes.md", b"# No plan\n");
+        let library = Library::read(project.path(), Some(user.path()));
+        assert_eq!(library.troubles, []);
+        assert_eq!(library.found.len(), 11);
+        let own = library.entry("own").unwrap();
+        assert_eq!((own.origin, own.entry.title.as_str()), (Origin::Project, "Ours"));
+        assert_eq!(own.hides, [Origin::User]);
+        let bugfix = library.entry("bugfix_workflow").unwrap();
+        assert_eq!((bugfix.origin, bugfix.hides.as_slice()), (Origin::User, &[Origin::BuiltIn][..]));
+        let origins: Vec<Origin> = library.found.iter().map(|found| found.origin).collect();
+        assert!(origins.is_sorted(), "{origins:?}");
+    }
+
+    #[test]
+    fn h_13_a_file_that_cannot_be_read_is_told_at_its_place_and_stops_no_other() {
+        let project = tempfile::tempdir().unwrap();
+        put(project.path(), "a.json", b"{\"plans\": {\"x\": {\"steps\": [");
+        put(project.path(), "b.md", b"---\ntype: plan\n\ttriggers: [a\n---\n\n# B\n\n## Steps\n");
+        put(project.path(), "headless.md", b"# B\n\n## Steps\n\n### 1. One\n");
+        put(project.path(), "c.md", b"---\ntype: plan\n\xff\n");
+        put(project.path(), "d.md", PLAN.as_bytes());
+        std::os::unix::fs::symlink("nowhere", project.path().join("plans/e.md")).unwrap();
+        let library = Library::read(project.path(), None);
+        assert!(library.entry("d").is_some() && library.entry("bugfix_workflow").is_some());
+        let told: Vec<String> = library
+            .troubles
+            .iter()
+            .map(|trouble| {
+                let name = trouble.path.rsplit('/').next().unwrap();
+                format!("{name}:{:?}", trouble.at)
+            })
+            .collect();
+        for name in ["a.json:Some((1,", "b.md:Some((3, 1))", "c.md:Some((3, 1))", "e.md:None"] {
+            assert!(told.iter().any(|one| one.starts_with(name)), "{name} in {:?}", library.troubles);
+        }
+    }
+
+    #[test]
+    fn two_entries_of_one_name_in_one_place_are_told() {
+        let project = tempfile::tempdir().unwrap();
+        put(
+            project.path(),
+            "a.json",
+            br#"{"plans": {"own": {"name": "A", "steps": [{"name": "x", "action": "y"}]}}}"#,
+        );
+        put(project.path(), "own.md", PLAN.as_bytes());
+        let library = Library::read(project.path(), None);
+        assert_eq!(library.entry("own").unwrap().entry.title, "A");
+        let [trouble] = library.troubles.as_slice() else { panic!("{:?}", library.troubles) };
+        assert!(
+            trouble.path.ends_with("own.md") && trouble.message.contains("a.json already"),
+            "{trouble:?}"
+        );
+    }
+}

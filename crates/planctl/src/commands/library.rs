@@ -1,0 +1,405 @@
+//! `planctl library`: plans that are found by what a message says. It reads files; only what runs taught needs the database.
+
+mod authoring;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::time::Duration;
+
+use planctl_api::wire::{
+    EntryFate, EntryOrigin, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryStats,
+    LibraryTrouble, TriggerHit, WeighedEntry,
+};
+use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, entry_json, weigh};
+use planctl_lang::workflow::Language;
+use planctl_server::library::{Found, Library, Origin};
+
+use super::{Context, plan};
+use crate::args::{LibraryCommand, MatcherWord, Matching};
+use crate::client::Client;
+use crate::failure::{Answer, Exit, Failure};
+use crate::secrecy;
+use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+
+pub use authoring::plan_of;
+
+/// What runs taught is waited for so long at most; without it a message is matched as the entries are written.
+const WITHIN: Duration = Duration::from_secs(2);
+/// The most bytes of a message that are read.
+const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// Does what was asked about the library.
+pub async fn run(context: &Context, command: LibraryCommand) -> Answer {
+    match command {
+        LibraryCommand::Ls { domain } => list(context, domain.as_deref()),
+        LibraryCommand::Show { id } => shown(context, &id),
+        LibraryCommand::Match(matching) => matched(context, &matching).await,
+        LibraryCommand::Stats => stats(context).await,
+        LibraryCommand::New(how) => authoring::new(context, &how),
+        LibraryCommand::Edit { id } => authoring::edit(context, &id).await,
+        LibraryCommand::Import { file, replace, user } => authoring::import(context, &file, replace, user),
+        LibraryCommand::Export { ids, output } => authoring::export(context, &ids, output.as_deref()),
+    }
+}
+
+/// Reads the library of the workspace and of the user.
+pub fn read(context: &Context) -> Library {
+    Library::read(context.workspace(), user_folder().as_deref())
+}
+
+fn user_folder() -> Option<std::path::PathBuf> {
+    planctl_config::user_folder(&|name| secrecy::variable(name))
+}
+
+/// Returns the entry of this name.
+pub fn named<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
+    library.entry(id).ok_or_else(|| {
+        let near = planctl_lang::did_you_mean(id, library.found.iter().map(|found| found.entry.id.as_str()));
+        let missing = Failure::not_found(format!("there is no entry `{}` in the library", show::safe(id)));
+        match near {
+            Some(near) => missing.help(format!("did you mean `{}`?", show::safe(near))),
+            None => missing.next("planctl library ls"),
+        }
+    })
+}
+
+fn list(context: &Context, domain: Option<&str>) -> Answer {
+    let is_json = context.is_json()?;
+    let library = read(context);
+    let fits = |found: &&Found| {
+        domain.is_none_or(|domain| {
+            found.entry.domains.is_empty() || found.entry.domains.iter().any(|own| own == domain)
+        })
+    };
+    let found: Vec<&Found> = library.found.iter().filter(fits).collect();
+    if is_json {
+        let entries = found.iter().map(|found| view(found)).collect();
+        show::print_json(&LibraryList { entries, troubles: troubles(&library) })?;
+    } else {
+        let rows = found.iter().map(|found| row(context, found)).collect();
+        show::print(&show::table(&["PLAN", "FROM", "STEPS", "DOMAINS", "TRIGGERS"], rows))?;
+    }
+    say_troubles(&library);
+    Ok(if library.troubles.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+fn row(context: &Context, found: &Found) -> Vec<String> {
+    let entry = &found.entry;
+    let from = match found.file() {
+        Some(file) => {
+            show::safe(&file.strip_prefix(context.workspace()).unwrap_or(file).display().to_string())
+        }
+        None => "planctl".to_owned(),
+    };
+    let hides: Vec<&str> = found.hides.iter().map(|origin| origin_words(*origin)).collect();
+    let from = if hides.is_empty() { from } else { format!("{from} (not {})", hides.join(", ")) };
+    let threshold = entry.written_threshold();
+    let triggers = entry.triggers.iter().map(|trigger| show::safe(trigger)).collect::<Vec<_>>().join(", ");
+    vec![
+        show::safe(&entry.id),
+        from,
+        entry.steps.to_string(),
+        if entry.domains.is_empty() { "all".to_owned() } else { show::safe(&entry.domains.join(", ")) },
+        format!("{threshold} of: {triggers}"),
+    ]
+}
+
+fn origin_words(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Project => "the project's",
+        Origin::User => "yours",
+        Origin::BuiltIn => "planctl's",
+    }
+}
+
+fn shown(context: &Context, id: &str) -> Answer {
+    let is_json = context.is_json()?;
+    let library = read(context);
+    let found = named(&library, id)?;
+    if is_json {
+        let is_markdown = Language::of(found.source.path()).is_none();
+        let text = is_markdown.then(|| found.source.text().to_owned());
+        show::print_json(&LibraryEntryView { text, ..view(found) })?;
+    } else {
+        show::print(&show::plan_block(&text_of(found)))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Returns what is written of an entry: its file, or its part of a library of JSON.
+fn text_of(found: &Found) -> String {
+    if Language::of(found.source.path()).is_none() {
+        return found.source.text().to_owned();
+    }
+    let json = entry_json(&found.source, &found.entry.id).unwrap_or_default();
+    serde_json::to_string_pretty(&json).unwrap_or_default() + "\n"
+}
+
+async fn matched(context: &Context, matching: &Matching) -> Answer {
+    let is_json = context.is_json()?;
+    let message = match matching.message.as_str() {
+        "-" => piped()?,
+        message => message.to_owned(),
+    };
+    let library = read(context);
+    let allowed = matching.role.as_deref().map(|role| allowed(context, &library, role)).transpose()?;
+    let entries = learned(context, &library).await?;
+    let question = Question {
+        message: &message,
+        domain: matching.domain.as_deref(),
+        allowed: allowed.as_deref(),
+        matcher: match matching.matcher {
+            MatcherWord::Words => Matcher::Words,
+            MatcherWord::Substring => Matcher::Substring,
+        },
+    };
+    let weighed = weigh(&entries, &question);
+    let taken = weighed.iter().find(|weighed| weighed.fate == Fate::Taken).map(|weighed| weighed.entry);
+    if is_json {
+        show::print_json(&LibraryMatch {
+            taken: taken.map(|entry| entry.id.clone()),
+            entries: weighed.iter().map(weighed_view).collect(),
+        })?;
+    } else if matching.explain {
+        show::print(&explained(weighed))?;
+    } else if let Some(entry) = taken {
+        let title = styled(FAINT, &show::safe(&entry.title));
+        show::print(&format!("{}  {title}\n", show::safe(&entry.id)))?;
+    }
+    say_troubles(&library);
+    if let Some(entry) = taken.filter(|_| !is_json) {
+        let from = plan::shell_word(&entry.id);
+        show::say(&format!("{} planctl new --from {from}", styled(BOLD, "next:")));
+    }
+    Ok(Exit::Yes)
+}
+
+fn piped() -> Result<String, Failure> {
+    let mut message = String::new();
+    std::io::stdin()
+        .take(MESSAGE_BYTES_MAX)
+        .read_to_string(&mut message)
+        .map_err(|error| Failure::usage(format!("could not read the message: {error}")))?;
+    Ok(message)
+}
+
+/// Returns the entries that a role may take (G-39): by its list of plans, which names paths, files or names.
+fn allowed(context: &Context, library: &Library, role: &str) -> Result<Vec<String>, Failure> {
+    let config = &context.config()?.config;
+    let Some((_, settings)) = config.roles.iter().find(|(name, _)| name.as_str() == role) else {
+        return Err(Failure::not_found(format!("there is no role `{}` in planctl.toml", show::safe(role)))
+            .next("planctl roles ls"));
+    };
+    let takes = |found: &&Found| {
+        let path = found.file().map_or_else(|| found.entry.id.clone().into(), std::path::Path::to_owned);
+        let path = path.strip_prefix(context.workspace()).unwrap_or(&path);
+        let list = settings.plans.as_deref();
+        planctl_config::takes_plan(list, &found.entry.id)
+            || planctl_config::takes_plan(list, &path.to_string_lossy())
+    };
+    Ok(library.found.iter().filter(takes).map(|found| found.entry.id.clone()).collect())
+}
+
+/// Returns the entries with what their runs taught, where the configuration lets them learn and there is a database.
+async fn learned(context: &Context, library: &Library) -> Result<Vec<Entry>, Failure> {
+    let mut entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
+    let is_named = context.server().is_some()
+        || context.named_database().is_some()
+        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+    let is_begun = is_named || context.state_dir().is_ok_and(|folder| folder.join("pg").exists());
+    if !context.config()?.config.library.learn || !is_begun {
+        return Ok(entries);
+    }
+    let asked = async { successes(&Client::open_quietly(context).await?).await };
+    match tokio::time::timeout(WITHIN, asked).await {
+        Ok(Ok(successes)) => {
+            for entry in &mut entries {
+                entry.success = successes.get(&entry.id).copied();
+            }
+        }
+        Ok(Err(_)) | Err(_) => {
+            context.say(&styled(
+                CARE,
+                "warning: the database does not answer: thresholds are as they are written",
+            ));
+        }
+    }
+    Ok(entries)
+}
+
+async fn successes(client: &Client) -> Result<BTreeMap<String, Success>, Failure> {
+    let runs = client.library_runs().await?.entries;
+    Ok(runs.into_iter().map(|one| (one.id, Success { ended: one.ended, done: one.done })).collect())
+}
+
+async fn stats(context: &Context) -> Answer {
+    let is_json = context.is_json()?;
+    let learns = context.config()?.config.library.learn;
+    let library = read(context);
+    let successes = successes(&Client::open(context).await?).await?;
+    let entries = library.found.iter().map(|found| {
+        let success = successes.get(&found.entry.id).copied().unwrap_or_default();
+        let entry = Entry { success: learns.then_some(success), ..found.entry.clone() };
+        EntryStats {
+            id: entry.id.clone(),
+            ended: success.ended,
+            done: success.done,
+            written_threshold: entry.written_threshold(),
+            threshold: entry.threshold(),
+        }
+    });
+    let view = LibraryStats { learns, entries: entries.collect() };
+    if is_json {
+        show::print_json(&view)?;
+    } else {
+        show::print(&stats_drawn(&view))?;
+    }
+    say_troubles(&library);
+    Ok(Exit::Yes)
+}
+
+fn stats_drawn(view: &LibraryStats) -> String {
+    let rows = view.entries.iter().map(|entry| {
+        let rate = match entry.ended {
+            0 => "-".to_owned(),
+            ended => format!("{} %", u64::from(entry.done) * 100 / u64::from(ended)),
+        };
+        vec![
+            show::safe(&entry.id),
+            entry.ended.to_string(),
+            entry.done.to_string(),
+            rate,
+            threshold_words(entry.written_threshold, entry.threshold),
+        ]
+    });
+    let table = show::table(&["PLAN", "ENDED", "DONE", "RATE", "THRESHOLD"], rows.collect());
+    if view.learns {
+        table
+    } else {
+        table + "thresholds don't follow: `learn = false` in [library] of planctl.toml\n"
+    }
+}
+
+fn threshold_words(written: u32, threshold: u32) -> String {
+    if written == threshold {
+        threshold.to_string()
+    } else {
+        format!("{threshold} (written {written}; most of its newest runs failed)")
+    }
+}
+
+/// Says what each entry weighs: the one that is taken first, then the nearest.
+fn explained(mut weighed: Vec<Weighed<'_>>) -> String {
+    weighed.sort_by_key(|one| (one.fate != Fate::Taken, std::cmp::Reverse(one.score())));
+    let mut text = String::new();
+    for one in weighed {
+        let mark = if one.fate == Fate::Taken { styled(GOOD, "✔") } else { styled(BAD, "✘") };
+        let hits: Vec<String> = one.hits.iter().map(|hit| hit_words(hit.trigger, &hit.found)).collect();
+        let hits = if hits.is_empty() { "no trigger".to_owned() } else { hits.join(", ") };
+        let domain = if one.is_of_domain { " · its domain (+1)" } else { "" };
+        let threshold = threshold_words(one.entry.written_threshold(), one.entry.threshold());
+        text.push_str(&format!(
+            "{mark} {}  score {}: {hits}{domain} · threshold {threshold}\n    {}\n",
+            styled(BOLD, &show::safe(&one.entry.id)),
+            one.score(),
+            fate_words(&one)
+        ));
+    }
+    text
+}
+
+fn hit_words(trigger: &str, found: &str) -> String {
+    if trigger.to_lowercase() == found {
+        format!("\"{}\"", show::safe(trigger))
+    } else {
+        format!("\"{}\" in \"{}\"", show::safe(trigger), show::safe(found))
+    }
+}
+
+fn fate_words(weighed: &Weighed<'_>) -> String {
+    let list = |list: &[String]| show::safe(&list.join(", "));
+    match weighed.fate {
+        Fate::Taken => "taken".to_owned(),
+        Fate::NoMessage => "the message is empty".to_owned(),
+        Fate::NotOfRole => "the role may not take it".to_owned(),
+        Fate::OtherDomain => format!("it is for {}", list(&weighed.entry.domains)),
+        Fate::TooFewHits => {
+            format!("{} of its triggers, and {} are needed", weighed.hits.len(), weighed.entry.threshold())
+        }
+        Fate::NoScore => "nothing speaks for it".to_owned(),
+        Fate::Outscored { by } => format!("{} scores higher", show::safe(by)),
+        Fate::Later { than } => format!("{} scores the same and stands before it", show::safe(than)),
+    }
+}
+
+fn weighed_view(weighed: &Weighed<'_>) -> WeighedEntry {
+    let (fate, behind) = match weighed.fate {
+        Fate::Taken => (EntryFate::Taken, None),
+        Fate::NoMessage => (EntryFate::NoMessage, None),
+        Fate::NotOfRole => (EntryFate::NotOfRole, None),
+        Fate::OtherDomain => (EntryFate::OtherDomain, None),
+        Fate::TooFewHits => (EntryFate::TooFewHits, None),
+        Fate::NoScore => (EntryFate::NoScore, None),
+        Fate::Outscored { by } => (EntryFate::Outscored, Some(by.to_owned())),
+        Fate::Later { than } => (EntryFate::Later, Some(than.to_owned())),
+    };
+    let hits = weighed.hits.iter();
+    WeighedEntry {
+        id: weighed.entry.id.clone(),
+        hits: hits
+            .map(|hit| TriggerHit { trigger: hit.trigger.to_owned(), found: hit.found.clone() })
+            .collect(),
+        is_of_domain: weighed.is_of_domain,
+        score: weighed.score(),
+        written_threshold: weighed.entry.written_threshold(),
+        threshold: weighed.entry.threshold(),
+        fate,
+        behind,
+    }
+}
+
+fn view(found: &Found) -> LibraryEntryView {
+    let is_json = Language::of(found.source.path()) == Some(Language::Json);
+    let entry = &found.entry;
+    LibraryEntryView {
+        id: entry.id.clone(),
+        title: entry.title.clone(),
+        origin: origin_view(found.origin),
+        file: found.file().map(|file| file.display().to_string()),
+        hides: found.hides.iter().map(|origin| origin_view(*origin)).collect(),
+        domains: entry.domains.clone(),
+        triggers: entry.triggers.clone(),
+        trigger_threshold: entry.written_threshold(),
+        stale_after_turns: entry.stale_after_turns,
+        then: entry.then.clone(),
+        steps: entry.steps,
+        plan: is_json.then(|| entry_json(&found.source, &entry.id)).flatten(),
+        text: None,
+    }
+}
+
+fn origin_view(origin: Origin) -> EntryOrigin {
+    match origin {
+        Origin::Project => EntryOrigin::Project,
+        Origin::User => EntryOrigin::User,
+        Origin::BuiltIn => EntryOrigin::BuiltIn,
+    }
+}
+
+fn troubles(library: &Library) -> Vec<LibraryTrouble> {
+    let troubles = library.troubles.iter().map(|trouble| LibraryTrouble {
+        file: trouble.path.clone(),
+        line: trouble.at.map(|(line, _)| line),
+        column: trouble.at.map(|(_, column)| column),
+        message: trouble.message.clone(),
+    });
+    troubles.collect()
+}
+
+fn say_troubles(library: &Library) {
+    for trouble in &library.troubles {
+        let at = trouble.at.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+        let text = format!("{}{at}: {}", show::safe(&trouble.path), show::safe(&trouble.message));
+        show::say(&styled(CARE, &format!("warning: {text}")));
+    }
+}
