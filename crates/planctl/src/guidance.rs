@@ -52,6 +52,9 @@ pub struct Guided {
     /// Says that a person's answer was waited for when a hook looked last.
     #[serde(default)]
     pub waits: bool,
+    /// The items whose tasks a session has read.
+    #[serde(default)]
+    pub read: Vec<String>,
 }
 
 /// A command that must succeed.
@@ -93,6 +96,12 @@ impl Guidance {
     /// Says whether nothing holds anybody.
     pub fn is_empty(&self) -> bool {
         self.guided.is_none() && self.guards.is_empty()
+    }
+
+    /// Returns the run of this id, where sessions are held to it.
+    pub fn run_mut(&mut self, id: &str) -> Option<&mut Guided> {
+        let of_guards = self.guards.iter_mut().filter_map(|guard| guard.open.as_mut());
+        self.guided.iter_mut().chain(of_guards).find(|run| run.id == id)
     }
 
     /// Returns the runs to which sessions are held.

@@ -199,6 +199,7 @@ async fn guided(client: &Client, handle: Handle, run: &RunView) -> Result<Guided
         plan: run.plan.clone(),
         protected: protected.into_iter().cloned().collect(),
         waits: run.waiting_on.as_ref().is_some_and(|on| on.is_for_people()),
+        read: Vec::new(),
     })
 }
 

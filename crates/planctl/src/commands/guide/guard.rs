@@ -223,7 +223,7 @@ async fn tried(
         }
     };
     note(state_dir, hook.workspace(), guard.number, |guard| guard.open = Some(run.clone()))?;
-    let (reply, state) = hook.end_turn(client, &run).await?;
+    let (reply, state) = hook.end_turn(client, &run, true).await?;
     note(state_dir, hook.workspace(), guard.number, |guard| {
         if state.is_over() {
             guard.open = None;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum as _;
-use planctl_api::wire::{RunState, SessionView, WaitingOn};
+use planctl_api::wire::{RunState, SessionStep, SessionView, WaitingOn};
 use planctl_glob::Glob;
 
 use super::hooks::{Reply, SessionAgent, SessionEvent, Told};
@@ -120,6 +120,7 @@ impl Hook {
             if !view.run.state.is_over() {
                 parts.push(told(&client, handle, &view).await?);
             }
+            self.remember(&view)?;
             client.close().await;
         }
         parts.extend(guard::told(guidance));
@@ -217,7 +218,7 @@ impl Hook {
         let mut note = None;
         if let Some(guided) = &guidance.guided {
             let client = opened(&context).await?;
-            let ended = self.end_turn(&client, guided).await;
+            let ended = self.end_turn(&client, guided, false).await;
             client.close().await;
             let (reply, state) = ended?;
             if !state.is_over() {
@@ -233,31 +234,34 @@ impl Hook {
         })
     }
 
-    /// Ends the turn at one run; says what becomes of the session.
+    /// Ends the turn at one run; says what becomes of the session. The first attempt of a guard is one that sessions know of.
     pub(super) async fn end_turn(
         &self,
         client: &Client,
         guided: &Guided,
+        is_guard: bool,
     ) -> Result<(Reply, RunState), Failure> {
         let handle = handle_of(&guided.id)?;
-        let Taken { before, mut view } =
-            session::take(client, handle, Turn::Ends(self.told.last_words())).await?;
-        if view.steps.is_empty() {
-            self.remember(&view)?;
-            return Ok((Reply::Note(ended_line(&view)), view.run.state));
-        }
-        if self.sent_back()? > SENT_BACK_MAX {
+        let knows = |step: &SessionStep| guided.read.contains(&step.item) || is_guard && step.attempt == 1;
+        let ends = Turn::Ends { last_words: self.told.last_words(), knows: &knows };
+        let Taken { before, mut view } = session::take(client, handle, ends).await?;
+        let is_sent_back = !view.steps.is_empty();
+        if is_sent_back && self.sent_back()? > SENT_BACK_MAX {
             let question = format!(
                 "This session was sent back {SENT_BACK_MAX} times in one turn, and the step is not done. Is it to go on? Your \
                  answer is told to it."
             );
             view = session::take(client, handle, Turn::Asks(&question)).await?.view;
-            self.remember(&view)?;
+        }
+        self.remember(&view)?;
+        if view.steps.is_empty() {
             return Ok((Reply::Note(ended_line(&view)), view.run.state));
         }
-        let passed = view.steps.iter().all(|step| before.iter().all(|old| old.step != step.step));
-        let lead =
-            if passed { "The contract passed. The next step:" } else { "Not done: the contract failed." };
+        let lead = match view.steps.iter().find(|step| before.iter().any(|old| old.step == step.step)) {
+            Some(step) if before.iter().any(|old| old.item == step.item) => "The step to work on:",
+            Some(_) => "Not done: the contract failed.",
+            None => "The contract passed. The next step:",
+        };
         let told = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
         Ok((Reply::SendBack(told), view.run.state))
     }
@@ -272,17 +276,15 @@ impl Hook {
         Ok(count)
     }
 
-    /// Notes whether a person is waited for, and lets the sessions go where the run is over.
+    /// Notes what a session has read and whether a person is waited for; lets the sessions go where a plan's run is over.
     fn remember(&self, view: &SessionView) -> Result<(), Failure> {
         let mut held = Held::open(&self.state_dir, &self.workspace)?;
-        let is_meant = held.guidance.guided.as_ref().is_some_and(|guided| guided.id == view.run.id);
-        if !is_meant {
-            return Ok(());
+        if let Some(run) = held.guidance.run_mut(&view.run.id) {
+            run.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
+            run.read = view.steps.iter().map(|step| step.item.clone()).collect();
         }
         if view.run.state.is_over() {
-            held.guidance.guided = None;
-        } else if let Some(guided) = &mut held.guidance.guided {
-            guided.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
+            held.guidance.guided.take_if(|guided| guided.id == view.run.id);
         }
         held.save()
     }

@@ -14,12 +14,17 @@ const LOOK_WAITS: u64 = 1;
 const LOOKS_WHILE_KEPT: u32 = 3;
 
 /// A session's act at its run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum Turn<'a> {
     /// It looks what there is to do.
     Looks,
-    /// It says that it is done with what it works on.
-    Ends(&'a str),
+    /// It says that it is done with the steps that it knows of.
+    Ends {
+        /// Its last words.
+        last_words: &'a str,
+        /// Says whether the session has read the task of a step. A step that it does not know costs it no attempt.
+        knows: &'a dyn Fn(&SessionStep) -> bool,
+    },
     /// It asks a person.
     Asks(&'a str),
 }
@@ -75,7 +80,8 @@ async fn taken(
     before.clone_from(&view.steps);
     let (last_words, question) = match turn {
         Turn::Looks => return Ok(view),
-        Turn::Ends(last_words) => (last_words, None),
+        Turn::Ends { knows, .. } if !view.steps.iter().all(knows) => return Ok(view),
+        Turn::Ends { last_words, .. } => (last_words, None),
         Turn::Asks(question) => ("", Some(question.to_owned())),
     };
     if view.steps.is_empty() {
