@@ -13,7 +13,7 @@ use planctl_server::check::Checked;
 use super::answer_prompt::AnswerPrompt;
 use super::plan::{exit_of, next_of, not_verified, shell_word};
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
-use super::{Context, changes, decide, verify};
+use super::{Context, changes, decide, library, verify};
 use crate::args::Format;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
@@ -291,6 +291,7 @@ pub async fn work_to_the_end(
     }
     let is_daemon = client.is_daemon();
     let question = question_of(&client, handle, &worked.view).await?;
+    let follow_up = library::follow_up(&client, handle, &worked.view).await?;
     client.close().await;
     match worked.asked {
         Some(exit) if is_daemon => {
@@ -303,7 +304,11 @@ pub async fn work_to_the_end(
             context.say(&format!("stopped; planctl resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
-        None => ended(context, &worked.view, question.as_deref(), how.manner, is_daemon),
+        None => {
+            let exit = ended(context, &worked.view, question.as_deref(), how.manner, is_daemon)?;
+            follow_up.iter().for_each(|line| context.say(line));
+            Ok(exit)
+        }
     }
 }
 
