@@ -33,8 +33,8 @@ mod worktrees;
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use library::{
-    EntryFate, EntryOrigin, EntryRuns, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryRuns,
-    LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
+    EntryFate, EntryOrigin, EntryRuns, EntryStats, FollowUpView, LibraryEntryView, LibraryList, LibraryMatch,
+    LibraryRuns, LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
 };
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;

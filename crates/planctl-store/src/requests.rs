@@ -88,6 +88,14 @@ impl Request {
 pub struct RequestId(pub(crate) Uuid);
 
 impl RequestId {
+    /// Returns the id of planctl's own request to have another plan follow a run: the same in every process.
+    pub fn following(run: RunId) -> RequestId {
+        let hash = Sha256::digest(format!("follow {run}"));
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash[..16]);
+        RequestId(Uuid::from_bytes(bytes))
+    }
+
     /// Returns the key of a decision that the request makes of a run: it makes each once.
     pub fn key(&self, run: RunId, decision: &Decision) -> String {
         let hash = Sha256::digest(format!("{run} {}", to_json(decision)));

@@ -19,8 +19,8 @@ use planctl_api::wire::work::{
 };
 use planctl_api::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
-    EventLine, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView, SaluteView,
-    SessionView, TopicList, TopicView, TraversalView, WhyView,
+    EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView,
+    SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -375,6 +375,11 @@ impl Client {
             dry_run: cleaning.dry_run,
         };
         self.api.post("/v1/worktrees/clean", &[], &call).await
+    }
+
+    /// Says which run follows a run that is done, or why none does.
+    pub async fn follow_up(&self, handle: Handle) -> Result<FollowUpView, Failure> {
+        self.api.get(&format!("/v1/runs/{}/follow-up", handle.0), &[]).await
     }
 
     /// Says how the newest runs of each entry of the library ended in this workspace.

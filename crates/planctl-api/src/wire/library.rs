@@ -157,6 +157,16 @@ pub struct EntryRuns {
     pub done: u32,
 }
 
+/// What came of the plan that was to follow a run (`then`).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct FollowUpView {
+    /// The run that follows, which waits for its own approval; null where none was made, or none yet.
+    pub run: Option<String>,
+    /// Why none was made.
+    pub trouble: Option<String>,
+}
+
 /// How often the library's plans succeed: the answer of `library stats --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

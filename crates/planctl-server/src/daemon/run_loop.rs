@@ -62,6 +62,8 @@ impl ServerNode {
         stop: impl Future<Output = ()>,
     ) -> Result<RunLoopEnd, ServiceError> {
         self.works_on(run)?;
+        // An earlier process may have been killed between the end of a run and the beginning of the one that follows.
+        self.follow(Some(self.store().run(run).await?.workspace)).await?;
         let (ends, mut ended) = mpsc::unbounded_channel();
         let family = Family::new(run, options.returns_when_waiting, ends);
         let (signals, seen) = Signals::new();
@@ -112,6 +114,9 @@ impl ServerNode {
         let end = end?;
         for run in family.all() {
             self.mark_now(run).await?;
+        }
+        if matches!(end, RunLoopEnd::Ended(_)) {
+            self.follow(Some(self.store().run(run).await?.workspace)).await?;
         }
         // Folders of an earlier process whose trees were still dying when this one began can go by now.
         scratch_in(self.state_dir())?;

@@ -322,6 +322,14 @@ pub static ROUTES: &[Route] = &[
         handler!(runs::checkpoint),
     ),
     get(
+        "/v1/runs/{run}/follow-up",
+        Scope::Read,
+        "The run that follows a run that is done (`then`), or why none does",
+        &[WORKSPACE],
+        Answers::json::<wire::FollowUpView>(),
+        handler!(runs::follow_up),
+    ),
+    get(
         "/v1/runs/{run}/why/{step}",
         Scope::Read,
         "Why a step is where it is: its number, or the name of any node",

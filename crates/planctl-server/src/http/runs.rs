@@ -149,6 +149,11 @@ pub(super) async fn checkpoint(call: Call) -> Answer {
     json(&services.checkpoint(run).await?)
 }
 
+pub(super) async fn follow_up(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.follow_up(run).await?)
+}
+
 pub(super) async fn why(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     json(&services.why(run, call.parameter("step")).await?)

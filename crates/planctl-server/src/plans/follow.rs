@@ -1,11 +1,94 @@
-//! The place of plans in the library: what their runs taught.
+//! Plans in the library: what their runs taught, and the plan that follows a run that is done (H-50, H-52).
+//!
+//! A run that is to be followed is a row, and so is that it was: whoever finds the first without the second makes the run that
+//! follows. The request that makes it has an id of its own, so that it is made once, however often that is tried.
 
-use planctl_api::wire::{EntryRuns, LibraryRuns};
-use planctl_lang::library::{RUNS_NEWEST, place_of};
-use planctl_store::Plan;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
-use crate::node::services::{ServiceError, Services};
-use crate::verify::check::Checked;
+use planctl_api::wire::calls::Start;
+use planctl_api::wire::{EntryRuns, FollowUpView, LibraryRuns};
+use planctl_config::Config;
+use planctl_engine::{Actor, Decision, RunId, RunStatus};
+use planctl_lang::library::{RUNS_NEWEST, entry_markdown, place_of};
+use planctl_lang::workflow::Library as Place;
+use planctl_lang::{Levels, Source, instantiate};
+use planctl_store::{Plan, RequestId, RunRow, WorkspaceId};
+
+use crate::library::{FOLDER, Library};
+use crate::node::ServerNode;
+use crate::node::services::{Caller, Caps, ServiceError, Services};
+use crate::verify::check::{self, Checked, Checking};
+use crate::workspaces::notes;
+
+/// How many runs are followed at once.
+const AT_ONCE: i64 = 20;
+/// The author of what planctl begins by itself.
+const BY: &str = "planctl";
+
+impl ServerNode {
+    /// Has the plans begin that follow runs of this host, or of one workspace, that are done; each waits for its own approval.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store, with which it is tried again; what else keeps a plan from following is recorded, and logged.
+    pub(crate) async fn follow(&self, workspace: Option<WorkspaceId>) -> Result<(), ServiceError> {
+        for due in self.store().to_follow(self.host(), workspace, AT_ONCE).await? {
+            let run = self.store().run(due.run).await?;
+            match self.begin_next(&run, &due.next).await {
+                Ok(made) => {
+                    tracing::info!(run.name = %run.name, "{} follows, and waits for approval", due.next);
+                    self.store().followed(run.id, Ok(made)).await?;
+                }
+                Err(ServiceError::Store(error)) => return Err(error.into()),
+                // Room may be made.
+                Err(ServiceError::TooMany { .. }) => {}
+                Err(error) => {
+                    tracing::warn!(run.name = %run.name, "{} can't follow: {error}", due.next);
+                    self.store().followed(run.id, Err(&error.to_string())).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn begin_next(&self, run: &RunRow, next: &str) -> Result<RunId, ServiceError> {
+        let workspace = PathBuf::from(&run.workspace_path);
+        let config = self.config_there(workspace.clone()).await?;
+        let caller = Caller {
+            workspace: Some(workspace),
+            config,
+            actor: Actor::new(BY),
+            caps: Caps::default(),
+            is_looking: false,
+            request: Some(RequestId::following(run.id)),
+        };
+        self.services(caller).await?.begin_next(run, next).await
+    }
+
+    /// Reads the configuration of a workspace as a person's command there would, who is asked before anything follows from it.
+    async fn config_there(&self, workspace: PathBuf) -> Result<Config, ServiceError> {
+        let state_dir = self.state_dir().to_owned();
+        let read = move || {
+            planctl_config::load(&planctl_config::Sources {
+                workspace: &workspace,
+                state_dir: &state_dir,
+                file: None,
+                database_url: None,
+                workspace_mode: None,
+                leaves_unread: false,
+                env: &|name| std::env::var_os(name),
+            })
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        let loaded = read.map_err(|error| ServiceError::broken(error.to_string()))?;
+        let invalid = |error: planctl_config::ConfigError| ServiceError::Invalid {
+            what: error.to_string(),
+            help: "planctl config show".to_owned(),
+        };
+        Ok(loaded.map_err(invalid)?.config)
+    }
+}
 
 impl Services {
     /// Records which entry of the library a kept plan was made of, and which plan is to follow it.
@@ -29,5 +112,90 @@ impl Services {
         let entries =
             ended.into_iter().map(|(id, runs)| EntryRuns { id, ended: runs.ended, done: runs.done });
         Ok(LibraryRuns { entries: entries.collect() })
+    }
+
+    /// Says which run follows a run that is done, or why none does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn follow_up(&self, run: RunId) -> Result<FollowUpView, ServiceError> {
+        let found = self.store.follow_up(run).await?;
+        Ok(found.map_or_else(FollowUpView::default, |found| FollowUpView {
+            run: found.run,
+            trouble: found.trouble,
+        }))
+    }
+
+    /// Makes the run of the plan that follows another, unless one of it is open; returns it.
+    async fn begin_next(&self, before: &RunRow, next: &str) -> Result<RunId, ServiceError> {
+        let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
+        let _starting = crate::node::instance::one_at_a_time(self.server_node.state_dir(), &starting).await?;
+        let request = RequestId::following(before.id);
+        if let Some(made) = self.store.run_of_request(request).await? {
+            if made.head.status == RunStatus::New {
+                self.decide(made.id, Decision::Submit, None).await?;
+            }
+            return Ok(made.id);
+        }
+        let file = file_of_next(self.own_folder()?, next)?;
+        let workspace = self.own_folder()?;
+        let (config, levels) =
+            (&self.caller.config, self.caller.config.verify.clone().then(&Levels::default()));
+        let checking = Checking { workspace, folder: "", config, worker: None, levels: &levels, probe: None };
+        let checked = check::check(&file, checking, self.spawner()?).await?;
+        let planned = self.planned_worktree(&checked).await?;
+        let plan = self.keep(&checked).await?;
+        let newest = self.store.newest_run_of(plan.id).await?;
+        if let Some(open) = newest.filter(|run| !matches!(run.head.status, RunStatus::Ended { .. })) {
+            return Ok(open.id);
+        }
+        self.refuse_over_caps().await?;
+        let sub_plans = self.keep_sub_plans(&checked, "", None).await?;
+        let start = Start { again: true, waits_for_workers: true, ..Start::default() };
+        // Without an approval, also where one holds: nobody asked for this run but a plan.
+        Ok(self.make_run((&checked, &plan, planned), None, &start, sub_plans).await?.0.id)
+    }
+}
+
+/// Returns the file of the plan that follows: a path, a plan of the project by its name, or an entry of the library, of which
+/// the project gets a plan.
+fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
+    let is_inside = |path: &Path| {
+        let parts = path.components();
+        path.is_relative() && parts.into_iter().all(|part| matches!(part, std::path::Component::Normal(_)))
+    };
+    let nothing = || ServiceError::NotFound { what: format!("the plan {next}") };
+    if !is_inside(Path::new(next)) {
+        return Err(nothing());
+    }
+    let folder = workspace.join(FOLDER);
+    let named =
+        [workspace.join(next), folder.join(format!("{next}.md")), folder.join(format!("{next}.json"))];
+    if let Some(file) = named.into_iter().find(|file| file.is_file()) {
+        return Ok(file);
+    }
+    let user = planctl_config::user_folder(&|name| std::env::var_os(name));
+    let library = Library::read(workspace, user.as_deref());
+    let found = library.entry(next).ok_or_else(nothing)?;
+    let written = entry_markdown(&found.source, next).ok_or_else(nothing)?;
+    let source = Source::new(format!("{next}.md"), written.text);
+    let text = instantiate(&source, None, "orchestrator", Some(&Place::made_of(next)));
+    let file = folder.join(format!("{next}.md"));
+    put(&folder, &file, &text).map_err(ServiceError::io(format!("write {}", file.display())))?;
+    Ok(file)
+}
+
+/// Writes a plan that is not there yet, whole or not at all.
+fn put(folder: &Path, file: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let mut draft = tempfile::Builder::new().permissions(mode).tempfile_in(folder)?;
+    draft.write_all(text.as_bytes())?;
+    draft.as_file().sync_all()?;
+    match draft.persist_noclobber(file) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.error),
     }
 }

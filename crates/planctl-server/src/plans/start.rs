@@ -18,6 +18,7 @@ use crate::verify::agent_program::agent_program;
 use crate::verify::check::Checked;
 use crate::workspaces::baselines::Unnamed;
 use crate::workspaces::notes;
+use crate::workspaces::worktrees::Planned;
 
 /// The result of a start.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,6 +98,20 @@ impl Services {
         let plan = self.keep(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
         let (approval, no_policy) = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
+        let (run, settings) =
+            self.make_run((checked, &plan, planned), approval.as_ref(), start, sub_plans).await?;
+        let approval = approval.as_ref().ok_or(no_policy);
+        self.approved_or_asked(&run, approval, &settings.sub_plans, false).await
+    }
+
+    /// Makes a run of a kept plan and submits it: approved by what is given, else its plan ask opens.
+    pub(super) async fn make_run(
+        &self,
+        (checked, plan, planned): (&Checked, &Plan, Option<Planned>),
+        approval: Option<&Approval>,
+        start: &Start,
+        sub_plans: BTreeMap<String, Digest>,
+    ) -> Result<(RunRow, RunSettings), ServiceError> {
         let shown = match approval {
             Some(_) => None,
             None => Some(self.where_approved(None, checked).await?.1),
@@ -115,7 +130,7 @@ impl Services {
             plan: plan.id,
             revision: &checked.verification.digest,
             stem: &stem(checked),
-            approval: approval.as_ref().map(|approval| approval.id),
+            approval: approval.map(|approval| approval.id),
             settings: &settings_json(&settings),
             served: &settings.served(),
             request: self.caller.request,
@@ -133,8 +148,7 @@ impl Services {
             }
         };
         self.decide(run.id, Decision::Submit, None).await?;
-        let approval = approval.as_ref().ok_or(no_policy);
-        self.approved_or_asked(&run, approval, &settings.sub_plans, false).await
+        Ok((run, settings))
     }
 
     /// Says what came of a start whose run was made and whose answer got lost.
@@ -178,7 +192,7 @@ impl Services {
     }
 
     /// Refuses one more run where as much is open as may be (row 92).
-    async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
+    pub(super) async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
         let caps = self.caller.caps;
         let (runs, asks) = self.store.open_counts().await?;
         let full = |what: String, next: Next| Err(ServiceError::TooMany { what, next });

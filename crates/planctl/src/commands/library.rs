@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use planctl_api::wire::{
     EntryFate, EntryOrigin, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryStats,
-    LibraryTrouble, TriggerHit, WeighedEntry,
+    LibraryTrouble, RunState, RunView, TriggerHit, WeighedEntry,
 };
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, entry_json, weigh};
 use planctl_lang::workflow::Language;
@@ -16,7 +16,7 @@ use planctl_server::library::{Found, Library, Origin};
 
 use super::{Context, plan};
 use crate::args::{LibraryCommand, MatcherWord, Matching};
-use crate::client::Client;
+use crate::client::{Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
 use crate::secrecy;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
@@ -256,6 +256,22 @@ async fn stats(context: &Context) -> Answer {
     }
     say_troubles(&library);
     Ok(Exit::Yes)
+}
+
+/// Says which run follows one that is done, and waits for approval, or why none does.
+pub async fn follow_up(client: &Client, handle: Handle, view: &RunView) -> Result<Option<String>, Failure> {
+    if view.state != RunState::Done {
+        return Ok(None);
+    }
+    let follow_up = client.follow_up(handle).await?;
+    let line = match (follow_up.run, follow_up.trouble) {
+        (Some(run), _) => format!("{} follows: planctl approvals", show::safe(&run)),
+        (None, Some(trouble)) => {
+            styled(CARE, &format!("warning: no plan follows: could not {}", show::safe(&trouble)))
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(line))
 }
 
 fn stats_drawn(view: &LibraryStats) -> String {

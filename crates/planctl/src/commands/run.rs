@@ -14,7 +14,7 @@ use super::answer_prompt::AnswerPrompt;
 use super::plan::{exit_of, goes_on, next_of, not_verified, shell_word};
 use super::verify::Detail;
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
-use super::{Context, changes, decide, guide, verify};
+use super::{Context, changes, decide, guide, library, verify};
 use crate::args::Format;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
@@ -301,6 +301,7 @@ pub async fn work_to_the_end(
     }
     let is_daemon = client.is_daemon();
     let question = question_of(&client, handle, &worked.view).await?;
+    let follow_up = library::follow_up(&client, handle, &worked.view).await?;
     client.close().await;
     match worked.asked {
         Some(exit) if is_daemon => {
@@ -313,7 +314,11 @@ pub async fn work_to_the_end(
             context.say(&format!("stopped; planctl resume {}", shell_word(&worked.view.run)));
             Ok(exit)
         }
-        None => ended(context, &worked.view, question.as_deref(), how.manner),
+        None => {
+            let exit = ended(context, &worked.view, question.as_deref(), how.manner)?;
+            follow_up.iter().for_each(|line| context.say(line));
+            Ok(exit)
+        }
     }
 }
 

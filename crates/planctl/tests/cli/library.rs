@@ -292,3 +292,101 @@ fn h_52_what_runs_taught_is_counted_shown_and_can_be_switched_off() {
     let said = fixture.planctl(&["library", "stats"]);
     assert!(said.out.contains("thresholds don't follow"), "{said:?}");
 }
+
+/// A plan of one step that the worker `touch done-1` passes, and the plan that is to follow it.
+fn chained(title: &str, then: &str) -> String {
+    plan(title, "5 minutes", &[("One", "test -e done-1", "abort")]).replacen(
+        "---\n\n",
+        &format!("then: {then}\n---\n\n"),
+        1,
+    )
+}
+
+fn runs(fixture: &Fixture) -> Vec<(String, String)> {
+    let list = fixture.json(&["run", "ls", "--json"]);
+    let word = |run: &Value, key: &str| run[key].as_str().unwrap().to_owned();
+    let runs = list["runs"].as_array().unwrap().iter();
+    let mut runs: Vec<_> = runs.map(|run| (word(run, "run"), word(run, "state"))).collect();
+    runs.sort();
+    runs
+}
+
+fn pair(run: &str, state: &str) -> (String, String) {
+    (run.to_owned(), state.to_owned())
+}
+
+const DOES: [&str; 2] = ["--exec", "touch done-1"];
+
+#[test]
+fn h_50_the_plan_that_follows_gets_a_run_of_its_own_that_waits_for_its_own_approval() {
+    let fixture = Fixture::new();
+    fixture.write("plans/first.md", &chained("First", "second"));
+    fixture.write("plans/second.md", &plan("Second", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    // An approval that holds does not begin what only a plan asked for.
+    assert_eq!(fixture.planctl(&["approve", "plans/second.md"]).code, 0);
+    let said = fixture.planctl(&[&["run", "plans/first.md", "--approve"], &DOES[..]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("second-1 follows: planctl approvals\n"), "{said:?}");
+    assert_eq!(runs(&fixture), [pair("first-1", "done"), pair("second-1", "awaiting_approval")]);
+    let ask = fixture.ask();
+    assert_eq!(fixture.planctl(&["approvals", "approve", &ask]).code, 0);
+    let said = fixture.planctl(&[&["run", "plans/second.md"], &DOES[..]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(runs(&fixture), [pair("first-1", "done"), pair("second-1", "done")]);
+}
+
+#[test]
+fn h_50_whoever_is_killed_at_the_end_of_a_run_loses_no_follow_up_and_none_is_made_twice() {
+    let fixture = Fixture::new();
+    fixture.write("plans/first.md", &chained("First", "second"));
+    fixture.write("plans/second.md", &plan("Second", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    fixture.write("other.md", &plan("Other", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    assert_eq!(fixture.planctl(&[&["run", "plans/first.md", "--approve"], &DOES[..]].concat()).code, 0);
+    let both = [pair("first-1", "done"), pair("second-1", "awaiting_approval")];
+    assert_eq!(runs(&fixture), both);
+    // Killed after the run was made, before that was recorded.
+    fixture.sql("delete from follow_ups");
+    assert_eq!(fixture.planctl(&[&["run", "other.md", "--approve"], &DOES[..]].concat()).code, 0);
+    assert_eq!(runs(&fixture), [&both[..1], &[pair("other-1", "done")], &both[1..]].concat());
+    // The same once the run that followed is over: its request tells that it was made.
+    assert_eq!(fixture.planctl(&["cancel", "second-1", "--yes"]).code, 0);
+    fixture.sql("delete from follow_ups");
+    let again = [&["run", "other.md", "--approve", "--again"], &DOES[..]].concat();
+    assert_eq!(fixture.planctl(&again).code, 0);
+    assert!(!runs(&fixture).iter().any(|(run, _)| run == "second-2"), "{:?}", runs(&fixture));
+    // Killed before anything was made: nothing of it is there.
+    fixture.sql("delete from follow_ups; delete from commands where seq = 0");
+    assert_eq!(fixture.planctl(&again).code, 0);
+    let made: Vec<_> = runs(&fixture).into_iter().filter(|(run, _)| run.starts_with("second")).collect();
+    assert_eq!(made, [pair("second-1", "cancelled"), pair("second-2", "awaiting_approval")]);
+}
+
+#[test]
+fn h_50_an_entry_of_the_library_follows_and_what_is_no_plan_is_told_once() {
+    let fixture = Fixture::new();
+    fixture.write("SPEC.md", "A module.\n").write("CHANGE.md", "A change.\n");
+    fixture.write("plans/first.md", &chained("First", "git_feature_branch"));
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"exec:true\"\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let said = fixture.planctl(&[&["run", "plans/first.md", "--approve"], &DOES[..]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("git_feature_branch-1 follows"), "{said:?}");
+    let text = fixture.read("plans/git_feature_branch.md");
+    assert!(text.contains("\nlibrary: git_feature_branch\n") && !text.contains("triggers"), "{text}");
+
+    fixture.write("plans/lost.md", &chained("Lost", "../elsewhere"));
+    let said = fixture.planctl(&[&["run", "plans/lost.md", "--approve"], &DOES[..]].concat());
+    assert_eq!(said.code, 0, "the run itself is done: {said:?}");
+    assert!(said.err.contains("warning: no plan follows: could not find the plan ../elsewhere"), "{said:?}");
+    assert_eq!(runs(&fixture).len(), 3);
+}
+
+#[test]
+fn h_50_nothing_follows_a_run_that_failed() {
+    let fixture = Fixture::new();
+    fixture.write("plans/first.md", &chained("First", "second"));
+    fixture.write("plans/second.md", &plan("Second", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    let said = fixture.planctl(&["run", "plans/first.md", "--approve", "--exec", "true"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(runs(&fixture), [pair("first-1", "failed")]);
+}

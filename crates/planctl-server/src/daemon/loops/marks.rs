@@ -1,5 +1,5 @@
 //! Draws marks into the plan files of this host's runs that moved, each at most once a second, and has cleared away what
-//! runs that are over leave.
+//! runs that are over leave. A plan that follows one that is done begins here, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -66,6 +66,9 @@ impl Turns for Marks {
                 shared.server_node.unmarked().insert(run);
                 self.drawn.insert(run, seq);
             }
+        }
+        if matches!(shared.scope, Scope::Host) {
+            shared.server_node.follow(None).await?;
         }
         // Git and large folders take their time.
         self.left.retain(|run| {
