@@ -21,7 +21,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 113] = [
+const COMMANDS: [(&str, Caller); 114] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -71,6 +71,7 @@ const COMMANDS: [(&str, Caller); 113] = [
     ("topic ls", Anyone),
     ("topic show", Anyone),
     ("guide on", Person),
+    ("guide suggest", Person),
     ("guide off", Person),
     ("guide status", Anyone),
     ("guide install", Person),

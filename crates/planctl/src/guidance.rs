@@ -29,6 +29,9 @@ pub struct Guidance {
     /// Commands that must succeed before a session may stop as done.
     #[serde(default)]
     pub guards: Vec<Guard>,
+    /// Says that prompts are matched with the library.
+    #[serde(default)]
+    pub suggests: bool,
     /// How often each session was sent back in its present turn.
     #[serde(default)]
     pub sent_back: BTreeMap<String, u32>,
@@ -95,7 +98,7 @@ impl Guidance {
 
     /// Says whether nothing holds anybody.
     pub fn is_empty(&self) -> bool {
-        self.guided.is_none() && self.guards.is_empty()
+        self.guided.is_none() && self.guards.is_empty() && !self.suggests
     }
 
     /// Returns the run of this id, where sessions are held to it.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::commands::guide::{SessionAgent, SessionEvent};
 use crate::completing;
@@ -12,12 +12,14 @@ use crate::completing;
 #[command(before_help = "Examples:
   planctl guide install claude        its hooks, once in a project
   planctl guide on plans/fix.md       from now on sessions in this workspace are held to the plan
+  planctl guide on 'fix the bug in the login module'    the library's plan for it
   planctl guide status
   planctl guide off                   they are free again; the run is paused")]
 pub enum GuideCommand {
     /// Holds the sessions of this workspace to a plan: none ends its turn as done while the step's contract fails
     On {
-        /// The plan; the one that `guide off` paused where it is left out
+        /// The plan: a file, an entry of the library, or a sentence that finds one; the plan that `guide off` paused where it is
+        /// left out
         #[arg(add = completing::plan())]
         plan: Option<PathBuf>,
         /// Approve it as it stands: you are the human
@@ -30,12 +32,27 @@ pub enum GuideCommand {
         #[arg(long)]
         again: bool,
     },
+    /// Matches the prompts of sessions with the library, and suggests the plan that fits
+    Suggest {
+        /// Whether to
+        #[arg(value_enum, default_value = "on")]
+        switch: Switch,
+    },
     /// Lets the sessions of this workspace go, and pauses the run
     Off,
     /// Shows what holds the sessions of this workspace, and which agents have the hooks
     Status,
     /// Adds planctl's hooks to an agent's settings; says what it changes, and keeps all else
     Install(Install),
+}
+
+/// On or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Switch {
+    /// From now on
+    On,
+    /// No longer
+    Off,
 }
 
 /// Where hooks are added.

@@ -13,10 +13,11 @@ use planctl_engine::Node;
 use planctl_engine::view::Form;
 use serde::Serialize;
 
+use super::library;
 use super::plan::shell_word;
 use super::run::{self, Wish};
 use super::{Context, work};
-use crate::args::{Format, GuideCommand};
+use crate::args::{Format, GuideCommand, Switch};
 use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
 use crate::guidance::{Guard, Guidance, Guided, Held};
@@ -32,10 +33,12 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
     match command {
         GuideCommand::On { plan: Some(plan), approve, accept_changed, again } => {
             let approve = approve.then_some(Approving { note: None, accept_changed, worker: None });
+            let plan = library::plan_for(context, &plan)?;
             let wish = Wish { approve, again, worker: Some(Agent::Session), ..Wish::default() };
             run::run(context, &plan, wish).await
         }
         GuideCommand::On { plan: None, .. } => go_on(context).await,
+        GuideCommand::Suggest { switch } => suggest(context, switch == Switch::On),
         GuideCommand::Off => off(context).await,
         GuideCommand::Status => status(context).await,
         GuideCommand::Install(wanted) => install::run(context, &wanted),
@@ -110,6 +113,22 @@ async fn go_on(context: &Context) -> Answer {
                 .next("planctl guide on PLAN"))
         }
     }
+}
+
+/// Has the prompts of sessions matched with the library, or ends that.
+fn suggest(context: &Context, suggests: bool) -> Answer {
+    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    held.guidance.suggests = suggests;
+    held.save()?;
+    show::print(if suggests {
+        "prompts here are matched with the library; a plan that fits is suggested, and nothing begins by itself\n"
+    } else {
+        "no plans are suggested here\n"
+    })?;
+    if suggests && install::installed(context)?.is_empty() {
+        context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
+    }
+    Ok(Exit::Yes)
 }
 
 /// Lets the sessions of the workspace go, and pauses the run.

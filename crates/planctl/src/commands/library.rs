@@ -4,13 +4,14 @@ mod authoring;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_api::wire::{
     EntryFate, EntryOrigin, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryStats,
     LibraryTrouble, RunState, RunView, TriggerHit, WeighedEntry,
 };
-use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, entry_json, weigh};
+use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
 use planctl_lang::workflow::Language;
 use planctl_server::library::{Found, Library, Origin};
 
@@ -61,6 +62,49 @@ pub fn named<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
             None => missing.next("planctl library ls"),
         }
     })
+}
+
+/// Returns the plan that a person means: a file, an entry of the library, or what a sentence finds there. An entry that is
+/// not of this project becomes a file of it.
+pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
+    let words = given.to_string_lossy();
+    if given.exists() || given.extension().is_some() {
+        return Ok(given.to_owned());
+    }
+    let library = read(context);
+    let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
+    let question = Question { message: &words, ..Question::default() };
+    let id = match library.entry(&words) {
+        Some(found) => found.entry.id.clone(),
+        None => match best(&entries, &question) {
+            Some(weighed) => weighed.entry.id.clone(),
+            None => {
+                let word = plan::shell_word(&words);
+                return Err(Failure::not_found(format!(
+                    "no plan of the library fits {word}, and no file is called so"
+                ))
+                .next(format!("planctl library match --explain {word}")));
+            }
+        },
+    };
+    let found = named(&library, &id)?;
+    let of_project = found.file().filter(|_| found.origin == Origin::Project);
+    if let Some(file) = of_project.filter(|file| Language::of(&file.to_string_lossy()).is_none()) {
+        return Ok(file.to_owned());
+    }
+    let file = context.workspace().join(format!("plans/{id}.md"));
+    if !file.exists() {
+        super::write::create(&file, plan_of(found, Some(&file))?.text())?;
+        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(&id)));
+    }
+    Ok(file)
+}
+
+/// Returns the id and the title of the plan that a message calls for.
+pub fn suggested(context: &Context, message: &str) -> Option<(String, String)> {
+    let entries: Vec<Entry> = read(context).found.into_iter().map(|found| found.entry).collect();
+    let weighed = best(&entries, &Question { message, ..Question::default() })?;
+    Some((weighed.entry.id.clone(), weighed.entry.title.clone()))
 }
 
 fn list(context: &Context, domain: Option<&str>) -> Answer {

@@ -344,6 +344,36 @@ fn hooks_are_added_to_settings_that_keep_all_else_and_go_again() {
 }
 
 #[test]
+fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "plans/two.md",
+        &TWO_STEPS.replace("owner: ann\n", "owner: ann\ntriggers: [two files]\ntrigger_threshold: 1\n"),
+    );
+    fixture.write("check.sh", CHECK);
+    let nothing = fixture.planctl(&["guide", "on", "what is the weather like", "--approve"]);
+    assert_eq!(nothing.code, 4, "{nothing:?}");
+    assert!(nothing.err.contains("planctl library match --explain"), "{nothing:?}");
+
+    assert_eq!(fixture.planctl(&["guide", "suggest"]).code, 0);
+    let session = claude(&fixture);
+    let suggested = session.hook("prompt", &json!({ "prompt": "please write the two files" }));
+    let context = suggested["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(context.contains("`planctl guide on two` begins it; only they can"), "{context}");
+    assert_eq!(session.hook("prompt", &json!({ "prompt": "hello" })), Value::Null);
+
+    let on = fixture.planctl(&["guide", "on", "write the two files", "--approve"]);
+    assert_eq!(on.code, 0, "{on:?}");
+    assert!(on.out.contains("[ACTIVE PLAN: Two files]"), "{on:?}");
+    assert_eq!(session.hook("prompt", &json!({ "prompt": "please write the two files" })), Value::Null);
+    assert_eq!(session.play(&[Says("x")]).sent_back.len(), 1);
+
+    let other = Fixture::new();
+    let on = other.planctl(&["guide", "on", "fix a bug in the login module"]);
+    assert!(on.err.contains("wrote plans/bugfix_workflow.md, the library's plan"), "{on:?}");
+}
+
+#[test]
 fn opencode_gets_a_plugin_and_keeps_one_that_is_not_planctls() {
     let fixture = Fixture::new();
     let file = ".opencode/plugins/planctl.js";

@@ -18,7 +18,7 @@ use super::{guard, tasks, told};
 use crate::args::{self, Global, HookArgs};
 use crate::caller;
 use crate::client::{Client, handle_of};
-use crate::commands::{Context, work};
+use crate::commands::{Context, library, work};
 use crate::failure::{Answer, Exit, Failure};
 use crate::guidance::{self, Guidance, Guided, Held};
 use crate::show;
@@ -138,9 +138,10 @@ impl Hook {
             held.guidance.sent_back.remove(&self.told.session_id);
             held.save()?;
         }
-        let Some(guided) = guidance.guided.as_ref().filter(|guided| guided.waits) else {
+        let Some(guided) = &guidance.guided else { return self.suggestion(guidance) };
+        if !guided.waits {
             return Ok(Reply::Pass);
-        };
+        }
         let client = opened(&self.context()?).await?;
         let view = session::take(&client, handle_of(&guided.id)?, Turn::Looks).await?.view;
         client.close().await;
@@ -149,6 +150,21 @@ impl Hook {
         }
         self.remember(&view)?;
         Ok(Reply::Context(format!("{} goes on.\n\n{}", guided.run, tasks(&view))))
+    }
+
+    /// Suggests the plan of the library that a prompt calls for. Nothing begins by itself: a person approves a plan.
+    fn suggestion(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+        if !guidance.suggests {
+            return Ok(Reply::Pass);
+        }
+        let Some((id, title)) = library::suggested(&self.context()?, &self.told.prompt) else {
+            return Ok(Reply::Pass);
+        };
+        let (id, title) = (show::safe(&id), show::safe(&title));
+        Ok(Reply::Context(format!(
+            "A plan of this project's library fits this request: {id} ({title}). Tell the person that `planctl guide on {id}` \
+             begins it; only they can. If they do not want it, go on as usual."
+        )))
     }
 
     /// Refuses what would change the judge, or decide in a person's place.

@@ -100,6 +100,8 @@ pub struct Told {
     pub tool_name: String,
     /// Its input.
     pub tool_input: Map<String, Value>,
+    /// The prompt that was given.
+    pub prompt: String,
     /// The last words of a turn.
     pub last_assistant_message: Option<String>,
     /// The same, as Gemini CLI names them.
