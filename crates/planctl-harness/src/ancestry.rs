@@ -5,8 +5,10 @@
 //! then the helper's child. So the chain of parents tells, where a variable of the environment could be unset (A34).
 
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 /// The name that the helper gives itself, and that its guardians have from it.
 pub(crate) const HELPER_NAME: &str = "planctl-spawn";
@@ -124,6 +126,71 @@ fn name_and_parent(process: i32) -> Option<(String, i32)> {
     let (_, name) = head.split_once('(')?;
     let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
     Some((name.to_owned(), parent))
+}
+
+/// Notes the agent of a session that is held to a plan, so that nothing that it starts decides in its person's place. Called
+/// by the agent's hook; the agent is known by the name of its program, so no shell, terminal or editor around it is noted.
+///
+/// # Errors
+///
+/// When the note can't be written.
+pub fn note_session_agent(state_dir: &Path, agent: &str) -> io::Result<()> {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let Some(process) = around(own).find(|process| is_program(*process, agent)) else { return Ok(()) };
+    let Some(began) = began_at(process) else { return Ok(()) };
+    let folder = session_agents(state_dir);
+    let file = folder.join(process.to_string());
+    if fs::read_to_string(&file).is_ok_and(|noted| noted == began) {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    // Agents that are gone are forgotten when another one comes.
+    for entry in fs::read_dir(&folder)?.flatten() {
+        let process = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if process.and_then(began_at).is_none() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::write(&file, &began)
+}
+
+/// Says whether the agent of a held session started a process.
+pub fn is_inside_session(process: i32, state_dir: &Path) -> bool {
+    let folder = session_agents(state_dir);
+    folder.is_dir()
+        && around(process).any(|process| {
+            let noted = fs::read_to_string(folder.join(process.to_string())).ok();
+            noted.is_some() && noted == began_at(process)
+        })
+}
+
+fn session_agents(state_dir: &Path) -> PathBuf {
+    state_dir.join("guide/agents")
+}
+
+/// A process and those around it, the nearest first.
+fn around(process: i32) -> impl Iterator<Item = i32> {
+    let parent =
+        |process: &i32| name_and_parent(*process).map(|(_, parent)| parent).filter(|parent| *parent > 0);
+    std::iter::successors(Some(process), parent).take(GENERATIONS_MAX)
+}
+
+/// Returns when a process began, in the kernel's ticks: with its number, this names it for ever.
+fn began_at(process: i32) -> Option<String> {
+    let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(19).map(str::to_owned)
+}
+
+/// Says whether a process runs the program of this name, or has an interpreter run it.
+fn is_program(process: i32, program: &str) -> bool {
+    let words = fs::read(Path::new("/proc").join(process.to_string()).join("cmdline")).unwrap_or_default();
+    words.split(|byte| *byte == 0).take(2).any(|word| {
+        let word = String::from_utf8_lossy(word);
+        let name = Path::new(word.as_ref()).file_name().map(|name| name.to_string_lossy().into_owned());
+        let rest = name.as_deref().and_then(|name| name.strip_prefix(program));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+    })
 }
 
 #[cfg(test)]

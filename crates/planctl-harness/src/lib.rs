@@ -45,7 +45,7 @@ mod worktree;
 pub use agent::{
     Agent, Assignment, KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
 };
-pub use ancestry::{Connection, is_inside_worker};
+pub use ancestry::{Connection, is_inside_session, is_inside_worker, note_session_agent};
 pub use beneath::{Unreadable, folder_in};
 pub use capture::{Captured, KEPT_BYTES};
 pub use checkpoint::Checkpoints;

@@ -7,7 +7,6 @@ use clap::{ArgMatches, Subcommand as _};
 
 use crate::args::{PlanVerb, RunVerb};
 use crate::failure::{Exit, Failure};
-use crate::guidance;
 
 /// The callers that may give a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,13 +204,17 @@ pub fn must_be_human(what: &str) -> Result<(), Failure> {
 /// Says whether a worker, a contract or a held session's agent started this process.
 pub fn is_in_worker() -> bool {
     is_in_planctls_worker()
-        || planctl_server::database::state_dir().is_ok_and(|dir| guidance::is_inside_session(&dir))
+        || planctl_server::database::state_dir()
+            .is_ok_and(|dir| planctl_harness::is_inside_session(own(), &dir))
 }
 
 /// Says whether a worker or a contract started this process: its parents tell, also where the variable was unset.
 fn is_in_planctls_worker() -> bool {
-    std::env::var_os("PLANCTL_ITEM_ID").is_some()
-        || planctl_harness::is_inside_worker(rustix::process::getpid().as_raw_nonzero().get())
+    std::env::var_os("PLANCTL_ITEM_ID").is_some() || planctl_harness::is_inside_worker(own())
+}
+
+fn own() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 #[cfg(test)]

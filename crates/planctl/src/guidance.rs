@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use planctl_glob::Glob;
@@ -121,7 +121,7 @@ impl Held {
             Failure::new(Exit::Temporary, format!("could not use {}: {error}", file.display()))
         };
         let folder = file.parent().unwrap_or(state_dir);
-        fs::create_dir_all(folder).map_err(refused)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
         let lock = File::create(file.with_extension("lock")).map_err(refused)?;
         lock.lock().map_err(refused)?;
         let guidance = match fs::read_to_string(&file) {
@@ -196,63 +196,4 @@ pub fn tree_of(workspace: &Path, paths: &[Glob]) -> String {
     }
     entries.sort_unstable();
     digest_of_text(&entries.concat()).as_str().to_owned()
-}
-
-/// One process, as the kernel's records tell of it.
-struct Process {
-    parent: i32,
-    /// When it began, in the kernel's ticks: with its number, this names it for ever.
-    began: String,
-}
-
-/// The processes around this one, the nearest first.
-fn around() -> impl Iterator<Item = (i32, Process)> {
-    let mut process = rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
-    std::iter::from_fn(move || {
-        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name stands in parentheses and may hold any character.
-        let (_, rest) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let found = Process { parent: fields.get(1)?.parse().ok()?, began: (*fields.get(19)?).to_owned() };
-        let number = std::mem::replace(&mut process, found.parent);
-        Some((number, found))
-    })
-}
-
-/// Notes the agent that called this hook, so that nothing that it starts decides in its person's place. It is known by the
-/// name of its program; a shell, a terminal or an editor around it is not noted.
-pub fn note_agent(state_dir: &Path, agent: &str) {
-    let is_agent = |process: i32| {
-        let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).take(2).any(|word| {
-            let word = String::from_utf8_lossy(word);
-            let name = Path::new(word.as_ref()).file_name().map(|name| name.to_string_lossy().into_owned());
-            name.is_some_and(|name| {
-                name == agent || name.strip_prefix(agent).is_some_and(|rest| rest.starts_with(['.', '-']))
-            })
-        })
-    };
-    let Some((process, found)) = around().find(|(process, _)| is_agent(*process)) else { return };
-    let folder = agents_in(state_dir);
-    let file = folder.join(process.to_string());
-    if fs::read_to_string(&file).is_ok_and(|began| began == found.began) {
-        return;
-    }
-    // Where it can't be noted, the hook before each tool still refuses.
-    drop(fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &found.began)));
-}
-
-/// Says whether a held session's agent started this process.
-pub fn is_inside_session(state_dir: &Path) -> bool {
-    let folder = agents_in(state_dir);
-    if !folder.is_dir() {
-        return false;
-    }
-    around().any(|(process, found)| {
-        fs::read_to_string(folder.join(process.to_string())).is_ok_and(|began| began == found.began)
-    })
-}
-
-fn agents_in(state_dir: &Path) -> PathBuf {
-    state_dir.join("guide/agents")
 }

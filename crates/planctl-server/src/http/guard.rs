@@ -45,6 +45,8 @@ pub enum Peer {
         uid: u32,
         /// Says that a worker or a contract started it, as its parents tell.
         is_inside_worker: bool,
+        /// Says that the agent of a held session started it (guided mode).
+        is_inside_session: bool,
     },
     /// A port.
     Network(Connection),
@@ -164,7 +166,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
         place.note_token();
     }
     if route.is_decision {
-        refuse_workers(principal.peer).await?;
+        refuse_workers(principal.peer, route).await?;
     }
     if !principal.scope.reaches(route.needs) {
         return Err(out_of_scope(&principal, route));
@@ -268,7 +270,7 @@ async fn who(
     };
     let Some(secret) = bearer else {
         return match peer {
-            Peer::Local { uid, is_inside_worker } => Ok(Principal {
+            Peer::Local { uid, is_inside_worker, .. } => Ok(Principal {
                 actor: local_actor(headers, uid)?,
                 // A worker that shows nothing may look, and do nothing in its person's name.
                 scope: if is_inside_worker { Scope::Read } else { Scope::Admin },
@@ -343,10 +345,13 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
     Problem::new(Code::Scope, format!("this needs a token of the scope `{needs}`"))
 }
 
-/// Refuses decisions by a process that a worker started, whichever token it shows (P-28, A34).
-async fn refuse_workers(peer: Peer) -> Result<(), Problem> {
+/// Refuses decisions by a process that a worker started, whichever token it shows (P-28, A34), or that the agent of a held
+/// session started. The hooks of a session begin runs of guards, which were approved before.
+async fn refuse_workers(peer: Peer, route: &Route) -> Result<(), Problem> {
     let is_inside = match peer {
-        Peer::Local { is_inside_worker, .. } => is_inside_worker,
+        Peer::Local { is_inside_worker, is_inside_session, .. } => {
+            is_inside_worker || is_inside_session && !route.is_of_sessions
+        }
         // Files of every process are read, so elsewhere than among the requests of others.
         Peer::Network(connection) => {
             let asked = tokio::task::spawn_blocking(move || connection.is_of_worker()).await;
@@ -356,8 +361,13 @@ async fn refuse_workers(peer: Peer) -> Result<(), Problem> {
     if !is_inside {
         return Ok(());
     }
-    Err(Problem::new(Code::InsideWorker, "a person decides, and this comes from a worker's process")
-        .help("decide in a terminal of your own"))
+    Err(inside_worker())
+}
+
+/// Refuses a decision to an agent's process.
+pub(super) fn inside_worker() -> Problem {
+    Problem::new(Code::InsideWorker, "a person decides, and this comes from an agent's process")
+        .help("decide in a terminal of your own")
 }
 
 fn parameters_of(parameters: RawPathParams) -> Result<BTreeMap<String, String>, Problem> {

@@ -52,7 +52,11 @@ impl InProcess {
         let mut request = request.map_err(axum::Error::new)?;
         *request.headers_mut() = headers;
         // The command line itself refuses to a worker what only a person may do, before it opens the database.
-        let peer = Peer::Local { uid: rustix::process::geteuid().as_raw(), is_inside_worker: false };
+        let peer = Peer::Local {
+            uid: rustix::process::geteuid().as_raw(),
+            is_inside_worker: false,
+            is_inside_session: false,
+        };
         request.extensions_mut().insert(peer);
         let (head, body) = answered(self.router.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await?;

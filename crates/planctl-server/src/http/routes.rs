@@ -50,6 +50,7 @@ const fn get(
         answers,
         is_keyed: false,
         is_decision: false,
+        is_of_sessions: false,
         body_bytes_max: 0,
         handler,
     }
@@ -75,6 +76,7 @@ const fn post(
         answers,
         is_keyed: true,
         is_decision: false,
+        is_of_sessions: false,
         body_bytes_max: BODY_BYTES_MAX,
         handler,
     }
@@ -232,7 +234,8 @@ pub static ROUTES: &[Route] = &[
         handler!(runs::start),
     )
     .of_a_plan()
-    .decision(),
+    .decision()
+    .of_sessions(),
     get(
         "/v1/runs",
         Scope::Read,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use planctl_engine::RunId;
 use planctl_engine::view::Form;
 
-use super::guard::Standing;
+use super::guard::{Peer, Standing, inside_worker};
 use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
 use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
@@ -23,6 +23,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) async fn start(call: Call) -> Answer {
     let wanted: StartCall = call.body()?;
+    let is_inside_session = matches!(call.principal.peer, Peer::Local { is_inside_session: true, .. });
+    if is_inside_session && wanted.start.approve.is_some() {
+        return Err(inside_worker());
+    }
     let checked = plans::checked(&call, &wanted.plan).await?;
     let services = call.services_of_plan(&wanted.plan).await?;
     json(&StartedView::from(services.start(&checked, &wanted.start).await?))

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use planctl_api::Next;
-use planctl_harness::{Connection, is_inside_worker};
+use planctl_harness::{Connection, is_inside_session, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -221,17 +221,20 @@ impl Acceptor {
                     // The socket's file lets in its owner and root only; the kernel says who it is.
                     let own = rustix::process::geteuid().as_raw();
                     if who.uid() == own || who.uid() == 0 {
+                        let state_dir = self.api.server_node().state_dir().to_owned();
                         // Its parents' files are read, which is nothing for a thread that many wait for.
                         let peer = async move {
                             // Of a process that the kernel does not name, as one in a container, nothing is known.
-                            let asked = who
-                                .pid()
-                                .map(|pid| tokio::task::spawn_blocking(move || is_inside_worker(pid)));
-                            let is_inside_worker = match asked {
-                                Some(asked) => asked.await.unwrap_or(true),
-                                None => true,
+                            let asked = who.pid().map(|pid| {
+                                tokio::task::spawn_blocking(move || {
+                                    (is_inside_worker(pid), is_inside_session(pid, &state_dir))
+                                })
+                            });
+                            let (is_inside_worker, is_inside_session) = match asked {
+                                Some(asked) => asked.await.unwrap_or((true, true)),
+                                None => (true, true),
                             };
-                            Peer::Local { uid: who.uid(), is_inside_worker }
+                            Peer::Local { uid: who.uid(), is_inside_worker, is_inside_session }
                         };
                         self.serve_connection(stream, peer, None, &permits).await;
                     }

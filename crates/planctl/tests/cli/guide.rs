@@ -584,6 +584,40 @@ fn tools_that_would_change_the_judge_or_decide_are_refused_with_the_reason() {
     assert!(!session.may(&told, &mut Played::default()), "a patch names the file in its text");
 }
 
+#[test]
+fn a_34_nothing_that_the_agent_of_a_held_session_starts_decides_by_command_or_socket() {
+    let fixture = on();
+    assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+    let planctl = env!("CARGO_BIN_EXE_planctl");
+    let told = json!({ "session_id": "s1", "cwd": fixture.path("") });
+    let socket = fixture.state().join("daemon.sock");
+    // The agent hides what it types from the hook before its tools.
+    let agent = format!(
+        "#!/bin/bash\necho '{told}' | {planctl} hook claude start > /dev/null\nsetsid {planctl} cancel plan-1\necho \"cancel \
+         $?\"\ncurl -s --unix-socket {} -X POST -H 'Idempotency-Key: k1' -H 'content-type: application/json' -d '{{}}' \
+         http://planctl/v1/runs/plan-1/cancel\necho '{told}' | {planctl} hook claude stop\n",
+        socket.display()
+    );
+    fixture.write("claude", &agent);
+    let mut bash = std::process::Command::new("bash");
+    bash.arg(fixture.path("claude")).current_dir(fixture.path("")).env_clear();
+    bash.envs(fixture.command(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = Said::from(bash.output().unwrap());
+    assert!(said.err.contains("this is inside a session that planctl holds"), "{said:?}");
+    assert!(said.out.contains("cancel 77") && said.out.contains("inside_worker"), "{said:?}");
+    assert!(said.out.contains("\"decision\":\"block\""), "its hook goes on as before: {said:?}");
+    assert_eq!(state(&fixture), "running");
+    // A guard's run begins in its hook all the same.
+    assert_eq!(fixture.planctl(&["guide", "off"]).code, 0);
+    assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
+    let mut again = std::process::Command::new("bash");
+    again.arg(fixture.path("claude")).current_dir(fixture.path("")).env_clear();
+    again.envs(fixture.command(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = Said::from(again.output().unwrap());
+    assert!(said.out.contains("guard-1-1: Not done"), "{said:?}");
+    assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
+}
+
 /// Honest sessions: each passes, and is sent back only where the work is not done yet.
 #[test]
 fn none_of_60_honest_sessions_is_blocked_although_its_work_is_done() {

@@ -102,6 +102,8 @@ pub struct Route {
     pub is_keyed: bool,
     /// Says that a person decides by it, so that no worker's process may call it.
     pub is_decision: bool,
+    /// Says that the hooks of a session may call it all the same; its handler refuses a session what is a person's.
+    pub is_of_sessions: bool,
     /// How large its body may be.
     pub body_bytes_max: usize,
     /// Its handler.
@@ -117,6 +119,11 @@ impl Route {
     /// By which a person decides.
     pub(super) const fn decision(self) -> Route {
         Route { is_decision: true, ..self }
+    }
+
+    /// By which the hooks of a session begin what was approved before.
+    pub(super) const fn of_sessions(self) -> Route {
+        Route { is_of_sessions: true, ..self }
     }
 
     /// Marks a route whose body brings a plan's text.

@@ -20,7 +20,7 @@ use crate::caller;
 use crate::client::{Client, handle_of};
 use crate::commands::{Context, library, work};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{self, Guidance, Guided, Held};
+use crate::guidance::{Guidance, Guided, Held};
 use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
@@ -64,7 +64,8 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     let Ok(state_dir) = planctl_server::database::state_dir() else { return Reply::Pass };
     let folder = if told.cwd.as_os_str().is_empty() { PathBuf::from(".") } else { told.cwd.clone() };
     let Some((workspace, guidance)) = Guidance::around(&state_dir, &folder) else { return Reply::Pass };
-    guidance::note_agent(&state_dir, agent.word());
+    // Where it can't be noted, the hook before each tool still refuses.
+    drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     let hook = Hook { told, state_dir, workspace };
     if event == SessionEvent::Tool {
         return hook.tool(&guidance);
