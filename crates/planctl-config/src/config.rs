@@ -40,7 +40,7 @@ pub struct Config {
     pub prices: BTreeMap<String, Price>,
     /// Where runs work.
     pub workspace: Workspaces,
-    /// What the library does. It concerns only the process that reads it, so it is not sent to a daemon.
+    /// The settings of the library of plans. They concern only the process that reads them, so they are not sent to a daemon.
     #[serde(skip)]
     pub library: LibrarySettings,
     /// The policies that approve plans without a person, by name.
@@ -48,7 +48,7 @@ pub struct Config {
     pub approval: BTreeMap<String, ApprovalPolicy>,
 }
 
-/// What the library of plans does.
+/// The settings of the library of plans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LibrarySettings {
     /// Says that the threshold of an entry rises where most of its runs failed.

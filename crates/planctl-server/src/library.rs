@@ -75,7 +75,7 @@ pub struct Trouble {
 pub struct Library {
     /// The entries, each name once.
     pub found: Vec<Found>,
-    /// What can't be read.
+    /// The parts that can't be read.
     pub troubles: Vec<Trouble>,
 }
 

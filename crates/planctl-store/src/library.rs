@@ -48,7 +48,7 @@ pub struct ToFollow {
     pub next: String,
 }
 
-/// What came of a run that another plan was to follow.
+/// The run that follows another one, or the reason that none does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FollowUp {
     /// The name of the run that was made.

@@ -22,7 +22,7 @@ pub enum EntryOrigin {
 pub struct LibraryList {
     /// The entries, the nearest first.
     pub entries: Vec<LibraryEntryView>,
-    /// What can't be read.
+    /// The parts that can't be read.
     pub troubles: Vec<LibraryTrouble>,
 }
 
@@ -73,7 +73,7 @@ pub struct LibraryTrouble {
     pub message: String,
 }
 
-/// What a message finds in the library: the answer of `library match --json`.
+/// The entry that a message finds in the library: the answer of `library match --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LibraryMatch {
@@ -157,7 +157,7 @@ pub struct EntryRuns {
     pub done: u32,
 }
 
-/// What came of the plan that was to follow a run (`then`).
+/// The run that follows a run that is done (`then`), or the reason that none does.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FollowUpView {

@@ -1,4 +1,4 @@
-//! What a plan's runs teach about its threshold (H-52).
+//! The threshold of an entry as its runs teach it (H-52).
 
 /// How many runs must have ended before anything is learned from them.
 pub const RUNS_MIN: u32 = 5;

@@ -84,7 +84,7 @@ impl ServerNode {
         let loaded = read.map_err(|error| ServiceError::broken(error.to_string()))?;
         let invalid = |error: planctl_config::ConfigError| ServiceError::Invalid {
             what: error.to_string(),
-            help: "planctl config show".to_owned(),
+            help: "mend the configuration".to_owned(),
         };
         Ok(loaded.map_err(invalid)?.config)
     }

@@ -98,7 +98,7 @@ pub enum MatcherWord {
     Substring,
 }
 
-/// What a new entry is made of.
+/// The beginning of a new entry, and the words that find it.
 #[derive(Args, Clone, Debug)]
 pub struct NewEntry {
     /// Its name in the library: letters, digits, `-` and `_`

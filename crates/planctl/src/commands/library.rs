@@ -24,7 +24,7 @@ use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
 
 pub use authoring::plan_of;
 
-/// What runs taught is waited for so long at most; without it a message is matched as the entries are written.
+/// The database is waited for so long at most; without it a message is matched as the entries are written.
 const WITHIN: Duration = Duration::from_secs(2);
 /// The most bytes of a message that are read.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;

@@ -212,6 +212,7 @@ fn completions_know_runs_asks_and_plans() {
     assert!(completed(&["planctl", "verify", "pl"]).contains("plans/p.md"));
     assert!(completed(&["planctl", "approvals", "retry", ""]).contains(&ask));
     assert!(completed(&["planctl", "new", "--from", "bug"]).contains("bugfix"));
+    assert!(completed(&["planctl", "library", "show", "refac"]).contains("refactor_safe"));
     let script = fixture.planctl(&["completions", "bash"]);
     assert!(script.out.contains("PLANCTL_COMPLETE"), "{script:?}");
 }

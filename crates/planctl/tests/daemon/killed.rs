@@ -67,3 +67,33 @@ fn p10_killed_between_the_end_of_a_run_and_its_last_marks() {
     assert_eq!(next.end().code, 0);
     place.await_quiet();
 }
+
+#[test]
+fn h_50_killed_between_the_end_of_a_run_and_the_beginning_of_the_one_that_follows() {
+    let place = Place::new();
+    place.plan(1, "");
+    let text = std::fs::read_to_string(place.path("work/p.md")).unwrap();
+    std::fs::write(place.path("work/q.md"), &text).unwrap();
+    let chained = text.replacen("---\n\n", "then: q.md\n---\n\n", 1);
+    assert_ne!(chained, text);
+    std::fs::write(place.path("work/p.md"), chained).unwrap();
+    let sql = |text: &str| place.must(&["db", "psql", "--owner", "--", "-Atc", text]).out.trim().to_owned();
+    let followers = || sql("select string_agg(name || ' ' || status, ',') from runs where name like 'q-%'");
+    let mut daemon = place.daemon();
+    daemon.hear("ready");
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &place.exec()]);
+    wait_until("the end of the first", || sql("select count(*) from runs where ended_at is not null") == "1");
+    daemon.kill().unwrap();
+    let mut next = place.daemon();
+    next.hear("ready");
+    wait_until("the run that follows", || followers() == "q-1 awaiting");
+    // Killed once more, where it was made and nobody knows that it was.
+    next.kill().unwrap();
+    sql("delete from follow_ups");
+    let mut last = place.daemon();
+    last.hear("ready");
+    wait_until("the record", || sql("select count(*) from follow_ups where made is not null") == "1");
+    assert_eq!(followers(), "q-1 awaiting", "it was made once");
+    last.signal(Signal::TERM);
+    assert_eq!(last.end().code, 0);
+}
