@@ -351,7 +351,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::NotRed => "its contract was not red before the work",
         Reason::Stale => "the run stood still for too long",
         Reason::AttemptsLimit => "the run has made as many attempts as a run may",
-        Reason::VisitsLimit => "it was entered as often as it may be",
+        Reason::VisitsLimit => "its visits are used up",
         Reason::Budget => "the budget does not suffice",
         Reason::Asked => "the worker asks",
         Reason::Reentered => "it is entered anew",

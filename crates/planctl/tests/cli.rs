@@ -133,3 +133,6 @@ mod terminal;
 mod demo;
 #[path = "cli/download.rs"]
 mod download;
+
+#[path = "cli/quotes.rs"]
+mod quotes;

@@ -10,8 +10,8 @@ use planctl_api::wire::{
 };
 use planctl_config::Agent;
 use planctl_engine::{
-    End, Ending, Graph, Level, Node, NodeId, NodeState, Outcome, Record, Rehearsal, Run, RunStatus, Scope,
-    Spent, Verdict, Work, view,
+    AskKind, End, Ending, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
+    RunStatus, Scope, Spent, Verdict, Work, view,
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
 
@@ -126,8 +126,10 @@ impl Shown {
                 Outcome::Warned => StepState::Warned,
             },
         };
+        let state = if self.asks_by_itself(node) { StepState::Waiting } else { state };
+        let failure = record.failure.as_deref().filter(|_| !self.is_handed_over(node, record));
         let is_judged = node.task().is_none_or(|task| !task.contract.command.is_empty());
-        let verdict = match (&record.failure, state) {
+        let verdict = match (failure, state) {
             (_, StepState::Passed) if !is_judged => None,
             (_, StepState::Passed) => Some("passed".to_owned()),
             (Some(failure), _) => match &failure.what {
@@ -164,7 +166,7 @@ impl Shown {
             before,
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
             isolation: has_gate.then(|| self.settings().isolation.to_string()),
-            failure: record.failure.as_deref().filter(|_| state != StepState::Passed).map(failure_line),
+            failure: failure.filter(|_| state != StepState::Passed).map(failure_line),
             run: self.within.get(&node.id).map(|inner| inner.name.clone()),
             lock: item
                 .and_then(|item| self.locks.iter().find(|lock| lock.item == item.id))
@@ -173,6 +175,27 @@ impl Shown {
             spent: SpentView::from(tally.spent),
             since: item.map(|item| moment(item.available_at)),
         }
+    }
+
+    /// Says that the failure in a node's record is that of the node before it, which its worker is told.
+    fn is_handed_over(&self, node: &Node, record: &Record) -> bool {
+        let has_failed = |record: &Record| record.state.outcome() == Some(Outcome::Failed);
+        let is_of = |(other, own): (&NodeId, &Record)| {
+            *other != node.id && has_failed(own) && own.failure == record.failure
+        };
+        record.failure.is_some() && !has_failed(record) && self.view.records.iter().any(is_of)
+    }
+
+    /// Says that a step which has a person asked was come to, and its ask is open: it is about the node before.
+    fn asks_by_itself(&self, node: &Node) -> bool {
+        let NodeKind::Escalate { reason, .. } = &node.kind else { return false };
+        let leads_here = |from: &NodeId| self.graph.edges_from(from).iter().any(|edge| edge.to == node.id);
+        self.view.items.iter().any(|item| match &item.work {
+            Work::Human { ask } => {
+                ask.kind == AskKind::Escalation && ask.message == *reason && leads_here(&item.at.node)
+            }
+            Work::Agent { .. } | Work::Harness { .. } => false,
+        })
     }
 
     /// Returns the nodes that are no steps and that the run came to; of joins, also those that wait.

@@ -325,7 +325,14 @@ fn asked(page: &AskPage) -> String {
     };
     let mut text = format!("  {asks}\n");
     if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
-        let who = page.role.as_deref().unwrap_or("worker");
+        let worker = page.role.as_deref().unwrap_or("worker");
+        let who = match ask.reason.as_str() {
+            "visits_limit" if message.contains("is at its limit: visits") => "planctl",
+            // The plan says why it has a person asked.
+            "exhausted" | "planned" | "no_edge" | "visits_limit" => "plan",
+            "stale" | "undelivered" | "interrupted" | "inconclusive" => "planctl",
+            _ => worker,
+        };
         let all = format!("planctl approvals show {} --json", ask.id);
         text.push_str(&gutter::printed(who, message, Cut::AfterStart(&all)));
     }

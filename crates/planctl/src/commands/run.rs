@@ -322,14 +322,15 @@ pub async fn work_to_the_end(
     }
 }
 
-/// Returns what a worker asks, where that is what the run waits for.
+/// Returns the question of a worker, or the limit that a loop came to, where the run waits for that: no step's failure says it.
 async fn question_of(client: &Client, handle: Handle, view: &RunView) -> Result<Option<String>, Failure> {
     let Some(WaitingOn { kind, id: Some(id), .. }) = &view.waiting_on else { return Ok(None) };
-    if kind != "question" {
+    if kind != "question" && kind != "escalation" {
         return Ok(None);
     }
     let asks = client.asks(Some(handle)).await?.asks;
-    Ok(asks.into_iter().find(|ask| ask.id == *id).map(|ask| ask.asks))
+    let ask = asks.into_iter().find(|ask| ask.id == *id);
+    Ok(ask.filter(|ask| kind == "question" || ask.reason == "visits_limit").map(|ask| ask.asks))
 }
 
 /// Says where a run stands that a daemon goes on with, and how to follow it.

@@ -30,6 +30,12 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("worker resume", &["x"]),
     ("token create", &["admin", "--name", "x"]),
     ("token revoke", &["x"]),
+    ("library edit", &["x"]),
+    ("library import", &["x"]),
+    ("guard", &["true"]),
+    ("guard rm", &["1"]),
+    ("guide on", &["x"]),
+    ("guide install", &["claude"]),
 ];
 
 #[test]

@@ -118,7 +118,7 @@ fn dot_a5_b11_a_node_over_its_cap_ends_its_loop_and_the_cap_is_the_reason_told()
     assert_eq!(fixture.read("rounds").lines().count(), 3);
     assert_eq!(reason(&fixture), ("pick".to_owned(), "visits_limit".to_owned()));
     let said = fixture.planctl(&["approvals"]);
-    assert!(said.out.contains("entered as often as it may be") && !said.out.contains("no edge"), "{said:?}");
+    assert!(said.out.contains("its visits are used up") && !said.out.contains("no edge"), "{said:?}");
 }
 
 /// The specification's own example, 2.13.

@@ -34,6 +34,7 @@ GET /v1/runs/{run}/prompts read
 GET /v1/runs/{run}/salute read
 GET /v1/runs/{run}/traversal read
 GET /v1/runs/{run}/checkpoint read
+GET /v1/runs/{run}/follow-up read
 GET /v1/runs/{run}/why/{step} read
 GET /v1/runs/{run}/context read
 GET /v1/runs/{run}/session read
@@ -56,6 +57,7 @@ POST /v1/items/{item}/ask item
 POST /v1/items/{item}/release item
 POST /v1/items/{item}/log item
 POST /v1/items/{item}/usage item
+GET /v1/library/runs read
 GET /v1/topics read
 GET /v1/topics/{topic} read
 POST /v1/topics/{topic} approve
