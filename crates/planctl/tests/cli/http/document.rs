@@ -218,7 +218,15 @@ impl Walk {
         ] {
             self.get(&format!("/v1/runs/{run}{part}"));
         }
-        for part in ["/traversal", "/checkpoint", "/follow-up", "/why/1", "/context", "/context?form=workflow", "/audit"] {
+        for part in [
+            "/traversal",
+            "/checkpoint",
+            "/follow-up",
+            "/why/1",
+            "/context",
+            "/context?form=workflow",
+            "/audit",
+        ] {
             self.get(&format!("/v1/runs/{run}{part}"));
         }
         self.get("/v1/runs?limit=10");
@@ -232,7 +240,8 @@ impl Walk {
         }
         self.get("/v1/database");
         self.get("/v1/roles");
-        self.get("/v1/library/runs");
+        let workspace = self.house.fixture.path("");
+        self.get(&format!("/v1/library/runs?workspace={}", workspace.display()));
         self.post("/v1/topics/login%2Fproxy", json!({ "text": "the proxy is slow" }));
         self.get("/v1/topics");
         self.get("/v1/topics/login%2Fproxy?since=0&limit=1");
