@@ -181,6 +181,22 @@ fn h_43_without_a_plan_a_hook_says_nothing_and_touches_no_database() {
 }
 
 #[test]
+fn a_session_that_changed_to_another_folder_is_held_by_its_project() {
+    let fixture = held();
+    let told = json!({ "session_id": "s1", "cwd": fixture.home() }).to_string();
+    let mut hook = fixture
+        .command(&["hook", "claude", "stop"])
+        .current_dir(fixture.home())
+        .env("CLAUDE_PROJECT_DIR", fixture.path(""))
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    hook.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
+    let said = Said::from(hook.wait_with_output().unwrap());
+    assert!(said.out.contains("\"decision\":\"block\""), "{said:?}");
+}
+
+#[test]
 fn a_database_that_is_away_lets_the_session_go_on_and_passes_nothing() {
     let fixture = held();
     fixture.write("one.txt", "one\n").write("two.txt", "two\n");

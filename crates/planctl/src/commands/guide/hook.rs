@@ -25,6 +25,8 @@ use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
 const TOLD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The variables in which agents name the folder of their project.
+const PROJECT_VARIABLES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 /// How long the database may take to be found. A private Postgres that is started after a crash needs some seconds.
 const OPENS_WITHIN: Duration = Duration::from_secs(10);
 /// How often a session is sent back in one turn before a person is asked. Claude Code ends a turn at the eighth time.
@@ -62,8 +64,11 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
         Ok(Err(_)) | Err(_) => return Reply::Pass,
     };
     let Ok(state_dir) = planctl_server::database::state_dir() else { return Reply::Pass };
-    let folder = if told.cwd.as_os_str().is_empty() { PathBuf::from(".") } else { told.cwd.clone() };
-    let Some((workspace, guidance)) = Guidance::around(&state_dir, &folder) else { return Reply::Pass };
+    // A session may have changed to another folder, so that of its project goes first.
+    let projects = PROJECT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let mut folders = projects.chain([told.cwd.clone(), PathBuf::from(".")]);
+    let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder));
+    let Some((workspace, guidance)) = held else { return Reply::Pass };
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     let hook = Hook { told, state_dir, workspace };
@@ -296,6 +301,7 @@ impl Hook {
     /// Notes what a session has read and whether a person is waited for; lets the sessions go where a plan's run is over.
     fn remember(&self, view: &SessionView) -> Result<(), Failure> {
         let mut held = Held::open(&self.state_dir, &self.workspace)?;
+        held.guidance.told = None;
         if let Some(run) = held.guidance.run_mut(&view.run.id) {
             run.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
             run.read = view.steps.iter().map(|step| step.item.clone()).collect();
