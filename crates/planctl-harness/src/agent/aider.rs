@@ -9,6 +9,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_money: true,
     reports_denials: false,
     permission_exits: &[],
+    speaks_json: false,
+    sign_in: "set the key of its model's provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY",
     variables: &[
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",

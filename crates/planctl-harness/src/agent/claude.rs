@@ -7,6 +7,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_money: true,
     reports_denials: true,
     permission_exits: &[],
+    speaks_json: true,
+    sign_in: "sign in: run `claude` and type /login, or set ANTHROPIC_API_KEY",
     variables: &[
         "ANTHROPIC_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",

@@ -9,6 +9,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_money: false,
     reports_denials: false,
     permission_exits: &[],
+    speaks_json: true,
+    sign_in: "sign in: `codex login`, or set CODEX_API_KEY",
     variables: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"],
     line,
 };

@@ -8,6 +8,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_denials: false,
     // Not signed in, and a folder that is not trusted (INTERFACE 3.3).
     permission_exits: &[41, 55],
+    speaks_json: true,
+    sign_in: "sign in: run `gemini` and choose a login, or set GEMINI_API_KEY",
     variables: &[
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",

@@ -38,6 +38,10 @@ pub(super) struct Adapter {
     pub(super) reports_denials: bool,
     /// Exit statuses by which it says that a login or a right is missing.
     pub(super) permission_exits: &'static [i32],
+    /// Says that all it prints is for programs.
+    pub(super) speaks_json: bool,
+    /// How a person signs in to it, in a few words.
+    pub(super) sign_in: &'static str,
     /// Its own variables: logins, addresses, folders.
     pub(super) variables: &'static [&'static str],
     /// Writes its command line.
@@ -100,6 +104,15 @@ impl KnownAgent {
     /// Says that its output tells what it cost; the others tell tokens only.
     pub fn reports_money(self) -> bool {
         self.0.reports_money
+    }
+
+    /// Returns how a person signs in to it: "sign in: `codex login`, or set CODEX_API_KEY".
+    pub fn sign_in(self) -> &'static str {
+        self.0.sign_in
+    }
+
+    pub(super) fn speaks_json(self) -> bool {
+        self.0.speaks_json
     }
 
     pub(super) fn permission_exits(self) -> &'static [i32] {

@@ -9,6 +9,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_money: true,
     reports_denials: false,
     permission_exits: &[],
+    speaks_json: true,
+    sign_in: "sign in: `opencode auth login`, or set the key of its model's provider",
     variables: &[
         "OPENCODE_CONFIG",
         "OPENCODE_CONFIG_DIR",
