@@ -148,7 +148,8 @@ fn a_known_agent_gets_its_line_its_prompt_and_its_own_variables() {
         let argv: Vec<String> = place.recorded("argv").lines().map(str::to_owned).collect();
         assert!(argv.windows(2).any(|pair| pair == ["-m", "a model"]), "{agent}: {argv:?}");
         if agent == "aider" {
-            assert_eq!(place.recorded("message"), "Do it.\nAll of it.\n");
+            // A message that begins with `/` or `!` would be a command.
+            assert_eq!(place.recorded("message"), "This is the task.\n\nDo it.\nAll of it.\n");
             assert_eq!(place.recorded("stdin"), "");
         } else {
             assert_eq!(place.recorded("stdin"), "Do it.\nAll of it.\n", "{agent}");
