@@ -119,7 +119,7 @@ impl AgentSaid {
 }
 
 /// An agent's report of its work; decides nothing (P-36).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Its last words.
     pub text: Excerpt,
@@ -135,6 +135,24 @@ pub struct Report {
     /// X4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Box<Hints>>,
+    /// The circumstances of the work, where it tells of some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circumstances: Option<Box<Circumstances>>,
+}
+
+/// The circumstances of an attempt's work: they weigh how a failed contract is taken, and never whether one passed.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// The trouble of infrastructure that cut it off, in the middle of it as like as not: a contract that fails after it says
+    /// nothing of the worker, and spends a delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<Fault>,
+    /// The actions that its permissions denied it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// The worker's own name of its session, by which a person takes it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A worker's hints about the next edge.
@@ -181,6 +199,8 @@ pub enum FaultKind {
     Transient,
     /// A permission or a login is missing (exit 77): a person is asked at once.
     Permission,
+    /// It can't start as things are, such as a program that is not installed: a person is asked at once.
+    Permanent,
 }
 
 /// An event of the harness about one try.

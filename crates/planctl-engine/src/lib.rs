@@ -39,8 +39,8 @@ pub use contract::{
 pub use earned::Earned;
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};
 pub use event::{
-    AgentEvent, AgentSaid, Answer, ChildEnd, ClockEvent, Conflict, Decision, Event, Fault, FaultKind,
-    HarnessEvent, HarnessResult, Hints, HumanEvent, Overrun, Refusal, Report,
+    AgentEvent, AgentSaid, Answer, ChildEnd, Circumstances, ClockEvent, Conflict, Decision, Event, Fault,
+    FaultKind, HarnessEvent, HarnessResult, Hints, HumanEvent, Overrun, Refusal, Report,
 };
 pub use fact::Fact;
 pub use graph::{

@@ -317,6 +317,7 @@ impl Run {
             child: None,
             recurrence: None,
             unchecked: None,
+            circumstances: None,
             allowed: Vec::new(),
             carry: None,
         };

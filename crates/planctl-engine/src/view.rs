@@ -27,7 +27,7 @@ use crate::fact::Fact;
 use crate::graph::{Graph, Node, NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
 use crate::pace::{Level, Responder};
-use crate::run::{End, Failing, Outcomes};
+use crate::run::{End, Failing, Failure, Outcomes};
 
 /// Names a node as people do: `step 2 "Write the fix"`.
 pub fn node_name(graph: &Graph, id: &NodeId) -> String {
@@ -238,6 +238,15 @@ pub fn contract_words(contract: &Contract) -> String {
 
 /// The remark on a pass whose contract passed before the work, too; fits after "passed, but".
 pub const VACUOUS: &str = "its contract passed before the work too, so this proves nothing";
+
+/// Says in one line how an attempt failed: `contract exit 1 (denied: Bash(make))`.
+pub fn failed_line(failure: &Failure) -> String {
+    let line = failing_line(&failure.what);
+    match failure.denied.as_slice() {
+        [] => line,
+        denied => format!("{line} (denied: {})", denied.join(", ")),
+    }
+}
 
 /// Says in one line what failed: `contract exit 1`.
 pub fn failing_line(failing: &Failing) -> String {

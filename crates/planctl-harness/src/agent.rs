@@ -16,9 +16,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Tier, Usage};
+use planctl_engine::view::plain;
+use planctl_engine::{
+    AgentSaid, Circumstances, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Tier,
+};
+use tokio::sync::Notify;
 
-use self::dialect::{Answer, Listener};
+pub use self::dialect::tool_in;
+use self::dialect::{AgentError, Answer, ErrorKind, Listener};
 use self::exec::AttemptFolder;
 pub use self::known::{KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions};
 use crate::context::ContextEntry;
@@ -195,15 +200,27 @@ impl Agent {
             Err(message) => return could_not_run(message),
         };
         let mut listener = Listener::default();
+        let is_refused = Notify::new();
         let mut both = |stream: Stream, chunk: &[u8]| {
             if stream == Stream::Stdout {
                 listener.hear(chunk);
+                // Clients try a refused login again for minutes.
+                if listener.is_refused() {
+                    is_refused.notify_one();
+                }
             }
             watch(stream, chunk);
         };
-        let finished = run(spawner, &command, &mut both, cancel).await;
+        let ended = async {
+            tokio::select! {
+                () = cancel => {}
+                () = is_refused.notified() => {}
+            }
+        };
+        let finished = run(spawner, &command, &mut both, ended).await;
         match finished {
             Ok(mut finished) => {
+                let was_refused = listener.is_refused();
                 let mut answer = listener.finish(&finished.stdout, &finished.stderr);
                 if let Some(file) = folder.result() {
                     answer = file.or_usage_of(answer);
@@ -214,6 +231,10 @@ impl Agent {
                 self.masks.captured(&mut finished.stdout);
                 self.masks.captured(&mut finished.stderr);
                 answer.text = answer.text.map(|text| self.masks.text(&text).into_owned());
+                if was_refused && finished.end == End::Cancelled {
+                    finished.end = End::Signalled(nix::libc::SIGTERM);
+                    answer.error = answer.error.or(answer.notice.take());
+                }
                 said(&command, finished, answer, self.program.known())
             }
             Err(error) => could_not_run(format!("its process could not be started: {error}")),
@@ -244,28 +265,29 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
     }
     let mut outputs = Vec::new();
     let usage = answer.usage.clone();
-    let said = match &finished.end {
-        End::TimedOut => AgentSaid::Overran { past: Overrun::Deadline, duration: finished.duration, usage },
-        End::IdleTimedOut => {
-            AgentSaid::Overran { past: Overrun::Silence, duration: finished.duration, usage }
+    let said = match fault(command, &finished, &answer, known) {
+        // Something of the work may be done: the contract says whether all of it is.
+        Some(fault) if answer.worked => {
+            let mut report = report(&finished, &answer, known, &mut outputs);
+            report.circumstances.get_or_insert_default().cut_off = Some(fault);
+            AgentSaid::Reported(report)
         }
-        End::Cancelled | End::HelperLost => AgentSaid::Released,
-        End::NotStarted { stage, errno } => {
-            let error = std::io::Error::from_raw_os_error(*errno);
-            let tier = command.confinement.as_ref().map_or(Tier::SameUser, |confinement| confinement.tier);
-            let note = own_users_note(tier, *stage, *errno);
-            let message = format!("it could not be started: {}: {error}{note}", missing(command, *stage));
-            AgentSaid::Faulted(Fault::new(FaultKind::Transient, message))
-        }
-        End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) => {
-            match fault(&finished, &answer, known) {
-                Some(fault) => AgentSaid::Faulted(Fault { usage, ..fault }),
-                None => match answer.question.clone().or_else(|| denied(&answer, known)) {
-                    Some(question) => AgentSaid::Asked { question, usage },
-                    None => AgentSaid::Reported(report(&finished, &answer, &mut outputs)),
-                },
+        Some(fault) => AgentSaid::Faulted(Fault { usage, ..fault }),
+        None => match &finished.end {
+            End::TimedOut => {
+                AgentSaid::Overran { past: Overrun::Deadline, duration: finished.duration, usage }
             }
-        }
+            End::IdleTimedOut => {
+                AgentSaid::Overran { past: Overrun::Silence, duration: finished.duration, usage }
+            }
+            End::Cancelled | End::HelperLost | End::NotStarted { .. } => AgentSaid::Released,
+            End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) => {
+                match answer.question.clone().or_else(|| denied(&answer, known)) {
+                    Some(question) => AgentSaid::Asked { question, usage },
+                    None => AgentSaid::Reported(report(&finished, &answer, known, &mut outputs)),
+                }
+            }
+        },
     };
     let is_mute = answer.text.is_none() && finished.stdout.bytes == 0;
     Worked { said, outputs, session: answer.session, artifacts: answer.artifacts, is_mute }
@@ -294,47 +316,110 @@ fn denied(answer: &Answer, known: Option<&NamedAgent>) -> Option<String> {
     })
 }
 
-/// Finds infrastructure trouble, which spends no attempt.
-fn fault(finished: &Finished, answer: &Answer, known: Option<&NamedAgent>) -> Option<Fault> {
+/// Finds infrastructure trouble, which spends no attempt: the process that would not start, what the agent says of its service,
+/// and the statuses that mean trouble.
+fn fault(
+    command: &Command,
+    finished: &Finished,
+    answer: &Answer,
+    known: Option<&NamedAgent>,
+) -> Option<Fault> {
     let permission_exits = known.map_or(&[][..], |known| known.agent.permission_exits());
-    let lacks_permission = matches!(finished.end, End::Exited(code) if permission_exits.contains(&code));
-    if let Some(error) = &answer.error
-        && answer.usage.as_ref().is_none_or(|usage: &Usage| usage.tokens() == 0)
-    {
-        let kind = if error.is_permission || lacks_permission {
-            FaultKind::Permission
-        } else {
-            FaultKind::Transient
-        };
-        return Some(Fault::new(kind, shorten(&error.message)));
-    }
-    let kind = match finished.end {
-        End::Exited(EXIT_TEMPORARY) => FaultKind::Transient,
-        End::Exited(EXIT_PERMISSION) => FaultKind::Permission,
-        End::Exited(_) if lacks_permission => FaultKind::Permission,
-        End::Exited(_)
-        | End::Signalled(_)
-        | End::Flooded
-        | End::OverLimit(_)
-        | End::TimedOut
-        | End::IdleTimedOut
-        | End::Cancelled
-        | End::HelperLost
-        | End::NotStarted { .. } => return None,
+    let spoken = || {
+        let spoken = if finished.stderr.bytes > 0 { &finished.stderr } else { &finished.stdout };
+        shorten(&String::from_utf8_lossy(&spoken.last(MESSAGE_CHARACTERS_MAX)))
     };
-    let spoken = if finished.stderr.bytes > 0 { &finished.stderr } else { &finished.stdout };
-    let message = shorten(&String::from_utf8_lossy(&spoken.last(MESSAGE_CHARACTERS_MAX)));
+    let error = answer.error.as_ref().filter(|error| error.kind != ErrorKind::Own);
+    let (kind, message) = match finished.end {
+        End::Cancelled | End::HelperLost => return None,
+        End::NotStarted { stage, errno } => return Some(not_started(command, stage, errno)),
+        // It was at it still, and waited for its service.
+        End::TimedOut | End::IdleTimedOut => {
+            let notice = answer.notice.as_ref().filter(|notice| notice.kind != ErrorKind::Own)?;
+            let past = if finished.end == End::TimedOut { "at its deadline" } else { "after a long silence" };
+            (kind_of(notice), format!("{} (ended {past})", notice.message))
+        }
+        End::Exited(code) if permission_exits.contains(&code) => {
+            (FaultKind::Permission, error.map_or_else(spoken, |error| error.message.clone()))
+        }
+        End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) if error.is_some() => {
+            let error = error?;
+            (kind_of(error), error.message.clone())
+        }
+        End::Exited(EXIT_TEMPORARY) => (FaultKind::Transient, spoken()),
+        End::Exited(EXIT_PERMISSION) => (FaultKind::Permission, spoken()),
+        End::Exited(status) if status != 0 && known.is_some() && !answer.is_heard => {
+            let name = known.map(|known| known.agent.name()).unwrap_or_default();
+            let why = refusal_line(finished).unwrap_or_else(|| "no word".to_owned());
+            (FaultKind::Permanent, format!("{name} did not begin: exit {status}, {why}"))
+        }
+        End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) => return None,
+    };
     let message = if let (End::Exited(status), true) = (&finished.end, message.is_empty()) {
         format!("it exited with status {status} and no word")
     } else {
-        message
+        shorten(&message)
     };
+    let sign_in = known.filter(|_| kind == FaultKind::Permission).map(|known| known.agent.sign_in());
+    let message = sign_in.map_or(message.clone(), |sign_in| format!("{message} ({sign_in})"));
     Some(Fault::new(kind, message))
 }
 
-fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Report {
+fn kind_of(error: &AgentError) -> FaultKind {
+    match error.kind {
+        ErrorKind::Login => FaultKind::Permission,
+        ErrorKind::Service | ErrorKind::Own => FaultKind::Transient,
+    }
+}
+
+/// Says why there is no process; a program that is not there will not be there in a second either.
+fn not_started(command: &Command, stage: Stage, errno: i32) -> Fault {
+    let error = std::io::Error::from_raw_os_error(errno);
+    let tier = command.confinement.as_ref().map_or(Tier::SameUser, |confinement| confinement.tier);
+    let note = own_users_note(tier, stage, errno);
+    let is_permanent = matches!(stage, Stage::Execute)
+        && matches!(errno, nix::libc::ENOENT | nix::libc::EACCES | nix::libc::ENOTDIR | nix::libc::ENOEXEC);
+    let kind = if is_permanent { FaultKind::Permanent } else { FaultKind::Transient };
+    Fault::new(kind, format!("it could not be started: {}: {error}{note}", missing(command, stage)))
+}
+
+/// Returns the line by which a program refuses its arguments or its surroundings; its usage text says nothing.
+fn refusal_line(finished: &Finished) -> Option<String> {
+    let words = ["error", "unknown", "invalid", "unexpected", "cannot", "can't", "not "];
+    let printed = [&finished.stderr, &finished.stdout].map(|stream| {
+        let text = String::from_utf8_lossy(&stream.joined()).into_owned();
+        plain(&text).into_owned()
+    });
+    let lines = || printed.iter().flat_map(|text| text.lines()).map(str::trim);
+    let is_telling = |line: &&str| {
+        let line = line.to_lowercase();
+        !line.starts_with('-') && words.iter().any(|word| line.contains(word))
+    };
+    let found = lines().find(is_telling).or_else(|| lines().find(|line| !line.is_empty()));
+    found.map(|line| line.chars().take(LINE_CHARACTERS_MAX).collect())
+}
+
+/// How much of one line is told.
+const LINE_CHARACTERS_MAX: usize = 300;
+
+fn report(
+    finished: &Finished,
+    answer: &Answer,
+    known: Option<&NamedAgent>,
+    outputs: &mut Vec<Output>,
+) -> Report {
+    let is_dialect = answer.is_known || known.is_some_and(|known| known.agent.speaks_json());
+    let told = answer.error.as_ref().or(answer.notice.as_ref()).map(|error| error.message.as_str());
     let text = match (&answer.text, finished.stdout.bytes) {
         (Some(text), _) => excerpt_of_text(text, outputs),
+        // What it printed is for programs.
+        (None, _) if is_dialect => excerpt_of_text(
+            told.map(str::to_owned)
+                .or_else(|| refusal_line(finished).filter(|line| !line.starts_with('{')))
+                .as_deref()
+                .unwrap_or_default(),
+            outputs,
+        ),
         (None, 0) => excerpt(&finished.stderr, outputs),
         (None, _) => excerpt(&finished.stdout, outputs),
     };
@@ -347,7 +432,10 @@ fn report(finished: &Finished, answer: &Answer, outputs: &mut Vec<Output>) -> Re
     };
     let (duration, usage) = (finished.duration, answer.usage.clone());
     let hints = (answer.hints != Hints::default()).then(|| Box::new(answer.hints.clone()));
-    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints }
+    let circumstances =
+        Circumstances { cut_off: None, denied: answer.denials.clone(), session: answer.session.clone() };
+    let circumstances = (circumstances != Circumstances::default()).then(|| Box::new(circumstances));
+    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints, circumstances }
 }
 
 fn shorten(message: &str) -> String {

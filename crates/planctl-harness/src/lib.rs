@@ -44,6 +44,7 @@ mod worktree;
 
 pub use agent::{
     Agent, Assignment, KnownAgent, NamedAgent, NotKnown, PermissionMode, Permissions, Program, Worked,
+    tool_in,
 };
 pub use ancestry::{Connection, is_inside_session, is_inside_worker, note_session_agent};
 pub use beneath::{Unreadable, folder_in};

@@ -193,6 +193,10 @@ impl Prompt<'_> {
                 self.line(&format!("\nContract {how}."));
                 self.stream("Stderr", &failure.stderr);
                 self.stream("Stdout", &failure.stdout);
+                if !failure.denied.is_empty() {
+                    self.line("\nSome of what the worker wanted to do is not permitted, and will not be this time:");
+                    self.data("what was denied", &plain(&failure.denied.join("\n")));
+                }
             }
             Failing::Overran { past: Overrun::Deadline } => {
                 self.line("The work ran past its deadline and was ended. Do less at a time.");
@@ -269,6 +273,7 @@ mod tests {
             duration: Duration::from_secs(1),
             stdout: excerpt(""),
             stderr: excerpt(stderr),
+            denied: Vec::new(),
         };
         Brief { failure: Some(Box::new(failure)), ..Brief::default() }
     }
@@ -288,6 +293,18 @@ mod tests {
     #[test]
     fn a_first_prompt_is_the_task_and_names_no_contract() {
         assert_eq!(assemble(parts(&[], &Brief::default())), "Fix the bug.\n");
+    }
+
+    #[test]
+    fn what_a_worker_was_denied_before_is_told_as_data() {
+        let mut brief = failed("");
+        brief.failure.as_mut().unwrap().denied = vec!["Bash(npm test)".to_owned()];
+        let prompt = assemble(parts(&[], &brief));
+        assert!(
+            prompt.contains("not permitted") && prompt.contains("\nBash(npm test)\n---- end"),
+            "{prompt}"
+        );
+        assert!(!assemble(parts(&[], &failed(""))).contains("not permitted"));
     }
 
     #[test]

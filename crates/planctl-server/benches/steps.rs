@@ -18,8 +18,7 @@ use std::time::{Duration, Instant};
 
 use planctl_config::{Config, Postgres};
 use planctl_engine::{
-    Actor, AgentSaid, Answer, ClockEvent, Decision, Event, Excerpt, HumanEvent, Report, Role, RunId,
-    RunStatus, Tier,
+    Actor, AgentSaid, Answer, ClockEvent, Decision, Event, HumanEvent, Report, Role, RunId, RunStatus, Tier,
 };
 use planctl_lang::{Facts, Source, verify};
 use planctl_server::{Executor, RunSettings, ServerNode, ServerNodeOptions};
@@ -292,14 +291,7 @@ impl Bench {
             if work == Work::SpawnTrue {
                 tokio::process::Command::new("true").status().await.unwrap();
             }
-            let report = Report {
-                text: Excerpt::default(),
-                gave_up: false,
-                ending: None,
-                duration: begun.elapsed(),
-                usage: None,
-                hints: None,
-            };
+            let report = Report { duration: begun.elapsed(), ..Report::default() };
             next = executor.report(&claimed, AgentSaid::Reported(report), &stopped).await.unwrap();
             spans.steps.push(begun.elapsed());
             if let Some(floor) = floor.as_deref_mut().filter(|_| spans.steps.len() % FLOOR_EVERY == 0) {

@@ -21,6 +21,7 @@ pub fn event(event: &Event) -> String {
             AgentSaid::Faulted(fault) => match fault.kind {
                 FaultKind::Transient => format!("agent faulted{at}"),
                 FaultKind::Permission => format!("agent lacks a permission{at}"),
+                FaultKind::Permanent => format!("agent can't start{at}"),
             },
             AgentSaid::Released => format!("agent released{at}"),
         },

@@ -103,6 +103,7 @@ impl Word {
                 kind: match fault.kind {
                     FaultKind::Transient => FailKind::Transient,
                     FaultKind::Permission => FailKind::Permission,
+                    FaultKind::Permanent => FailKind::Permanent,
                 },
                 reason: without_nul(&fault.message),
                 usage: fault.usage.map(used),
@@ -137,7 +138,7 @@ fn completed(report: Report, outputs: &[Output]) -> CompleteCall {
             Some(Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun) | None => None,
         },
         seconds: Some(report.duration.as_secs_f64()),
-        ..CompleteCall::of(report.hints.as_deref())
+        ..CompleteCall::of(report.hints.as_deref()).with_circumstances(report.circumstances.as_deref())
     }
 }
 

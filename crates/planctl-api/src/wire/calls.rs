@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{Answer, Budget, Digest, Graph, Hints, NodeId, Profile, Role};
+use planctl_engine::{
+    Answer, Budget, Circumstances, Digest, Fault, FaultKind, Graph, Hints, NodeId, Profile, Role,
+};
 use planctl_harness::Baseline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{BudgetView, DriftView};
 use planctl_config::{Agent, Config};
+
+/// The most denied actions that are kept of a report.
+const DENIED_MAX: usize = 20;
 
 /// A plan as it is handed in: its text, where it lies, and the configuration that is approved with it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -668,6 +673,37 @@ pub struct CompleteCall {
     /// The text of a step that it proposes to come after its own: `### Title`, then its fields; a person decides.
     #[serde(default)]
     pub insert_step: Option<String>,
+    /// The trouble that cut the work off, where some did: a contract that fails then costs no attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<CutOffCall>,
+    /// The actions that the worker's permissions denied it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// The worker's own name of its session, by which a person takes it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// The trouble that cut a worker's work off.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CutOffCall {
+    /// The kind of trouble.
+    pub kind: CutOffKind,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The kinds of trouble that cut work off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CutOffKind {
+    /// A rate limit, the network: later it may work; spends a delivery, not an attempt.
+    Transient,
+    /// A login ran out, or a right is missing: a person is asked.
+    Permission,
+    /// As things are it can't go on: a person is asked.
+    Permanent,
 }
 
 impl CompleteCall {
@@ -684,7 +720,38 @@ impl CompleteCall {
             suggested_next_ids: hints.suggested.iter().map(|node| node.as_str().to_owned()).collect(),
             context_updates: hints.context,
             insert_step: hints.insert_step,
+            ..CompleteCall::default()
         }
+    }
+
+    /// Returns what it says of the circumstances, where it says something.
+    pub fn circumstances(&self) -> Option<Box<Circumstances>> {
+        let cut_off = self.cut_off.as_ref().map(|cut_off| {
+            let kind = match cut_off.kind {
+                CutOffKind::Transient => FaultKind::Transient,
+                CutOffKind::Permission => FaultKind::Permission,
+                CutOffKind::Permanent => FaultKind::Permanent,
+            };
+            Fault::new(kind, cut_off.reason.clone())
+        });
+        let denied = self.denied.iter().take(DENIED_MAX).cloned().collect();
+        let told = Circumstances { cut_off, denied, session: self.session.clone() };
+        (told != Circumstances::default()).then(|| Box::new(told))
+    }
+
+    /// Says this of the circumstances.
+    #[must_use]
+    pub fn with_circumstances(self, told: Option<&Circumstances>) -> CompleteCall {
+        let told = told.cloned().unwrap_or_default();
+        let cut_off = told.cut_off.map(|fault| CutOffCall {
+            kind: match fault.kind {
+                FaultKind::Transient => CutOffKind::Transient,
+                FaultKind::Permission => CutOffKind::Permission,
+                FaultKind::Permanent => CutOffKind::Permanent,
+            },
+            reason: fault.message,
+        });
+        CompleteCall { cut_off, denied: told.denied, session: told.session, ..self }
     }
 
     /// Returns what it says of the way on, where it says something.
@@ -751,6 +818,8 @@ pub enum FailKind {
     Transient,
     /// A permission or a login is missing: a person is asked at once.
     Permission,
+    /// It can't start as things are, such as a program that is not installed: a person is asked at once.
+    Permanent,
     /// It ran past its deadline and was ended: spends an attempt.
     Overran,
     /// It printed nothing for too long and was ended: spends an attempt.

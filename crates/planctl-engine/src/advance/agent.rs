@@ -33,6 +33,7 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
     match &event.said {
         AgentSaid::Reported(report) => {
             charge(turn, node, used, report.duration)?;
+            note_circumstances(turn, node, report)?;
             reported(turn, node, report)
         }
         AgentSaid::Asked { question, .. } => {
@@ -154,9 +155,26 @@ pub(super) fn overran(turn: &mut Turn<'_>, node: &NodeId, past: Overrun) -> Resu
     settle::attempt_failed(turn, node, failure, false)
 }
 
+/// Keeps what a report tells of the circumstances until its gate is judged.
+fn note_circumstances(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
+    if turn.run.record(node)?.circumstances != report.circumstances {
+        turn.run.record_mut(node)?.circumstances.clone_from(&report.circumstances);
+    }
+    Ok(())
+}
+
+/// Takes a failed contract for what cut the work before it off: the work goes out again, and no retry is used up.
+pub(super) fn cut_off(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
+    match fault.kind {
+        FaultKind::Transient => dispatch::after_judged_delivery(turn, node, &fault.message),
+        FaultKind::Permission | FaultKind::Permanent => faulted(turn, node, fault),
+    }
+}
+
 fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
     match fault.kind {
         FaultKind::Transient => dispatch::after_lost_delivery(turn, node, &fault.message),
+        FaultKind::Permanent => undeliverable(turn, node, &fault.message),
         FaultKind::Permission => {
             let what = Failing::Permission { message: fault.message.clone() };
             let failure = settle::failure_without_gate(turn, node, what)?;
@@ -164,6 +182,14 @@ fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refu
             pace::escalate(turn, node, Reason::Permission, Some(fault.message.clone()), None)
         }
     }
+}
+
+/// Asks a person about work that no worker could do.
+pub(super) fn undeliverable(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
+    let what = Failing::Undelivered { message: message.to_owned() };
+    let failure = settle::failure_without_gate(turn, node, what)?;
+    turn.run.record_mut(node)?.failure = Some(Box::new(failure));
+    pace::escalate(turn, node, Reason::Undelivered, Some(message.to_owned()), None)
 }
 
 /// Charges the usage that a worker reported. Without a report the attempt is unmetered: shown, not charged (DESIGN 9).

@@ -8,10 +8,10 @@ use crate::event::Refusal;
 use crate::fact::Fact;
 use crate::graph::{Fidelity, NodeKind, Signal, Task, jittered};
 use crate::ids::{Attempt, ItemId, NodeId};
-use crate::run::{Failing, NodeState, RunStatus};
+use crate::run::{NodeState, RunStatus};
 use crate::time::Timestamp;
 
-use super::{Turn, agent, hold, join, pace, revise, route, settle};
+use super::{Turn, agent, hold, join, revise, route};
 
 /// Sends a node's work out, or out again, in the lane that does it: agent, harness or human.
 pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
@@ -181,15 +181,29 @@ fn rehearse(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 
 /// Sends the same attempt out once more after a worker was lost or could not run; never at the author's expense.
 pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
+    deliver_later(turn, node, message, false)
+}
+
+/// Sends work out once more that was cut off and whose contract failed then. It goes by the next number, since an attempt has
+/// one verdict, and uses up no retry; the deliveries that were lost before count on.
+pub(super) fn after_judged_delivery(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    message: &str,
+) -> Result<(), Refusal> {
+    deliver_later(turn, node, message, true)
+}
+
+fn deliver_later(turn: &mut Turn<'_>, node: &NodeId, message: &str, is_judged: bool) -> Result<(), Refusal> {
     let limit = turn.graph.limits().deliveries;
     let tally = &mut turn.run.record_mut(node)?.tally;
     tally.deliveries = tally.deliveries.saturating_add(1);
     let (deliveries, attempt) = (tally.deliveries, tally.attempt);
     if deliveries >= limit {
-        let what = Failing::Undelivered { message: message.to_owned() };
-        let failure = settle::failure_without_gate(turn, node, what)?;
-        turn.run.record_mut(node)?.failure = Some(Box::new(failure));
-        return pace::escalate(turn, node, Reason::Undelivered, Some(message.to_owned()), None);
+        return agent::undeliverable(turn, node, message);
+    }
+    if is_judged && turn.run.head.attempts >= turn.graph.limits().attempts {
+        return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
     }
     if !has_funds_again(turn, node)? {
         return Ok(());
@@ -203,6 +217,8 @@ pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &
         until,
         message: message.to_owned(),
     });
+    let attempt = if is_judged { count_attempt(turn, node)? } else { attempt };
+    turn.run.record_mut(node)?.tally.deliveries = deliveries;
     turn.set(node, NodeState::Resting { attempt, until })?;
     agent_item(turn, node, until)
 }

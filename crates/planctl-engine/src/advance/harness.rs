@@ -80,6 +80,10 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             route::success(turn, node)
         }
         Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => {
+            let crate::event::Circumstances { cut_off, denied, .. } = turn.run.record(node)?.told();
+            if let Some(fault) = cut_off.filter(|_| verdict != Verdict::Tampered) {
+                return super::agent::cut_off(turn, node, &fault);
+            }
             let failure = Failure {
                 attempt,
                 what: Failing::Contract {
@@ -90,6 +94,7 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
                 duration: evidence.duration,
                 stdout: evidence.stdout.clone(),
                 stderr: evidence.stderr.clone(),
+                denied,
             };
             settle::attempt_failed(turn, node, failure, gave_up)
         }
@@ -189,6 +194,7 @@ fn rehearsed(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<
         duration: evidence.duration,
         stdout: evidence.stdout.clone(),
         stderr: evidence.stderr.clone(),
+        denied: Vec::new(),
     };
     hold::with_failure(turn, node, Reason::NotRed, None, failure)
 }

@@ -313,6 +313,7 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict
         duration: Duration::ZERO,
         stdout: conflict.hunks.clone(),
         stderr: Excerpt::default(),
+        denied: Vec::new(),
     };
     let message = format!(
         "edit the files in {} until no conflict mark is left in them, then answer retry; skip goes on without anything \

@@ -154,5 +154,6 @@ pub(super) fn failure_without_gate(
         duration: Duration::ZERO,
         stdout: Excerpt::default(),
         stderr: Excerpt::default(),
+        denied: Vec::new(),
     })
 }

@@ -88,6 +88,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
                 duration: child.spent.time,
                 stdout: Excerpt::default(),
                 stderr: Excerpt::default(),
+                denied: Vec::new(),
             }));
             record.tally.failed = record.tally.failed.saturating_add(1);
             settle::exhausted(turn, node)

@@ -22,6 +22,9 @@ pub struct Failure {
     pub stdout: Excerpt,
     /// The end of standard error.
     pub stderr: Excerpt,
+    /// The actions that its permissions denied the worker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
 }
 
 /// The reasons for which an attempt, or a delivery of it, fails.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Arrivals, Failure, NodeState};
 use crate::budget::Spent;
 use crate::contract::{Contract, Ending, RedFirst, RehearsalResult, Tampering};
+use crate::event::Circumstances;
 use crate::graph::{Carry, Signal};
 use crate::ids::{Actor, Attempt, Digest, NodeId, Role, RunId};
 use crate::pace::Handover;
@@ -63,6 +64,9 @@ pub struct Record {
     /// A report whose gate waits until a person has said what becomes of a step that it proposes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<Unchecked>,
+    /// The circumstances that its newest report told of, where it told of some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circumstances: Option<Box<Circumstances>>,
     /// Protected files that a person accepted for this node, as its gate had found them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<Tampering>,
@@ -134,6 +138,11 @@ pub enum Rehearsal {
 }
 
 impl Record {
+    /// Returns what its newest report told of the circumstances.
+    pub fn told(&self) -> Circumstances {
+        self.circumstances.as_deref().cloned().unwrap_or_default()
+    }
+
     /// Says whether the contract passed before the work too, so that its pass proves nothing.
     pub fn is_vacuous(&self) -> bool {
         matches!(self.rehearsal, Some(Rehearsal::Done { showed: RehearsalResult::Green, .. }))

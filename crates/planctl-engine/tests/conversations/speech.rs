@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, ClockEvent, Conflict, Decision,
-    Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph, HarnessEvent,
-    HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report, Resources,
-    Role, Run, RunId, Spent, Tampering, TimerId, Usage,
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, Circumstances, ClockEvent, Conflict,
+    Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph,
+    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report,
+    Resources, Role, Run, RunId, Spent, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -84,7 +84,18 @@ fn agent(context: &Context<'_>, said: &[&str], quoted: Option<String>) -> Event 
     let (at, said) = match said {
         ["reported", at, more @ ..] => {
             let gave_up = more.contains(&"gave");
-            let report = Report { gave_up, usage: usage(more), hints: hints(more), ..report() };
+            let cut_off = more.contains(&"cut").then(|| fault(FaultKind::Transient));
+            let lacking = more.contains(&"unauthorized").then(|| fault(FaultKind::Permission));
+            let denied = more.windows(2).filter(|pair| pair[0] == "denied").map(|pair| pair[1].to_owned());
+            let circumstances =
+                Circumstances { cut_off: cut_off.or(lacking), denied: denied.collect(), session: None };
+            let report = Report {
+                gave_up,
+                usage: usage(more),
+                hints: hints(more),
+                circumstances: (circumstances != Circumstances::default()).then(|| Box::new(circumstances)),
+                ..report()
+            };
             (at, AgentSaid::Reported(report))
         }
         ["asked", at, more @ ..] => {
@@ -97,6 +108,7 @@ fn agent(context: &Context<'_>, said: &[&str], quoted: Option<String>) -> Event 
         ["faulted", at, more @ ..] => {
             (at, AgentSaid::Faulted(Fault { usage: usage(more), ..fault(FaultKind::Transient) }))
         }
+        ["can", "not", "start", at] => (at, AgentSaid::Faulted(fault(FaultKind::Permanent))),
         ["lacks", "permission", at] => (at, AgentSaid::Faulted(fault(FaultKind::Permission))),
         ["released", at] => (at, AgentSaid::Released),
         other => panic!("what does the agent say: {other:?}?"),
@@ -220,11 +232,8 @@ pub fn evidence(contract: Digest, code: i32) -> Evidence {
 pub fn report() -> Report {
     Report {
         text: Excerpt { bytes: 4, tail: "done".to_owned(), stored: None },
-        gave_up: false,
-        ending: None,
         duration: Duration::from_secs(1),
-        usage: None,
-        hints: None,
+        ..Report::default()
     }
 }
 

@@ -1,6 +1,8 @@
 //! Trouble that is nobody's fault: lost workers, our own stops, gates that tell nothing, runs that stand still (X-40).
 
-use super::script::talk;
+use planctl_engine::view;
+
+use super::script::{scene_after, talk};
 
 #[test]
 fn x40_a_lost_worker_spends_a_delivery_and_never_an_attempt() {
@@ -28,6 +30,95 @@ fn deliveries_lost_time_after_time_ask_a_person() {
         -> clock lease lost a#1     a held: escalation undelivered
         -> human retry              a#2 to coder, told #1 failed
         -> clock lease lost a#2     a#2 to coder later, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn work_that_the_service_cut_off_is_judged_once_and_then_goes_out_again_without_a_retry() {
+    talk(
+        "
+        plan  a: task retry 1 escalate  limit deliveries 3
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 cut   a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a#2 to coder later
+        -> agent reported a#2 cut   a#2 to harness
+        -> harness found a#2 exit 1  a#2 failed; a#3 to coder later
+        -> agent reported a#3       a#3 to harness
+        -> harness found a#3 exit 1  a#3 failed; a#4 to coder, told #3 failed
+        -> agent reported a#4 cut   a#4 to harness
+        -> harness found a#4 exit 0  a#4 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn work_that_is_cut_off_time_after_time_asks_a_person() {
+    talk(
+        "
+        plan  a: task escalate  limit deliveries 2
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 cut   a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a#2 to coder later
+        -> agent reported a#2 cut   a#2 to harness
+        -> harness found a#2 exit 1  a#2 failed; a held: escalation undelivered
+        -> human retry              a#3 to coder, told #2 failed
+        ",
+    );
+}
+
+#[test]
+fn a_login_that_ran_out_during_the_work_is_judged_once_and_asked_for() {
+    talk(
+        "
+        plan  a: task retry 3 escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 unauthorized  a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a held: escalation permission
+        ",
+    );
+}
+
+#[test]
+fn what_a_worker_was_denied_is_told_with_the_failure_after_it() {
+    let (_, run, _) = scene_after(
+        "
+        plan  a: task retry 1 escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 denied make  a#1 to harness
+        -> harness found a#1 exit 1  a#1 failed; a#2 to coder, told #1 failed
+        ",
+    );
+    let failure = run.record(&"a".into()).unwrap().failure.as_deref().unwrap();
+    assert_eq!(view::failed_line(failure), "contract exit 1 (denied: make)");
+}
+
+#[test]
+fn protected_files_that_differ_are_no_trouble_of_the_service() {
+    talk(
+        "
+        plan  a: task retry 1 escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1 cut   a#1 to harness
+        -> harness found a#1 tampered tests/a.sh  a#1 tampered; a#2 to coder, told #1 failed
+        ",
+    );
+}
+
+#[test]
+fn a_program_that_is_not_there_asks_a_person_at_once() {
+    talk(
+        "
+        plan  a: task retry 3 escalate
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent can not start a#1 \"claude: not found\"  a held: escalation undelivered
+        -> human retry              a#2 to coder, told #1 failed
         ",
     );
 }

@@ -3,12 +3,16 @@
 use std::ffi::OsStr;
 
 use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, no_list};
+use crate::git::git_folder;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "aider",
     reports_money: true,
     reports_denials: false,
     permission_exits: &[],
+    speaks_json: false,
+    usual: "edit (it runs no commands, so it makes no commits)",
+    sign_in: "set the key of its model's provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY",
     variables: &[
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",
@@ -17,18 +21,39 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "OPENROUTER_API_KEY",
         "DEEPSEEK_API_KEY",
         "AIDER_MODEL",
+        "AIDER_WEAK_MODEL",
+        "AIDER_EDITOR_MODEL",
+        "AIDER_OPENAI_API_BASE",
+        "ANTHROPIC_API_BASE",
+        "OLLAMA_API_BASE",
     ],
     line,
 };
 
-const ARGUMENTS: [&str; 7] = [
+/// It says yes to all its own questions, so what it must not do may be no question: fetching addresses, which would install
+/// software, and running what the model, or the repository's `.aider.conf.yml` and `.env`, propose.
+const ARGUMENTS: [&str; 21] = [
     "--yes-always",
     "--no-auto-commits",
+    "--no-dirty-commits",
     "--no-gitignore",
     "--no-analytics",
     "--no-check-update",
     "--no-pretty",
     "--no-stream",
+    "--no-detect-urls",
+    "--no-suggest-shell-commands",
+    "--no-auto-lint",
+    "--no-auto-test",
+    "--lint-cmd",
+    "true",
+    "--test-cmd",
+    "true",
+    "--no-notifications",
+    "--load",
+    "",
+    "--no-gui",
+    "--no-show-release-notes",
 ];
 
 fn line(order: &Order<'_>) -> Result<CommandLine, String> {
@@ -42,8 +67,14 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
             tools.is_empty()
         }
     };
-    let line =
-        CommandLine::new(["aider", "--message-file"]).with([order.prompt_file.as_os_str()]).with(ARGUMENTS);
+    let line = CommandLine::new(["aider", "--message-file"])
+        .with([order.given.message_file().as_os_str()])
+        .with(ARGUMENTS);
+    // In a folder without a repository it would make one.
+    let is_checkout = git_folder(order.given.workspace).is_some();
+    let line = if is_checkout { line } else { line.with(["--no-git"]) };
     let line = if is_held { line.with([OsStr::new("--dry-run")]) } else { line };
+    // Its error is one line, and it cuts lines at the width of a terminal.
+    let line = line.with_variable("COLUMNS", "1000");
     Ok(CommandLine { reads_file: true, ..line.with(order.arguments) })
 }

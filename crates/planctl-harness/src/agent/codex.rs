@@ -3,15 +3,22 @@
 use std::ffi::OsStr;
 
 use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, no_list};
+use crate::git::{git_common, git_folder};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "codex",
     reports_money: false,
     reports_denials: false,
     permission_exits: &[],
-    variables: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"],
+    speaks_json: true,
+    usual: "edit, any command in its own sandbox: it writes to the workspace alone and reaches no network",
+    sign_in: "sign in: `codex login`, or set CODEX_API_KEY",
+    variables: &["CODEX_API_KEY", "CODEX_HOME", "CODEX_CA_CERTIFICATE", BASE_URL],
     line,
 };
+
+/// The address of a gateway in place of OpenAI's service.
+const BASE_URL: &str = "OPENAI_BASE_URL";
 
 fn line(order: &Order<'_>) -> Result<CommandLine, String> {
     let sandbox = match (order.permissions.mode, order.permissions.tools()?) {
@@ -24,7 +31,20 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
             return Err(no_list("codex", "which leaves its sandbox"));
         }
     };
-    let line =
+    let mut line =
         CommandLine::new(["codex", "exec", "--json", "--ephemeral", "--skip-git-repo-check", "-s", sandbox]);
-    Ok(line.with([OsStr::new("-o"), order.last_file.as_os_str()]).with(order.arguments).with(["-"]))
+    // Its sandbox keeps the repository's own folder from being written to, and so commits from being made.
+    if sandbox == "workspace-write"
+        && let Some(own) = git_folder(order.given.workspace)
+    {
+        line = line.with([OsStr::new("--add-dir"), git_common(&own).as_os_str()]);
+        if own != git_common(&own) {
+            line = line.with([OsStr::new("--add-dir"), own.as_os_str()]);
+        }
+    }
+    // It reads the address of its service from its settings alone.
+    if let Some(url) = (order.given.variable)(BASE_URL) {
+        line = line.with(["-c".to_owned(), format!("openai_base_url={}", serde_json::Value::from(url))]);
+    }
+    Ok(line.with([OsStr::new("-o"), order.given.last_file().as_os_str()]).with(order.arguments).with(["-"]))
 }

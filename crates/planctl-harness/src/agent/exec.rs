@@ -8,7 +8,7 @@ use std::sync::Arc;
 use planctl_engine::Tier;
 
 use super::dialect::Answer;
-use super::known::CommandLine;
+use super::known::{CommandLine, Given, LAST_MESSAGE, MESSAGE};
 use super::{Agent, Assignment, Program};
 use crate::beneath::{LastLink, Root};
 use crate::context::ContextEntry;
@@ -66,14 +66,17 @@ impl AttemptFolder {
         self.folder.path().join("result.json")
     }
 
-    fn last_message_file(&self) -> PathBuf {
-        self.folder.path().join("last-message.txt")
+    /// Writes the prompt for an agent that takes a message which begins with `/` or `!` for a command.
+    fn write_message(&self, prompt: &str) -> Result<(), String> {
+        let text = format!("This is the task.\n\n{prompt}");
+        write_private(&self.folder.path().join(MESSAGE), text.as_bytes())
+            .map_err(|error| format!("its prompt could not be written: {error}"))
     }
 
     /// Reads the message that an agent left as its last, where it left one.
     pub(super) fn last_message(&self) -> Option<String> {
         let root = Root::open(self.folder.path()).ok()?;
-        let content = root.read(Path::new("last-message.txt"), LastLink::Refuse, RESULT_BYTES_MAX).ok()?;
+        let content = root.read(Path::new(LAST_MESSAGE), LastLink::Refuse, RESULT_BYTES_MAX).ok()?;
         let text = String::from_utf8_lossy(&content).trim().to_owned();
         (!text.is_empty()).then_some(text)
     }
@@ -102,12 +105,23 @@ pub(super) fn command(
         Program::Shell(script) => places.shell(&bash_in(&environment), script),
         Program::Arguments(arguments) => places.arguments(arguments),
         Program::Known(known) => {
-            let CommandLine { arguments, environment: own, reads_file } = known.line(
-                &folder.prompt_file(),
-                &folder.last_message_file(),
-                &random_uuid(),
-                assignment.budget_micro_usd,
-            )?;
+            let session = random_uuid();
+            let variable = |name: &str| {
+                let found = environment.iter().rev().find(|(own, _)| own == name);
+                found.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+            };
+            let line = known.line(&Given {
+                workspace: &assignment.workspace,
+                folder: folder.folder.path(),
+                session: &session,
+                title: &assignment.step_title,
+                budget_micro_usd: assignment.budget_micro_usd,
+                variable: &variable,
+            })?;
+            let CommandLine { arguments, environment: own, reads_file } = line;
+            if reads_file {
+                folder.write_message(&assignment.prompt)?;
+            }
             for (name, value) in own {
                 set(&mut environment, name.into(), value.into());
             }

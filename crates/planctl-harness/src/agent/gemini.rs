@@ -1,6 +1,6 @@
 //! Gemini CLI: `gemini`.
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Permissions, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "gemini",
@@ -8,6 +8,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     reports_denials: false,
     // Not signed in, and a folder that is not trusted (INTERFACE 3.3).
     permission_exits: &[41, 55],
+    speaks_json: true,
+    usual: "edit, git",
+    sign_in: "sign in: run `gemini` and choose a login, or set GEMINI_API_KEY",
     variables: &[
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",
@@ -16,7 +19,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "GOOGLE_CLOUD_LOCATION",
         "GOOGLE_APPLICATION_CREDENTIALS",
         "GOOGLE_GEMINI_BASE_URL",
+        "GOOGLE_VERTEX_BASE_URL",
         "GEMINI_MODEL",
+        "GEMINI_CLI_CUSTOM_HEADERS",
     ],
     line,
 };
@@ -25,19 +30,28 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
     let line = CommandLine::new(["gemini", "--skip-trust", "-o", "stream-json", "--approval-mode"]);
     let line = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => line.with(["plan"]),
-        (PermissionMode::List | PermissionMode::Ask, None) => line.with(["auto_edit"]),
+        (PermissionMode::List | PermissionMode::Ask, None) => allowed(line, &Permissions::usual()),
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
             line.with(["yolo"])
         }
-        (PermissionMode::List | PermissionMode::Ask, Some(tools)) => {
-            let mode = if tools.contains(&Tool::Edit) { "auto_edit" } else { "default" };
-            tools
-                .iter()
-                .filter_map(gemini_tool_name)
-                .fold(line.with([mode]), |line, name| line.with(["--allowed-tools".to_owned(), name]))
-        }
+        (PermissionMode::List | PermissionMode::Ask, Some(tools)) => allowed(line, &tools),
     };
+    let has = |name| (order.given.variable)(name).is_some();
+    // Without a choice in its settings it takes a gateway's address for a login of another kind, and refuses it.
+    let is_undecided = has("GOOGLE_GEMINI_BASE_URL") && has("GEMINI_API_KEY") && !has(AUTH_TYPE);
+    let line = if is_undecided { line.with_variable(AUTH_TYPE, "gemini-api-key") } else { line };
     Ok(line.with(order.arguments))
+}
+
+const AUTH_TYPE: &str = "GEMINI_DEFAULT_AUTH_TYPE";
+
+/// Allows what is listed.
+fn allowed(line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
+    let mode = if tools.contains(&Tool::Edit) { "auto_edit" } else { "default" };
+    tools
+        .iter()
+        .filter_map(gemini_tool_name)
+        .fold(line.with([mode]), |line, name| line.with(["--allowed-tools".to_owned(), name]))
 }
 
 /// Returns its own name for a tool; the mode itself allows edits. Its patterns are beginnings.

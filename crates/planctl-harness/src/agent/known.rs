@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,16 +13,20 @@ const ADAPTERS: [&Adapter; 5] =
     [&claude::ADAPTER, &codex::ADAPTER, &gemini::ADAPTER, &opencode::ADAPTER, &aider::ADAPTER];
 
 /// Variables that every one of them may need to reach its service, through proxies and with the user's own settings.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 17] = [
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "NO_PROXY",
     "https_proxy",
     "http_proxy",
     "no_proxy",
+    "ALL_PROXY",
+    "all_proxy",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_CACHE_HOME",
@@ -38,6 +42,12 @@ pub(super) struct Adapter {
     pub(super) reports_denials: bool,
     /// Exit statuses by which it says that a login or a right is missing.
     pub(super) permission_exits: &'static [i32],
+    /// Says that all it prints is for programs.
+    pub(super) speaks_json: bool,
+    /// What it may do with the usual permissions, in words.
+    pub(super) usual: &'static str,
+    /// How a person signs in to it, in a few words.
+    pub(super) sign_in: &'static str,
     /// Its own variables: logins, addresses, folders.
     pub(super) variables: &'static [&'static str],
     /// Writes its command line.
@@ -49,26 +59,60 @@ pub(super) struct Order<'a> {
     pub(super) permissions: &'a Permissions,
     /// The arguments after `NAME:`.
     pub(super) arguments: &'a [String],
-    pub(super) prompt_file: &'a Path,
-    /// Where it may leave its last message.
-    pub(super) last_file: &'a Path,
+    pub(super) given: &'a Given<'a>,
+}
+
+/// The circumstances of one attempt, as a command line needs them.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) workspace: &'a Path,
+    /// The private folder of the attempt, for files that the agent is to read or write.
+    pub(super) folder: &'a Path,
     /// A UUID of this attempt's own.
     pub(super) session: &'a str,
+    /// The title of the step.
+    pub(super) title: &'a str,
     pub(super) budget_micro_usd: Option<u64>,
+    /// The value of a variable that the agent gets.
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
 }
+
+impl Given<'_> {
+    /// Where it may leave its last message.
+    pub(super) fn last_file(&self) -> PathBuf {
+        self.folder.join(LAST_MESSAGE)
+    }
+
+    /// The prompt for an agent that reads it as a message of its own, which may be a command: it begins with words.
+    pub(super) fn message_file(&self) -> PathBuf {
+        self.folder.join(MESSAGE)
+    }
+}
+
+/// The file with an agent's last message, in the folder of its attempt.
+pub(super) const LAST_MESSAGE: &str = "last-message.txt";
+/// The file with the prompt as a message, in the folder of its attempt.
+pub(super) const MESSAGE: &str = "message.md";
+/// The usual tools of every agent, in words of lists: it edits files, and uses git.
+pub(super) const USUAL: [&str; 3] = ["Edit", "Write", "Bash(git *)"];
 
 /// A command line.
 #[derive(Default)]
 pub(super) struct CommandLine {
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Vec<(&'static str, String)>,
-    /// Says that it reads its prompt from the file, and nothing on standard input.
+    /// Says that it reads its prompt from the file of messages, and nothing on standard input.
     pub(super) reads_file: bool,
 }
 
 impl CommandLine {
     pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> CommandLine {
         CommandLine { arguments: words.into_iter().map(OsString::from).collect(), ..CommandLine::default() }
+    }
+
+    pub(super) fn with_variable(mut self, name: &'static str, value: impl Into<String>) -> CommandLine {
+        self.environment.push((name, value.into()));
+        self
     }
 
     pub(super) fn with(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> CommandLine {
@@ -100,6 +144,15 @@ impl KnownAgent {
     /// Says that its output tells what it cost; the others tell tokens only.
     pub fn reports_money(self) -> bool {
         self.0.reports_money
+    }
+
+    /// Returns how a person signs in to it: "sign in: `codex login`, or set CODEX_API_KEY".
+    pub fn sign_in(self) -> &'static str {
+        self.0.sign_in
+    }
+
+    pub(super) fn speaks_json(self) -> bool {
+        self.0.speaks_json
     }
 
     pub(super) fn permission_exits(self) -> &'static [i32] {
@@ -222,6 +275,17 @@ impl<'a> Tool<'a> {
 }
 
 impl Permissions {
+    /// Says that nothing is held back.
+    pub(super) fn is_everything(&self) -> bool {
+        self.mode != PermissionMode::Deny
+            && self.allow.as_ref().is_some_and(|list| list.iter().any(|tool| tool == "*"))
+    }
+
+    /// Returns the usual list of tools.
+    pub(super) fn usual<'a>() -> Vec<Tool<'a>> {
+        vec![Tool::Edit, Tool::Bash(Some("git *"))]
+    }
+
     /// Reads the list of tools; `None` where there is none.
     pub(super) fn tools(&self) -> Result<Option<Vec<Tool<'_>>>, String> {
         self.allow.as_ref().map(|list| list.iter().map(|entry| Tool::read(entry)).collect()).transpose()
@@ -279,16 +343,33 @@ impl NamedAgent {
     /// Text that says what it can't be held to, and what to write instead.
     pub fn check(&self) -> Result<(), String> {
         let nowhere = Path::new("/dev/null");
-        self.line(nowhere, nowhere, "", None).map(drop)
+        let given = Given {
+            workspace: nowhere,
+            folder: nowhere,
+            session: "",
+            title: "",
+            budget_micro_usd: None,
+            variable: &|_| None,
+        };
+        self.line(&given).map(drop)
     }
 
-    pub(super) fn line(
-        &self,
-        prompt_file: &Path,
-        last_file: &Path,
-        session: &str,
-        budget_micro_usd: Option<u64>,
-    ) -> Result<CommandLine, String> {
+    /// Says in words what it may do without a person: `edit, git *`.
+    pub fn may(&self) -> String {
+        match (self.permissions.mode, &self.permissions.allow) {
+            (PermissionMode::Deny, _) => "read".to_owned(),
+            (PermissionMode::List | PermissionMode::Ask, None) => self.agent.0.usual.to_owned(),
+            (PermissionMode::List | PermissionMode::Ask, Some(list))
+                if list.iter().any(|tool| tool == "*") =>
+            {
+                "everything".to_owned()
+            }
+            (PermissionMode::List | PermissionMode::Ask, Some(list)) if list.is_empty() => "read".to_owned(),
+            (PermissionMode::List | PermissionMode::Ask, Some(list)) => list.join(", "),
+        }
+    }
+
+    pub(super) fn line(&self, given: &Given<'_>) -> Result<CommandLine, String> {
         let name = self.agent.name();
         if self.permissions.mode == PermissionMode::Ask && !self.agent.0.reports_denials {
             return Err(format!(
@@ -298,14 +379,8 @@ impl NamedAgent {
         if self.permissions.mode == PermissionMode::Deny && self.permissions.allow.is_some() {
             return Err("with \"deny\" nothing is allowed; remove `allow`, or write \"list\"".to_owned());
         }
-        (self.agent.0.line)(&Order {
-            permissions: &self.permissions,
-            arguments: &self.arguments,
-            prompt_file,
-            last_file,
-            session,
-            budget_micro_usd,
-        })
+        let order = Order { permissions: &self.permissions, arguments: &self.arguments, given };
+        (self.agent.0.line)(&order)
     }
 
     /// Returns the model that its arguments name.

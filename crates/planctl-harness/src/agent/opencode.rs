@@ -2,16 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool};
+use super::known::{Adapter, CommandLine, Order, PermissionMode, Permissions, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "opencode",
     reports_money: true,
     reports_denials: false,
     permission_exits: &[],
+    speaks_json: true,
+    usual: "edit, git",
+    sign_in: "sign in: `opencode auth login`, or set the key of its model's provider",
     variables: &[
         "OPENCODE_CONFIG",
         "OPENCODE_CONFIG_DIR",
+        "OPENCODE_CONFIG_CONTENT",
+        "OPENCODE_API_KEY",
+        "OPENCODE_MODELS_URL",
         "ANTHROPIC_API_KEY",
         "OPENAI_API_KEY",
         "GEMINI_API_KEY",
@@ -27,21 +33,23 @@ const PERMISSION: &str = "OPENCODE_PERMISSION";
 const READING: [&str; 4] = ["read", "glob", "grep", "list"];
 
 fn line(order: &Order<'_>) -> Result<CommandLine, String> {
-    let line = CommandLine::new(["opencode", "run", "--format", "json"]);
-    let mut line = match (order.permissions.mode, order.permissions.tools()?) {
+    // Without a title it has its model make one, which nobody counts.
+    let title: String = order.given.title.chars().filter(|letter| !letter.is_control()).take(80).collect();
+    let title = if title.trim_start_matches('-').is_empty() { "step".to_owned() } else { title };
+    let line = CommandLine::new(["opencode", "run", "--format", "json"]).with([format!("--title={title}")]);
+    let line = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => with_permissions(line, &[]),
-        (PermissionMode::List | PermissionMode::Ask, None) => line.with(["--auto"]),
+        (PermissionMode::List | PermissionMode::Ask, None) => with_permissions(line, &Permissions::usual()),
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
             line.with(["--auto"])
         }
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) => with_permissions(line, &tools),
     };
-    line = line.with(order.arguments);
-    Ok(line)
+    Ok(line.with(order.arguments))
 }
 
 /// Denies everything, allows reading, and then what is listed: of its rules the last that matches counts.
-fn with_permissions(mut line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
+fn with_permissions(line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
     let mut rules = Map::new();
     rules.insert("*".to_owned(), json!("deny"));
     for name in READING {
@@ -60,6 +68,8 @@ fn with_permissions(mut line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {
             Tool::Named(name) => drop(rules.insert(name.to_lowercase(), json!("allow"))),
         }
     }
-    line.environment.push((PERMISSION, Value::Object(rules).to_string()));
-    line
+    // The repository's settings and plugins start programs.
+    line.with(["--pure"])
+        .with_variable(PERMISSION, Value::Object(rules).to_string())
+        .with_variable("OPENCODE_DISABLE_PROJECT_CONFIG", "1")
 }

@@ -16,12 +16,16 @@ pub fn tests() -> Vec<Trial> {
         what_agents_answer_is_read_whatever_they_exit_with,
         an_error_of_the_service_is_infrastructure_whatever_they_exit_with,
         a_missing_login_asks_a_person,
+        d1_a_refused_login_is_told_with_the_way_to_sign_in_at_once,
+        d3_d4_work_that_the_service_cut_off_goes_to_its_contract_with_the_trouble,
+        d8_an_agent_that_does_not_begin_is_told_at_once_and_by_its_own_words,
+        d8_a_killed_agent_leaves_no_json_as_its_words,
         a_last_message_stands_in_for_a_text,
         what_was_denied_becomes_a_question_where_a_person_is_to_be_asked,
         past_the_deadline_the_whole_tree_is_ended_and_no_status_counts,
         past_the_idle_timeout_the_whole_tree_is_ended,
         a_cancel_ends_the_whole_tree_and_gives_the_work_back,
-        an_agent_that_is_not_installed_is_infrastructure,
+        an_agent_that_is_not_installed_is_not_tried_again,
         permissions_that_an_agent_cannot_keep_start_nothing,
     ]
 }
@@ -144,7 +148,8 @@ fn a_known_agent_gets_its_line_its_prompt_and_its_own_variables() {
         let argv: Vec<String> = place.recorded("argv").lines().map(str::to_owned).collect();
         assert!(argv.windows(2).any(|pair| pair == ["-m", "a model"]), "{agent}: {argv:?}");
         if agent == "aider" {
-            assert_eq!(place.recorded("message"), "Do it.\nAll of it.\n");
+            // A message that begins with `/` or `!` would be a command.
+            assert_eq!(place.recorded("message"), "This is the task.\n\nDo it.\nAll of it.\n");
             assert_eq!(place.recorded("stdin"), "");
         } else {
             assert_eq!(place.recorded("stdin"), "Do it.\nAll of it.\n", "{agent}");
@@ -201,15 +206,72 @@ fn an_error_of_the_service_is_infrastructure_whatever_they_exit_with() {
     }
 }
 
+const SIGN_IN: &str = "Please sign in (sign in: run `gemini` and choose a login, or set GEMINI_API_KEY)";
+
 fn a_missing_login_asks_a_person() {
     for status in [41, 55] {
         let place = Place::new(&REPLAY.replace("cat \"$REPLAY\"", "echo 'Please sign in' >&2"));
         let said = place.work(&place.agent("gemini", "gemini-ok.jsonl", status)).said;
         let AgentSaid::Faulted(fault) = said else { panic!("{said:?}") };
-        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Permission, "Please sign in"));
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Permission, SIGN_IN));
         // With any other agent the number means nothing.
         let said = place.work(&place.agent("codex", "codex-ok.jsonl", status)).said;
-        assert!(matches!(said, AgentSaid::Reported(_)), "{said:?}");
+        let AgentSaid::Faulted(fault) = said else { panic!("{said:?}") };
+        assert_eq!(fault.kind, FaultKind::Permanent, "{fault:?}");
+    }
+}
+
+fn d1_a_refused_login_is_told_with_the_way_to_sign_in_at_once() {
+    let slow = "while read -r line; do echo \"$line\"; sleep 0.05; done < \"$REPLAY\"; sleep 60";
+    for agent in ["claude", "codex"] {
+        let place = Place::new(&REPLAY.replace("cat \"$REPLAY\"", slow));
+        let said = place.work(&place.agent(agent, &fixture(agent, "401"), 0)).said;
+        let AgentSaid::Faulted(fault) = said else { panic!("{agent}: {said:?}") };
+        assert_eq!(fault.kind, FaultKind::Permission, "{agent}: {fault:?}");
+        assert!(fault.message.contains("sign in: "), "{agent}: {fault:?}");
+        assert!(fault.message.contains("401"), "{agent}: {fault:?}");
+        place.assert_all_dead();
+    }
+}
+
+fn d3_d4_work_that_the_service_cut_off_goes_to_its_contract_with_the_trouble() {
+    for agent in ["claude", "codex", "gemini", "opencode"] {
+        let place = Place::new(REPLAY);
+        let said = place.work(&place.agent(agent, &fixture(agent, "cut-off"), 1)).said;
+        let AgentSaid::Reported(report) = said else { panic!("{agent}: {said:?}") };
+        let cut_off = report.circumstances.unwrap().cut_off.unwrap();
+        assert_eq!(cut_off.kind, FaultKind::Transient, "{agent}");
+        assert!(cut_off.message.contains("fake failure"), "{agent}: {cut_off:?}");
+        assert_eq!(report.usage.is_some(), agent != "codex", "{agent}: what is not told is unmetered");
+        assert!(report.text.tail.contains("fake failure") && !report.text.tail.contains('{'), "{agent}");
+    }
+}
+
+fn d8_an_agent_that_does_not_begin_is_told_at_once_and_by_its_own_words() {
+    for (agent, words) in [
+        ("claude", "error: unknown option '--foo'"),
+        ("codex", "error: unexpected argument '--foo' found"),
+        ("gemini", "Unknown argument: foo"),
+        ("aider", "aider: error: unrecognized arguments: --foo"),
+    ] {
+        let usage = format!("echo 'Usage: x' >&2; echo \"{words}\" >&2; echo '-h, --help  Show help' >&2");
+        let place = Place::new(&REPLAY.replace("cat \"$REPLAY\"", &usage));
+        let said = place.work(&place.agent(agent, &fixture(agent, "ok"), 2)).said;
+        let AgentSaid::Faulted(fault) = said else { panic!("{agent}: {said:?}") };
+        assert_eq!(fault.kind, FaultKind::Permanent, "{agent}");
+        assert_eq!(fault.message, format!("{agent} did not begin: exit 2, {words}"));
+    }
+}
+
+fn d8_a_killed_agent_leaves_no_json_as_its_words() {
+    let killed = "head -3 \"$REPLAY\"; kill -9 $$";
+    for agent in ["claude", "codex", "gemini", "opencode"] {
+        let place = Place::new(&REPLAY.replace("cat \"$REPLAY\"", killed));
+        let said = place.work(&place.agent(agent, &fixture(agent, "cut-off"), 0)).said;
+        let AgentSaid::Reported(report) = said else { panic!("{agent}: {said:?}") };
+        assert_eq!(report.text.tail, "", "{agent}");
+        assert_eq!(report.ending, Some(Ending::Signalled { signal: 9 }), "{agent}");
+        assert!(report.circumstances.unwrap().session.is_some(), "{agent}: its session can be taken up");
     }
 }
 
@@ -281,12 +343,12 @@ fn a_cancel_ends_the_whole_tree_and_gives_the_work_back() {
     }
 }
 
-fn an_agent_that_is_not_installed_is_infrastructure() {
+fn an_agent_that_is_not_installed_is_not_tried_again() {
     let place = Place::new(REPLAY);
     let mut agent = place.agent("claude", "claude-ok.jsonl", 0);
     agent.environment[0].1 = "/nowhere".into();
     let said = place.work(&agent).said;
-    assert!(matches!(&said, AgentSaid::Faulted(fault) if fault.kind == FaultKind::Transient), "{said:?}");
+    assert!(matches!(&said, AgentSaid::Faulted(fault) if fault.kind == FaultKind::Permanent), "{said:?}");
 }
 
 fn permissions_that_an_agent_cannot_keep_start_nothing() {

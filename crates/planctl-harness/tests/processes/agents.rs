@@ -26,7 +26,7 @@ pub fn tests() -> Vec<Trial> {
         a_cancel_gives_the_work_back,
         what_a_worker_leaves_behind_is_ended,
         an_api_error_by_shape_is_infrastructure,
-        a_program_that_is_not_there_is_infrastructure,
+        a_program_that_is_not_there_is_not_tried_again,
         a_worker_that_ignores_a_large_prompt_still_works,
         a21_a_flood_of_lines_is_listened_to_in_bounded_memory,
     ]
@@ -291,12 +291,12 @@ fn an_api_error_by_shape_is_infrastructure() {
     }
 }
 
-fn a_program_that_is_not_there_is_infrastructure() {
+fn a_program_that_is_not_there_is_not_tried_again() {
     let place = Place::new();
     let program = Program::Arguments(vec!["no-such-agent-anywhere".into()]);
     let said = place.work_with(&place.agent(program), &place.assignment("x")).said;
     let AgentSaid::Faulted(fault) = said else { panic!("{said:?}") };
-    assert_eq!(fault.kind, FaultKind::Transient);
+    assert_eq!(fault.kind, FaultKind::Permanent);
     assert!(fault.message.contains("no-such-agent-anywhere: No such file"), "{fault:?}");
     let mut agent = place.agent(Program::Shell("true".into()));
     agent.scratch = "/nowhere".into();

@@ -83,6 +83,7 @@ fn said(
                 duration: std::time::Duration::ZERO,
                 usage: None,
                 hints: hints(&at.node, attempt).map(Box::new),
+                circumstances: None,
             };
             Ok(Event::Agent(AgentEvent::new(at, AgentSaid::Reported(report))))
         }

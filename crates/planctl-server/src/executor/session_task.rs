@@ -62,6 +62,7 @@ impl Executor {
                     duration: began.elapsed(),
                     usage: None,
                     hints: None,
+                    circumstances: None,
                 })
             }
         };

@@ -58,7 +58,7 @@ pub(super) async fn complete(call: Call) -> Answer {
             .help("propose one step; what is long belongs into a file that it names"));
     }
     let text = lease.kept(&call, &said.text).await?;
-    let hints = said.hints();
+    let (hints, circumstances) = (said.hints(), said.circumstances());
     let report = Report {
         text,
         gave_up: said.gave_up,
@@ -66,6 +66,7 @@ pub(super) async fn complete(call: Call) -> Answer {
         duration: lease.worked(&call, said.seconds).await?,
         usage: used(said.usage)?,
         hints,
+        circumstances,
     };
     accepted(&lease, lease.say(&call, AgentSaid::Reported(report)).await?, "the contract is checked")
 }
@@ -81,12 +82,13 @@ pub(super) async fn fail(call: Call) -> Answer {
     let (event, follows) = match said.kind {
         FailKind::GaveUp => {
             let text = lease.kept(&call, &said.reason).await?;
-            let report =
-                Report { text, gave_up: true, ending: None, duration, usage: usage.clone(), hints: None };
+            let usage = usage.clone();
+            let report = Report { text, gave_up: true, duration, usage, ..Report::default() };
             (AgentSaid::Reported(report), "the contract is checked; if it fails there is no retry")
         }
         FailKind::Transient => (fault(FaultKind::Transient), "it is tried again later"),
         FailKind::Permission => (fault(FaultKind::Permission), "a person is asked"),
+        FailKind::Permanent => (fault(FaultKind::Permanent), "a person is asked"),
         FailKind::Overran => (overran(Overrun::Deadline), "the attempt is spent"),
         FailKind::Silent => (overran(Overrun::Silence), "the attempt is spent"),
     };

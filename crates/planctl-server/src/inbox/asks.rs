@@ -558,7 +558,7 @@ fn failure_view(failure: &Failure) -> FailureView {
     };
     FailureView {
         attempt: failure.attempt.number(),
-        what: view::failing_line(&failure.what),
+        what: view::failed_line(failure),
         tampered: files,
         stdout_tail: failure.stdout.tail.clone(),
         stderr_tail: failure.stderr.tail.clone(),

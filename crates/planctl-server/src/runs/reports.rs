@@ -246,6 +246,7 @@ fn note_attempt(attempts: &mut Vec<WhyAttempt>, node: &Node, event: &Event) {
             duration: evidence.duration,
             stdout: evidence.stdout.clone(),
             stderr: evidence.stderr.clone(),
+            denied: Vec::new(),
         }))
         .filter(|_| verdict != Verdict::Passed);
     }

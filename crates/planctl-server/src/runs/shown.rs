@@ -536,7 +536,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Says in one line how an attempt failed, with the line of its output that says why.
 pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
-    let line = view::plain(&view::failing_line(&failure.what)).into_owned();
+    let line = view::plain(&view::failed_line(failure)).into_owned();
     if !failure.tampered().is_empty() {
         return line;
     }

@@ -168,6 +168,7 @@ fn judged(said: AgentSaid, is_mute: bool, word: &str, tryout: Tryout<'_>) -> Vec
 fn faulted(fault: Fault) -> HealthView {
     let help = match fault.kind {
         FaultKind::Permission => "sign in, or pass its key on: env = [\"…\"] of the role in planctl.toml",
+        FaultKind::Permanent => "planctl would ask you at once: trying again would not help",
         FaultKind::Transient => "planctl would try again later, and ask you after five tries",
     };
     check("run", Health::Problem, fault.message, Some(help.to_owned()))

@@ -108,6 +108,10 @@ impl Model {
                         self.tell_next(node, Some(self.attempt(node)));
                         self.escalate(node, "permission", Level::Primary);
                     }
+                    FaultKind::Permanent => {
+                        self.tell_next(node, Some(self.attempt(node)));
+                        self.escalate(node, "undelivered", Level::Primary);
+                    }
                 }
             }
             AgentSaid::Released => {

@@ -136,6 +136,7 @@ impl World {
             duration: Duration::from_secs(self.dice.below(200)),
             usage: self.usage(),
             hints: self.hints(at),
+            circumstances: None,
         }
     }
 

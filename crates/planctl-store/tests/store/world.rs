@@ -190,11 +190,9 @@ pub fn person(key: Option<&str>) -> Proof {
 pub fn reported(at: &At) -> Event {
     let report = Report {
         text: Excerpt { bytes: 4, tail: "done".to_owned(), stored: None },
-        gave_up: false,
         ending: Some(Ending::Exited { code: 0 }),
         duration: Duration::from_millis(1),
-        usage: None,
-        hints: None,
+        ..Report::default()
     };
     Event::Agent(AgentEvent::new(at.clone(), AgentSaid::Reported(report)))
 }

@@ -109,9 +109,9 @@ pub enum ItemCommand {
         /// The reason
         #[arg(long)]
         reason: String,
-        /// gave-up: the contract decides, without a retry; transient: try later; permission: ask a person;
+        /// gave-up: the contract decides, without a retry; transient: try later; permission, permanent: ask a person;
         /// overran: the worker was ended at its deadline; silent: it was ended because it printed nothing
-        #[arg(long, value_parser = ["gave-up", "transient", "permission", "overran", "silent"], default_value = "gave-up", hide_possible_values = true)]
+        #[arg(long, value_parser = ["gave-up", "transient", "permission", "permanent", "overran", "silent"], default_value = "gave-up", hide_possible_values = true)]
         kind: String,
         /// The same as --kind transient
         #[arg(long, conflicts_with = "kind", hide = true)]

@@ -77,6 +77,7 @@ pub async fn run(context: &Context, command: ItemCommand) -> Answer {
                 suggested_next_ids: suggest,
                 context_updates: set.into_iter().collect(),
                 insert_step,
+                ..CompleteCall::default()
             };
             say(context, &item, &Word::Complete(call)).await
         }
@@ -85,6 +86,7 @@ pub async fn run(context: &Context, command: ItemCommand) -> Answer {
                 _ if transient => FailKind::Transient,
                 "transient" => FailKind::Transient,
                 "permission" => FailKind::Permission,
+                "permanent" => FailKind::Permanent,
                 "overran" => FailKind::Overran,
                 "silent" => FailKind::Silent,
                 _ => FailKind::GaveUp,

@@ -64,7 +64,7 @@ fn appendix_a_five_agents_whose_service_failed() {
     ] {
         let answer = read(output);
         let error = answer.error.unwrap();
-        assert!(error.message.contains("fake failure") && !error.is_permission, "{error:?}");
+        assert!(error.message.contains("fake failure") && error.kind == ErrorKind::Service, "{error:?}");
         assert_eq!(answer.usage.map_or(0, |usage| usage.tokens()), 0);
     }
 }
@@ -73,15 +73,16 @@ fn appendix_a_five_agents_whose_service_failed() {
 fn claude_over_its_own_budget_counts_by_model() {
     let answer = read(fixture!("claude-budget.jsonl"));
     assert_eq!(answer.usage.unwrap().tokens(), 142);
-    assert_eq!(answer.error.unwrap().message, "error_max_budget_usd");
+    let error = answer.error.unwrap();
+    assert!(error.kind == ErrorKind::Own && error.message.contains("limit of money"), "{error:?}");
 }
 
 #[test]
 fn a_missing_login_is_a_permission() {
     let text = String::from_utf8(fixture!("claude-400.jsonl").to_vec()).unwrap().replace("400", "401");
-    assert!(read(text.as_bytes()).error.unwrap().is_permission);
+    assert!(read(text.as_bytes()).error.unwrap().kind == ErrorKind::Login);
     let text = String::from_utf8(fixture!("opencode-400.jsonl").to_vec()).unwrap().replace(":400", ":403");
-    assert!(read(text.as_bytes()).error.unwrap().is_permission);
+    assert!(read(text.as_bytes()).error.unwrap().kind == ErrorKind::Login);
 }
 
 #[test]
@@ -165,8 +166,8 @@ fn an_object_that_gemini_prints_on_standard_error_is_an_error() {
         )
     };
     let error = on_stderr(&object(400)).unwrap();
-    assert_eq!((error.message.as_str(), error.is_permission), ("fake failure", false));
-    assert!(on_stderr(&object(41)).unwrap().is_permission);
+    assert_eq!((error.message.as_str(), error.kind), ("fake failure", ErrorKind::Service));
+    assert!(on_stderr(&object(41)).unwrap().kind == ErrorKind::Login);
     assert_eq!(on_stderr("{\"a\": 1}\n{broken\nerror: {x}\n"), None);
     assert_eq!(on_stderr(&"{\n".repeat(60_000)), None);
 }
@@ -197,4 +198,90 @@ fn hole_20_figures_that_can_not_be_are_unmetered_and_not_nought() {
     }
     let long = format!(r#"{{"input_tokens": 5, "model": "{}"}}"#, "m".repeat(500_000));
     assert_eq!(said(&long).unwrap().model.unwrap().len(), MODEL_CHARACTERS_MAX);
+}
+
+#[test]
+fn d1_d2_a_login_that_is_missing_or_refused_is_one() {
+    for (output, words) in [
+        (fixture!("claude-not-signed-in.jsonl"), "Not logged in"),
+        (fixture!("codex-401.jsonl"), "401 Unauthorized"),
+        (fixture!("gemini-401.jsonl"), "fake failure 401"),
+        (fixture!("opencode-401.jsonl"), "fake failure 401"),
+    ] {
+        let answer = read(output);
+        let error = answer.error.unwrap();
+        assert_eq!(error.kind, ErrorKind::Login, "{error:?}");
+        assert!(error.message.contains(words) && !error.message.contains('{'), "{error:?}");
+        assert!(!answer.worked);
+    }
+}
+
+#[test]
+fn d1_a_service_that_refuses_time_after_time_is_heard_while_the_agent_tries_on() {
+    let refused_after = |output: &[u8]| {
+        let mut listener = Listener::default();
+        output.split_inclusive(|byte| *byte == b'\n').position(|line| {
+            listener.hear(line);
+            listener.is_refused()
+        })
+    };
+    assert_eq!(refused_after(fixture!("claude-401.jsonl")), Some(2), "the second of ten tries");
+    assert_eq!(refused_after(fixture!("codex-401.jsonl")), Some(3));
+    let busy = String::from_utf8(fixture!("claude-401.jsonl").to_vec()).unwrap();
+    let busy = busy.replace("401", "529").replace("authentication_failed", "overloaded");
+    assert_eq!(refused_after(busy.as_bytes()), None);
+    let notice = read(busy.as_bytes()).notice.unwrap();
+    assert_eq!(notice.kind, ErrorKind::Service);
+    assert_eq!(notice.message, "its service answers 529 overloaded, try 7 of 10");
+    let browser = b"Aider v0.86.2\nNo LLM model was specified and no API keys were provided.\n";
+    assert!(refused_after(browser).is_some(), "aider waits for a browser");
+}
+
+#[test]
+fn d3_d4_a_service_that_fails_in_the_middle_of_the_work_is_trouble_after_work() {
+    for (output, tokens) in [
+        (fixture!("claude-cut-off.jsonl"), Some(2430)),
+        (fixture!("codex-cut-off.jsonl"), None),
+        (fixture!("gemini-cut-off.jsonl"), Some(2448)),
+        (fixture!("opencode-cut-off.jsonl"), Some(1215)),
+    ] {
+        let answer = read(output);
+        let error = answer.error.unwrap();
+        assert_eq!(error.kind, ErrorKind::Service, "{error:?}");
+        assert!(error.message.contains("fake failure") && !error.message.contains('{'), "{error:?}");
+        assert!(answer.worked, "{error:?}");
+        assert_eq!(answer.usage.map(|usage| usage.tokens()), tokens, "{error:?}");
+    }
+}
+
+#[test]
+fn d6_thoughts_of_gemini_count() {
+    let stats = r#"{"type":"result","status":"success","stats":{"total_tokens":3672,"input_tokens":3600,"output_tokens":45,"cached":600,"models":{}}}"#;
+    let usage = read(stats.as_bytes()).usage.unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens), (3600, 72));
+}
+
+#[test]
+fn d8_a_line_of_a_dialect_is_shown_as_the_tool_it_uses() {
+    for (output, expected) in [
+        (fixture!("claude-cut-off.jsonl"), "Write(/work/app/one.txt)"),
+        (fixture!("codex-cut-off.jsonl"), "Bash(/bin/bash -lc 'echo Hello > one.txt')"),
+        (fixture!("gemini-cut-off.jsonl"), "write_file(one.txt)"),
+        (fixture!("opencode-cut-off.jsonl"), "write(/work/app/one.txt)"),
+    ] {
+        let tools: Vec<String> = std::str::from_utf8(output).unwrap().lines().filter_map(tool_in).collect();
+        assert_eq!(tools.last().map(String::as_str), Some(expected));
+    }
+    assert_eq!(tool_in("{\"type\":\"init\"}"), None);
+    assert_eq!(tool_in("plain words"), None);
+}
+
+#[test]
+fn d8_an_agent_that_was_ended_in_the_middle_said_nothing_for_people() {
+    let answer = read(b"{\"type\":\"thread.started\",\"thread_id\":\"T\"}\n{\"type\":\"turn.started\"}\n");
+    assert!(answer.is_known && answer.text.is_none() && answer.error.is_none());
+    assert_eq!(answer.session.as_deref(), Some("T"));
+    let looped =
+        read(br#"{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}"#);
+    assert_eq!(looped.notice.unwrap().message, "Loop detected, stopping execution");
 }

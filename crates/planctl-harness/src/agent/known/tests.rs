@@ -2,11 +2,22 @@
 
 use super::*;
 
+fn given<'a>(workspace: &'a Path, variable: &'a dyn Fn(&str) -> Option<String>) -> Given<'a> {
+    Given {
+        workspace,
+        folder: Path::new("/room"),
+        session: "UUID",
+        title: "-- Fix\nit",
+        budget_micro_usd: Some(1_500_000),
+        variable,
+    }
+}
+
 fn words(text: &str, mode: PermissionMode, allow: Option<&[&str]>) -> Result<(String, CommandLine), String> {
     let mut known = NamedAgent::parse(text).unwrap();
     let allow = allow.map(|list| list.iter().map(|tool| (*tool).to_owned()).collect());
     known.permissions = Permissions { mode, allow };
-    let line = known.line(Path::new("/room/prompt.md"), Path::new("/room/last"), "UUID", Some(1_500_000))?;
+    let line = known.line(&given(Path::new("/work"), &|_| None))?;
     let words: Vec<_> = line.arguments.iter().map(|word| word.to_str().unwrap()).collect();
     Ok((shlex::try_join(words).unwrap(), line))
 }
@@ -21,15 +32,27 @@ fn the_usual_lines_are_those_that_were_measured() {
         (
             "claude",
             "claude -p --output-format stream-json --verbose --permission-mode acceptEdits \
-             --allowedTools 'Edit Write Bash(git *)' --max-budget-usd 1.500000 --session-id UUID",
+             --allowedTools 'Edit Write Bash(git *)' --setting-sources '' --strict-mcp-config --add-dir . \
+             --max-budget-usd 1.500000 --session-id UUID",
         ),
-        ("codex", "codex exec --json --ephemeral --skip-git-repo-check -s workspace-write -o /room/last -"),
-        ("gemini", "gemini --skip-trust -o stream-json --approval-mode auto_edit"),
-        ("opencode:-m provider/model", "opencode run --format json --auto -m provider/model"),
+        (
+            "codex",
+            "codex exec --json --ephemeral --skip-git-repo-check -s workspace-write -o /room/last-message.txt -",
+        ),
+        (
+            "gemini",
+            "gemini --skip-trust -o stream-json --approval-mode auto_edit --allowed-tools 'run_shell_command(git)'",
+        ),
+        (
+            "opencode:-m provider/model",
+            "opencode run --format json '--title=-- Fixit' --pure -m provider/model",
+        ),
         (
             "aider",
-            "aider --message-file /room/prompt.md --yes-always --no-auto-commits --no-gitignore --no-analytics \
-             --no-check-update --no-pretty --no-stream",
+            "aider --message-file /room/message.md --yes-always --no-auto-commits --no-dirty-commits --no-gitignore \
+             --no-analytics --no-check-update --no-pretty --no-stream --no-detect-urls --no-suggest-shell-commands \
+             --no-auto-lint --no-auto-test --lint-cmd true --test-cmd true --no-notifications --load '' --no-gui \
+             --no-show-release-notes --no-git",
         ),
     ] {
         assert_eq!(line(text, PermissionMode::List, None), expected);
@@ -41,7 +64,10 @@ fn the_usual_lines_are_those_that_were_measured() {
 fn words_after_the_name_are_split_as_a_shell_would_and_come_last() {
     let text = "codex:-m 'gpt x' -c model_reasoning_effort=\"high\"";
     let line = line(text, PermissionMode::List, None);
-    assert!(line.ends_with("-o /room/last -m 'gpt x' -c 'model_reasoning_effort=high' -"), "{line}");
+    assert!(
+        line.ends_with("-o /room/last-message.txt -m 'gpt x' -c 'model_reasoning_effort=high' -"),
+        "{line}"
+    );
     let known = NamedAgent::parse(text).unwrap();
     assert_eq!(known.model(), Some("gpt x"));
     assert_eq!(known.to_string(), "codex:-m 'gpt x' -c 'model_reasoning_effort=high'");
@@ -70,7 +96,7 @@ fn permissions_become_each_agents_own_flags() {
         ("gemini", List, every, "--approval-mode yolo"),
         ("opencode", List, every, "--auto"),
         ("aider", Deny, None, "--dry-run"),
-        ("aider", List, Some(&["Edit"]), "--no-stream"),
+        ("aider", List, Some(&["Edit"]), "--no-git"),
     ] {
         let line = line(agent, mode, allow);
         assert!(line.contains(expected), "{agent} {mode:?}: {line}");
@@ -85,6 +111,7 @@ fn permissions_become_each_agents_own_flags() {
         r#"{"*":"deny","bash":{"*":"deny","git *":"allow"},"edit":"allow","glob":"allow","grep":"allow","list":"allow","read":"allow"}"#
     );
     assert!(!line("opencode", Deny, None).contains("--auto"));
+    assert_eq!(rules(List, None), rules(List, git), "d5: the usual is a list");
 }
 
 #[test]
@@ -105,5 +132,72 @@ fn what_an_agent_cannot_be_held_to_is_refused() {
             Err(what) => assert!(what.contains(expected), "{agent}: {what}"),
             Ok((line, _)) => panic!("{agent} {allow:?}: {line}"),
         }
+    }
+}
+
+#[test]
+fn d5_the_usual_of_all_is_one_list_and_is_told_in_words() {
+    let may = |text: &str, mode, allow: Option<&[&str]>| {
+        let mut known = NamedAgent::parse(text).unwrap();
+        let allow = allow.map(|list| list.iter().map(|tool| (*tool).to_owned()).collect());
+        known.permissions = Permissions { mode, allow };
+        known.may()
+    };
+    for agent in ["claude", "gemini", "opencode"] {
+        assert_eq!(may(agent, PermissionMode::List, None), "edit, git");
+    }
+    assert!(may("codex", PermissionMode::List, None).starts_with("edit, any command in its own sandbox"));
+    assert!(may("aider", PermissionMode::List, None).contains("no commits"));
+    assert_eq!(may("claude", PermissionMode::Deny, None), "read");
+    assert_eq!(may("claude", PermissionMode::Ask, Some(&["Edit", "Bash(make)"])), "Edit, Bash(make)");
+    assert_eq!(may("claude", PermissionMode::List, Some(&["*"])), "everything");
+}
+
+#[test]
+fn d5_codex_may_write_to_the_repository_that_it_commits_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = folder.path().join(".git");
+    std::fs::create_dir(&git).unwrap();
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let known = NamedAgent::parse("codex").unwrap();
+    let line = known.line(&given(folder.path(), &|_| None)).unwrap();
+    let pair = line.arguments.windows(2).find(|pair| pair[0] == "--add-dir").unwrap();
+    assert_eq!(pair[1], git.as_os_str());
+    let aider = NamedAgent::parse("aider").unwrap().line(&given(folder.path(), &|_| None)).unwrap();
+    assert!(!aider.arguments.contains(&"--no-git".into()), "it works with the checkout that is there");
+}
+
+#[test]
+fn d10_neither_the_users_nor_the_repositorys_settings_start_programs() {
+    use PermissionMode::{Deny, List};
+    for mode in [Deny, List] {
+        let (line, command) = words("claude", mode, None).unwrap();
+        assert!(line.contains("--setting-sources '' --strict-mcp-config"), "{line}");
+        assert!(command.environment.iter().any(|(name, value)| *name == CLAUDE_MD && value == "1"));
+        let (line, command) = words("opencode", mode, None).unwrap();
+        assert!(line.contains("--pure"), "{line}");
+        let names: Vec<&str> = command.environment.iter().map(|(name, _)| *name).collect();
+        assert!(names.contains(&"OPENCODE_DISABLE_PROJECT_CONFIG"), "{names:?}");
+    }
+    let every: Option<&[&str]> = Some(&["*"]);
+    assert!(!line("claude", List, every).contains("--setting-sources"), "who allows all allows that too");
+}
+
+const CLAUDE_MD: &str = "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD";
+
+#[test]
+fn d13_a_gateways_address_reaches_the_agents_that_read_it_from_elsewhere() {
+    let has = |name: &str| match name {
+        "OPENAI_BASE_URL" | "GOOGLE_GEMINI_BASE_URL" => Some("https://gateway.example/v1".to_owned()),
+        "GEMINI_API_KEY" => Some("k".to_owned()),
+        _ => None,
+    };
+    let line = |name: &str| NamedAgent::parse(name).unwrap().line(&given(Path::new("/work"), &has)).unwrap();
+    assert!(line("codex").arguments.contains(&"openai_base_url=\"https://gateway.example/v1\"".into()));
+    let own = line("gemini").environment;
+    assert!(own.contains(&("GEMINI_DEFAULT_AUTH_TYPE", "gemini-api-key".to_owned())), "{own:?}");
+    let claude: Vec<&str> = KnownAgent::named("claude").unwrap().variables().collect();
+    for name in ["ANTHROPIC_CUSTOM_HEADERS", "AWS_REGION", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "HTTPS_PROXY"] {
+        assert!(claude.contains(&name), "{name}");
     }
 }
