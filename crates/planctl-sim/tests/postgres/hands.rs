@@ -201,6 +201,7 @@ impl Hand {
                 hints: self.goes_wrong(50).then(|| {
                     Box::new(Hints { insert_step: Some("### 2. One more".to_owned()), ..Hints::default() })
                 }),
+                circumstances: None,
             })
         }
     }
