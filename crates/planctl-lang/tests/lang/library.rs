@@ -1,6 +1,8 @@
 //! Which plan of a library a message calls for (rows H-03 to H-09, G-39, H-52, rulings ).
 
-use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, best, entries, place_of, weigh};
+use planctl_lang::library::{
+    Entry, Fate, Matcher, Question, Success, best, entries, entry_json, place_of, weigh,
+};
 use planctl_lang::{Levels, Source, TEMPLATES, digest, instantiate, parse, verify, workflow};
 use proptest::prelude::*;
 
@@ -326,6 +328,21 @@ fn h_01_an_entry_in_markdown_is_the_same_after_it_was_json_and_formatted() {
     let again = entries(&Source::new("e.json", json)).0.remove(0);
     assert_eq!(Entry { steps: before[0].steps, ..again }, before[0]);
     assert_eq!(entries(&Source::new("e.md", planctl_lang::format(&source))).0, before);
+}
+
+#[test]
+fn h_11_the_seeds_bugfix_workflow_is_an_entry_with_every_key_as_printed() {
+    let text = include_str!("../fixtures/bugfix-steps.json");
+    let (entries, found) = read("bugfix_workflow.json", text);
+    let [entry] = entries.as_slice() else { panic!("{entries:?} {found:?}") };
+    assert_eq!(
+        (entry.id.as_str(), entry.title.as_str(), entry.steps),
+        ("bugfix_workflow", "Bug Fix Workflow", 5)
+    );
+    assert_eq!((entry.trigger_threshold, entry.stale_after_turns), (Some(1), Some(15)));
+    let written: serde_json::Value = serde_json::from_str(text).unwrap();
+    let json = entry_json(&Source::new("bugfix_workflow.json", text), "bugfix_workflow");
+    assert_eq!(serde_json::Value::Object(json.unwrap()), written);
 }
 
 #[test]
