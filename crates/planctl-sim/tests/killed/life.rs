@@ -104,6 +104,7 @@ impl Life {
                     duration: Duration::ZERO,
                     usage: None,
                     hints: script.hints(&at),
+                    circumstances: None,
                 }),
                 at,
             }),
