@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 114] = [
+const COMMANDS: [(&str, Caller); 115] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -74,6 +74,7 @@ const COMMANDS: [(&str, Caller); 114] = [
     ("guide off", Person),
     ("guide status", Anyone),
     ("guide install", Person),
+    ("guide doctor", Anyone),
     ("guard", Person),
     ("guard ls", Anyone),
     ("guard rm", Person),

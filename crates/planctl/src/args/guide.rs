@@ -44,6 +44,8 @@ pub enum GuideCommand {
     Status,
     /// Adds planctl's hooks to an agent's settings; says what it changes, and keeps all else
     Install(Install),
+    /// Calls each agent's hooks as the agent would, and says which are missing, switched off or broken
+    Doctor,
 }
 
 /// On or off.

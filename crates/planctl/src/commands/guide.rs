@@ -1,5 +1,6 @@
 //! `planctl guide`: sessions of interactive agents are held to a plan by their hooks.
 
+mod doctor;
 mod guard;
 mod hook;
 mod hooks;
@@ -42,6 +43,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
         GuideCommand::Off => off(context).await,
         GuideCommand::Status => status(context).await,
         GuideCommand::Install(wanted) => install::run(context, &wanted),
+        GuideCommand::Doctor => doctor::run(context),
     }
 }
 

@@ -146,7 +146,7 @@ fn files_below(folder: &Path) -> usize {
 }
 
 #[test]
-fn a_session_is_sent_back_until_each_contract_passes() {
+fn h_20_h_33_h_40_a_session_is_sent_back_until_each_contract_passes() {
     let fixture = on();
     let session = claude(&fixture);
     let start = session.hook("start", &json!({ "source": "startup" }));
@@ -244,6 +244,29 @@ fn a_session_that_is_sent_back_again_and_again_ends_with_an_ask_and_not_as_done(
 }
 
 #[test]
+fn h_34_h_35_h_38_a_step_that_may_fail_is_skipped_and_one_that_may_not_ends_the_run() {
+    let on = |from: &str, to: &str| {
+        let fixture = Fixture::new();
+        fixture.write("plan.md", &TWO_STEPS.replace(from, to)).write("check.sh", CHECK);
+        assert_eq!(fixture.planctl(&["guide", "on", "plan.md", "--approve"]).code, 0);
+        claude(&fixture).hook("start", &json!({}));
+        fixture
+    };
+    let skips = on("retry(3), then escalate", "retry(0), then skip");
+    let played = claude(&skips).play(&[Says("done"), Says("done")]);
+    assert!(played.sent_back[0].contains("Write two.txt"), "the next step follows: {played:?}");
+    assert!(played.sent_back[0].contains("Step 1 was skipped"), "it is not told that the contract passed: {played:?}");
+    assert!(played.notes[0].contains("is done; 0 of 2 steps passed"), "{played:?}");
+    assert_eq!(state(&skips), "done");
+
+    let aborts = on("retry(3), then escalate", "retry(0), then abort");
+    let played = claude(&aborts).play(&[Says("done")]);
+    assert!(played.notes[0].contains("is failed, not done"), "{played:?}");
+    assert_eq!(state(&aborts), "failed");
+    assert_eq!(claude(&aborts).hook("stop", &json!({})), Value::Null, "the session is free");
+}
+
+#[test]
 fn off_pauses_the_run_and_on_goes_on() {
     let fixture = held();
     let off = fixture.planctl(&["guide", "off"]);
@@ -314,7 +337,7 @@ fn several_guards_and_a_plan_take_turns_at_the_workspace() {
 }
 
 #[test]
-fn with_a_daemon_it_is_the_same_and_survives_its_restart() {
+fn h_24_with_a_daemon_it_is_the_same_and_survives_its_restart() {
     let fixture = held();
     assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
     let session = claude(&fixture);
@@ -387,6 +410,29 @@ fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
     let other = Fixture::new();
     let on = other.planctl(&["guide", "on", "fix a bug in the login module"]);
     assert!(on.err.contains("wrote plans/bugfix_workflow.md, the library's plan"), "{on:?}");
+}
+
+#[test]
+fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_broken() {
+    let fixture = Fixture::new();
+    let none = fixture.planctl(&["guide", "doctor"]);
+    assert!(none.out.contains("no agent with hooks is installed"), "{none:?}");
+    for agent in ["claude", "codex", "gemini", "opencode"] {
+        assert_eq!(fixture.planctl(&["guide", "install", agent]).code, 0);
+    }
+    let well = fixture.planctl(&["guide", "doctor"]);
+    assert_eq!(well.code, 0, "{well:?}");
+    assert_eq!(well.out.matches("the hook refuses what it is to refuse").count(), 4, "{well:?}");
+    assert!(well.out.contains("none are trusted yet"), "codex has its own trust: {well:?}");
+
+    let broken = fixture.read(".gemini/settings.json").replace(env!("CARGO_BIN_EXE_planctl"), "/nowhere/planctl");
+    fixture.write(".gemini/settings.json", &broken);
+    fixture.write(".claude/settings.local.json", "{ \"disableAllHooks\": true }");
+    let ill = fixture.planctl(&["guide", "doctor", "--json"]);
+    assert_eq!(ill.code, 1, "{ill:?}");
+    let view: Value = serde_json::from_str(&ill.out).unwrap();
+    assert_eq!(view["problems"], 2, "{view:#}");
+    assert!(ill.out.contains("switches all hooks off") && ill.out.contains("/nowhere/planctl"), "{ill:?}");
 }
 
 #[test]

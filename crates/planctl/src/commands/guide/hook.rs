@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum as _;
-use planctl_api::wire::{RunState, SessionStep, SessionView, WaitingOn};
+use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
 use planctl_glob::Glob;
 
 use super::hooks::{Reply, SessionAgent, SessionEvent, Told};
@@ -279,11 +279,7 @@ impl Hook {
         if view.steps.is_empty() {
             return Ok((Reply::Note(ended_line(&view)), view.run.state));
         }
-        let lead = match view.steps.iter().find(|step| before.iter().any(|old| old.step == step.step)) {
-            Some(step) if before.iter().any(|old| old.item == step.item) => "The step to work on:",
-            Some(_) => "Not done: the contract failed.",
-            None => "The contract passed. The next step:",
-        };
+        let lead = lead(&before, &view);
         let told = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
         Ok((Reply::SendBack(told), view.run.state))
     }
@@ -326,13 +322,35 @@ pub(super) async fn opened(context: &Context) -> Result<Client, Failure> {
     })
 }
 
+/// Says why a session is sent back.
+fn lead(before: &[SessionStep], view: &SessionView) -> String {
+    let again = view.steps.iter().find(|step| before.iter().any(|old| old.step == step.step));
+    match again {
+        Some(step) if before.iter().any(|old| old.item == step.item) => "The step to work on:".to_owned(),
+        Some(_) => "Not done: the contract failed.".to_owned(),
+        None => {
+            let left = |old: &SessionStep| view.run.steps.iter().find(|step| step.number == old.step);
+            let left: Vec<_> = before.iter().filter_map(left).collect();
+            if left.iter().all(|step| step.state == StepState::Passed) {
+                return "The contract passed. The next step:".to_owned();
+            }
+            let words = left.iter().map(|step| format!("Step {} was {}.", step.number, show::step_state(step.state)));
+            format!("{} The next step:", words.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
 /// Tells the person how a turn ended.
 fn ended_line(view: &SessionView) -> String {
     let run = show::safe(&view.run.run);
     let steps = view.run.steps.len();
     let s = if steps == 1 { "" } else { "s" };
+    let passed = view.run.steps.iter().filter(|step| step.state == StepState::Passed).count();
     match view.run.state {
-        RunState::Done => format!("planctl: {run} is done; {steps} step{s}, each passed by its contract"),
+        RunState::Done if passed == steps => {
+            format!("planctl: {run} is done; {steps} step{s}, each passed by its contract")
+        }
+        RunState::Done => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
         RunState::Failed | RunState::Cancelled => {
             let reason = view.run.reason.as_deref().map(show::safe).unwrap_or_default();
             format!("planctl: {run} is {}, not done. {reason}", show::run_state(view.run.state))

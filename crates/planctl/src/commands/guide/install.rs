@@ -72,25 +72,58 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
     Ok(Exit::Yes)
 }
 
+/// All agents, in the order in which people are told of them.
+pub const AGENTS: [SessionAgent; 4] =
+    [SessionAgent::Claude, SessionAgent::Codex, SessionAgent::Gemini, SessionAgent::OpenCode];
+
 /// Returns the agents whose settings, of the project or of the person, have the hooks.
 pub fn installed(context: &Context) -> Result<Vec<SessionAgent>, Failure> {
-    let agents = [SessionAgent::Claude, SessionAgent::Codex, SessionAgent::Gemini, SessionAgent::OpenCode];
     let mut found = Vec::new();
-    for agent in agents {
-        let mut files = vec![settings_of(context, agent, false)?];
-        files.extend(settings_of(context, agent, true).ok());
-        let has = |file: &PathBuf| {
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            if agent == SessionAgent::OpenCode {
-                return text.starts_with(PLUGIN_HEAD);
-            }
-            SessionEvent::ALL.iter().all(|event| text.contains(&words_of(agent, *event)))
-        };
-        if files.iter().any(has) {
+    for agent in AGENTS {
+        if !hooked_files(context, agent)?.is_empty() {
             found.push(agent);
         }
     }
     Ok(found)
+}
+
+/// Returns the settings of an agent that have all hooks: the project's first.
+pub fn hooked_files(context: &Context, agent: SessionAgent) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = settings_read(context, agent)?;
+    files.retain(|file| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if agent == SessionAgent::OpenCode {
+            return text.starts_with(PLUGIN_HEAD);
+        }
+        SessionEvent::ALL.iter().all(|event| text.contains(&words_of(agent, *event)))
+    });
+    Ok(files)
+}
+
+/// Returns the settings that an agent reads here: the project's, and the person's where a home is known.
+pub fn settings_read(context: &Context, agent: SessionAgent) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = vec![settings_of(context, agent, false)?];
+    if agent == SessionAgent::Claude {
+        files.push(context.workspace().join(".claude/settings.local.json"));
+    }
+    files.extend(settings_of(context, agent, true).ok());
+    Ok(files)
+}
+
+/// Returns the command that an agent runs for an event, as its settings have it.
+pub fn command_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let words = words_of(agent, event);
+    if agent == SessionAgent::OpenCode {
+        let line = text.lines().find_map(|line| line.strip_prefix("const PROGRAM = "))?;
+        let program: String = serde_json::from_str(line).ok()?;
+        return Some(format!("{} {words}", shell_word(&program)));
+    }
+    let settings = parsed(&text, file).ok()?.to_serde_value()?;
+    let groups = settings["hooks"][agent.event_name(event)].as_array()?.clone();
+    let hooks = groups.iter().filter_map(|group| group["hooks"].as_array()).flatten();
+    let mut commands = hooks.filter_map(|hook| hook["command"].as_str());
+    commands.find(|command| command.ends_with(&words)).map(str::to_owned)
 }
 
 /// The words by which planctl knows its own hooks.

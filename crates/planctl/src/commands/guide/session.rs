@@ -10,8 +10,10 @@ use crate::failure::Failure;
 
 /// How long one look waits for a step or a verdict, in seconds.
 const LOOK_WAITS: u64 = 1;
-/// How often a run is looked at whose step, or whose workspace, another process has.
-const LOOKS_WHILE_KEPT: u32 = 3;
+/// How often a run is looked at whose workspace another run has.
+const LOOKS_WHILE_QUEUED: u32 = 3;
+/// How often a run is looked at whose step another process has: one that was killed is known to be gone soon.
+const LOOKS_WHILE_HELD: u32 = 20;
 
 /// A session's act at its run.
 #[derive(Clone, Copy)]
@@ -100,23 +102,19 @@ async fn taken(
 
 /// Waits until it is known what a session is to do; a contract has as long as it needs.
 async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Failure> {
-    let mut kept = 0;
+    let (mut queued, mut held) = (0, 0);
     loop {
         let view = client.session(handle, LOOK_WAITS).await?;
         if !view.steps.is_empty() || is_settled(&view) {
             return Ok(view);
         }
-        kept = if is_kept(&view) { kept + 1 } else { 0 };
-        if kept > LOOKS_WHILE_KEPT {
+        let count = |count: u32, is_so: bool| if is_so { count + 1 } else { 0 };
+        queued = count(queued, view.run.state == RunState::Queued);
+        held = count(held, view.run.steps.iter().any(|step| step.state == StepState::Working));
+        if queued > LOOKS_WHILE_QUEUED || held > LOOKS_WHILE_HELD {
             return Ok(view);
         }
     }
-}
-
-/// Says whether another process has what the session is to work on: the workspace, or the step itself.
-fn is_kept(view: &SessionView) -> bool {
-    let is_worked_on = view.run.steps.iter().any(|step| step.state == StepState::Working);
-    view.run.state == RunState::Queued || is_worked_on
 }
 
 /// Says whether nothing goes on before a person acts, or ever.
