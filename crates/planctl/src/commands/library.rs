@@ -48,7 +48,7 @@ pub fn read(context: &Context) -> Library {
     Library::read(context.workspace(), user_folder().as_deref())
 }
 
-fn user_folder() -> Option<std::path::PathBuf> {
+fn user_folder() -> Option<PathBuf> {
     planctl_config::user_folder(&|name| secrecy::variable(name))
 }
 
@@ -105,6 +105,29 @@ pub fn suggested(context: &Context, message: &str) -> Option<(String, String)> {
     let entries: Vec<Entry> = read(context).found.into_iter().map(|found| found.entry).collect();
     let weighed = best(&entries, &Question { message, ..Question::default() })?;
     Some((weighed.entry.id.clone(), weighed.entry.title.clone()))
+}
+
+/// Returns the file of a plan that may be named as the library does: `fix` for `plans/fix.md`.
+///
+/// # Errors
+///
+/// Exit 4 for an entry of which the project has no plan yet.
+pub fn plan_file(context: &Context, named: &Path) -> Result<PathBuf, Failure> {
+    let Some(name) = named.to_str().filter(|name| !name.contains(['/', '.']) && !named.exists()) else {
+        return Ok(named.to_owned());
+    };
+    let folder = authoring::folder(context, false)?;
+    let files = ["md", "json"].map(|ending| folder.join(format!("{name}.{ending}")));
+    if let Some(file) = files.into_iter().find(|file| file.is_file()) {
+        return Ok(file);
+    }
+    if read(context).entry(name).is_none() {
+        return Ok(named.to_owned());
+    }
+    let word = plan::shell_word(name);
+    let message =
+        format!("`{}` is an entry of the library, and this project has no plan of it", show::safe(name));
+    Err(Failure::not_found(message).next(format!("planctl new plans/{word}.md --from {word}")))
 }
 
 fn list(context: &Context, domain: Option<&str>) -> Answer {
@@ -235,7 +258,7 @@ fn allowed(context: &Context, library: &Library, role: &str) -> Result<Vec<Strin
             .next("planctl roles ls"));
     };
     let takes = |found: &&Found| {
-        let path = found.file().map_or_else(|| found.entry.id.clone().into(), std::path::Path::to_owned);
+        let path = found.file().map_or_else(|| found.entry.id.clone().into(), Path::to_owned);
         let path = path.strip_prefix(context.workspace()).unwrap_or(&path);
         let list = settings.plans.as_deref();
         planctl_config::takes_plan(list, &found.entry.id)

@@ -41,6 +41,7 @@ pub struct Wish {
 
 /// Runs a plan, or takes it up.
 pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
+    let file = &library::plan_file(context, file)?;
     let manner = manner(context)?;
     let checked =
         checking::check(context, file, wish.worker.as_ref(), &planctl_lang::Levels::default()).await?;

@@ -241,6 +241,18 @@ fn h_53_a_person_writes_an_entry_of_their_own_and_makes_a_plan_of_it() {
 }
 
 #[test]
+fn a_plan_of_the_project_is_run_by_its_name_and_an_entry_without_one_says_how_to_make_it() {
+    let fixture = Fixture::new();
+    fixture.write("plans/mine.md", &plan("Mine", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    let said = fixture.planctl(&[&["run", "mine", "--approve"], &DOES[..]].concat());
+    assert!(said.code == 0 && said.out.contains("mine-1 "), "{said:?}");
+    let said = fixture.planctl(&["run", "refactor_safe"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("planctl new plans/refactor_safe.md --from refactor_safe"), "{said:?}");
+    assert_eq!(fixture.planctl(&["run", "nowhere"]).code, 4);
+}
+
+#[test]
 fn an_entry_of_json_becomes_a_plan_in_json_or_in_markdown() {
     let fixture = Fixture::new();
     fixture.write("from/htn.json", SEED);

@@ -75,7 +75,7 @@ pub fn new(context: &Context, how: &NewEntry) -> Answer {
 }
 
 /// Returns the folder of the project's or the user's entries, as people name it.
-fn folder(context: &Context, is_user: bool) -> Result<PathBuf, Failure> {
+pub fn folder(context: &Context, is_user: bool) -> Result<PathBuf, Failure> {
     if !is_user {
         let folder = context.workspace().join(FOLDER);
         let here = std::env::current_dir().ok();
