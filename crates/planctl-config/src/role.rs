@@ -147,6 +147,14 @@ impl Agent {
         }
     }
 
+    /// Says in words what it may do without a person; nothing is known of a command.
+    pub fn may(&self, permissions: &Permissions) -> Option<String> {
+        match self.program(permissions) {
+            Program::Known(known) => Some(known.may()),
+            Program::Shell(_) | Program::Arguments(_) => None,
+        }
+    }
+
     /// Says that its usage has no money, neither its own nor by these prices.
     pub fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
         match self.program(&Permissions::default()) {
