@@ -76,6 +76,12 @@ outage MINUTES="10":
 cheats *ARGS:
     cargo test -p planctl --test cheats -- --include-ignored {{ARGS}}
 
+# The published agents, installed into FOLDER, against model services of our own on loopback; PLANCTL_AGENTS_ONLY=claude tries one
+agents FOLDER="/tmp/planctl-agents":
+    npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai
+    python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet aider-chat
+    PLANCTL_AGENTS={{FOLDER}} cargo test -p planctl --test agents -- --ignored --nocapture
+
 # The 16 ways in which processes try to outlive their command, 100 times each, in every isolation tier of this machine
 escapes:
     cargo test -p planctl-harness --test processes -- --ignored --nocapture a15_one_hundred

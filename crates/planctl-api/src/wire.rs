@@ -1111,6 +1111,15 @@ pub struct WorkView {
     pub text: String,
     /// How many bytes there were in all.
     pub bytes: u64,
+    /// The actions that its permissions denied it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// The trouble of its service that cut it off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<String>,
+    /// Its own name of its session, by which a person takes it up (`claude --resume SESSION`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// The result of one gate.

@@ -161,6 +161,14 @@ impl Agent {
         }
     }
 
+    /// Says in words what it may do without a person; nothing is known of a command.
+    pub fn may(&self, permissions: &Permissions) -> Option<String> {
+        match self.program(permissions) {
+            Some(Program::Known(known)) => Some(known.may()),
+            Some(Program::Shell(_) | Program::Arguments(_)) | None => None,
+        }
+    }
+
     /// Says that its usage has no money, neither its own nor by these prices.
     pub fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
         match self.program(&Permissions::default()) {

@@ -253,6 +253,7 @@ impl Executor {
             since: clock::instant(),
             printed_at: None,
             last_line: None,
+            begun_line: Vec::new(),
         });
     }
 

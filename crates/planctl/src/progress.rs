@@ -335,8 +335,16 @@ impl Gate {
 
 fn report_words(data: &serde_json::Map<String, Value>) -> String {
     let said = data.get("said");
-    let code = said.and_then(|said| said.get("ending")?.get("code"));
-    let code = code.map(|code| format!(" exit={code}")).unwrap_or_default();
+    let ending = |key: &str| said.and_then(|said| said.get("ending")?.get(key));
+    let code = ending("code").map(|code| format!(" exit={code}"));
+    let code =
+        code.or_else(|| ending("signal").map(|signal| format!(" signal={signal}"))).unwrap_or_default();
+    let denied = said.and_then(|said| said.get("circumstances")?.get("denied")?.as_array());
+    let denied: Vec<&str> = denied.into_iter().flatten().filter_map(Value::as_str).collect();
+    let code = match denied.as_slice() {
+        [] => code,
+        denied => format!("{code} denied={}", gutter::quoted(&denied.join(", "), 200)),
+    };
     let tail = said.and_then(|said| said.get("text")?.get("tail")?.as_str()).unwrap_or("");
     match show::last_line(&plain(tail)) {
         "" => code,

@@ -66,11 +66,9 @@ impl AttemptFolder {
         self.folder.path().join("result.json")
     }
 
-    /// Writes the prompt for an agent that takes a message which begins with `/` or `!` for a command.
-    fn write_message(&self, prompt: &str) -> Result<(), String> {
-        let text = format!("This is the task.\n\n{prompt}");
-        write_private(&self.folder.path().join(MESSAGE), text.as_bytes())
-            .map_err(|error| format!("its prompt could not be written: {error}"))
+    fn write(&self, name: &str, text: &str) -> Result<(), String> {
+        write_private(&self.folder.path().join(name), text.as_bytes())
+            .map_err(|error| format!("its file {name} could not be written: {error}"))
     }
 
     /// Reads the message that an agent left as its last, where it left one.
@@ -118,9 +116,13 @@ pub(super) fn command(
                 budget_micro_usd: assignment.budget_micro_usd,
                 variable: &variable,
             })?;
-            let CommandLine { arguments, environment: own, reads_file } = line;
+            let CommandLine { arguments, environment: own, files, reads_file } = line;
+            for (name, text) in files {
+                folder.write(name, &text)?;
+            }
             if reads_file {
-                folder.write_message(&assignment.prompt)?;
+                // A message that begins with `/` or `!` is a command.
+                folder.write(MESSAGE, &format!("This is the task.\n\n{}", assignment.prompt))?;
             }
             for (name, value) in own {
                 set(&mut environment, name.into(), value.into());

@@ -37,13 +37,19 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) => allowed(line, &tools),
     };
     let has = |name| (order.given.variable)(name).is_some();
-    // Without a choice in its settings it takes a gateway's address for a login of another kind, and refuses it.
-    let is_undecided = has("GOOGLE_GEMINI_BASE_URL") && has("GEMINI_API_KEY") && !has(AUTH_TYPE);
-    let line = if is_undecided { line.with_variable(AUTH_TYPE, "gemini-api-key") } else { line };
-    Ok(line.with(order.arguments))
+    let mut line = line.with(order.arguments);
+    // Without a choice in its settings it takes a gateway's address for a login of another kind, and refuses it. The defaults
+    // of the system are what all other settings go before.
+    if has("GOOGLE_GEMINI_BASE_URL") && has("GEMINI_API_KEY") && !has(DEFAULTS_PATH) {
+        let path = order.given.folder.join(DEFAULTS).display().to_string();
+        line = line.with_variable(DEFAULTS_PATH, path);
+        line.files.push((DEFAULTS, r#"{"security":{"auth":{"selectedType":"gemini-api-key"}}}"#.to_owned()));
+    }
+    Ok(line)
 }
 
-const AUTH_TYPE: &str = "GEMINI_DEFAULT_AUTH_TYPE";
+const DEFAULTS_PATH: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
+const DEFAULTS: &str = "gemini-defaults.json";
 
 /// Allows what is listed.
 fn allowed(line: CommandLine, tools: &[Tool<'_>]) -> CommandLine {

@@ -101,6 +101,8 @@ pub(super) const USUAL: [&str; 3] = ["Edit", "Write", "Bash(git *)"];
 pub(super) struct CommandLine {
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Vec<(&'static str, String)>,
+    /// Files that it is to find in the folder of its attempt.
+    pub(super) files: Vec<(&'static str, String)>,
     /// Says that it reads its prompt from the file of messages, and nothing on standard input.
     pub(super) reads_file: bool,
 }
@@ -352,6 +354,15 @@ impl NamedAgent {
             variable: &|_| None,
         };
         self.line(&given).map(drop)
+    }
+
+    /// Says that it may change files.
+    pub fn may_edit(&self) -> bool {
+        let tools = self.permissions.tools().ok();
+        self.permissions.mode != PermissionMode::Deny
+            && tools.is_some_and(|tools| {
+                tools.is_none_or(|tools| tools.iter().any(|tool| matches!(tool, Tool::Every | Tool::Edit)))
+            })
     }
 
     /// Says in words what it may do without a person: `edit, git *`.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::Attempt;
 use planctl_engine::view::plain;
+use planctl_harness::tool_in;
 
 /// The work or gate that is under way in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +21,8 @@ pub struct Activity {
     pub printed_at: Option<tokio::time::Instant>,
     /// The last whole line it printed, lossy and at most 200 characters.
     pub last_line: Option<String>,
+    /// The line of an agent's JSON that has not ended.
+    pub begun_line: Vec<u8>,
 }
 
 /// The current activity of this process. Cheap to clone; all clones share it.
@@ -28,6 +31,8 @@ pub struct LiveActivity {
     activity: Arc<Mutex<Option<Activity>>>,
 }
 
+/// The longest line that is read whole.
+const BEGUN_LINE_BYTES_MAX: usize = 1024 * 1024;
 /// The longest line that is shown.
 const LINE_CHARS_MAX: usize = 200;
 
@@ -50,6 +55,23 @@ impl LiveActivity {
         let mut activity = self.lock();
         let Some(activity) = activity.as_mut() else { return };
         activity.printed_at = Some(crate::clock::instant());
+        // Of agents that print JSON the tool is told that they use.
+        activity.begun_line.extend_from_slice(bytes);
+        if activity.begun_line.len() > BEGUN_LINE_BYTES_MAX {
+            activity.begun_line.clear();
+        }
+        let is_json = activity.begun_line.first() == Some(&b'{');
+        let complete = activity.begun_line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let complete: Vec<u8> = activity.begun_line.drain(..complete).collect();
+        let mut tools = complete.split(|byte| *byte == b'\n').filter_map(|line| {
+            line.starts_with(b"{").then(|| tool_in(&String::from_utf8_lossy(line))).flatten()
+        });
+        if let Some(tool) = tools.next_back() {
+            activity.last_line = Some(plain(&tool).chars().take(LINE_CHARS_MAX).collect());
+        }
+        if is_json {
+            return;
+        }
         let end = &bytes[bytes.len().saturating_sub(4 * LINE_CHARS_MAX)..];
         let text = String::from_utf8_lossy(end);
         let text = plain(&text);

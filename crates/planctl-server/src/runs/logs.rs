@@ -144,6 +144,9 @@ impl Services {
             estimated: false,
             bytes: text.len() as u64,
             text,
+            denied: Vec::new(),
+            cut_off: None,
+            session: None,
         };
         Ok(match &event.said {
             AgentSaid::Reported(report) => Some(self.report_view(at, report, event.used()).await?),
@@ -169,7 +172,11 @@ impl Services {
         report: &Report,
         used: Option<&Usage>,
     ) -> Result<WorkView, ServiceError> {
+        let told = report.circumstances.as_deref().cloned().unwrap_or_default();
         Ok(WorkView {
+            denied: told.denied,
+            cut_off: told.cut_off.map(|fault| fault.message),
+            session: told.session,
             at: moment(at),
             ending: report.ending.map(ending_words),
             seconds: report.duration.as_secs_f64(),

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
-use planctl_harness::{Assignment, Command, End, NamedAgent, Permissions, Program, Spawner};
+use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner};
 
 use crate::clock;
 use crate::verify::agent_program::agent_program;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
-use planctl_config::{Agent, Config, Price};
+use planctl_config::{Agent, Config, Price, RoleConfig};
 
 /// How long a program may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
@@ -23,6 +23,8 @@ const VERSION_TIME: Duration = Duration::from_secs(20);
 pub struct Tryout<'a> {
     /// The worker.
     pub worker: &'a Agent,
+    /// The settings of the role that it is tested as.
+    pub role: &'a RoleConfig,
     /// The configuration, for the price of models' tokens.
     pub config: &'a Config,
     /// An empty folder; the worker works in it.
@@ -45,7 +47,7 @@ pub async fn try_worker(
 ) -> io::Result<WorkerTestView> {
     let began = clock::instant();
     let mut checks = Vec::new();
-    let Some(program) = tryout.worker.program(&Permissions::default()) else {
+    let Some(program) = tryout.worker.program(&tryout.role.permissions) else {
         let found = "a session is started by you, and can't be tested as a worker".to_owned();
         checks.push(check("program", Health::Problem, found, None));
         return Ok(view(tryout.worker, began.elapsed(), checks));
@@ -59,14 +61,21 @@ pub async fn try_worker(
         }
     }
     let word = format!("planctl-{:x}", clock::now().as_micros());
-    let agent = planctl_harness::Agent::exec(program, tryout.scratch);
-    let assignment = assignment(&tryout, &word);
+    let may_write = may_write(&program);
+    let mut agent = planctl_harness::Agent::exec(program, tryout.scratch);
+    agent.inherited = Inherited::Listed(tryout.role.env.inherit.clone());
+    agent.environment = tryout.role.env.set.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let assignment = assignment(&tryout, &word, may_write);
     let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
     let mut said = worked.said;
     if let Some(usage) = said.usage_mut() {
         Price::estimate(&tryout.config.prices, usage);
     }
+    let has_worked = matches!(said, AgentSaid::Reported(_));
     checks.extend(judged(said, worked.is_mute, &word, tryout));
+    if has_worked && may_write {
+        checks.push(wrote(&tryout, &word));
+    }
     Ok(view(tryout.worker, began.elapsed(), checks))
 }
 
@@ -111,7 +120,34 @@ async fn check_program(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> 
     })
 }
 
-fn assignment(tryout: &Tryout<'_>, word: &str) -> Assignment {
+/// The file that a worker is to write.
+const FILE: &str = "planctl-test.txt";
+
+/// Says whether the worker's permissions let it write files; a command of one's own is held to none.
+fn may_write(program: &Program) -> bool {
+    match program {
+        Program::Known(known) => known.may_edit(),
+        Program::Shell(_) | Program::Arguments(_) => true,
+    }
+}
+
+fn wrote(tryout: &Tryout<'_>, word: &str) -> HealthView {
+    let text = std::fs::read_to_string(tryout.workspace.join(FILE)).unwrap_or_default();
+    if text.contains(word) {
+        return check("file", Health::Good, "it wrote the file that it was asked for".to_owned(), None);
+    }
+    let is_known = matches!(tryout.worker, Agent::Known { .. });
+    let health = if is_known { Health::Problem } else { Health::Warning };
+    let help = "its permissions, or settings of its own, keep it from editing; or its model did not do as it was asked";
+    check("file", health, "it did not write the file that it was asked for".to_owned(), Some(help.to_owned()))
+}
+
+fn assignment(tryout: &Tryout<'_>, word: &str, may_write: bool) -> Assignment {
+    let task = if may_write {
+        format!("Write the file {FILE} in this folder, with this one line in it: {word}\nThen reply")
+    } else {
+        "Use no tools and change no files. Reply".to_owned()
+    };
     Assignment {
         item: "worker-test".to_owned(),
         run: "worker-test".to_owned(),
@@ -126,8 +162,7 @@ fn assignment(tryout: &Tryout<'_>, word: &str) -> Assignment {
         attempts_max: 1,
         workspace: tryout.workspace.to_owned(),
         prompt: format!(
-            "This is a test of the connection. Use no tools and change no files. \
-             Reply with this one word and nothing else: {word}\n"
+            "This is a test of the connection. {task} with this one word and nothing else: {word}\n"
         ),
         context: Vec::new(),
         deadline: tryout.within,

@@ -27,9 +27,15 @@ pub enum WorkerCommand {
 
 This calls the agent's service once, which may cost money.")]
     Test {
-        /// The worker to test.
-        #[command(flatten)]
-        worker: NamedWorker,
+        /// The agent that works: claude, codex, gemini, opencode or aider, and its own arguments
+        #[arg(long, value_name = "NAME[:ARGS]", value_parser = Agent::parse)]
+        agent: Option<Agent>,
+        /// The command that works; it reads the prompt on its standard input
+        #[arg(long, value_name = "CMD", conflicts_with = "agent")]
+        exec: Option<String>,
+        /// With this role's permissions and variables, and its agent where none is named
+        #[arg(long, value_name = "ROLE", add = completing::role(), required_unless_present_any = ["agent", "exec"])]
+        role: Option<String>,
         /// How long it may take: 90s, 2m
         #[arg(long, value_name = "DUR", default_value = "2m", value_parser = parse_time)]
         within: std::time::Duration,

@@ -187,6 +187,17 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -
             work.ending.as_ref().map(|ending| format!(" · {}", show::safe(ending))).unwrap_or_default();
         let spent = spent_words(work);
         text.push_str(&format!("  worker · {}{ending}{spent}\n", show::seconds(work.seconds)));
+        if let Some(why) = &work.cut_off {
+            text.push_str(&format!("  {}\n", styled(CARE, &format!("cut off: {}", show::safe(why)))));
+        }
+        if !work.denied.is_empty() {
+            let denied = show::safe(&work.denied.join(", "));
+            let help = "allow it with allow = […] of the role in planctl.toml";
+            text.push_str(&format!("  {}\n", styled(CARE, &format!("denied: {denied}; {help}"))));
+        }
+        if let Some(session) = work.session.as_ref().filter(|_| is_verbose) {
+            text.push_str(&format!("  session {}\n", show::safe(session)));
+        }
         said(&mut text, "worker", &work.text, tail);
     }
     if let Some(gate) = &attempt.gate {

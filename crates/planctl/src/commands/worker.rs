@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use planctl_api::wire::work::WorkerView;
 use planctl_api::wire::{RoleList, RoleView};
-use planctl_config::Agent;
+use planctl_config::{Agent, Config, RoleConfig};
+use planctl_engine::Role;
 use planctl_harness::Spawner;
 use planctl_server::agent_check::{Tryout, try_worker};
 
@@ -23,10 +24,20 @@ use crate::show::{self, Cell, FAINT};
 /// Does what was typed.
 pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
     match command {
-        WorkerCommand::Test { worker, within } => {
-            let agent = worker.agent.or_else(|| worker.exec.map(Agent::Exec));
-            let agent = agent.ok_or_else(|| Failure::usage("name a worker: --agent NAME or --exec CMD"))?;
-            test(context, &agent, within).await
+        WorkerCommand::Test { agent, exec, role, within } => {
+            let config = &context.config()?.config;
+            let settings = match &role {
+                Some(role) => {
+                    Some(config.roles.get(&Role::new(role.as_str())).ok_or_else(|| no_role(config, role))?)
+                }
+                None => None,
+            };
+            let named = agent.or_else(|| exec.map(Agent::Exec));
+            let worker = named.or_else(|| settings.and_then(|settings| settings.agent.clone()));
+            let worker = worker
+                .ok_or_else(|| Failure::usage("name a worker: --agent NAME, --exec CMD or --role ROLE"))?;
+            let settings = settings.cloned().unwrap_or_default();
+            test(context, &worker, &settings, within).await
         }
         WorkerCommand::Run(given) => pool::run(context, given).await,
         WorkerCommand::Ls => workers(context).await,
@@ -42,7 +53,13 @@ pub fn roles(context: &Context, command: &RolesCommand) -> Answer {
     }
 }
 
-async fn test(context: &Context, worker: &Agent, within: Duration) -> Answer {
+fn no_role(config: &Config, role: &str) -> Failure {
+    let known: Vec<&str> = config.roles.keys().map(Role::as_str).collect();
+    let known = if known.is_empty() { "none is configured".to_owned() } else { known.join(", ") };
+    Failure::usage(format!("no role is called {}", show::safe(role))).help(format!("roles: {known}"))
+}
+
+async fn test(context: &Context, worker: &Agent, role: &RoleConfig, within: Duration) -> Answer {
     let is_json = context.is_json()?;
     let config = &context.config()?.config;
     let failed =
@@ -55,7 +72,7 @@ async fn test(context: &Context, worker: &Agent, within: Duration) -> Answer {
     let spawner = Spawner::start_self(None).map_err(failed)?;
     let mut stop = Stop::listen()?;
     context.say(&format!("one small task for {} …", show::safe(&worker.shown())));
-    let tryout = Tryout { worker, config, workspace: &workspace, scratch: &scratch, within };
+    let tryout = Tryout { worker, role, config, workspace: &workspace, scratch: &scratch, within };
     let stopped = async {
         stop.asked().await;
     };

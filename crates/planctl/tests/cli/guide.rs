@@ -255,7 +255,10 @@ fn h_34_h_35_h_38_a_step_that_may_fail_is_skipped_and_one_that_may_not_ends_the_
     let skips = on("retry(3), then escalate", "retry(0), then skip");
     let played = claude(&skips).play(&[Says("done"), Says("done")]);
     assert!(played.sent_back[0].contains("Write two.txt"), "the next step follows: {played:?}");
-    assert!(played.sent_back[0].contains("Step 1 was skipped"), "it is not told that the contract passed: {played:?}");
+    assert!(
+        played.sent_back[0].contains("Step 1 was skipped"),
+        "it is not told that the contract passed: {played:?}"
+    );
     assert!(played.notes[0].contains("is done; 0 of 2 steps passed"), "{played:?}");
     assert_eq!(state(&skips), "done");
 
@@ -425,7 +428,8 @@ fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_b
     assert_eq!(well.out.matches("the hook refuses what it is to refuse").count(), 4, "{well:?}");
     assert!(well.out.contains("none are trusted yet"), "codex has its own trust: {well:?}");
 
-    let broken = fixture.read(".gemini/settings.json").replace(env!("CARGO_BIN_EXE_planctl"), "/nowhere/planctl");
+    let broken =
+        fixture.read(".gemini/settings.json").replace(env!("CARGO_BIN_EXE_planctl"), "/nowhere/planctl");
     fixture.write(".gemini/settings.json", &broken);
     fixture.write(".claude/settings.local.json", "{ \"disableAllHooks\": true }");
     let ill = fixture.planctl(&["guide", "doctor", "--json"]);

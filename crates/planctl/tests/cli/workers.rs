@@ -12,7 +12,8 @@ if [ "$1" = --version ]; then echo "codex-cli 0.169.0"; exit 0; fi
 printf '%s\n' "$@" > "$HOME/argv"
 prompt=$(cat)
 touch one
-word=$(grep -o 'planctl-[0-9a-f]*' <<< "$prompt" | tail -n 1)
+word=$(grep -oE 'planctl-[0-9a-f]+$' <<< "$prompt" | tail -n 1)
+[ -n "$lazy" ] || grep -q read-only "$HOME/argv" || echo "$word" > planctl-test.txt
 echo '{"type":"thread.started","thread_id":"ID"}'
 echo "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"agent_message\",\"text\":\"$word done\"}}"
 echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":0,"output_tokens":100000}}'
@@ -109,6 +110,7 @@ fn a_worker_is_tested_on_one_small_task() {
         "✔ program",
         "codex-cli 0.169.0",
         "✔ prompt",
+        "✔ file",
         "✔ final text",
         "✔ tokens",
         "! cost",
@@ -120,6 +122,23 @@ fn a_worker_is_tested_on_one_small_task() {
     let view: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((view["works"].as_bool(), view["worker"].as_str()), (Some(true), Some("codex")));
     assert!(!fixture.path("one").exists(), "it worked in a folder of its own");
+}
+
+#[test]
+fn d13_a_worker_is_tested_as_a_role_with_its_agent_its_variables_and_its_permissions() {
+    let (fixture, path) = room_with("codex", CODEX);
+    let toml = "[roles.coder]\nagent = \"codex\"\nenv = { lazy = \"yes\" }\n\n[roles.reader]\nagent = \"codex\"\npermissions = \"deny\"\n";
+    fixture.write("planctl.toml", toml);
+    must(&fixture.planctl(&["trust", "."]), 0);
+    let said = with_path(&fixture, &path, &["worker", "test", "--role", "coder"]);
+    must(&said, 1);
+    assert!(said.out.contains("✖ file"), "its variable makes it lazy: {said:?}");
+    let said = with_path(&fixture, &path, &["worker", "test", "--role", "reader"]);
+    must(&said, 0);
+    assert!(!said.out.contains("file "), "one that only reads is asked for no file: {said:?}");
+    let said = with_path(&fixture, &path, &["worker", "test", "--role", "cook"]);
+    must(&said, 2);
+    assert!(said.err.contains("no role is called cook") && said.err.contains("coder, reader"), "{said:?}");
 }
 
 #[test]

@@ -194,8 +194,13 @@ fn d13_a_gateways_address_reaches_the_agents_that_read_it_from_elsewhere() {
     };
     let line = |name: &str| NamedAgent::parse(name).unwrap().line(&given(Path::new("/work"), &has)).unwrap();
     assert!(line("codex").arguments.contains(&"openai_base_url=\"https://gateway.example/v1\"".into()));
-    let own = line("gemini").environment;
-    assert!(own.contains(&("GEMINI_DEFAULT_AUTH_TYPE", "gemini-api-key".to_owned())), "{own:?}");
+    let gemini = line("gemini");
+    assert!(gemini.files[0].1.contains("gemini-api-key"), "{:?}", gemini.files);
+    assert!(
+        gemini
+            .environment
+            .contains(&("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/room/gemini-defaults.json".to_owned()))
+    );
     let claude: Vec<&str> = KnownAgent::named("claude").unwrap().variables().collect();
     for name in ["ANTHROPIC_CUSTOM_HEADERS", "AWS_REGION", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "HTTPS_PROXY"] {
         assert!(claude.contains(&name), "{name}");

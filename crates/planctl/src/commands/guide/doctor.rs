@@ -62,9 +62,7 @@ fn checked(context: &Context, agent: SessionAgent, files: &[PathBuf]) -> Result<
     }
     checks.push(match canary(context, agent, file) {
         Ok(()) => check(agent, Health::Good, "the hook refuses what it is to refuse".to_owned(), None),
-        Err(found) => {
-            check(agent, Health::Problem, found, Some(format!("planctl guide install {word}")))
-        }
+        Err(found) => check(agent, Health::Problem, found, Some(format!("planctl guide install {word}"))),
     });
     if agent == SessionAgent::Codex && !has_codex_trusted() {
         let help = Some("start codex here, and say yes to its question about hooks".to_owned());

@@ -334,7 +334,8 @@ fn lead(before: &[SessionStep], view: &SessionView) -> String {
             if left.iter().all(|step| step.state == StepState::Passed) {
                 return "The contract passed. The next step:".to_owned();
             }
-            let words = left.iter().map(|step| format!("Step {} was {}.", step.number, show::step_state(step.state)));
+            let words =
+                left.iter().map(|step| format!("Step {} was {}.", step.number, show::step_state(step.state)));
             format!("{} The next step:", words.collect::<Vec<_>>().join(" "))
         }
     }

@@ -10,7 +10,7 @@ use planctl_engine::{
     ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Priority, Role, Signal, Subscription,
     Task,
 };
-use planctl_harness::Baseline;
+use planctl_harness::{Baseline, Permissions};
 use planctl_lang::{Setting, ShownStep, duration_words};
 use planctl_server::check::Checked;
 use planctl_server::judges_of;
@@ -299,7 +299,8 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String 
         line("approval", show::safe(policy));
     }
     if let Some(worker) = worker {
-        line("worker", format!("{} (serves every role)", show::safe(&worker.shown())));
+        let may = worker.may(&Permissions::default()).map(|may| format!("; may: {may}")).unwrap_or_default();
+        line("worker", format!("{} (serves every role{may})", show::safe(&worker.shown())));
     }
     line(
         "protected",

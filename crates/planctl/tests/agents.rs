@@ -1,0 +1,58 @@
+//! The real agents, driven through planctl against model services of our own on loopback: `just agents`. What they print in
+//! such cases is recorded in the harness, whose tests read it again.
+//!
+//! `agents serve MANNER` is such a service alone.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![allow(clippy::print_stdout, reason = "the table is what one runs it for")]
+
+#[path = "agents/place.rs"]
+mod place;
+#[path = "agents/scenarios.rs"]
+mod scenarios;
+#[path = "agents/service.rs"]
+mod service;
+
+use std::path::PathBuf;
+
+use libtest_mimic::{Arguments, Trial};
+
+use self::service::{Manner, Service};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, rest @ ..] = words.as_slice()
+        && word == "serve"
+    {
+        return serve(rest);
+    }
+    let trials = vec![
+        Trial::test("the_service_answers_in_every_dialect", || {
+            service::answers_in_every_dialect();
+            Ok(())
+        }),
+        Trial::test("the_real_agents", || {
+            let folder = std::env::var_os("PLANCTL_AGENTS").ok_or("PLANCTL_AGENTS names no folder")?;
+            scenarios::all(&PathBuf::from(folder)).map_err(Into::into)
+        })
+        .with_ignored_flag(true),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Serves until it is ended, and prints what came of it at each line of standard input.
+fn serve(words: &[String]) {
+    let manner = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["lies"] => Manner::Lies,
+        ["lies-at-first"] => Manner::LiesAtFirst,
+        ["refuses", status] => Manner::Refuses(status.parse().unwrap()),
+        ["refuses-after-tools", status] => Manner::RefusesAfterTools(status.parse().unwrap()),
+        ["hangs"] => Manner::Hangs,
+        _ => Manner::Works,
+    };
+    let service = Service::start(manner);
+    println!("{}", service.port);
+    for _ in std::io::stdin().lines() {
+        println!("{:?}", service.told());
+    }
+}
