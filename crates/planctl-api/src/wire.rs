@@ -43,7 +43,7 @@ pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };
-pub use sessions::{SessionStep, SessionView};
+pub use sessions::{GuardList, GuardView, GuideView, SessionStep, SessionView};
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};

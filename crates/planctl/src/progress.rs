@@ -172,7 +172,10 @@ impl Progress {
             for step in view.steps.iter_mut().filter(|step| step.state == StepState::Passed) {
                 step.failure = self.failed.get(&step.node).cloned();
             }
-            for line in picture(&view, &look) {
+            // The summary comes after it, and says what the last line would.
+            let mut lines = picture(&view, &look);
+            lines.truncate(lines.len().saturating_sub(2));
+            for line in lines {
                 show::say(&drawing::fitted(&line, columns));
             }
         }

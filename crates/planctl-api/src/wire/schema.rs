@@ -9,10 +9,10 @@ use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
-    DatabaseView, Decided, DoctorView, EventLine, FormatView, LibraryEntryView, LibraryList, LibraryMatch,
-    LibraryStats, LogView, OutputLine, ParallelView, PlanDiffView, PlanFileList, PlanView, PromptList,
-    RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView, TraversalView, VersionView,
-    WhyView, WorkerLine, WorkerTestView,
+    DatabaseView, Decided, DoctorView, EventLine, FormatView, GuardList, GuideView, LibraryEntryView,
+    LibraryList, LibraryMatch, LibraryStats, LogView, OutputLine, ParallelView, PlanDiffView, PlanFileList,
+    PlanView, PromptList, RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView,
+    TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -48,6 +48,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("approvals", "approvals --json"),
     ("approvals-show", "approvals show --json"),
     ("decision", "what every command that decides answers with --json"),
+    ("guide-status", "guide status --json"),
+    ("guards", "guard ls --json"),
     ("clean", "clean --json"),
     ("topics", "topic ls --json"),
     ("topic", "topic show --json, and topic post --json with the new note alone"),
@@ -102,6 +104,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "approvals" => of::<AskList>(),
         "approvals-show" => of::<AskPage>(),
         "decision" => of::<Decided>(),
+        "guide-status" => of::<GuideView>(),
+        "guards" => of::<GuardList>(),
         "clean" => of::<CleanView>(),
         "topics" => of::<TopicList>(),
         "topic" => of::<TopicView>(),

@@ -34,3 +34,42 @@ pub struct SessionStep {
     /// The task, with what failed before.
     pub prompt: String,
 }
+
+/// The run and the guards that hold the sessions of a workspace: the answer of `guide status --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GuideView {
+    /// The workspace.
+    pub workspace: String,
+    /// The run to which its sessions are held; `null` where there is none.
+    pub run: Option<RunView>,
+    /// The guards.
+    pub guards: Vec<GuardView>,
+    /// The agents whose settings have planctl's hooks.
+    pub hooks: Vec<String>,
+}
+
+/// The guards of a workspace: the answer of `guard ls --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GuardList {
+    /// The guards.
+    pub guards: Vec<GuardView>,
+}
+
+/// A command that must succeed before a session may stop as done.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GuardView {
+    /// Its number in the workspace.
+    pub number: u32,
+    /// The command.
+    pub command: String,
+    /// The files that it is about; empty where it is about all.
+    pub paths: Vec<String>,
+    /// Whether it `holds`, `fails`, or was not tried yet (`untried`).
+    #[schemars(extend("enum" = ["holds", "fails", "untried"]))]
+    pub state: String,
+    /// Its run, while it fails.
+    pub run: Option<String>,
+}

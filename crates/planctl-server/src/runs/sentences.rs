@@ -1,6 +1,8 @@
 //! The lines of a run's history as sentences for people.
 
-use planctl_engine::{AgentSaid, Event, Evidence, Excerpt, Graph, HarnessResult, NodeId, Overrun, view};
+use planctl_engine::{
+    AgentSaid, Event, Evidence, Excerpt, Graph, HarnessResult, NodeId, Overrun, Verdict, view,
+};
 use planctl_store::{HistoryLine, Said};
 
 use crate::runs::shown::{ending_words, quoted};
@@ -39,7 +41,10 @@ fn input_sentence(graph: &Graph, event: &Event) -> Option<String> {
         Event::Harness(event) => match &event.found {
             HarnessResult::Evidence(evidence) => {
                 let ending = ending_words(evidence.ending);
-                let reason = reason(evidence).map(|line| format!(" {}", quoted(&line))).unwrap_or_default();
+                let contract = graph.gated(&event.at.node).map(|gated| gated.contract);
+                let has_passed = contract.and_then(|own| own.judge(evidence)) == Some(Verdict::Passed);
+                let reason = if has_passed { None } else { telling_line(evidence) };
+                let reason = reason.map(|line| format!(" {}", quoted(&line))).unwrap_or_default();
                 Some(format!("the contract of {} ended: {ending}{reason}", name(&event.at.node)))
             }
             HarnessResult::Rehearsed(_)
@@ -56,10 +61,9 @@ fn input_sentence(graph: &Graph, event: &Event) -> Option<String> {
     }
 }
 
-/// Returns the line of a contract's output that says why it failed; of one that passed, none.
-fn reason(evidence: &Evidence) -> Option<String> {
-    let has_passed = evidence.tampered.is_empty() && ending_words(evidence.ending) == "exit 0";
-    if has_passed { None } else { view::telling_line(&evidence.stderr.tail, &evidence.stdout.tail) }
+/// Returns the line of a contract's output that says why it failed.
+fn telling_line(evidence: &Evidence) -> Option<String> {
+    view::telling_line(&evidence.stderr.tail, &evidence.stdout.tail)
 }
 
 /// Returns the last line that somebody said.

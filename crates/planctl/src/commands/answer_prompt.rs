@@ -241,9 +241,8 @@ impl<'c> AnswerPrompt<'c> {
             "reassign" => Word::Reassign { role: Role::new(typed.clone()) },
             "raise" => Word::Raise { by: amount(page, &typed)? },
             _ => {
-                let run = client::handle_of(&ask.run_id)?;
                 let note = Some(typed.as_str()).filter(|typed| !typed.is_empty());
-                let decided = client.cancel(run, note).await?;
+                let decided = approvals::cancelled(client, ask, note).await?;
                 self.context.say(&super::plan::recorded_word(&decided));
                 return Ok(Taken::Recorded);
             }

@@ -1,7 +1,7 @@
 //! `planctl approvals …`: lists and answers the asks that wait for a person.
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{AskPage, AskView, DriftView, FailureView, OptionView, PlanWithin, WillRun};
+use planctl_api::wire::{AskPage, AskView, Decided, DriftView, FailureView, OptionView, PlanWithin, WillRun};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::lines_drawn;
@@ -518,10 +518,15 @@ async fn cancel(context: &Context, noted: &Noted) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     for id in meant(&client, &noted.ids, Some(Word::Abort.word())).await? {
-        let run = client::handle_of(&client.ask(id).await?.ask.run_id)?;
-        recorded(context, &client.cancel(run, noted.note.as_deref()).await?, is_json)?;
+        let ask = client.ask(id).await?.ask;
+        recorded(context, &cancelled(&client, &ask, noted.note.as_deref()).await?, is_json)?;
     }
     Ok(Exit::Yes)
+}
+
+/// Cancels the run of an ask, which ends it for good whatever the ask is about.
+pub async fn cancelled(client: &Client, ask: &AskView, note: Option<&str>) -> Result<Decided, Failure> {
+    client.cancel(client::handle_of(&ask.run_id)?, note).await
 }
 
 /// Lets plans run, and puts proposed steps into theirs.

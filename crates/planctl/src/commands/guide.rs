@@ -8,11 +8,10 @@ mod install;
 mod session;
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{RunState, RunView, SessionView, StepState};
+use planctl_api::wire::{GuideView, RunState, RunView, SessionView, StepState};
 use planctl_config::Agent;
 use planctl_engine::Node;
 use planctl_engine::view::Form;
-use serde::Serialize;
 
 use super::library;
 use super::plan::shell_word;
@@ -21,7 +20,7 @@ use super::{Context, work};
 use crate::args::{Format, GuideCommand, Switch};
 use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guard, Guidance, Guided, Held};
+use crate::guidance::{Guidance, Guided, Held};
 use crate::show::{self, BOLD, styled};
 
 pub use guard::run as guard;
@@ -158,15 +157,6 @@ async fn off(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-/// The answer of `guide status --json`.
-#[derive(Serialize)]
-struct StatusView {
-    workspace: String,
-    run: Option<RunView>,
-    guards: Vec<Guard>,
-    hooks: Vec<&'static str>,
-}
-
 async fn status(context: &Context) -> Answer {
     let format = context.format(&[Format::Human, Format::Json])?;
     let guidance = Guidance::around(&context.state_dir()?, context.workspace());
@@ -183,7 +173,9 @@ async fn status(context: &Context) -> Answer {
     };
     if format == Format::Json {
         let workspace = context.workspace().to_string_lossy().into_owned();
-        show::print_json(&StatusView { workspace, run, guards: guidance.guards, hooks })?;
+        let guards = guidance.guards.iter().map(guard::view).collect();
+        let hooks = hooks.into_iter().map(str::to_owned).collect();
+        show::print_json(&GuideView { workspace, run, guards, hooks })?;
         return Ok(Exit::Yes);
     }
     let mut text = match &run {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use clap::Args as _;
+use clap::{Args as _, Subcommand as _};
 use planctl_api::schema;
 use planctl_api::wire::{SchemaList, SchemaName, VersionView};
 
 use super::{Context, config_failure};
-use crate::args::{self, Global};
+use crate::args::{self, Global, PlanVerb, RunVerb};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
@@ -45,13 +45,35 @@ pub fn help(topic: &[String]) -> Answer {
 
 /// Writes the man pages of all commands into a directory.
 pub fn man(context: &Context, dir: &Path) -> Answer {
-    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(args::command(), dir));
+    let written = std::fs::create_dir_all(dir)
+        .and_then(|()| clap_mangen::generate_to(args::command(), dir))
+        .and_then(|()| lead_to_verbs(dir));
     written.map_err(|error| {
         let place = show::safe(&dir.to_string_lossy());
         Failure::new(Exit::Temporary, format!("could not write man pages into {place}: {error}"))
     })?;
     context.say(&format!("written into {}", show::safe(&dir.to_string_lossy())));
     Ok(Exit::Yes)
+}
+
+/// Has the page of a verb that is named with its noun lead to the page of the verb, which is the same command.
+fn lead_to_verbs(dir: &Path) -> std::io::Result<()> {
+    for noun in ["plan", "run"] {
+        let is_verb = |name: &str| match noun {
+            // `planctl ls` lists runs.
+            "run" => RunVerb::has_subcommand(name) || name == "ls",
+            _ => RunVerb::has_subcommand(name) || PlanVerb::has_subcommand(name),
+        };
+        let root = args::command();
+        let below = root.find_subcommand(noun).into_iter().flat_map(clap::Command::get_subcommands);
+        for verb in below.map(clap::Command::get_name).filter(|name| is_verb(name)) {
+            let page = dir.join(format!("planctl-{noun}-{verb}.1"));
+            if page.exists() {
+                std::fs::write(page, format!(".so man1/planctl-{verb}.1\n"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Prints the version.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use planctl_api::wire::calls::{Approving, Start};
-use planctl_api::wire::{DriftView, RunView, WaitingOn, WorktreeView};
+use planctl_api::wire::{DriftView, RunState, RunView, StepState, StepView, WaitingOn, WorktreeView};
 use planctl_config::{Agent, Isolation};
 use planctl_engine::Tier;
 use planctl_harness::{Offered, Spawner, probe_isolation};
@@ -20,7 +20,7 @@ use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
 use crate::progress::{CtrlC, Progress};
-use crate::show::{self, BOLD, CARE, styled};
+use crate::show::{self, BOLD, CARE, GOOD, styled};
 
 /// The options of the command line.
 #[derive(Clone, Debug, Default)]
@@ -359,16 +359,16 @@ fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Mann
     if manner == Manner::Jsonl {
         return Ok(exit);
     }
-    let mut text = format!("{} {}", styled(BOLD, &show::safe(&view.run)), show::run_state(view.state));
-    let counted = outcomes(view);
-    text.push_str(&format!(" · {counted} · {}\n", show::cost(&view.spent, &view.budget)));
+    let mut text = summary(view);
     if let Some(reason) = view.reason.as_ref().filter(|_| exit != Exit::Yes) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
     }
     if view.is_plan_file_changed {
         text.push_str(&format!("  {}\n", styled(CARE, &changed_file_line(view))));
     }
-    let mut failed = view.steps.iter().rev().filter(|step| step.failure.is_some() && exit != Exit::Yes);
+    let is_told = |failure: &String| view.reason.as_ref().is_some_and(|reason| reason.contains(failure));
+    let is_news = |step: &&StepView| step.failure.as_ref().is_some_and(|failure| !is_told(failure));
+    let mut failed = view.steps.iter().rev().filter(|step| exit != Exit::Yes && is_news(step));
     if let Some(question) = question {
         text.push_str(&format!("  {}\n", show::safe(question)));
     } else if let Some(step) = failed.next() {
@@ -431,8 +431,43 @@ pub fn worktree_line(worktree: &WorktreeView) -> String {
     format!("worktree {path} · branch {branch}{state}")
 }
 
+/// Says in one line how a run ended, or where it stands.
+fn summary(view: &RunView) -> String {
+    let run = styled(BOLD, &show::safe(&view.run));
+    let cost = show::cost(&view.spent, &view.budget);
+    if view.state != RunState::Done {
+        return format!("{run} {} · {} · {cost}\n", show::run_state(view.state), outcomes(view));
+    }
+    let attempts: u32 = view.steps.iter().map(|step| step.attempts).sum();
+    let attempts = match attempts {
+        0 => String::new(),
+        1 => ", 1 attempt".to_owned(),
+        several => format!(", {several} attempts"),
+    };
+    let (time, rest) = cost.split_once(" · ").unwrap_or((&cost, ""));
+    let rest = if rest.is_empty() { String::new() } else { format!(" · {rest}") };
+    format!("{} {run} done in {time} · {}{attempts}{rest}\n", styled(GOOD, "✓"), steps_done(view))
+}
+
+/// Counts the steps of a run that is done; those of which more is to be said than that they passed are counted apart.
+fn steps_done(view: &RunView) -> String {
+    let count = |state: StepState| view.steps.iter().filter(|step| step.state == state).count();
+    let passed = count(StepState::Passed);
+    let mut parts = vec![format!("{passed} step{}", if passed == 1 { "" } else { "s" })];
+    let others = [
+        (StepState::Failed, "failed"),
+        (StepState::Skipped, "skipped"),
+        (StepState::Waived, "waived"),
+        (StepState::Warned, "warned"),
+        (StepState::Pending, "not needed"),
+    ];
+    let others = others.map(|(state, word)| (count(state), word));
+    parts
+        .extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    parts.join(", ")
+}
+
 fn outcomes(view: &RunView) -> String {
-    use planctl_api::wire::StepState;
     let words = [
         (StepState::Passed, "passed"),
         (StepState::Failed, "failed"),

@@ -252,7 +252,7 @@ fn h_34_h_35_h_38_a_step_that_may_fail_is_skipped_and_one_that_may_not_ends_the_
         claude(&fixture).hook("start", &json!({}));
         fixture
     };
-    let skips = on("retry(3), then escalate", "retry(0), then skip");
+    let skips = on("retry(3), then escalate", "skip");
     let played = claude(&skips).play(&[Says("done"), Says("done")]);
     assert!(played.sent_back[0].contains("Write two.txt"), "the next step follows: {played:?}");
     assert!(
@@ -262,7 +262,7 @@ fn h_34_h_35_h_38_a_step_that_may_fail_is_skipped_and_one_that_may_not_ends_the_
     assert!(played.notes[0].contains("is done; 0 of 2 steps passed"), "{played:?}");
     assert_eq!(state(&skips), "done");
 
-    let aborts = on("retry(3), then escalate", "retry(0), then abort");
+    let aborts = on("retry(3), then escalate", "abort");
     let played = claude(&aborts).play(&[Says("done")]);
     assert!(played.notes[0].contains("is failed, not done"), "{played:?}");
     assert_eq!(state(&aborts), "failed");
@@ -296,6 +296,8 @@ fn a_guard_holds_without_any_plan_and_is_not_tried_where_nothing_changed() {
     let runs = fixture.planctl(&["ls", "--json"]).out.matches("\"run\":").count();
     assert_eq!(runs, 1, "the second turn changed nothing, so nothing was tried");
     assert!(fixture.planctl(&["guard", "ls"]).out.contains("holds"));
+    assert_eq!(fixture.json(&["guard", "ls", "--json"])["guards"][0]["state"], "holds");
+    assert_eq!(fixture.json(&["guide", "status", "--json"])["run"], Value::Null);
     // The next change is judged anew, by a run of its own.
     let played = session.play(&[Writes("one.txt", "two\n"), Says("done")]);
     assert_eq!(played.sent_back.len(), 1, "{played:?}");

@@ -1,6 +1,6 @@
 //! Sentences that once misled people, each in the situation that brought it about.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, plan};
 
 /// A loop that never comes to its end: the step that is entered too often is another one than the step that fails.
 const LOOP: &str = r#"---
@@ -79,4 +79,23 @@ fn the_ask_of_a_loop_names_its_step_and_its_visits_and_the_step_that_asks_is_ent
     assert!(picture.lines().any(|row| row.contains("✋ 3  Ask for help")), "{picture}");
     let why = fixture.planctl(&["why", "@last", "3"]).out;
     assert!(!why.contains("not started") && why.contains("waiting for you"), "{why}");
+}
+
+#[test]
+fn a_contract_that_passes_with_another_exit_code_has_no_reason_for_a_failure() {
+    let fixture = Fixture::new();
+    let text = plan("P", "5 minutes", &[("One", "echo error: as it should; exit 3", "escalate")]);
+    fixture.write("p.md", &text.replace("exit_code == 0", "exit_code == 3"));
+    assert_eq!(fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]).code, 0);
+    let events = fixture.planctl(&["events"]).out;
+    let ended = events.lines().find(|line| line.contains("ended: exit 3"));
+    let ended = ended.unwrap_or_else(|| panic!("{events}"));
+    assert!(ended.trim_end().ends_with("ended: exit 3"), "it passed: {ended}");
+
+    // And one that exits with 0 where another code was expected failed, for a reason.
+    let text = plan("P", "5 minutes", &[("One", "echo error: too well", "escalate")]);
+    fixture.write("q.md", &text.replace("exit_code == 0", "exit_code == 3"));
+    assert_eq!(fixture.planctl(&["run", "q.md", "--approve", "--no-wait", "--exec", "true"]).code, 3);
+    let events = fixture.planctl(&["events"]).out;
+    assert!(events.contains("ended: exit 0 \"error: too well\""), "{events}");
 }

@@ -21,7 +21,7 @@ fn a_plan_runs_to_its_end_and_the_file_says_so() {
     fixture.write("p.md", &good_plan());
     let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", GOOD_WORKER]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.starts_with("p-1 done · 2 passed of 2 steps"), "{said:?}");
+    assert!(said.out.starts_with("✓ p-1 done in ") && said.out.contains(" · 2 steps, "), "{said:?}");
     assert!(said.err.contains("step=1 attempt=1 contract=passed exit=0"), "{said:?}");
 
     let status = fixture.status();

@@ -280,3 +280,37 @@ fn the_approval_prompt_is_quiet_and_offers_a_difference_only_where_there_is_one(
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e two", "escalate")]));
     assert!(prompt("planctl run p.md").contains("iff since last approval"));
 }
+
+#[test]
+fn the_end_of_a_run_is_said_once_with_its_steps_and_attempts() {
+    use crate::seat::{Seat, screen};
+
+    let fixture = Fixture::new();
+    let steps = [("One", "test -e one", "retry(2)"), ("Two", "test -e two", "retry(2)")];
+    fixture.write("p.md", &plan("P", "5 minutes", &steps));
+    let worker = "test $PLANCTL_ATTEMPT = 1 && test $PLANCTL_STEP = 1 || touch one two";
+    let mut seat = Seat::new(&fixture, 100, &format!("planctl run p.md --approve --exec '{worker}'"));
+    seat.hear("p-1");
+    let (code, printed) = seat.end();
+    assert_eq!(code, 0, "{printed}");
+    let rows = screen(100, &printed);
+    let spent: Vec<&String> = rows.iter().filter(|row| row.contains(" of 5m00s")).collect();
+    assert_eq!(spent.len(), 1, "{rows:#?}");
+    assert!(rows.iter().any(|row| row.starts_with("✓ p-1 done in ")), "{rows:#?}");
+    assert!(spent[0].ends_with("· 2 steps, 3 attempts"), "{rows:#?}");
+
+    // A step that the run went past is no loss.
+    let flow = format!("{}\n## Flow\n\n- 1 -> done\n- 1 -> 2 on exhaust\n", plan("P", "5 minutes", &steps));
+    fixture.write("q.md", &flow);
+    let said = fixture.planctl(&["run", "q.md", "--approve", "--exec", worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let end = said.out.lines().next().unwrap();
+    assert!(end.starts_with("✓ q-1 done in ") && end.contains("· 1 step, 1 not needed"), "{said:?}");
+    assert!(!said.out.contains("passed of"), "{said:?}");
+
+    fixture.write("r.md", &plan("R", "5 minutes", &[steps[0], ("Never", "test -e never", "abort")]));
+    let said = fixture.planctl(&["run", "r.md", "--approve", "--exec", "true"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.out.matches("contract exit 1").count(), 1, "{said:?}");
+    assert!(said.out.starts_with("r-1 failed · 1 passed, 1 failed of 2 steps · "), "{said:?}");
+}

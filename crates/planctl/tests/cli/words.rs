@@ -135,6 +135,22 @@ fn there_is_a_man_page_for_each_command() {
     assert!(fixture.read("pages/planctl.1").contains("planctl\\-plan"), "it names its subcommands");
     let page = fixture.read("pages/planctl-plan-run.1");
     assert!(page.contains(".TH planctl-plan-run 1") && page.contains("approve"), "{page}");
+    // A verb that is reached with its noun and without it has one page.
+    for (alias, page) in [("plan-verify", "verify"), ("plan-logs", "logs"), ("run-logs", "logs")] {
+        let told = fixture.read(&format!("pages/planctl-{alias}.1"));
+        assert!(told.is_empty() || told == format!(".so man1/planctl-{page}.1\n"), "{alias}: {told}");
+        assert!(fixture.read(&format!("pages/planctl-{page}.1")).contains(".TH"), "{page}");
+    }
+    let mut pages: Vec<String> = std::fs::read_dir(fixture.path("pages"))
+        .unwrap()
+        .map(|page| std::fs::read_to_string(page.unwrap().path()).unwrap())
+        .filter(|page| !page.starts_with(".so "))
+        .map(|page| page.lines().filter(|line| !line.contains("planctl")).collect())
+        .collect();
+    let count = pages.len();
+    pages.sort();
+    pages.dedup();
+    assert_eq!(pages.len(), count, "no page is written twice");
     fixture.write("file", "");
     let said = fixture.planctl(&["man", "file/pages"]);
     assert_eq!(said.code, 75, "{said:?}");

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use planctl_api::wire::RunState;
 use planctl_api::wire::calls::{Approving, Start};
+use planctl_api::wire::{GuardList, GuardView, RunState};
 use planctl_config::Agent;
 use planctl_glob::Glob;
 
@@ -109,13 +109,29 @@ fn list(context: &Context) -> Answer {
     let found = Guidance::around(&context.state_dir()?, context.workspace());
     let guards = found.map(|(_, guidance)| guidance.guards).unwrap_or_default();
     if format == Format::Json {
-        show::print_json(&guards)?;
+        show::print_json(&GuardList { guards: guards.iter().map(view).collect() })?;
     } else if guards.is_empty() {
         context.say("no guards in this workspace: planctl guard 'cargo test' adds one");
     } else {
         show::print(&guards.iter().map(line).collect::<String>())?;
     }
     Ok(Exit::Yes)
+}
+
+/// A guard as programs read it.
+pub(super) fn view(guard: &Guard) -> GuardView {
+    let state = match (&guard.open, &guard.passed) {
+        (Some(_), _) => "fails",
+        (None, Some(_)) => "holds",
+        (None, None) => "untried",
+    };
+    GuardView {
+        number: guard.number,
+        command: guard.command.clone(),
+        paths: guard.paths.clone(),
+        state: state.to_owned(),
+        run: guard.open.as_ref().map(|open| open.run.clone()),
+    }
 }
 
 /// A guard in one line.
