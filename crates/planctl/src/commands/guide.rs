@@ -42,7 +42,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
         GuideCommand::Off => off(context).await,
         GuideCommand::Status => status(context).await,
         GuideCommand::Install(wanted) => install::run(context, &wanted),
-        GuideCommand::Doctor => doctor::run(context),
+        GuideCommand::Doctor => doctor::run(context).await,
     }
 }
 

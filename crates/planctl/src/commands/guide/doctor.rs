@@ -1,14 +1,13 @@
 //! `planctl guide doctor`: whether each agent's hooks are there, switched on, and answer as they are written.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::CstRootNode;
 use planctl_api::wire::{DoctorView, Health, HealthView};
-use planctl_harness::find_program;
+use planctl_harness::{Command, Input, Spawner, find_program};
 use serde_json::{Value, json};
 
 use super::hooks::{SessionAgent, SessionEvent};
@@ -20,9 +19,11 @@ use crate::show;
 
 /// The file that a canary's session is refused.
 const CANARY: &str = "canary";
+/// How long a hook may take to refuse it.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Looks at the hooks of each agent that is installed or has some.
-pub fn run(context: &Context) -> Answer {
+pub async fn run(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let mut checks = Vec::new();
     for agent in AGENTS {
@@ -30,7 +31,7 @@ pub fn run(context: &Context) -> Answer {
         let is_installed = find_program(OsStr::new(agent.word()), &path).is_some();
         let files = install::hooked_files(context, agent)?;
         if is_installed || !files.is_empty() {
-            checks.extend(checked(context, agent, &files)?);
+            checks.extend(checked(context, agent, &files).await?);
         }
     }
     let problems = checks.iter().filter(|check| check.health == Health::Problem).count();
@@ -45,7 +46,11 @@ pub fn run(context: &Context) -> Answer {
     Ok(if problems == 0 { Exit::Yes } else { Exit::No })
 }
 
-fn checked(context: &Context, agent: SessionAgent, files: &[PathBuf]) -> Result<Vec<HealthView>, Failure> {
+async fn checked(
+    context: &Context,
+    agent: SessionAgent,
+    files: &[PathBuf],
+) -> Result<Vec<HealthView>, Failure> {
     let word = agent.word();
     let Some(file) = files.first() else {
         let help = Some(format!("planctl guide install {word}"));
@@ -60,7 +65,7 @@ fn checked(context: &Context, agent: SessionAgent, files: &[PathBuf]) -> Result<
             checks.push(check(agent, Health::Problem, found, help));
         }
     }
-    checks.push(match canary(context, agent, file) {
+    checks.push(match canary(context, agent, file).await {
         Ok(()) => check(agent, Health::Good, "the hook refuses what it is to refuse".to_owned(), None),
         Err(found) => check(agent, Health::Problem, found, Some(format!("planctl guide install {word}"))),
     });
@@ -90,7 +95,7 @@ fn has_codex_trusted() -> bool {
 }
 
 /// Calls the hook by the command that the agent has, for a session that is about to change a protected file.
-fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(), String> {
+async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(), String> {
     let command = install::command_in(agent, SessionEvent::Tool, file)
         .ok_or_else(|| format!("no command is found in {}", file.display()))?;
     let nest = tempfile::tempdir().map_err(|error| format!("could not make a folder: {error}"))?;
@@ -116,7 +121,7 @@ fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(), Str
         "tool_name": "Write",
         "tool_input": { "file_path": folder.join(CANARY) },
     });
-    let said = answered(&command, &folder, &told.to_string());
+    let said = answered(&command, &folder, &told.to_string()).await;
     hold(None).map_err(|failure| failure.message)?;
     match said {
         Ok(said) if said.contains("decides a contract of canary") => Ok(()),
@@ -125,21 +130,16 @@ fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(), Str
     }
 }
 
-fn answered(command: &str, folder: &Path, told: &str) -> std::io::Result<String> {
-    let mut hook = Command::new("sh")
-        .args(["-c", command])
-        .current_dir(folder)
-        .env_remove("CLAUDE_PROJECT_DIR")
-        .env_remove("GEMINI_PROJECT_DIR")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut input) = hook.stdin.take() {
-        // One that is not there reads nothing.
-        drop(input.write_all(told.as_bytes()));
-    }
-    let output = hook.wait_with_output()?;
-    let said = [output.stdout, output.stderr].concat();
+async fn answered(command: &str, folder: &Path, told: &str) -> std::io::Result<String> {
+    let spawner = Spawner::start_self(None)?;
+    let mut hook = Command::new(["sh", "-c", command], folder);
+    let is_other_project = |name: &OsStr| name == "CLAUDE_PROJECT_DIR" || name == "GEMINI_PROJECT_DIR";
+    hook.environment = std::env::vars_os().filter(|(name, _)| !is_other_project(name)).collect();
+    hook.input = Input::Bytes(told.as_bytes().to_vec());
+    hook.deadline = Some(ANSWERS_WITHIN);
+    let finished = spawner.run(&hook, &mut |_, _| (), std::future::pending()).await;
+    spawner.shutdown();
+    let finished = finished?;
+    let said = [finished.stdout.head, finished.stderr.head].concat();
     Ok(String::from_utf8_lossy(&said).trim().to_owned())
 }
