@@ -412,7 +412,7 @@ fn report(
     let told = answer.error.as_ref().or(answer.notice.as_ref()).map(|error| error.message.as_str());
     let text = match (&answer.text, finished.stdout.bytes) {
         (Some(text), _) => excerpt_of_text(text, outputs),
-        // What it printed is for programs.
+        // Its output is for programs.
         (None, _) if is_dialect => excerpt_of_text(
             told.map(str::to_owned)
                 .or_else(|| refusal_line(finished).filter(|line| !line.starts_with('{')))

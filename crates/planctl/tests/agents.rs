@@ -1,5 +1,5 @@
-//! The real agents, driven through planctl against model services of our own on loopback: `just agents`. What they print in
-//! such cases is recorded in the harness, whose tests read it again.
+//! The real agents, driven through planctl against model services of our own on loopback: `just agents`. The harness has their
+//! output in such cases, recorded, and its tests read it again.
 //!
 //! `agents serve MANNER` is such a service alone.
 

@@ -38,7 +38,7 @@ pub(super) struct Answer {
     pub(super) text: Option<String>,
     pub(super) usage: Option<Usage>,
     pub(super) error: Option<AgentError>,
-    /// What it tells of trouble that it hopes to get over: the end of nothing, unless planctl ends it meanwhile.
+    /// Trouble that it tells of and hopes to get over: the end of nothing, unless planctl ends it meanwhile.
     pub(super) notice: Option<AgentError>,
     /// Says that it used tools, so that something of the work may be done.
     pub(super) worked: bool,

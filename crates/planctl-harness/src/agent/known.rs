@@ -44,7 +44,7 @@ pub(super) struct Adapter {
     pub(super) permission_exits: &'static [i32],
     /// Says that all it prints is for programs.
     pub(super) speaks_json: bool,
-    /// What it may do with the usual permissions, in words.
+    /// Its usual permissions, in words.
     pub(super) usual: &'static str,
     /// How a person signs in to it, in a few words.
     pub(super) sign_in: &'static str,

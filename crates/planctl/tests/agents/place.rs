@@ -101,6 +101,7 @@ impl Place {
             .env("HOME", self.folder.path().join("home"))
             .env("LANG", "C.UTF-8")
             .env("PLANCTL_STATE_DIR", &self.state)
+            .env("TMPDIR", &self.state)
             .env("PLANCTL_ACTOR", "ann")
             .stdin(Stdio::null());
         let key = "fake-key";

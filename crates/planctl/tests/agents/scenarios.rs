@@ -51,7 +51,8 @@ impl Stage<'_> {
 /// Plays all scenarios with all agents that are installed, prints the table, and names what failed. `PLANCTL_AGENTS_ONLY`
 /// has words, one of which an agent's name or a scenario has to hold.
 pub fn all(agents: &Path) -> Result<(), String> {
-    let stage = Stage { agents, state: tempfile::tempdir().unwrap() };
+    // Gemini reads no settings below a folder that others can write to.
+    let stage = Stage { agents, state: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() };
     let only = std::env::var("PLANCTL_AGENTS_ONLY").unwrap_or_default();
     let is_wanted = |agent: &str, name: &str| {
         only.split(',').all(|word| word.is_empty() || agent.contains(word) || name.contains(word))

@@ -26,7 +26,7 @@ pub enum Manner {
     Hangs,
 }
 
-/// What the service told of one kind of tokens or another, and what it was asked.
+/// The tokens that the service told of, and the requests that it had.
 #[derive(Clone, Default, Debug)]
 pub struct Told {
     pub requests: u64,
@@ -158,7 +158,7 @@ fn receive(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>, Vec<St
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
     let (method, path) = (words.next()?, words.next()?);
-    // Who asks for a WebSocket is told that there is none.
+    // A client that asks for a WebSocket is told that there is none.
     let path = if method == "GET" { format!("GET {path}") } else { path.to_owned() };
     let (mut length, mut is_chunked, mut keys) = (0, false, Vec::new());
     loop {

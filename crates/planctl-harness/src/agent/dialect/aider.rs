@@ -1,4 +1,4 @@
-//! What aider prints: plain text, with its figures in it.
+//! The output of aider: plain text, with its figures in it.
 
 use planctl_engine::Usage;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What Claude Code prints: `stream-json`.
+//! The output of Claude Code: `stream-json`.
 
 use planctl_engine::Usage;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What Codex prints: `exec --json`.
+//! The output of Codex: `exec --json`.
 
 use planctl_engine::Usage;
 use serde_json::Value;

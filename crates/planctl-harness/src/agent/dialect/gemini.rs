@@ -1,4 +1,4 @@
-//! What Gemini CLI prints: `stream-json`, and one object.
+//! The output of Gemini CLI: `stream-json`, and one object.
 
 use planctl_engine::Usage;
 use serde_json::Value;

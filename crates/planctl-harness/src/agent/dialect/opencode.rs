@@ -1,4 +1,4 @@
-//! What OpenCode prints: `run --format json`.
+//! The output of OpenCode: `run --format json`.
 
 use serde_json::Value;
 
