@@ -70,7 +70,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Guard(given) => guide::guard(&context, given).await,
         Command::Guide(command) => guide::run(&context, command).await,
-        Command::Hook(given) => guide::hook_told(&given),
+        Command::Hook(given) => guide::hook_misused(&given),
         Command::Worker(command) => worker::run(&context, command).await,
         Command::Item(command) => items::run(&context, command).await,
         Command::Roles(command) => worker::roles(&context, &command),

@@ -35,9 +35,9 @@ pub struct Guidance {
     /// How often each session was sent back in its present turn.
     #[serde(default)]
     pub sent_back: BTreeMap<String, u32>,
-    /// The trouble that was told last, so that it is told once.
+    /// The trouble that a person was told of last, so that it is said once.
     #[serde(default)]
-    pub told: Option<String>,
+    pub reported_trouble: Option<String>,
 }
 
 /// A run to which sessions are held.
@@ -79,8 +79,8 @@ pub struct Guard {
 }
 
 /// The guidance of a workspace, held against other processes that change it.
-pub struct Held {
-    /// The guidance; [`Held::save`] writes it.
+pub struct LockedGuidance {
+    /// The guidance; [`LockedGuidance::save`] writes it.
     pub guidance: Guidance,
     file: PathBuf,
     _lock: File,
@@ -113,9 +113,9 @@ impl Guidance {
     }
 }
 
-impl Held {
+impl LockedGuidance {
     /// Reads the guidance of a workspace to change it; waits for another process that does.
-    pub fn open(state_dir: &Path, workspace: &Path) -> Result<Held, Failure> {
+    pub fn open(state_dir: &Path, workspace: &Path) -> Result<LockedGuidance, Failure> {
         let file = file_of(state_dir, workspace);
         let refused = |error: io::Error| {
             Failure::new(Exit::Temporary, format!("could not use {}: {error}", file.display()))
@@ -135,7 +135,7 @@ impl Held {
             }
             Err(error) => return Err(refused(error)),
         };
-        Ok(Held { guidance, file, _lock: lock })
+        Ok(LockedGuidance { guidance, file, _lock: lock })
     }
 
     /// Writes the guidance whole; the file goes where nothing holds anybody any more.

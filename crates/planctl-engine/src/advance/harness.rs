@@ -80,7 +80,8 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             route::success(turn, node)
         }
         Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => {
-            let crate::event::Circumstances { cut_off, denied, .. } = turn.run.record(node)?.told();
+            let crate::event::Circumstances { cut_off, denied, .. } =
+                turn.run.record(node)?.newest_circumstances();
             if let Some(fault) = cut_off.filter(|_| verdict != Verdict::Tampered) {
                 return super::agent::cut_off(turn, node, &fault);
             }

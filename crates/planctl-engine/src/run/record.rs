@@ -139,7 +139,7 @@ pub enum Rehearsal {
 
 impl Record {
     /// Returns what its newest report told of the circumstances.
-    pub fn told(&self) -> Circumstances {
+    pub fn newest_circumstances(&self) -> Circumstances {
         self.circumstances.as_deref().cloned().unwrap_or_default()
     }
 

@@ -79,7 +79,7 @@ pub struct Install {
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GuardArgs {
     /// The shell command that must succeed before a session may stop as done
-    #[arg(required = true, value_name = "COMMAND")]
+    #[arg(required = true, value_name = "SHELL-COMMAND")]
     pub line: Option<String>,
     /// Only where a file that matches changed; may be repeated
     #[arg(long, value_name = "GLOB")]

@@ -20,11 +20,11 @@ use super::{Context, work};
 use crate::args::{Format, GuideCommand, Switch};
 use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guidance, Guided, Held};
+use crate::guidance::{Guidance, Guided, LockedGuidance};
 use crate::show::{self, BOLD, styled};
 
 pub use guard::run as guard;
-pub use hook::{main as hook, run as hook_told};
+pub use hook::{main as hook, run as hook_misused};
 pub use hooks::{SessionAgent, SessionEvent};
 use session::Turn;
 
@@ -48,14 +48,14 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
 
 /// Holds the sessions of the workspace to a run that was started or taken up.
 pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer {
-    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     let own = handle.id().to_string();
     if held.guidance.guards.iter().any(|guard| guard.open.as_ref().is_some_and(|open| open.id == own)) {
         client.close().await;
         context.say("the session goes on with it when its next turn ends");
         return Ok(Exit::Yes);
     }
-    guard::rest(&client, &mut held).await?;
+    guard::suspend(&client, &mut held).await?;
     if let Some(before) = held.guidance.guided.as_ref().filter(|before| before.id != own)
         && !client.status(handle_of(&before.id)?).await?.state.is_over()
     {
@@ -63,12 +63,12 @@ pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer 
         context.say(&format!("{run} is let go; planctl resume {} takes it up", shell_word(&before.run)));
     }
     let view = session::take(&client, handle, Turn::Looks).await?.view;
-    let told = told(&client, handle, &view).await?;
+    let text = context_of(&client, handle, &view).await?;
     let guided = guided(&client, handle, &view.run).await?;
     client.close().await;
     held.guidance.guided = (!view.run.state.is_over()).then_some(guided);
     held.save()?;
-    show::print(&format!("{told}\n"))?;
+    show::print(&format!("{text}\n"))?;
     if let Some(line) = work::waiting_line(&view.run) {
         context.say(&styled(show::CARE, &line));
     }
@@ -118,7 +118,7 @@ async fn go_on(context: &Context) -> Answer {
 
 /// Has the prompts of sessions matched with the library, or ends that.
 fn suggest(context: &Context, suggests: bool) -> Answer {
-    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     held.guidance.suggests = suggests;
     held.save()?;
     show::print(if suggests {
@@ -134,7 +134,7 @@ fn suggest(context: &Context, suggests: bool) -> Answer {
 
 /// Lets the sessions of the workspace go, and pauses the run.
 async fn off(context: &Context) -> Answer {
-    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     let Some(guided) = held.guidance.guided.take() else {
         context.say("no plan holds the sessions of this workspace");
         return Ok(Exit::Yes);
@@ -217,7 +217,7 @@ async fn guided(client: &Client, handle: Handle, run: &RunView) -> Result<Guided
 }
 
 /// The context of a session: the plan with the present step marked, and the task of that step.
-async fn told(client: &Client, handle: Handle, view: &SessionView) -> Result<String, Failure> {
+async fn context_of(client: &Client, handle: Handle, view: &SessionView) -> Result<String, Failure> {
     let plan = client.context(handle, Form::Long).await?.text;
     let plan = plan.trim_end().to_owned();
     Ok([plan, tasks(view)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n"))

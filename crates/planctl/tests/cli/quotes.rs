@@ -55,6 +55,151 @@ The lint does not come clean.
 - 2 -> done
 "#;
 
+/// A situation, the words that misled in it, and the words that stand there now.
+struct Quote {
+    situation: fn(&Fixture) -> String,
+    gone: &'static [&'static str],
+    now: &'static [&'static str],
+}
+
+/// Everything that a run of one step says, wherever a person may look.
+fn screens(fixture: &Fixture, contract: &str, on_fail: &str) -> String {
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", contract, on_fail)]));
+    let run = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    let mut all = vec![run.out, run.err];
+    for words in [
+        &["status", "@last"][..],
+        &["why"],
+        &["logs"],
+        &["events"],
+        &["approvals"],
+        &["approvals", "show"],
+        &["ls"],
+    ] {
+        let said = fixture.planctl(words);
+        all.extend([said.out, said.err]);
+    }
+    all.join("\n")
+}
+
+const QUOTES: &[Quote] = &[
+    Quote {
+        situation: |fixture| {
+            fixture.write("src/app.py", "old_helper\n");
+            let text = plan(
+                "P",
+                "5 minutes",
+                &[("Rename the helper", "! grep -q old_helper src/app.py", "escalate")],
+            );
+            fixture.write("p.md", &text);
+            said(fixture, &["verify", "p.md"])
+        },
+        gone: &["no problems", "verified\n"],
+        now: &["the contract wants `src/app.py` to change", "**changes:** src/app.py"],
+    },
+    Quote {
+        situation: |fixture| {
+            screens(fixture, "printf '\\033[31m\\033[1m1 failed\\033[0m, 139 passed\\n'; exit 1", "escalate")
+        },
+        gone: &["\u{1b}[31m", "\\u{1b}"],
+        now: &["1 failed, 139 passed"],
+    },
+    Quote {
+        situation: |fixture| {
+            screens(fixture, "echo 'not ok 1 - slug'; echo '# duration_ms 211.045446'; exit 1", "escalate")
+        },
+        gone: &["contract exit 1 \"# duration_ms", "exit 1 \"# duration_ms"],
+        now: &["contract exit 1 \"not ok 1 - slug\""],
+    },
+    Quote {
+        situation: |fixture| {
+            screens(fixture, "true", "escalate");
+            said(fixture, &["verify", "p.md"])
+        },
+        gone: &["warning[P006]", "planctl did not write it"],
+        now: &["note[P006]"],
+    },
+    Quote {
+        situation: |fixture| {
+            screens(fixture, "false", "escalate");
+            fixture.planctl(&["cancel", "p-1"]);
+            fixture.read("p.md")
+        },
+        gone: &["status: in-progress", "⏳"],
+        now: &["status: failed"],
+    },
+    Quote {
+        situation: |fixture| {
+            fixture.planctl(&["init"]);
+            fixture.planctl(&["new", "plans/b.md", "--from", "bugfix"]);
+            said(fixture, &["verify", "plans/b.md"])
+        },
+        gone: &["not in the registry", "error[P401]"],
+        now: &["verified"],
+    },
+    Quote {
+        situation: |fixture| {
+            let agent = "[roles.coder]\nagent = \"claude\"\n";
+            fixture.write("planctl.toml", agent);
+            fixture.planctl(&["trust", "."]);
+            fixture.write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate")]));
+            said(fixture, &["run", "p.md", "--approve", "--no-wait"]) + &said(fixture, &["ls"])
+        },
+        gone: &["delivery=lost", "os error 2", "no worker could run it"],
+        now: &["claude is not found", "npm install -g @anthropic-ai/claude-code", "no runs"],
+    },
+    Quote {
+        situation: |fixture| {
+            let text = plan("P", "5 minutes", &[("One", "true", "escalate")]);
+            fixture.write("p.md", &format!("{text}\n## Done when\n\n- all is well\n"));
+            said(fixture, &["verify", "p.md"])
+        },
+        gone: &[],
+        now: &["Done when"],
+    },
+    Quote {
+        situation: |fixture| {
+            screens(fixture, "true", "escalate");
+            let elsewhere = fixture.home();
+            let mut ls = fixture.command(&["ls"]);
+            let said = crate::fixture::Said::from(ls.current_dir(elsewhere).output().unwrap());
+            said.out + &said.err
+        },
+        gone: &["no runs\n"],
+        now: &["planctl ls --all"],
+    },
+    Quote {
+        situation: |fixture| screens(fixture, "true", "retry(2), then escalate"),
+        gone: &["defaults:", "isolation tier 0", "nothing serves coder"],
+        now: &["✓ p-1 done in"],
+    },
+    Quote {
+        situation: |fixture| said(fixture, &["new", "x.md", "--from", "bugfix_workflow"]),
+        gone: &["there is no template"],
+        now: &["wrote x.md"],
+    },
+];
+
+fn said(fixture: &Fixture, words: &[&str]) -> String {
+    let said = fixture.planctl(words);
+    format!("{}\n{}\n", said.out, said.err)
+}
+
+#[test]
+fn sentences_that_misled_are_gone_and_what_is_true_stands_there() {
+    let mut wrong = Vec::new();
+    for (at, quote) in QUOTES.iter().enumerate() {
+        let fixture = Fixture::new();
+        let text = (quote.situation)(&fixture);
+        let still =
+            quote.gone.iter().filter(|words| text.contains(**words)).map(|words| ("still says", words));
+        let missing =
+            quote.now.iter().filter(|words| !text.contains(**words)).map(|words| ("does not say", words));
+        wrong.extend(still.chain(missing).map(|(how, words)| format!("{at} {how} {words:?}:\n{text}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_ask_of_a_loop_names_its_step_and_its_visits_and_the_step_that_asks_is_entered() {
     let fixture = Fixture::new();

@@ -14,7 +14,7 @@ use super::hooks::{SessionAgent, SessionEvent};
 use super::install::{self, AGENTS};
 use crate::commands::{Context, doctor};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guided, Held};
+use crate::guidance::{Guided, LockedGuidance};
 use crate::show;
 
 /// The file that a canary's session is refused.
@@ -102,7 +102,7 @@ async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(
     let folder = nest.path().canonicalize().map_err(|error| error.to_string())?;
     let state_dir = context.state_dir().map_err(|failure| failure.message)?;
     let hold = |guided: Option<Guided>| {
-        let mut held = Held::open(&state_dir, &folder)?;
+        let mut held = LockedGuidance::open(&state_dir, &folder)?;
         held.guidance.guided = guided;
         held.save()
     };
@@ -115,13 +115,13 @@ async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(
         read: Vec::new(),
     }))
     .map_err(|failure| failure.message)?;
-    let told = json!({
+    let input = json!({
         "session_id": CANARY,
         "cwd": folder,
         "tool_name": "Write",
         "tool_input": { "file_path": folder.join(CANARY) },
     });
-    let said = answered(&command, &folder, &told.to_string()).await;
+    let said = answered(&command, &folder, &input.to_string()).await;
     hold(None).map_err(|failure| failure.message)?;
     match said {
         Ok(said) if said.contains("decides a contract of canary") => Ok(()),
@@ -130,12 +130,12 @@ async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(
     }
 }
 
-async fn answered(command: &str, folder: &Path, told: &str) -> std::io::Result<String> {
+async fn answered(command: &str, folder: &Path, input: &str) -> std::io::Result<String> {
     let spawner = Spawner::start_self(None)?;
     let mut hook = Command::new(["sh", "-c", command], folder);
     let is_other_project = |name: &OsStr| name == "CLAUDE_PROJECT_DIR" || name == "GEMINI_PROJECT_DIR";
     hook.environment = std::env::vars_os().filter(|(name, _)| !is_other_project(name)).collect();
-    hook.input = Input::Bytes(told.as_bytes().to_vec());
+    hook.input = Input::Bytes(input.as_bytes().to_vec());
     hook.deadline = Some(ANSWERS_WITHIN);
     let finished = spawner.run(&hook, &mut |_, _| (), std::future::pending()).await;
     spawner.shutdown();

@@ -15,7 +15,7 @@ use crate::checking;
 use crate::client::{Client, How, handle_of};
 use crate::commands::{Context, verify};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guard, Guidance, Held, tree_of};
+use crate::guidance::{Guard, Guidance, LockedGuidance, tree_of};
 use crate::show::{self, BOLD, styled};
 
 /// How often a session tries before a person is asked; the last failure is told by the ask.
@@ -35,7 +35,7 @@ async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
         return Err(Failure::usage("a guard is one shell command").next("planctl guard 'cargo test'"));
     }
     let globs = globs_of(&paths)?;
-    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     if let Some(same) =
         held.guidance.guards.iter().find(|guard| guard.command == command && guard.paths == paths)
     {
@@ -146,7 +146,7 @@ pub(super) fn line(guard: &Guard) -> String {
 }
 
 async fn remove(context: &Context, numbers: &[u32]) -> Answer {
-    let mut held = Held::open(&context.state_dir()?, context.workspace())?;
+    let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     for number in numbers {
         let Some(at) = held.guidance.guards.iter().position(|guard| guard.number == *number) else {
             return Err(
@@ -169,7 +169,7 @@ async fn remove(context: &Context, numbers: &[u32]) -> Answer {
 }
 
 /// Tells a session that begins of the guards.
-pub(super) fn told(guidance: &Guidance) -> Option<String> {
+pub(super) fn context(guidance: &Guidance) -> Option<String> {
     if guidance.guards.is_empty() {
         return None;
     }
@@ -214,7 +214,7 @@ async fn tried(
         Some(open) => open.clone(),
         None => {
             let session = Agent::Session;
-            let plan = Held::open(state_dir, hook.workspace())?.plan_of(guard.number);
+            let plan = LockedGuidance::open(state_dir, hook.workspace())?.plan_of(guard.number);
             let checked =
                 checking::check(context, &plan, Some(&session), &planctl_lang::Levels::default()).await?;
             let start = Start { worker: Some(session), again: true, ..Start::default() };
@@ -255,7 +255,7 @@ fn note(
     number: u32,
     change: impl FnOnce(&mut Guard),
 ) -> Result<(), Failure> {
-    let mut held = Held::open(state_dir, workspace)?;
+    let mut held = LockedGuidance::open(state_dir, workspace)?;
     if let Some(guard) = held.guidance.guards.iter_mut().find(|guard| guard.number == number) {
         change(guard);
     }
@@ -263,7 +263,7 @@ fn note(
 }
 
 /// Ends the runs of guards that do not hold, since a plan needs the workspace; they are tried again once it is over.
-pub(super) async fn rest(client: &Client, held: &mut Held) -> Result<(), Failure> {
+pub(super) async fn suspend(client: &Client, held: &mut LockedGuidance) -> Result<(), Failure> {
     for guard in &mut held.guidance.guards {
         let Some(open) = guard.open.take() else { continue };
         let handle = handle_of(&open.id)?;

@@ -12,19 +12,19 @@ use clap::ValueEnum as _;
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
 use planctl_glob::Glob;
 
-use super::hooks::{Reply, SessionAgent, SessionEvent, Told};
+use super::hooks::{HookInput, Reply, SessionAgent, SessionEvent};
 use super::session::{self, Taken, Turn};
-use super::{guard, tasks, told};
+use super::{context_of, guard, tasks};
 use crate::args::{self, Global, HookArgs};
 use crate::caller;
 use crate::client::{Client, handle_of};
 use crate::commands::{Context, library, work};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guidance, Guided, Held};
+use crate::guidance::{Guidance, Guided, LockedGuidance};
 use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
-const TOLD_BYTES_MAX: u64 = 16 * 1024 * 1024;
+const INPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The variables in which agents name the folder of their project.
 const PROJECT_VARIABLES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
 /// How long the database may take to be found. A private Postgres that is started after a crash needs some seconds.
@@ -58,20 +58,20 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
         return Reply::Pass;
     }
     let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(TOLD_BYTES_MAX).read_to_end(&mut text);
-    let told: Told = match read.map(|_| serde_json::from_slice(&text)) {
-        Ok(Ok(told)) => told,
+    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut text);
+    let input: HookInput = match read.map(|_| serde_json::from_slice(&text)) {
+        Ok(Ok(input)) => input,
         Ok(Err(_)) | Err(_) => return Reply::Pass,
     };
     let Ok(state_dir) = planctl_server::database::state_dir() else { return Reply::Pass };
     // A session may have changed to another folder, so that of its project goes first.
     let projects = PROJECT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let mut folders = projects.chain([told.cwd.clone(), PathBuf::from(".")]);
+    let mut folders = projects.chain([input.cwd.clone(), PathBuf::from(".")]);
     let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder));
     let Some((workspace, guidance)) = held else { return Reply::Pass };
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
-    let hook = Hook { told, state_dir, workspace };
+    let hook = Hook { input, state_dir, workspace };
     if event == SessionEvent::Tool {
         return hook.tool(&guidance);
     }
@@ -92,7 +92,7 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
 
 /// A hook at work in a workspace whose sessions are held.
 pub(super) struct Hook {
-    told: Told,
+    input: HookInput,
     state_dir: PathBuf,
     workspace: PathBuf,
 }
@@ -107,11 +107,13 @@ impl Hook {
     /// Lets the session go on although planctl could not do its work, and says so once.
     fn trouble(&self, message: &str) -> Reply {
         let text = format!("planctl: {message}; the session goes on, and nothing has passed");
-        let Ok(mut held) = Held::open(&self.state_dir, &self.workspace) else { return Reply::Note(text) };
-        if held.guidance.told.as_ref() == Some(&text) {
+        let Ok(mut held) = LockedGuidance::open(&self.state_dir, &self.workspace) else {
+            return Reply::Note(text);
+        };
+        if held.guidance.reported_trouble.as_ref() == Some(&text) {
             return Reply::Pass;
         }
-        held.guidance.told = Some(text.clone());
+        held.guidance.reported_trouble = Some(text.clone());
         drop(held.save());
         Reply::Note(text)
     }
@@ -124,12 +126,12 @@ impl Hook {
             let handle = handle_of(&guided.id)?;
             let view = session::take(&client, handle, Turn::Looks).await?.view;
             if !view.run.state.is_over() {
-                parts.push(told(&client, handle, &view).await?);
+                parts.push(context_of(&client, handle, &view).await?);
             }
             self.remember(&view)?;
             client.close().await;
         }
-        parts.extend(guard::told(guidance));
+        parts.extend(guard::context(guidance));
         if parts.is_empty() {
             return Ok(Reply::Pass);
         }
@@ -139,9 +141,9 @@ impl Hook {
 
     /// Begins a turn: the session has been sent back never, and hears what a person answered.
     async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
-        if guidance.sent_back.contains_key(&self.told.session_id) {
-            let mut held = Held::open(&self.state_dir, &self.workspace)?;
-            held.guidance.sent_back.remove(&self.told.session_id);
+        if guidance.sent_back.contains_key(&self.input.session_id) {
+            let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+            held.guidance.sent_back.remove(&self.input.session_id);
             held.save()?;
         }
         let Some(guided) = &guidance.guided else { return self.suggestion(guidance) };
@@ -163,7 +165,7 @@ impl Hook {
         if !guidance.suggests {
             return Ok(Reply::Pass);
         }
-        let Some((id, title)) = library::suggested(&self.context()?, &self.told.prompt) else {
+        let Some((id, title)) = library::suggested(&self.context()?, &self.input.prompt) else {
             return Ok(Reply::Pass);
         };
         let (id, title) = (show::safe(&id), show::safe(&title));
@@ -175,7 +177,7 @@ impl Hook {
 
     /// Refuses what would change the judge, or decide in a person's place.
     fn tool(&self, guidance: &Guidance) -> Reply {
-        if let Some(command) = self.told.command()
+        if let Some(command) = self.input.command()
             && let Some(decides) = deciding_command(&command)
         {
             return Reply::Refuse(format!(
@@ -183,7 +185,7 @@ impl Hook {
                  need; the person types it in a terminal of their own."
             ));
         }
-        let files = self.told.files();
+        let files = self.input.files();
         let files = files.iter().filter_map(|file| self.inside(Path::new(file)));
         for file in files {
             if file.starts_with(&self.state_dir) || self.is_of_hooks(&file) {
@@ -209,7 +211,7 @@ impl Hook {
 
     /// The path of a file that a tool names, with links and `..` resolved as far as it exists.
     fn inside(&self, file: &Path) -> Option<PathBuf> {
-        let base = if self.told.cwd.as_os_str().is_empty() { &self.workspace } else { &self.told.cwd };
+        let base = if self.input.cwd.as_os_str().is_empty() { &self.workspace } else { &self.input.cwd };
         let path = base.join(file);
         if let Ok(path) = path.canonicalize() {
             return Some(path);
@@ -265,7 +267,7 @@ impl Hook {
     ) -> Result<(Reply, RunState), Failure> {
         let handle = handle_of(&guided.id)?;
         let knows = |step: &SessionStep| guided.read.contains(&step.item) || is_guard && step.attempt == 1;
-        let ends = Turn::Ends { last_words: self.told.last_words(), knows: &knows };
+        let ends = Turn::Ends { last_words: self.input.last_words(), knows: &knows };
         let Taken { before, mut view } = session::take(client, handle, ends).await?;
         let is_sent_back = !view.steps.is_empty();
         if is_sent_back && self.sent_back()? > SENT_BACK_MAX {
@@ -280,14 +282,14 @@ impl Hook {
             return Ok((Reply::Note(ended_line(&view)), view.run.state));
         }
         let lead = lead(&before, &view);
-        let told = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
-        Ok((Reply::SendBack(told), view.run.state))
+        let text = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
+        Ok((Reply::SendBack(text), view.run.state))
     }
 
     /// Counts that the session is sent back once more in this turn.
     fn sent_back(&self) -> Result<u32, Failure> {
-        let mut held = Held::open(&self.state_dir, &self.workspace)?;
-        let count = held.guidance.sent_back.entry(self.told.session_id.clone()).or_default();
+        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+        let count = held.guidance.sent_back.entry(self.input.session_id.clone()).or_default();
         *count += 1;
         let count = *count;
         held.save()?;
@@ -296,8 +298,8 @@ impl Hook {
 
     /// Notes what a session has read and whether a person is waited for; lets the sessions go where a plan's run is over.
     fn remember(&self, view: &SessionView) -> Result<(), Failure> {
-        let mut held = Held::open(&self.state_dir, &self.workspace)?;
-        held.guidance.told = None;
+        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+        held.guidance.reported_trouble = None;
         if let Some(run) = held.guidance.run_mut(&view.run.id) {
             run.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
             run.read = view.steps.iter().map(|step| step.item.clone()).collect();

@@ -91,7 +91,7 @@ impl SessionEvent {
 /// The input of a hook on its standard input; keys that planctl does not need are left out.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Told {
+pub struct HookInput {
     /// The session.
     pub session_id: String,
     /// The folder that the session works in.
@@ -108,7 +108,7 @@ pub struct Told {
     pub prompt_response: Option<String>,
 }
 
-impl Told {
+impl HookInput {
     /// The last words of the turn; empty where the agent tells none.
     pub fn last_words(&self) -> &str {
         self.last_assistant_message.as_deref().or(self.prompt_response.as_deref()).unwrap_or_default()

@@ -13,7 +13,7 @@ const LOOK_WAITS: u64 = 1;
 /// How often a run is looked at whose workspace another run has.
 const LOOKS_WHILE_QUEUED: u32 = 3;
 /// How often a run is looked at whose step another process has: one that was killed is known to be gone soon.
-const LOOKS_WHILE_HELD: u32 = 20;
+const LOOKS_WHILE_WORKED_ON: u32 = 20;
 
 /// A session's act at its run.
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Fai
         let count = |count: u32, is_so: bool| if is_so { count + 1 } else { 0 };
         queued = count(queued, view.run.state == RunState::Queued);
         held = count(held, view.run.steps.iter().any(|step| step.state == StepState::Working));
-        if queued > LOOKS_WHILE_QUEUED || held > LOOKS_WHILE_HELD {
+        if queued > LOOKS_WHILE_QUEUED || held > LOOKS_WHILE_WORKED_ON {
             return Ok(view);
         }
     }
