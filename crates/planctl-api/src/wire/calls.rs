@@ -735,8 +735,8 @@ impl CompleteCall {
             Fault::new(kind, cut_off.reason.clone())
         });
         let denied = self.denied.iter().take(DENIED_MAX).cloned().collect();
-        let told = Circumstances { cut_off, denied, session: self.session.clone() };
-        (told != Circumstances::default()).then(|| Box::new(told))
+        let circumstances = Circumstances { cut_off, denied, session: self.session.clone() };
+        (circumstances != Circumstances::default()).then(|| Box::new(circumstances))
     }
 
     /// Says this of the circumstances.

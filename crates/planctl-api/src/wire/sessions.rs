@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::wire::RunView;
+use crate::wire::{RunState, RunView, WaitingOn};
 
 /// The work of a session: the run where it stands, and the steps that the session works on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +13,16 @@ pub struct SessionView {
     pub run: RunView,
     /// The steps that the session works on; several where branches go side by side.
     pub steps: Vec<SessionStep>,
+}
+
+impl SessionView {
+    /// Says whether nothing goes on before a person acts, or ever.
+    pub fn is_settled(&self) -> bool {
+        let run = &self.run;
+        run.state.is_over()
+            || matches!(run.state, RunState::AwaitingApproval | RunState::Waiting | RunState::Paused)
+            || run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people)
+    }
 }
 
 /// A step that a session works on.

@@ -11,8 +11,8 @@ use super::{Answer, Call, json};
 use crate::clock;
 use crate::node::services::Services;
 use crate::node::sessions::TurnEnd;
+use planctl_api::wire::SessionView;
 use planctl_api::wire::calls::{AcceptedView, TurnCall};
-use planctl_api::wire::{RunState, SessionView};
 use planctl_api::{Code, Problem};
 
 /// How long to wait for news of a run before looking again without any.
@@ -31,7 +31,7 @@ pub(super) async fn show(call: Call) -> Answer {
         changed.as_mut().enable();
         let view = look(&call, &services, run).await?;
         let left = until.saturating_duration_since(clock::instant());
-        if !view.steps.is_empty() || is_settled(&view) || left.is_zero() || call.api.is_stopping() {
+        if !view.steps.is_empty() || view.is_settled() || left.is_zero() || call.api.is_stopping() {
             return json(&view);
         }
         tokio::select! {
@@ -45,16 +45,6 @@ async fn look(call: &Call, services: &Services, run: RunId) -> Result<SessionVie
     // In this order: a step that begins after the look at the run is not told beside a state from before it.
     let steps = call.server_node().sessions().steps(run);
     Ok(SessionView { run: services.status(run).await?, steps })
-}
-
-/// Says whether nothing goes on before a person acts.
-fn is_settled(view: &SessionView) -> bool {
-    let run = &view.run;
-    match run.state {
-        RunState::Done | RunState::Failed | RunState::Cancelled => true,
-        RunState::AwaitingApproval | RunState::Waiting | RunState::Paused => true,
-        RunState::Queued | RunState::Running => run.waiting_on.as_ref().is_some_and(|on| on.is_for_people()),
-    }
 }
 
 pub(super) async fn end_turn(call: Call) -> Answer {

@@ -1,7 +1,7 @@
 //! A session's turn at a run: the steps that it works on, the turn that ends, what the contract found.
 
 use planctl_api::wire::calls::TurnCall;
-use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
+use planctl_api::wire::{RunState, SessionStep, SessionView, StepState};
 use planctl_server::LiveActivity;
 use tokio::sync::watch;
 
@@ -105,7 +105,7 @@ async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Fai
     let (mut queued, mut held) = (0, 0);
     loop {
         let view = client.session(handle, LOOK_WAITS).await?;
-        if !view.steps.is_empty() || is_settled(&view) {
+        if !view.steps.is_empty() || view.is_settled() {
             return Ok(view);
         }
         let count = |count: u32, is_so: bool| if is_so { count + 1 } else { 0 };
@@ -115,12 +115,4 @@ async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Fai
             return Ok(view);
         }
     }
-}
-
-/// Says whether nothing goes on before a person acts, or ever.
-pub fn is_settled(view: &SessionView) -> bool {
-    let run = &view.run;
-    run.state.is_over()
-        || matches!(run.state, RunState::AwaitingApproval | RunState::Waiting | RunState::Paused)
-        || run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people)
 }
