@@ -43,7 +43,7 @@ pub use printed::{OutputLine, OutputView, PromptList, PromptView};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };
-pub use sessions::{GuardList, GuardView, GuideView, SessionStep, SessionView};
+pub use sessions::{CheckView, GuardList, GuardView, GuideState, GuideView, SessionStep, SessionView};
 pub use settings::{ConfigFile, ConfigPaths, ConfigValue, ConfigView, IgnoredKey, IgnoredView, OriginView};
 pub use topics::{NoteView, TopicList, TopicSummary, TopicView};
 pub use traversal::{CheckpointView, ParallelView, SideBySide, TraversalEvent, TraversalView, VisitedView};
@@ -303,6 +303,11 @@ pub struct StepView {
     /// The newest attempt's verdict: `passed`, `failed`, `timed_out`, `tampered`.
     #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
     pub verdict: Option<String>,
+    /// How far it is known that its work is done: `proved` by its contract, `confirmed` by a person, `observed` by the agent's
+    /// own program, `claimed` by the agent, which passes nothing; `null` where nobody has said so.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["claimed", "observed", "confirmed", "proved", null]))]
+    pub grade: Option<String>,
     /// Says that the contract passed before the work too, so that its pass proves nothing.
     #[serde(default)]
     pub vacuous: bool,
@@ -1086,9 +1091,31 @@ pub struct AttemptView {
     pub work: Option<WorkView>,
     /// The gate's result, where a gate ran.
     pub gate: Option<GateView>,
+    /// The observation that judged it in place of a gate, where one did.
+    #[serde(default)]
+    pub observed: Option<ObservedView>,
     /// Reports that arrived after their lease had expired: kept to be read, they changed nothing.
     #[serde(default)]
     pub late: Vec<WorkView>,
+}
+
+/// An attempt that was judged by the output of a tool, as the session's own program reported it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ObservedView {
+    /// When it was judged, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// The claim that was checked: `the output contains "On branch"`.
+    pub check: String,
+    /// Why it does not hold; `null` where it holds.
+    pub refuted: Option<String>,
+    /// The command whose output it was, where it was a command.
+    pub command: Option<String>,
+    /// The exit code, where the agent told it.
+    pub exit_code: Option<i32>,
+    /// The output, as much as is kept.
+    pub output: String,
 }
 
 /// A worker's report.
@@ -1259,8 +1286,24 @@ pub struct AuditedRun {
     /// The note of that approval; of a policy's, who handed the plan in and what the policy allows.
     #[serde(default)]
     pub approval_note: Option<String>,
+    /// Its steps that passed, each with what that rests on.
+    #[serde(default)]
+    pub passed: Vec<AuditedStep>,
     /// The problems, one line each.
     pub problems: Vec<String>,
+}
+
+/// A step that passed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditedStep {
+    /// Its number.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// `proved` by its contract, `confirmed` by a person, or `observed` by the agent's own program.
+    #[schemars(extend("enum" = ["observed", "confirmed", "proved"]))]
+    pub grade: String,
 }
 
 /// The database in use: the answer of `db status --json`.

@@ -71,6 +71,15 @@ impl Earned {
                 };
                 self.nodes.insert(node.clone(), way);
             }
+            Fact::NodeObserved { node, attempt, check, refuted, .. } => {
+                let way = if refuted.is_none() { Way::Passed } else { Way::Failed(self.read) };
+                self.nodes.insert(node.clone(), way);
+                let asks = graph.node(node).filter(|node| is_without_contract(node));
+                let allowed = asks.and_then(|node| node.confirmation.as_deref()?.check.as_ref());
+                return (allowed != Some(check)).then(|| {
+                    format!("attempt {attempt} of `{node}` was judged by an observation that its plan does not ask for")
+                });
+            }
             Fact::SubPlanEnded { node, end, .. } => {
                 let way = if *end == End::Done { Way::Passed } else { Way::Failed(self.read) };
                 self.nodes.insert(node.clone(), way);
@@ -297,6 +306,11 @@ fn is_forked_within(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
             let branch = graph.branch_from(&edge.to, |id| id == join);
             branch.contains(node)
         })
+}
+
+/// Says whether the harness has nothing to run at a node.
+fn is_without_contract(node: &Node) -> bool {
+    node.gated().is_none_or(|gated| gated.contract.command.is_empty())
 }
 
 /// Says whether somebody works, answers or decides at a node.

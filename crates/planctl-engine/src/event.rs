@@ -9,9 +9,10 @@ use crate::budget::{Budget, Spent, Usage};
 use crate::contract::{Ending, Evidence, Excerpt, Inconclusive};
 use crate::effect::TimerId;
 use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role, RunId};
+use crate::observation::Observation;
 use crate::run::{End, Outcomes, Scope};
 
-/// One input. Agents build [`AgentEvent`]s only, and none of those can pass a step (P-28).
+/// One input. Agents build [`AgentEvent`]s only, and none of those can pass a step that has a contract (P-28).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "speaker", rename_all = "snake_case")]
 pub enum Event {
@@ -138,6 +139,9 @@ pub struct Report {
     /// The circumstances of the work, where it tells of some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circumstances: Option<Box<Circumstances>>,
+    /// The output that the agent's own program reported, of a session at a step whose plan checks one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Box<Observation>>,
 }
 
 /// The circumstances of an attempt's work: they weigh how a failed contract is taken, and never whether one passed.

@@ -8,6 +8,7 @@ use crate::contract::{Ending, RehearsalResult, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::graph::{Fidelity, On, Signal};
 use crate::ids::{Actor, Attempt, ItemId, NodeId, Role, RunId};
+use crate::observation::OutputCheck;
 use crate::pace::{Level, Responder};
 use crate::run::{End, Outcome, Outcomes};
 use crate::time::Timestamp;
@@ -44,6 +45,21 @@ pub enum Fact {
         /// Says that it passed and proves nothing: the contract passed before the work, too.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         vacuous: bool,
+    },
+    /// The plan's check of an output was made, as the agent's own program reported it; no contract ran.
+    NodeObserved {
+        /// The node.
+        node: NodeId,
+        /// Which try.
+        attempt: Attempt,
+        /// The check.
+        check: OutputCheck,
+        /// The command whose output it was, where it was a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// Why the check does not hold; where it does, nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refuted: Option<String>,
     },
     /// The contract was evaluated before the work, since the plan or the configuration asks for it (`red_first`).
     NodeRehearsed {
@@ -357,6 +373,7 @@ impl Fact {
             Fact::PlanActivated { .. } => "plan_activated",
             Fact::NodeEntered { .. } => "node_entered",
             Fact::NodeVerified { .. } => "node_verified",
+            Fact::NodeObserved { .. } => "node_observed",
             Fact::NodeRehearsed { .. } => "node_rehearsed",
             Fact::RetryTriggered { .. } => "retry_triggered",
             Fact::EdgeFollowed { .. } => "edge_followed",
@@ -396,6 +413,7 @@ impl Fact {
         match self {
             Fact::NodeEntered { node, .. }
             | Fact::NodeVerified { node, .. }
+            | Fact::NodeObserved { node, .. }
             | Fact::NodeRehearsed { node, .. }
             | Fact::RetryTriggered { node, .. }
             | Fact::NodeSettled { node, .. }

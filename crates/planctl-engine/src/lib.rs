@@ -6,9 +6,10 @@
 //! [`Effect`]s to write (items to dispatch or withdraw, timers to arm or disarm) and the [`Fact`]s that followed, or a
 //! [`Refusal`] that changes nothing.
 //!
-//! The product's promise can be read off the types: no [`AgentSaid`] passes a step. A step settles as
-//! [`Outcome::Passed`] in one place only, after [`Contract::judge`] drew [`Verdict::Passed`] from the [`Evidence`] of
-//! that very attempt.
+//! The product's promise can be read off the code: no word of an agent passes a step that has a contract. Such a step settles
+//! as [`Outcome::Passed`] in one place only, after [`Contract::judge`] drew [`Verdict::Passed`] from the [`Evidence`] of
+//! that very attempt. A step without one passes by a person's word or, where its plan has an [`OutputCheck`], by an
+//! [`Observation`], and says so for ever ([`Grade`]).
 
 mod advance;
 mod budget;
@@ -21,6 +22,7 @@ mod event;
 mod fact;
 mod graph;
 mod ids;
+mod observation;
 mod pace;
 mod ready_queue;
 mod run;
@@ -49,6 +51,7 @@ pub use graph::{
     Question, Restart, Signal, SubPlan, Subscription, Task, WorkKind, WorktreeBranch,
 };
 pub use ids::{Actor, At, Attempt, Digest, ItemId, NodeId, Role, RunId};
+pub use observation::{Grade, OBSERVED_BYTES_MAX, Observation, OutputCheck};
 pub use pace::{Handover, Level, PaceLevel, Responder};
 pub use ready_queue::ReadyQueue;
 pub use run::{

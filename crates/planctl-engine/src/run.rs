@@ -320,6 +320,7 @@ impl Run {
             circumstances: None,
             allowed: Vec::new(),
             carry: None,
+            is_observed: false,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {

@@ -74,7 +74,10 @@ pub fn kind_word(kind: &NodeKind) -> &'static str {
 pub fn sentence(graph: &Graph, fact: &Fact) -> String {
     let name = |id: &NodeId| node_name(graph, id);
     match fact {
-        Fact::PlanActivated { resumed: false } => "the run began".to_owned(),
+        Fact::PlanActivated { resumed: false } => {
+            let count = graph.task_count();
+            format!("the run began: {} ({count} step{})", graph.title(), if count == 1 { "" } else { "s" })
+        }
         Fact::PlanActivated { resumed: true } => "the run went on".to_owned(),
         Fact::NodeEntered { node, rehearses: true, .. } => {
             format!("{} began with its contract, before any work", name(node))
@@ -136,6 +139,23 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::NodeVerified { node, attempt, verdict, vacuous } => {
             let but = if *vacuous { format!(", but {VACUOUS}") } else { String::new() };
             format!("the contract of {} {} at attempt {attempt}{but}", name(node), verdict_verb(*verdict))
+        }
+        Fact::NodeObserved { node, attempt, check, command, refuted } => {
+            let of =
+                command.as_ref().map(|command| format!(" of `{}`", first_line(command))).unwrap_or_default();
+            match refuted {
+                None => format!(
+                    "attempt {attempt} of {} passed as observed, not proved: the agent's program reported the output{of}, and {}",
+                    name(node),
+                    check.words()
+                ),
+                Some(why) => {
+                    format!(
+                        "attempt {attempt} of {} did not pass by the output{of} that was observed: {why}",
+                        name(node)
+                    )
+                }
+            }
         }
         Fact::NodeRehearsed { node, showed, ending, tampered } => {
             let line = contract_line(*ending, tampered);
@@ -230,10 +250,15 @@ fn edge_followed(
 
 /// Says in one line what a contract asks for.
 pub fn contract_words(contract: &Contract) -> String {
-    let mut lines = contract.command.lines().map(str::trim).filter(|line| !line.is_empty());
+    format!("`{}` exits with {}", first_line(&contract.command), contract.expect)
+}
+
+/// Returns the first line of a command, with a mark where there are more.
+fn first_line(command: &str) -> String {
+    let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let more = if lines.next().is_some() { " …" } else { "" };
-    format!("`{first}{more}` exits with {}", contract.expect)
+    format!("{first}{more}")
 }
 
 /// The remark on a pass whose contract passed before the work, too; fits after "passed, but".
@@ -258,6 +283,7 @@ pub fn failing_line(failing: &Failing) -> String {
         Failing::Unconfirmed { by, note } => {
             format!("{by} says that it is not done{}", quoted(note.as_deref()))
         }
+        Failing::Unobserved { message } => format!("what was observed does not suffice: {message}"),
         Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
         Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),

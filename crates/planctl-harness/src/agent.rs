@@ -435,7 +435,8 @@ fn report(
     let circumstances =
         Circumstances { cut_off: None, denied: answer.denials.clone(), session: answer.session.clone() };
     let circumstances = (circumstances != Circumstances::default()).then(|| Box::new(circumstances));
-    Report { text, gave_up: answer.gave_up, ending, duration, usage, hints, circumstances }
+    let gave_up = answer.gave_up;
+    Report { text, gave_up, ending, duration, usage, hints, circumstances, observation: None }
 }
 
 fn shorten(message: &str) -> String {

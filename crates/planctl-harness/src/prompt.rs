@@ -214,6 +214,10 @@ impl Prompt<'_> {
                     self.message("Their words:", note);
                 }
             }
+            Failing::Unobserved { message } => {
+                self.message("The output that was seen does not show that the step is done:", message);
+                self.stream("Output", &failure.stdout);
+            }
             // A contract that passed before the work is no failure of a worker's.
             Failing::NotRed { .. } => {}
             Failing::SubPlan { name, .. } => {

@@ -35,7 +35,7 @@ use crate::tree::workflow::{Kind, NodeTree, Workflow, folders, is_confirmed, sub
 use crate::tree::{PlanTree, StepKind, StepTree, Then};
 use edges::LoweredEdges;
 use meet::Net;
-use output_check::{check_words, with_output_check};
+use output_check::{check_of, with_output_check};
 
 /// How long one attempt's work may take, where the plan says nothing (DESIGN 3).
 pub const WORK_TIMEOUT: Duration = Duration::from_secs(600);
@@ -300,13 +300,17 @@ impl<'p> Lowering<'p> {
         if !is_confirmed(node) {
             return None;
         }
-        let check = check_words(node).map(|check| format!("\n\nThe plan asks: {check}.")).unwrap_or_default();
+        let check = check_of(node);
+        let asks = check.as_ref().map(|check| format!("\n\nThe plan asks: {}.", check.words()));
         let mut options = self.edges.confirmations(at);
         let refusal = self.edges.refusal(at, &options);
         let usual = options.first().cloned();
         options.push(refusal.clone());
-        let text = format!("Is this done? {}{check}", self.text_of(node));
-        Some(Confirmation { question: Question { text, options, default: None, usual }, refusal })
+        let text = format!("Is this done? {}{}", self.text_of(node), asks.unwrap_or_default());
+        let question = Question { text, options, default: None, usual };
+        // A check beside a contract is a part of that.
+        let has_command = self.step(node).is_some_and(|(_, step)| !contract_of(step).command.is_empty());
+        Some(Confirmation { question, refusal, check: check.filter(|_| !has_command) })
     }
 
     fn text_of(&self, node: &NodeTree) -> String {
@@ -362,7 +366,7 @@ impl<'p> Lowering<'p> {
             budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
             limits: Limits {
                 stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
-                stale_after_turns: workflow.library.stale_after_turns.as_ref().map(|turns| turns.value),
+                stale_after_turns: workflow.library.turns_until_stale(),
                 parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
                 restarts: workflow
                     .said

@@ -87,6 +87,9 @@ pub fn fact(fact: &Fact) -> String {
             let vacuous = if *vacuous { " vacuous" } else { "" };
             format!("verified {node}#{attempt} {}{vacuous}", verdict.word())
         }
+        Fact::NodeObserved { node, attempt, refuted, .. } => {
+            format!("observed {node}#{attempt} {}", if refuted.is_none() { "passed" } else { "failed" })
+        }
         Fact::NodeRehearsed { node, showed, .. } => format!("rehearsed {node} {}", showed.word()),
         Fact::RetryTriggered { node, attempt, .. } => format!("retry {node}#{attempt}"),
         Fact::EdgeFollowed { from, to, signal, choosing, .. } => {

@@ -285,7 +285,7 @@ impl Audit {
         {
             self.find("I25", Some(line.seq), unearned);
         }
-        if let Fact::NodeVerified { node, attempt, .. } = fact
+        if let Fact::NodeVerified { node, attempt, .. } | Fact::NodeObserved { node, attempt, .. } = fact
             && !self.verdicts.insert((node.clone(), *attempt))
         {
             self.find("I10", Some(line.seq), format!("attempt {attempt} at {node} has a second verdict"));

@@ -161,6 +161,7 @@ impl LineSubject {
         let attempt = match fact {
             Fact::NodeEntered { attempt, .. }
             | Fact::NodeVerified { attempt, .. }
+            | Fact::NodeObserved { attempt, .. }
             | Fact::RetryTriggered { attempt, .. }
             | Fact::NodeResting { attempt, .. }
             | Fact::NodeInterrupted { attempt, .. }

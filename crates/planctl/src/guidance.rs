@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use planctl_api::wire::calls::ObservationCall;
 use planctl_glob::Glob;
 use planctl_lang::digest_of_text;
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,9 @@ pub struct Guidance {
     /// How often each session was sent back in its present turn.
     #[serde(default)]
     pub sent_back: BTreeMap<String, u32>,
+    /// The newest outputs that each session's program reported, where a step passes by one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<String, Seen>,
     /// The trouble that a person was told of last, so that it is said once.
     #[serde(default)]
     pub reported_trouble: Option<String>,
@@ -58,6 +62,25 @@ pub struct Guided {
     /// The items whose tasks a session has read.
     #[serde(default)]
     pub read: Vec<String>,
+    /// Says that one of these passes by the output of a tool.
+    #[serde(default)]
+    pub observes: bool,
+    /// How often a tool of a session failed since the plan began.
+    #[serde(default)]
+    pub tool_failures: u32,
+}
+
+/// The newest outputs that a session's program reported while it worked on the same items.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// The items.
+    pub items: Vec<String>,
+    /// The output of the newest command.
+    #[serde(default)]
+    pub command: Option<ObservationCall>,
+    /// The output of the newest tool of any kind.
+    #[serde(default)]
+    pub tool: Option<ObservationCall>,
 }
 
 /// A command that must succeed.

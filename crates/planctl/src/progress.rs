@@ -402,8 +402,8 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
         if let Some(level) = step.pace.as_ref().filter(|_| !step.state.is_settled()) {
             lines.push(styled(CARE, &format!("       {}", show::level(level))));
         }
-        if step.vacuous {
-            lines.push(styled(CARE, &format!("       {}", show::vacuous(step.state))));
+        if let Some(caveat) = show::caveat(step) {
+            lines.push(styled(CARE, &format!("       {caveat}")));
         }
     }
     if to < view.steps.len() {

@@ -258,6 +258,15 @@ pub fn level(level: &LevelView) -> String {
     ))
 }
 
+/// Says what the pass of a step is worth, where that is less than a contract that failed before the work and passed after it.
+pub fn caveat(step: &StepView) -> Option<String> {
+    if step.vacuous {
+        return Some(vacuous(step.state));
+    }
+    let is_observed = step.state == StepState::Passed && step.grade.as_deref() == Some("observed");
+    is_observed.then(|| "observed, not proved: the agent's own program reported the output".to_owned())
+}
+
 /// Says of a step whose contract passed before the work, too, what its pass is worth.
 pub fn vacuous(state: StepState) -> String {
     match state {

@@ -119,6 +119,9 @@ mod surroundings;
 #[path = "cli/seat.rs"]
 mod seat;
 
+#[path = "cli/observed.rs"]
+mod observed;
+
 #[path = "cli/answer_prompt.rs"]
 mod answer_prompt;
 #[path = "cli/library.rs"]

@@ -250,6 +250,26 @@ pub struct TurnCall {
     /// Where a person has to be asked before the session goes on, what.
     #[serde(default)]
     pub question: Option<String>,
+    /// The output that the session's program reported, for a step whose plan checks one.
+    #[serde(default)]
+    pub observation: Option<ObservationCall>,
+}
+
+/// The output of a tool, as a session's own program reported it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObservationCall {
+    /// The command, where the tool ran one.
+    #[serde(default)]
+    pub command: Option<String>,
+    /// The exit code, where it is told.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// Both streams; of a long output the beginning and the end.
+    pub output: String,
+    /// Says that the middle of the output is left out.
+    #[serde(default)]
+    pub is_cut: bool,
 }
 
 /// Cancels a run.

@@ -38,11 +38,11 @@ pub struct TraversalView {
     pub turn: u32,
     /// Turns since the run last came to a node.
     pub turns_since_transition: u32,
-    /// After how many turns without one it is stale in guided mode, where its source says so; runs go by time.
+    /// After how many reports without getting further a person is asked, where its source counts them.
     pub stale_after_turns: Option<u32>,
     /// After how many seconds without progress a person is asked.
     pub stale_after_seconds: Option<u64>,
-    /// The same as `turns_since_transition`, by its older name.
+    /// Reports of workers since the run got further, where its source counts them; else as `turns_since_transition`.
     pub turns_since_progress: u32,
     /// The step of the current node, counted from 0, by its older name.
     pub current_step: Option<u32>,

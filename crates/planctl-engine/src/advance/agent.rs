@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use crate::budget::{Spent, Usage};
 use crate::context_names;
+use crate::contract::Excerpt;
 use crate::effect::{AskKind, Reason};
 use crate::event::{AgentEvent, AgentSaid, Fault, FaultKind, Hints, Overrun, Refusal, Report};
 use crate::fact::Fact;
 use crate::ids::NodeId;
-use crate::run::{AttemptDetails, Failing, NodeState, Unchecked};
+use crate::observation::{Observation, OutputCheck};
+use crate::run::{AttemptDetails, Failing, Failure, NodeState, Outcome, Unchecked};
 
-use super::{Turn, dispatch, hold, pace, settle};
+use super::{Turn, dispatch, hold, pace, route, settle};
 
 pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
@@ -70,18 +72,61 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
             let text: String = text.chars().take(PROPOSAL_CHARS_MAX).collect();
             hold::ask(turn, node, AskKind::Insertion, Reason::Proposed, Some(text))
         }
-        None => check(turn, node, report.gave_up),
+        None => check(turn, node, report.gave_up, report.observation.as_deref()),
     }
 }
 
-/// Sends out the gate of an attempt that was reported; without a command, a person alone judges it.
-fn check(turn: &mut Turn<'_>, node: &NodeId, gave_up: bool) -> Result<(), Refusal> {
+/// Sends out the gate of an attempt that was reported; without a command, an observation that the plan checks or a person
+/// judges it.
+fn check(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    gave_up: bool,
+    seen: Option<&Observation>,
+) -> Result<(), Refusal> {
+    if turn.run.record(node)?.is_observed {
+        turn.run.record_mut(node)?.is_observed = false;
+    }
     if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_command(node)) {
-        return hold::for_choice(turn, node, &confirmation.question);
+        return match (&confirmation.check, seen) {
+            (Some(check), Some(seen)) => observed(turn, node, check, seen, gave_up),
+            (Some(_), None) | (None, _) => hold::for_choice(turn, node, &confirmation.question),
+        };
     }
     let attempt = turn.run.record(node)?.tally.attempt;
     turn.set(node, NodeState::Checking { attempt, gave_up })?;
     dispatch::gate(turn, node, turn.now)
+}
+
+/// Judges an attempt by an observation (DESIGN 10): the one way in which an agent's side passes a step, and only where the plan
+/// has a check in place of a contract.
+fn observed(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    check: &OutputCheck,
+    seen: &Observation,
+    gave_up: bool,
+) -> Result<(), Refusal> {
+    let attempt = turn.run.record(node)?.tally.attempt;
+    let refuted = check.refutes(seen);
+    turn.facts.push(Fact::NodeObserved {
+        node: node.clone(),
+        attempt,
+        check: check.clone(),
+        command: seen.command.clone(),
+        refuted: refuted.clone(),
+    });
+    let Some(message) = refuted else {
+        turn.run.record_mut(node)?.is_observed = true;
+        settle::settle(turn, node, Outcome::Passed, None)?;
+        return route::success(turn, node);
+    };
+    let tail = seen.output.len().saturating_sub(Excerpt::TAIL_BYTES_MAX);
+    let tail = (tail..=seen.output.len()).find(|at| seen.output.is_char_boundary(*at)).unwrap_or_default();
+    let stdout =
+        Excerpt { bytes: seen.output.len() as u64, tail: seen.output[tail..].to_owned(), stored: None };
+    let failure = settle::failure_without_gate(turn, node, Failing::Unobserved { message })?;
+    settle::attempt_failed(turn, node, Failure { stdout, ..failure }, gave_up)
 }
 
 /// Has the gate of a report run that waited for a person; says whether there was one.
@@ -93,7 +138,7 @@ pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool,
     if is_judged_anew {
         dispatch::count_attempt(turn, node)?;
     }
-    check(turn, node, gave_up)?;
+    check(turn, node, gave_up, None)?;
     Ok(true)
 }
 

@@ -134,6 +134,7 @@ fn signature(failure: &Failure) -> u64 {
         Failing::Conflict { .. } => "conflict".to_owned(),
         Failing::SubPlan { end, .. } => format!("{end:?}"),
         Failing::Unconfirmed { .. } => "unconfirmed".to_owned(),
+        Failing::Unobserved { message } => format!("unobserved {message}"),
     };
     let printed = failure.stdout.tail.bytes().chain([0]).chain(failure.stderr.tail.bytes());
     let words = printed.filter(|byte| !byte.is_ascii_digit());

@@ -33,7 +33,9 @@ pub(super) fn count(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
         (head.met_most, head.turns) = (met, 0);
     }
     // Reported work is judged first: the run may get further by it.
-    if !is_gate || head.turns <= limit || head.status != RunStatus::Active {
+    let is_judged = is_gate || turn.facts.iter().any(|fact| matches!(fact, Fact::NodeObserved { .. }));
+    let head = &mut turn.run.head;
+    if !is_judged || head.turns <= limit || head.status != RunStatus::Active {
         return Ok(());
     }
     let turns = std::mem::take(&mut head.turns);

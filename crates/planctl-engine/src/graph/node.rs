@@ -9,6 +9,7 @@ use super::{Backoff, Profile};
 use crate::condition::Condition;
 use crate::contract::Contract;
 use crate::ids::{NodeId, Role};
+use crate::observation::OutputCheck;
 use crate::pace::{Level, PaceLevel};
 use crate::run::Outcome;
 
@@ -45,6 +46,10 @@ pub struct Confirmation {
     pub question: Question,
     /// The option that says that the work is not done. It spends an attempt, as a contract that failed does.
     pub refusal: String,
+    /// The check of an output that takes the person's place where an agent's own program reports one (DESIGN 10); only
+    /// where there is no contract.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<OutputCheck>,
 }
 
 /// The work of a node when it is entered.

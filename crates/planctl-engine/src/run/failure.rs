@@ -86,6 +86,11 @@ pub enum Failing {
         /// The note of that person.
         note: Option<String>,
     },
+    /// The output that the agent's program reported does not pass the plan's check.
+    Unobserved {
+        /// Why not: `the output does not contain: On branch`.
+        message: String,
+    },
     /// The contract was not red before the work.
     NotRed {
         /// The result of the rehearsal.
@@ -110,6 +115,7 @@ impl Failure {
             | Failing::Conflict { .. }
             | Failing::SubPlan { .. }
             | Failing::Unconfirmed { .. }
+            | Failing::Unobserved { .. }
             | Failing::NotRed { .. } => &[],
         }
     }
@@ -127,6 +133,7 @@ impl Failing {
             Failing::Conflict { .. } => "conflict",
             Failing::SubPlan { .. } => "sub_plan",
             Failing::Unconfirmed { .. } => "unconfirmed",
+            Failing::Unobserved { .. } => "unobserved",
             Failing::NotRed { .. } => "not_red",
         }
     }

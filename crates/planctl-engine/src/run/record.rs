@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arrivals, Failure, NodeState};
+use super::{Arrivals, Failure, NodeState, Outcome};
 use crate::budget::Spent;
 use crate::contract::{Contract, Ending, RedFirst, RehearsalResult, Tampering};
+use crate::effect::AskKind;
 use crate::event::Circumstances;
-use crate::graph::{Carry, Signal};
+use crate::graph::{Carry, Node, NodeKind, Signal};
 use crate::ids::{Actor, Attempt, Digest, NodeId, Role, RunId};
+use crate::observation::Grade;
 use crate::pace::Handover;
 
 /// The state and history of one node.
@@ -73,6 +75,9 @@ pub struct Record {
     /// The edge's setting of how much its agent is told (DOT A18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carry: Option<Box<Carry>>,
+    /// Says that its newest attempt passed by an observation, and by nothing better.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_observed: bool,
 }
 
 /// The reported work of an attempt that no gate has judged.
@@ -141,6 +146,42 @@ impl Record {
     /// Returns what its newest report told of the circumstances.
     pub fn newest_circumstances(&self) -> Circumstances {
         self.circumstances.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Returns how far it is known that the node's work is done; `None` where nobody has said so, or where it is known that it
+    /// is not.
+    pub fn grade(&self, node: &Node) -> Option<Grade> {
+        let is_judged = node.gated().is_some_and(|gated| !gated.contract.command.is_empty());
+        match &self.state {
+            NodeState::Settled { outcome: Outcome::Passed } if is_judged => Some(Grade::Proved),
+            NodeState::Settled { outcome: Outcome::Passed } => match &node.kind {
+                NodeKind::Task(_) if self.is_observed => Some(Grade::Observed),
+                NodeKind::Task(_) | NodeKind::Human(_) => Some(Grade::Confirmed),
+                NodeKind::Start
+                | NodeKind::Call(_)
+                | NodeKind::Decision(_)
+                | NodeKind::Checkpoint
+                | NodeKind::Fork(_)
+                | NodeKind::Join(_)
+                | NodeKind::SubPlan(_)
+                | NodeKind::Escalate { .. }
+                | NodeKind::Exit { .. } => None,
+            },
+            NodeState::Checking { .. } => node.task().map(|_| Grade::Claimed),
+            NodeState::Held { ask: AskKind::Choice, .. } if node.confirmation.is_some() => {
+                Some(Grade::Claimed)
+            }
+            NodeState::Pending
+            | NodeState::Ready
+            | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Nested { .. }
+            | NodeState::Rehearsing
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Held { .. }
+            | NodeState::Settled { .. } => None,
+        }
     }
 
     /// Says whether the contract passed before the work too, so that its pass proves nothing.

@@ -7,7 +7,8 @@ use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
     Backoff, Budget, Call, Carry, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Digest, Edge,
     Fidelity, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome,
-    PaceLevel, Priority, Profile, Question, RedFirst, Responder, Restart, Role, SubPlan, Task, WorkKind,
+    OutputCheck, PaceLevel, Priority, Profile, Question, RedFirst, Responder, Restart, Role, SubPlan, Task,
+    WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -91,6 +92,7 @@ impl Drawn {
         let mut red_first = RedFirst::Off;
         let mut guard = false;
         let (mut is_confirmed, mut has_command) = (false, true);
+        let mut check = None;
         let mut pace = Vec::new();
         let mut excludes = Vec::new();
         let mut backoff = None;
@@ -107,6 +109,10 @@ impl Drawn {
                 "guard" => guard = true,
                 "confirmed" => (is_confirmed, has_command) = (true, false),
                 "signed" => is_confirmed = true,
+                "observed" => {
+                    (is_confirmed, has_command) = (true, false);
+                    check = Some(OutputCheck::OutputContains((*fields.next().unwrap()).to_owned()));
+                }
                 word @ ("alternate" | "contingent" | "emergency") => {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());
                     pace.push(PaceLevel { level: level(word), responder, timeout: None });
@@ -137,7 +143,7 @@ impl Drawn {
         let confirmation = is_confirmed.then(|| {
             let options = vec!["done".to_owned(), "no".to_owned()];
             let question = Question { text: format!("{name}?"), options, default: None, usual: None };
-            Box::new(Confirmation { question, refusal: "no".to_owned() })
+            Box::new(Confirmation { question, refusal: "no".to_owned(), check })
         });
         let profile = (profile != Profile::default()).then(|| Box::new(profile));
         self.steps.push(Node { max_visits, backoff, profile, confirmation, ..plain(name, kind) });

@@ -284,6 +284,9 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
             let vacuous = if *vacuous { " and proves nothing" } else { "" };
             Some(format!("{node}#{attempt} {}{vacuous}", verdict.word()))
         }
+        Fact::NodeObserved { node, attempt, refuted, .. } => {
+            Some(format!("{node}#{attempt} observed {}", if refuted.is_none() { "passed" } else { "failed" }))
+        }
         Fact::NodeRehearsed { node, showed, .. } => Some(format!("{node} {} before the work", showed.word())),
         Fact::NodeSettled { node, outcome, by, .. } if node.as_str() != "start" => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, Circumstances, ClockEvent, Conflict,
     Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph,
-    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Outcomes, Overrun, Report,
-    Resources, Role, Run, RunId, Spent, Tampering, TimerId, Usage,
+    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Observation, Outcomes,
+    Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -93,6 +93,13 @@ fn agent(context: &Context<'_>, said: &[&str], quoted: Option<String>) -> Event 
                 gave_up,
                 usage: usage(more),
                 hints: hints(more),
+                observation: (more.contains(&"saw")).then(|| {
+                    Box::new(Observation::new(
+                        Some("make".to_owned()),
+                        Some(0),
+                        quoted.as_deref().unwrap_or_default(),
+                    ))
+                }),
                 circumstances: (circumstances != Circumstances::default()).then(|| Box::new(circumstances)),
                 ..report()
             };

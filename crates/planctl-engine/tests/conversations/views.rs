@@ -212,7 +212,7 @@ fn h40_the_long_form_tells_the_steps_where_it_is_and_what_to_do_now() {
 }
 
 #[test]
-fn h41_the_compact_form_has_a_line_for_each_step() {
+fn h41_h42_the_compact_form_has_a_line_for_each_step_and_none_for_what_is_absent() {
     told_with(
         &library(),
         SECOND,

@@ -1,6 +1,6 @@
 //! A library's check of an output, as part of the contract whose output it is (rulings ).
 
-use planctl_engine::Contract;
+use planctl_engine::{Contract, OutputCheck};
 
 use crate::tree::digest::digest_of_text;
 use crate::tree::workflow::NodeTree;
@@ -46,15 +46,15 @@ fn test(node: &NodeTree) -> Option<(String, String)> {
     }
 }
 
-/// Says what a node asks of an output, for the person who confirms its work.
-pub(super) fn check_words(node: &NodeTree) -> Option<String> {
+/// Returns the check that a node makes of an output, where nobody but a person or an agent's own program sees one.
+pub(super) fn check_of(node: &NodeTree) -> Option<OutputCheck> {
     let kind = node.said.text("verify.type")?;
-    let value = node.said.text("verify.value").map(|value| value.value.as_str()).unwrap_or_default();
+    let value = || node.said.text("verify.value").map(|value| value.value.clone()).unwrap_or_default();
     match kind.value.as_str() {
-        "output_contains" => Some(format!("the output contains \"{value}\"")),
-        "output_not_contains" => Some(format!("the output does not contain \"{value}\"")),
-        "any_output" => Some("the command prints something".to_owned()),
-        "exit_code_zero" => Some("the command exits with 0".to_owned()),
+        "output_contains" => Some(OutputCheck::OutputContains(value())),
+        "output_not_contains" => Some(OutputCheck::OutputNotContains(value())),
+        "any_output" => Some(OutputCheck::AnyOutput),
+        "exit_code_zero" => Some(OutputCheck::ExitCodeZero),
         _ => None,
     }
 }

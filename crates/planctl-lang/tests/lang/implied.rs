@@ -62,7 +62,7 @@ fn fork_join(graph: &Graph, fork: &str) -> Option<String> {
 }
 
 #[test]
-fn p_70_steps_that_need_the_same_one_run_side_by_side_and_meet_where_both_are_needed() {
+fn h_54_p_70_steps_that_need_the_same_one_run_side_by_side_and_meet_where_both_are_needed() {
     let graph = graph(&["", "**needs:** 1", "**needs:** 1", "**needs:** 2, 3"], "");
     assert_eq!(
         ways(&graph),

@@ -84,6 +84,7 @@ fn said(
                 usage: None,
                 hints: hints(&at.node, attempt).map(Box::new),
                 circumstances: None,
+                observation: None,
             };
             Ok(Event::Agent(AgentEvent::new(at, AgentSaid::Reported(report))))
         }

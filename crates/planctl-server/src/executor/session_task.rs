@@ -1,6 +1,6 @@
 //! An item of an interactive agent: a session that a person started works on it until its turn ends.
 
-use planctl_api::wire::SessionStep;
+use planctl_api::wire::{CheckView, SessionStep};
 use planctl_engine::{AgentSaid, Report, Work};
 use planctl_harness::excerpt_of;
 use planctl_store::Claimed;
@@ -27,6 +27,8 @@ impl Executor {
         let task = task_of(claimed)?;
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
+        let node = claimed.graph.node(&claimed.item.at.node);
+        let check = node.and_then(|node| node.confirmation.as_deref()?.check.as_ref());
         let began = clock::instant();
         let waiting = slot.wait(None);
         let work = async |cancel| {
@@ -37,6 +39,8 @@ impl Executor {
                 attempt: assignment.attempt,
                 attempts_max: assignment.attempts_max,
                 workspace: claimed.workspace.clone(),
+                check: check
+                    .map(|check| CheckView { what: check.words(), takes_any_tool: check.takes_any_tool() }),
                 prompt: assignment.prompt,
             };
             let mut at_work = self.sessions.begin(self.run, &claimed.item.id, step);
@@ -52,7 +56,7 @@ impl Executor {
         let said = match end {
             None => AgentSaid::Released,
             Some(TurnEnd::Asked(question)) => AgentSaid::Asked { question, usage: None },
-            Some(TurnEnd::Reported(last_words)) => {
+            Some(TurnEnd::Reported { last_words, observation }) => {
                 let (text, stored) = excerpt_of(&last_words);
                 outputs = stored;
                 AgentSaid::Reported(Report {
@@ -63,6 +67,7 @@ impl Executor {
                     usage: None,
                     hints: None,
                     circumstances: None,
+                    observation: observation.map(Box::new),
                 })
             }
         };

@@ -67,6 +67,7 @@ pub(super) async fn complete(call: Call) -> Answer {
         usage: used(said.usage)?,
         hints,
         circumstances,
+        observation: None,
     };
     accepted(&lease, lease.say(&call, AgentSaid::Reported(report)).await?, "the contract is checked")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{ItemId, RunId};
+use planctl_engine::{ItemId, Observation, RunId};
 
 use super::items::refuse_question;
 use super::parameters::WAIT;
@@ -57,7 +57,11 @@ pub(super) async fn end_turn(call: Call) -> Answer {
         }
         None => {
             let words = last_of(&said.last_words, LAST_WORDS_BYTES_MAX);
-            (TurnEnd::Reported(words.to_owned()), "the contract is checked")
+            let observation = said.observation.map(|seen| {
+                let cut = Observation::new(seen.command, seen.exit_code, &seen.output);
+                Observation { is_cut: seen.is_cut || cut.is_cut, ..cut }
+            });
+            (TurnEnd::Reported { last_words: words.to_owned(), observation }, "the step is checked")
         }
     };
     let item = ItemId::new(said.item.as_str());

@@ -554,6 +554,7 @@ fn failure_view(failure: &Failure) -> FailureView {
         | planctl_engine::Failing::Conflict { .. }
         | planctl_engine::Failing::SubPlan { .. }
         | planctl_engine::Failing::Unconfirmed { .. }
+        | planctl_engine::Failing::Unobserved { .. }
         | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
     };
     FailureView {

@@ -7,15 +7,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planctl_api::wire::SessionStep;
-use planctl_engine::{ItemId, RunId};
+use planctl_engine::{ItemId, Observation, RunId};
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, oneshot};
 
 /// How a session ended a turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TurnEnd {
-    /// It says that the step is done, in these last words.
-    Reported(String),
+    /// It says that the step is done.
+    Reported {
+        /// In these last words.
+        last_words: String,
+        /// The output that its program reported, where the plan checks one.
+        observation: Option<Observation>,
+    },
     /// It can't go on by itself: a person is asked this.
     Asked(String),
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use planctl_api::wire::{AttemptView, GateView, LogView, Paged, SpentView, StepName, WorkView, moment, usd};
+use planctl_api::wire::{
+    AttemptView, GateView, LogView, ObservedView, Paged, SpentView, StepName, WorkView, moment, usd,
+};
 use planctl_engine::{
-    AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node, Overrun,
-    RehearsalResult, Report, RunId, Timestamp, Usage, Verdict,
+    AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node, Observation,
+    Overrun, RehearsalResult, Report, RunId, Timestamp, Usage, Verdict,
 };
 use planctl_store::{Page, Said};
 
@@ -49,6 +51,15 @@ impl Services {
                     {
                         gate.vacuous = true;
                     }
+                    if let Fact::NodeObserved { node, attempt, check, refuted, .. } = &**fact
+                        && let Some(step) = shown.graph.node(node).and_then(Node::step)
+                        && let Some(place) = places.get(&(step, attempt.number()))
+                        && let Some(observed) =
+                            attempts.get_mut(place).and_then(|entry| entry.observed.as_mut())
+                    {
+                        observed.check = check.words();
+                        observed.refuted.clone_from(refuted);
+                    }
                     continue;
                 }
             };
@@ -76,6 +87,7 @@ impl Services {
                 before: Vec::new(),
                 work: None,
                 gate: None,
+                observed: None,
                 late: Vec::new(),
             });
             self.add_event(entry, node, line.at, &input.event).await?;
@@ -103,6 +115,9 @@ impl Services {
     ) -> Result<(), ServiceError> {
         match event {
             Event::Agent(event) => {
+                if let AgentSaid::Reported(report) = &event.said {
+                    entry.observed = report.observation.as_deref().map(|seen| observed_view(at, seen));
+                }
                 if let Some(work) = self.work_view(at, event).await? {
                     entry.work = Some(work);
                 }
@@ -225,5 +240,17 @@ impl Services {
             return Ok(String::from_utf8_lossy(&bytes).into_owned());
         }
         Ok(excerpt.tail.clone())
+    }
+}
+
+/// Shows what was observed; the fact that follows from it says how it was judged.
+fn observed_view(at: Timestamp, seen: &Observation) -> ObservedView {
+    ObservedView {
+        at: moment(at),
+        check: String::new(),
+        refuted: None,
+        command: seen.command.clone(),
+        exit_code: seen.exit_code,
+        output: seen.output.clone(),
     }
 }

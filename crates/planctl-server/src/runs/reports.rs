@@ -1,8 +1,8 @@
 //! Reports about a run: SALUTE, its traversal, the context of an agent, the reason for a step, the audit.
 
 use planctl_api::wire::{
-    AuditView, AuditedRun, BecauseView, CheckpointView, ContextView, SaluteView, TraversalView, WhyAttempt,
-    WhyView, moment,
+    AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, SaluteView, StepState,
+    StepView, TraversalView, WhyAttempt, WhyView, moment,
 };
 use planctl_engine::view::{Form, Scene};
 use planctl_engine::{
@@ -43,11 +43,7 @@ impl Services {
         let newest = self.store.newest_lines(run, NEWEST).await?;
         let shown = self.shown(run).await?;
         let row = &shown.view.run;
-        let source = self.store.revision(row.plan, &row.revision).await?.source;
-        let workflow = workflow_of(&row.plan_path, &source, &shown.graph);
-        let stale = workflow.and_then(|workflow| workflow.library.stale_after_turns);
-        let way = traversal::view(row, &shown.graph, &shown.loaded(), (&first, &newest));
-        Ok(TraversalView { stale_after_turns: stale.map(|turns| turns.value), ..way })
+        Ok(traversal::view(row, &shown.graph, &shown.loaded(), (&first, &newest)))
     }
 
     /// Says what a run is resumed from, in the words of DOT's checkpoints (K1, K9).
@@ -168,16 +164,32 @@ impl Services {
                 Err(StoreError::Corrupt { .. }) => None,
                 lines => lines?.pop(),
             };
+            let passed = self.passed_steps(run).await?;
             runs.push(AuditedRun {
                 run: self.store.name_of(run).await?,
                 events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
                 head: last.map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
                 approved_by: approval.as_ref().map(|approval| approval.by.clone()),
                 approval_note: approval.and_then(|approval| approval.note),
+                passed,
                 problems,
             });
         }
         Ok(AuditView { runs })
+    }
+
+    /// Returns the steps of a run that passed, with what each rests on; none where the run can't be read.
+    async fn passed_steps(&self, run: RunId) -> Result<Vec<AuditedStep>, ServiceError> {
+        let shown = match self.shown(run).await {
+            // The audit has said so.
+            Err(ServiceError::Store(StoreError::Corrupt { .. })) => return Ok(Vec::new()),
+            shown => shown?,
+        };
+        let passed = shown.steps().into_iter().filter(|step| step.state == StepState::Passed);
+        let graded = passed.filter_map(|StepView { number, title, grade, .. }| {
+            Some(AuditedStep { number, title, grade: grade? })
+        });
+        Ok(graded.collect())
     }
 
     /// Checks the source text of a run [I12], and an approval that a policy gave against the policy's bounds [I18]; returns
@@ -213,6 +225,7 @@ impl Services {
 fn attempt_of(fact: &Fact) -> Option<u16> {
     let (Fact::NodeEntered { attempt, .. }
     | Fact::NodeVerified { attempt, .. }
+    | Fact::NodeObserved { attempt, .. }
     | Fact::RetryTriggered { attempt, .. }
     | Fact::NodeResting { attempt, .. }
     | Fact::NodeInterrupted { attempt, .. }

@@ -10,8 +10,8 @@ use planctl_api::wire::{
 };
 use planctl_config::Agent;
 use planctl_engine::{
-    AskKind, End, Ending, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
-    RunStatus, Scope, Spent, Verdict, Work, view,
+    AskKind, End, Ending, Grade, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal,
+    Run, RunStatus, Scope, Spent, Verdict, Work, view,
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
 
@@ -144,6 +144,7 @@ impl Shown {
                 | planctl_engine::Failing::Conflict { .. }
                 | planctl_engine::Failing::SubPlan { .. }
                 | planctl_engine::Failing::Unconfirmed { .. }
+                | planctl_engine::Failing::Unobserved { .. }
                 | planctl_engine::Failing::NotRed { .. } => None,
             },
             (None, _) => None,
@@ -162,6 +163,7 @@ impl Shown {
             visits: u32::from(tally.visits),
             visits_allowed: u32::from(node.max_visits),
             verdict,
+            grade: record.grade(node).map(|grade| grade.word().to_owned()),
             vacuous: record.is_vacuous(),
             before,
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
@@ -327,12 +329,20 @@ impl Shown {
                 match end {
                     End::Done => {
                         let passed = |record: &&Record| record.state.outcome() == Some(Outcome::Passed);
+                        let observed = self.graph.nodes().iter().filter(|node| {
+                            let record = self.view.records.get(&node.id);
+                            record.and_then(|record| record.grade(node)) == Some(Grade::Observed)
+                        });
+                        let observed = match observed.count() {
+                            0 => String::new(),
+                            count => format!(", of which {count} by what was observed, not proved"),
+                        };
                         let records = self.view.records.values().filter(passed);
                         let vacuous = match records.filter(|record| record.is_vacuous()).count() {
                             0 => String::new(),
                             count => format!(", of which {count} proves nothing (green before the work)"),
                         };
-                        Some(view::outcomes_line(self.view.run.head.settled) + &vacuous)
+                        Some(view::outcomes_line(self.view.run.head.settled) + &observed + &vacuous)
                     }
                     End::Failed => failed.or(Some("a step failed".to_owned())),
                     End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))

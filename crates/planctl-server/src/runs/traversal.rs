@@ -50,7 +50,7 @@ pub(crate) fn view(
         turns_since_transition: since,
         stale_after_turns: graph.limits().stale_after_turns,
         stale_after_seconds: graph.limits().stale_after.map(|limit| limit.as_secs()),
-        turns_since_progress: since,
+        turns_since_progress: graph.limits().stale_after_turns.map_or(since, |_| run.head.turns),
         current_step: step.map(|step| step.saturating_sub(1)),
         total_steps: graph.task_count(),
         events,
@@ -146,6 +146,8 @@ fn event(row: &RunRow, graph: &Graph, fact: &Fact, turn: u32) -> TraversalEvent 
         event.condition = Some(condition);
     } else if let Fact::NodeVerified { verdict, .. } = fact {
         event.outcome = Some(if *verdict == Verdict::Passed { "success" } else { "fail" }.to_owned());
+    } else if let Fact::NodeObserved { refuted, .. } = fact {
+        event.outcome = Some(if refuted.is_none() { "success" } else { "fail" }.to_owned());
     } else if let Fact::NodeSettled { outcome, .. } = fact {
         event.outcome = Some(outcome.status_word().to_owned());
     } else if let Fact::PlanActivated { .. } = fact {

@@ -35,6 +35,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             Fact::PlanActivated { .. }
             | Fact::NodeEntered { .. }
             | Fact::NodeVerified { .. }
+            | Fact::NodeObserved { .. }
             | Fact::NodeRehearsed { .. }
             | Fact::RetryTriggered { .. }
             | Fact::EpochBegan { .. }

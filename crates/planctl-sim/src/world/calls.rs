@@ -237,6 +237,9 @@ fn same_tellings(facts: &[Fact], mut expected: Vec<String>) -> Result<(), String
 fn particulars(fact: &Fact) -> (&'static str, String) {
     match fact {
         Fact::NodeVerified { verdict, .. } => ("verdict", verdict.word().replace(' ', "_")),
+        Fact::NodeObserved { refuted, .. } => {
+            ("observed", if refuted.is_none() { "passed" } else { "failed" }.to_owned())
+        }
         Fact::NodeRehearsed { showed, .. } => ("showing", showed.word().to_owned()),
         Fact::NodeSettled { outcome, .. } => ("outcome", outcome.word().to_owned()),
         Fact::AskOpened { reason, .. } => ("reason", reason.word().to_owned()),

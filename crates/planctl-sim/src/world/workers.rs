@@ -137,6 +137,7 @@ impl World {
             usage: self.usage(),
             hints: self.hints(at),
             circumstances: None,
+            observation: None,
         }
     }
 

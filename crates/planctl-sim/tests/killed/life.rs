@@ -105,6 +105,7 @@ impl Life {
                     usage: None,
                     hints: script.hints(&at),
                     circumstances: None,
+                    observation: None,
                 }),
                 at,
             }),

@@ -202,6 +202,7 @@ impl Hand {
                     Box::new(Hints { insert_step: Some("### 2. One more".to_owned()), ..Hints::default() })
                 }),
                 circumstances: None,
+                observation: None,
             })
         }
     }

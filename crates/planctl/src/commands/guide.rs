@@ -8,7 +8,7 @@ mod install;
 mod session;
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{GuideView, RunState, RunView, SessionView, StepState};
+use planctl_api::wire::{CheckView, GuideState, GuideView, RunState, RunView, SessionView, StepState};
 use planctl_config::Agent;
 use planctl_engine::Node;
 use planctl_engine::view::Form;
@@ -162,20 +162,22 @@ async fn status(context: &Context) -> Answer {
     let guidance = Guidance::around(&context.state_dir()?, context.workspace());
     let guidance = guidance.map(|(_, guidance)| guidance).unwrap_or_default();
     let hooks: Vec<&str> = install::installed(context)?.into_iter().map(SessionAgent::word).collect();
-    let run = match &guidance.guided {
-        None => None,
+    let (run, state) = match &guidance.guided {
+        None => (None, None),
         Some(guided) => {
             let client = Client::open(context).await?;
-            let view = client.status(handle_of(&guided.id)?).await?;
+            let handle = handle_of(&guided.id)?;
+            let view = client.status(handle).await?;
+            let state = state_of(&client, handle, &view, &guidance).await?;
             client.close().await;
-            Some(view)
+            (Some(view), Some(state))
         }
     };
     if format == Format::Json {
         let workspace = context.workspace().to_string_lossy().into_owned();
         let guards = guidance.guards.iter().map(guard::view).collect();
         let hooks = hooks.into_iter().map(str::to_owned).collect();
-        show::print_json(&GuideView { workspace, run, guards, hooks })?;
+        show::print_json(&GuideView { workspace, run, state, guards, hooks })?;
         return Ok(Exit::Yes);
     }
     let mut text = match &run {
@@ -197,6 +199,45 @@ async fn status(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
+/// Returns where the plan of a session stands, with the names of seed 3 (H-15).
+async fn state_of(
+    client: &Client,
+    handle: Handle,
+    run: &RunView,
+    guidance: &Guidance,
+) -> Result<GuideState, Failure> {
+    let way = client.traversal(handle).await?;
+    let plan = client.plan_of_run(handle).await?;
+    let entry = planctl_lang::library::entries(&plan.source).0.into_iter().next();
+    let place = planctl_lang::library::place_of(&plan.source);
+    let numbers = |is_meant: fn(StepState) -> bool| {
+        let steps = run.steps.iter().filter(|step| is_meant(step.state));
+        steps.map(|step| step.number.saturating_sub(1)).collect()
+    };
+    let failed = run.steps.iter().map(|step| {
+        let is_last_good = !matches!(step.state, StepState::Failed | StepState::Skipped | StepState::Warned);
+        step.attempts.saturating_sub(u32::from(is_last_good))
+    });
+    let newest = guidance.seen.values().find_map(|seen| seen.command.as_ref().or(seen.tool.as_ref()));
+    Ok(GuideState {
+        plan_id: place.entry.unwrap_or(way.plan_id),
+        plan_name: way.plan_name,
+        domain: entry.and_then(|entry| entry.domains.into_iter().next()).unwrap_or_default(),
+        current_step: way.current_step.filter(|_| !run.state.is_over()),
+        steps_completed: numbers(|state| {
+            matches!(state, StepState::Passed | StepState::Waived | StepState::Warned)
+        }),
+        steps_failed: numbers(|state| matches!(state, StepState::Failed | StepState::Skipped)),
+        total_steps: way.total_steps,
+        stale_after_turns: way.stale_after_turns,
+        turns_since_progress: way.turns_since_progress,
+        started_turn: way.started_turn,
+        last_tool_output: newest.map(|seen| seen.output.clone()).unwrap_or_default(),
+        verification_failures: failed.sum(),
+        tool_failures: guidance.guided.as_ref().map_or(0, |guided| guided.tool_failures),
+    })
+}
+
 /// Returns what hooks have to know of a run.
 async fn guided(client: &Client, handle: Handle, run: &RunView) -> Result<Guided, Failure> {
     let checked = client.plan_of_run(handle).await?;
@@ -213,6 +254,8 @@ async fn guided(client: &Client, handle: Handle, run: &RunView) -> Result<Guided
         protected: protected.into_iter().cloned().collect(),
         waits: run.waiting_on.as_ref().is_some_and(|on| on.is_for_people()),
         read: Vec::new(),
+        observes: false,
+        tool_failures: 0,
     })
 }
 
@@ -223,12 +266,22 @@ async fn context_of(client: &Client, handle: Handle, view: &SessionView) -> Resu
     Ok([plan, tasks(view)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n"))
 }
 
+/// Says by which output a step passes.
+fn check_words(check: &CheckView) -> String {
+    let of = if check.takes_any_tool { "tool" } else { "command" };
+    format!(
+        "\n\nThis step passes by the output of your last {of}, as your own program reports it: {}. End your turn when that is so.",
+        check.what
+    )
+}
+
 /// The tasks that a session works on, as an agent is told them.
 fn tasks(view: &SessionView) -> String {
     let several = view.steps.len() > 1;
     let tasks = view.steps.iter().map(|step| {
         let place = if several { format!("In {}:\n", step.workspace) } else { String::new() };
-        format!("{place}{}", step.prompt.trim_end())
+        let check = step.check.as_ref().map(check_words).unwrap_or_default();
+        format!("{place}{}{check}", step.prompt.trim_end())
     });
     tasks.collect::<Vec<_>>().join("\n\n")
 }

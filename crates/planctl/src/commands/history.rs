@@ -152,8 +152,8 @@ fn why_drawn(view: &WhyView) -> String {
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
-    if view.step.vacuous {
-        text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(view.step.state))));
+    if let Some(caveat) = show::caveat(&view.step) {
+        text.push_str(&format!("  {}\n", styled(CARE, &caveat)));
     }
     let start = view.because.first().map(|because| because.at.as_str()).unwrap_or_default();
     if !start.is_empty() {
@@ -303,6 +303,11 @@ pub async fn audit(context: &Context, run: Option<&str>) -> Answer {
         if let Some(policy) = policy {
             let note = run.approval_note.as_deref().unwrap_or_default();
             text.push_str(&format!("    approved by {policy}: {}\n", show::safe(note)));
+        }
+        for step in run.passed.iter().filter(|step| step.grade != "proved") {
+            let line =
+                format!("step {} {}: {}, not proved", step.number, show::safe(&step.title), step.grade);
+            text.push_str(&format!("    {}\n", styled(CARE, &line)));
         }
         for problem in &run.problems {
             text.push_str(&format!("    {}\n", show::safe(problem)));

@@ -135,7 +135,10 @@ fn label(line: &OutputLine) -> String {
 
 /// Returns what is said of the end of an attempt or of a step, while its output is followed.
 fn ended(event: &EventLine) -> Option<String> {
-    let is_end = matches!(event.event.as_str(), "node_verified" | "node_settled" | "retry_triggered");
+    let is_end = matches!(
+        event.event.as_str(),
+        "node_verified" | "node_observed" | "node_settled" | "retry_triggered"
+    );
     let is_step = event.node.as_ref().is_some_and(|node| node.bytes().all(|byte| byte.is_ascii_digit()));
     event.sentence.as_ref().filter(|_| is_end && is_step).map(|sentence| show::safe(sentence))
 }
@@ -207,6 +210,19 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -
         if gate.vacuous {
             text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(StepState::Passed))));
         }
+    }
+    if let Some(seen) = &attempt.observed {
+        let (style, verdict) = if seen.refuted.is_none() { (CARE, "passed") } else { (BAD, "failed") };
+        let of =
+            seen.command.as_deref().map(|command| format!(" of {}", show::safe(&show::brief(command, 60))));
+        let why = seen.refuted.as_ref().unwrap_or(&seen.check);
+        text.push_str(&format!(
+            "  observed {}: {}{}\n",
+            styled(style, verdict),
+            show::safe(why),
+            of.unwrap_or_default()
+        ));
+        said(&mut text, "its output", &seen.output, tail);
     }
     for late in &attempt.late {
         text.push_str(&format!(

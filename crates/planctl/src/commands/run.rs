@@ -380,9 +380,9 @@ fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Mann
             show::safe(failure)
         ));
     }
-    for step in view.steps.iter().filter(|step| step.vacuous) {
+    for (step, caveat) in view.steps.iter().filter_map(|step| Some((step, show::caveat(step)?))) {
         let title = show::safe(&step.title);
-        let line = format!("step {} {title}: {}", step.number, show::vacuous(step.state));
+        let line = format!("step {} {title}: {caveat}", step.number);
         text.push_str(&format!("  {}\n", styled(show::CARE, &line)));
     }
     if let Some(worktree) = view.worktree.as_ref().filter(|worktree| worktree.is_made) {

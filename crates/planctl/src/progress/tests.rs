@@ -36,6 +36,7 @@ fn step(number: u32, state: StepState) -> StepView {
         visits: 1,
         visits_allowed: 10,
         verdict: None,
+        grade: None,
         vacuous: false,
         before: None,
         pace: None,

@@ -18,7 +18,7 @@ const CHECK: &str = "grep -qx \"$1\" \"$1.txt\" || { echo \"$1.txt is not right\
 
 /// An act of an agent.
 #[derive(Clone, Copy, Debug)]
-enum Does {
+pub(super) enum Does {
     /// Runs a command in its shell, where the hook lets it.
     Runs(&'static str),
     /// Writes a file with its own tool, where the hook lets it.
@@ -30,25 +30,25 @@ enum Does {
 use Does::{Runs, Says, Writes};
 
 /// A session of an agent in a workspace.
-struct Session<'a> {
-    fixture: &'a Fixture,
-    agent: &'static str,
-    id: &'static str,
+pub(super) struct Session<'a> {
+    pub(super) fixture: &'a Fixture,
+    pub(super) agent: &'static str,
+    pub(super) id: &'static str,
 }
 
 /// The result of a script.
 #[derive(Debug, Default)]
-struct Played {
+pub(super) struct Played {
     /// The reasons for which tools were refused.
-    refused: Vec<String>,
+    pub(super) refused: Vec<String>,
     /// The text that the session read each time it was sent back.
-    sent_back: Vec<String>,
+    pub(super) sent_back: Vec<String>,
     /// The line that the person read when a turn ended.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Session<'_> {
-    fn hook(&self, event: &str, more: &Value) -> Value {
+    pub(super) fn hook(&self, event: &str, more: &Value) -> Value {
         let mut told =
             json!({ "session_id": self.id, "cwd": self.fixture.path(""), "hook_event_name": event });
         told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -57,7 +57,7 @@ impl Session<'_> {
         if said.out.trim().is_empty() { Value::Null } else { serde_json::from_str(&said.out).unwrap() }
     }
 
-    fn play(&self, script: &[Does]) -> Played {
+    pub(super) fn play(&self, script: &[Does]) -> Played {
         let mut played = Played::default();
         for does in script {
             match *does {
@@ -65,12 +65,8 @@ impl Session<'_> {
                     let told = json!({ "tool_name": "Bash", "tool_input": { "command": command } });
                     if self.may(&told, &mut played) {
                         let mut bash = std::process::Command::new("bash");
-                        bash.args(["-c", command]).current_dir(self.fixture.path(""));
-                        bash.stdout(Stdio::null())
-                            .stderr(Stdio::null())
-                            .stdin(Stdio::null())
-                            .status()
-                            .unwrap();
+                        bash.args(["-c", command]).current_dir(self.fixture.path("")).stdin(Stdio::null());
+                        self.tell_output(command, &bash.output().unwrap());
                     }
                 }
                 Writes(file, text) => {
@@ -95,6 +91,25 @@ impl Session<'_> {
         played
     }
 
+    /// Tells the hook what a command printed, as Claude Code does.
+    fn tell_output(&self, command: &str, said: &std::process::Output) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&said.stdout), text(&said.stderr));
+        let (event, more) = match said.status.code() {
+            Some(0) => (
+                "tool-done",
+                json!({ "tool_response": { "stdout": out, "stderr": err, "interrupted": false } }),
+            ),
+            code => {
+                let code = code.unwrap_or(137);
+                ("tool-failed", json!({ "error": format!("Exit code {code}\n{out}{err}") }))
+            }
+        };
+        let mut told = json!({ "tool_name": "Bash", "tool_input": { "command": command } });
+        told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.hook(event, &told);
+    }
+
     fn may(&self, told: &Value, played: &mut Played) -> bool {
         let reply = self.hook("tool", told);
         let decision = &reply["hookSpecificOutput"];
@@ -115,7 +130,7 @@ fn tell(fixture: &Fixture, words: &[&str], text: &str) -> Said {
     Said::from(hook.wait_with_output().unwrap())
 }
 
-fn claude(fixture: &Fixture) -> Session<'_> {
+pub(super) fn claude(fixture: &Fixture) -> Session<'_> {
     Session { fixture, agent: "claude", id: "s1" }
 }
 
@@ -135,7 +150,7 @@ fn on() -> Fixture {
     fixture
 }
 
-fn state(fixture: &Fixture) -> String {
+pub(super) fn state(fixture: &Fixture) -> String {
     let said = fixture.planctl(&["status", "@last", "--json"]);
     let view: Value = serde_json::from_str(&said.out).unwrap();
     view["state"].as_str().unwrap().to_owned()

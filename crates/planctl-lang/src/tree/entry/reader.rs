@@ -528,17 +528,17 @@ impl Reader<'_> {
     }
 }
 
-// `warn` of a step in a library keeps the run at the step, which is tried again; a person is asked after the last
+// X-13, H-36: `warn` of a step in a library, which holds where nothing is said, keeps the run at the step, which is tried again; a person is asked after the last
 // attempt. Only a step that is not required is passed over with a warning.
 fn stay_on_warn(node: &mut NodeTree, workflow: &Workflow) {
     let is_lenient = ["required", "allow_partial"]
         .into_iter()
         .zip([false, true])
         .any(|(key, is_lenient)| node.said.flag(key).is_some_and(|flag| flag.value == is_lenient));
-    let Some(span) =
-        node.said.text("on_fail").filter(|policy| policy.value.trim() == "warn").map(|policy| policy.span)
-    else {
-        return;
+    let span = match node.said.text("on_fail") {
+        Some(policy) if policy.value.trim() == "warn" => policy.span,
+        Some(_) => return,
+        None => node.id.span,
     };
     if is_lenient {
         return;

@@ -45,7 +45,17 @@ pub struct Library {
     pub then: Option<Spanned<String>>,
 }
 
+/// How many turns an entry of a library may go on without getting further, where it does not say (H-17).
+const TURNS_UNTIL_STALE: u32 = 10;
+
 impl Library {
+    /// Returns after how many turns without getting further a person is asked: an entry has a limit in any case.
+    pub(crate) fn turns_until_stale(&self) -> Option<u32> {
+        let is_entry = !self.domains.is_empty() || !self.triggers.is_empty();
+        let said = self.stale_after_turns.as_ref().map(|turns| turns.value);
+        said.or(is_entry.then_some(TURNS_UNTIL_STALE))
+    }
+
     /// Returns the place of a plan that was made of an entry.
     pub fn made_of(entry: &str) -> Library {
         Library { id: Some(Spanned::new(entry.to_owned(), Span::default())), ..Library::default() }

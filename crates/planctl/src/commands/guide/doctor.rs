@@ -113,6 +113,8 @@ async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(
         protected: vec![CANARY.to_owned()],
         waits: false,
         read: Vec::new(),
+        observes: false,
+        tool_failures: 0,
     }))
     .map_err(|failure| failure.message)?;
     let input = json!({

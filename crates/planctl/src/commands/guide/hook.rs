@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum as _;
+use planctl_api::wire::calls::ObservationCall;
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
 use planctl_glob::Glob;
 
@@ -20,7 +21,7 @@ use crate::caller;
 use crate::client::{Client, handle_of};
 use crate::commands::{Context, library, work};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guidance, Guided, LockedGuidance};
+use crate::guidance::{Guidance, Guided, LockedGuidance, Seen};
 use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
@@ -72,8 +73,10 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     let hook = Hook { input, state_dir, workspace };
-    if event == SessionEvent::Tool {
-        return hook.tool(&guidance);
+    match event {
+        SessionEvent::Tool => return hook.tool(&guidance),
+        SessionEvent::ToolDone | SessionEvent::ToolFailed => return hook.observe(agent, event, &guidance),
+        SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {
         Ok(runtime) => runtime,
@@ -84,7 +87,7 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
             SessionEvent::Start => hook.start(&guidance).await,
             SessionEvent::Prompt => hook.prompt(&guidance).await,
             SessionEvent::Stop => hook.stop(&guidance).await,
-            SessionEvent::Tool => Ok(Reply::Pass),
+            SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
         }
     });
     reply.unwrap_or_else(|failure| hook.trouble(&failure.message))
@@ -209,6 +212,45 @@ impl Hook {
         Reply::Pass
     }
 
+    /// Keeps the output of a tool until the turn ends, where a step passes by one.
+    fn observe(&self, agent: SessionAgent, event: SessionEvent, guidance: &Guidance) -> Reply {
+        let observes = guidance.runs().any(|run| run.observes);
+        let observation = self.input.observation(agent, event);
+        let has_failed =
+            event == SessionEvent::ToolFailed || observation.exit_code.is_some_and(|code| code != 0);
+        let counts = has_failed && guidance.guided.is_some();
+        if !(observes || counts) {
+            return Reply::Pass;
+        }
+        let kept = || {
+            let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+            if let Some(guided) = held.guidance.guided.as_mut().filter(|_| has_failed) {
+                guided.tool_failures += 1;
+            }
+            if !observes {
+                return held.save();
+            }
+            let items: Vec<String> = held.guidance.runs().flat_map(|run| run.read.clone()).collect();
+            let seen = held.guidance.seen.entry(self.input.session_id.clone()).or_default();
+            if seen.items != items {
+                *seen = Seen { items, ..Seen::default() };
+            }
+            if observation.command.is_some() {
+                seen.command = Some(observation.clone());
+            }
+            seen.tool = Some(observation);
+            held.save()
+        };
+        kept().map_or_else(|failure| self.trouble(&failure.message), |()| Reply::Pass)
+    }
+
+    /// Returns the output that a step of this session may pass by: what it saw since it read the task, and nothing before it.
+    fn seen(guidance: &Guidance, session: &str, step: &SessionStep) -> Option<ObservationCall> {
+        let check = step.check.as_ref()?;
+        let seen = guidance.seen.get(session).filter(|seen| seen.items.contains(&step.item))?;
+        if check.takes_any_tool { seen.tool.clone() } else { seen.command.clone() }
+    }
+
     /// The path of a file that a tool names, with links and `..` resolved as far as it exists.
     fn inside(&self, file: &Path) -> Option<PathBuf> {
         let base = if self.input.cwd.as_os_str().is_empty() { &self.workspace } else { &self.input.cwd };
@@ -267,7 +309,11 @@ impl Hook {
     ) -> Result<(Reply, RunState), Failure> {
         let handle = handle_of(&guided.id)?;
         let knows = |step: &SessionStep| guided.read.contains(&step.item) || is_guard && step.attempt == 1;
-        let ends = Turn::Ends { last_words: self.input.last_words(), knows: &knows };
+        let guidance = Guidance::around(&self.state_dir, &self.workspace)
+            .map(|(_, guidance)| guidance)
+            .unwrap_or_default();
+        let seen = |step: &SessionStep| Hook::seen(&guidance, &self.input.session_id, step);
+        let ends = Turn::Ends { last_words: self.input.last_words(), knows: &knows, seen: &seen };
         let Taken { before, mut view } = session::take(client, handle, ends).await?;
         let is_sent_back = !view.steps.is_empty();
         if is_sent_back && self.sent_back()? > SENT_BACK_MAX {
@@ -281,7 +327,10 @@ impl Hook {
         if view.steps.is_empty() {
             return Ok((Reply::Note(ended_line(&view)), view.run.state));
         }
-        let lead = lead(&before, &view);
+        let lead = match unseen(guided, &view) {
+            Some(step) => unseen_words(step),
+            None => lead(&before, &view),
+        };
         let text = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
         Ok((Reply::SendBack(text), view.run.state))
     }
@@ -300,9 +349,13 @@ impl Hook {
     fn remember(&self, view: &SessionView) -> Result<(), Failure> {
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
         held.guidance.reported_trouble = None;
+        // An output is evidence for one step, once (X-04).
+        let is_open = |item: &String| view.steps.iter().any(|step| step.item == *item);
+        held.guidance.seen.retain(|_, seen| seen.items.iter().any(is_open));
         if let Some(run) = held.guidance.run_mut(&view.run.id) {
             run.waits = view.run.waiting_on.as_ref().is_some_and(WaitingOn::is_for_people);
             run.read = view.steps.iter().map(|step| step.item.clone()).collect();
+            run.observes = view.steps.iter().any(|step| step.check.is_some());
         }
         if view.run.state.is_over() {
             held.guidance.guided.take_if(|guided| guided.id == view.run.id);
@@ -343,6 +396,17 @@ fn lead(before: &[SessionStep], view: &SessionView) -> String {
     }
 }
 
+/// Returns a step that the session has read and that passes by an output, where none was seen.
+fn unseen<'v>(guided: &Guided, view: &'v SessionView) -> Option<&'v SessionStep> {
+    view.steps.iter().find(|step| step.check.is_some() && guided.read.contains(&step.item))
+}
+
+fn unseen_words(step: &SessionStep) -> String {
+    let any = step.check.as_ref().is_some_and(|check| check.takes_any_tool);
+    let of = if any { "tool" } else { "command" };
+    format!("Not done: your program has reported the output of no {of} since this step began. The step:")
+}
+
 /// Tells the person how a turn ended.
 fn ended_line(view: &SessionView) -> String {
     let run = show::safe(&view.run.run);
@@ -351,7 +415,19 @@ fn ended_line(view: &SessionView) -> String {
     let passed = view.run.steps.iter().filter(|step| step.state == StepState::Passed).count();
     match view.run.state {
         RunState::Done if passed == steps => {
-            format!("planctl: {run} is done; {steps} step{s}, each passed by its contract")
+            let graded = |grade: &str| {
+                view.run.steps.iter().filter(|step| step.grade.as_deref() == Some(grade)).count()
+            };
+            match (graded("observed"), graded("proved")) {
+                (_, proved) if proved == steps => {
+                    format!("planctl: {run} is done; {steps} step{s}, each passed by its contract")
+                }
+                (0, _) => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
+                (observed, _) => format!(
+                    "planctl: {run} is done; {steps} step{s} passed, {observed} of them as observed by the agent's own program, not \
+                     proved by a contract"
+                ),
+            }
         }
         RunState::Done => format!("planctl: {run} is done; {passed} of {steps} step{s} passed"),
         RunState::Failed | RunState::Cancelled => {

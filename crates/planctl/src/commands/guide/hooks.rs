@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use planctl_api::wire::calls::ObservationCall;
+use planctl_engine::Observation;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -32,6 +34,10 @@ pub enum SessionEvent {
     Prompt,
     /// A tool is about to be used
     Tool,
+    /// A tool was used
+    ToolDone,
+    /// A tool was used and failed, where the agent tells that apart
+    ToolFailed,
     /// The turn is about to end
     Stop,
 }
@@ -55,8 +61,28 @@ impl SessionAgent {
             (_, SessionEvent::Prompt) => "UserPromptSubmit",
             (SessionAgent::Gemini, SessionEvent::Tool) => "BeforeTool",
             (_, SessionEvent::Tool) => "PreToolUse",
+            (SessionAgent::Gemini, SessionEvent::ToolDone) => "AfterTool",
+            (_, SessionEvent::ToolDone) => "PostToolUse",
+            (_, SessionEvent::ToolFailed) => "PostToolUseFailure",
             (SessionAgent::Gemini, SessionEvent::Stop) => "AfterAgent",
             (_, SessionEvent::Stop) => "Stop",
+        }
+    }
+
+    /// The events that the agent tells, in the order of a turn.
+    pub fn events(self) -> &'static [SessionEvent] {
+        const ALL: [SessionEvent; 6] = [
+            SessionEvent::Start,
+            SessionEvent::Prompt,
+            SessionEvent::Tool,
+            SessionEvent::ToolDone,
+            SessionEvent::Stop,
+            SessionEvent::ToolFailed,
+        ];
+        match self {
+            SessionAgent::Claude => &ALL,
+            // These tell a tool that failed as one that was used.
+            SessionAgent::Codex | SessionAgent::Gemini | SessionAgent::OpenCode => &ALL[..5],
         }
     }
 
@@ -73,16 +99,14 @@ impl SessionAgent {
 }
 
 impl SessionEvent {
-    /// All events, in the order of a turn.
-    pub const ALL: [SessionEvent; 4] =
-        [SessionEvent::Start, SessionEvent::Prompt, SessionEvent::Tool, SessionEvent::Stop];
-
     /// The word that hooks are called with.
     pub fn word(self) -> &'static str {
         match self {
             SessionEvent::Start => "start",
             SessionEvent::Prompt => "prompt",
             SessionEvent::Tool => "tool",
+            SessionEvent::ToolDone => "tool-done",
+            SessionEvent::ToolFailed => "tool-failed",
             SessionEvent::Stop => "stop",
         }
     }
@@ -100,6 +124,10 @@ pub struct HookInput {
     pub tool_name: String,
     /// Its input.
     pub tool_input: Map<String, Value>,
+    /// Its answer, of a tool that was used.
+    pub tool_response: Value,
+    /// Its trouble, of a tool that failed.
+    pub error: Value,
     /// The prompt that was given.
     pub prompt: String,
     /// The last words of a turn.
@@ -141,6 +169,70 @@ impl HookInput {
         }
         files
     }
+}
+
+impl HookInput {
+    /// The output of the tool that was used, as the agent tells it.
+    pub fn observation(&self, agent: SessionAgent, event: SessionEvent) -> ObservationCall {
+        let told = if event == SessionEvent::ToolFailed { &self.error } else { &self.tool_response };
+        let output = text_of(told);
+        let told_code = exit_code_of(told);
+        let exit_code = match (agent, event) {
+            // Claude Code tells no code, and tells a command that failed by another event, whose text begins with the code.
+            (SessionAgent::Claude, SessionEvent::ToolFailed) => {
+                Some(after(&output, "Exit code ").unwrap_or(1))
+            }
+            (SessionAgent::Claude, _) => told_code.or((told["interrupted"] != true).then_some(0)),
+            // Gemini CLI writes the code of a command that failed behind its output.
+            (SessionAgent::Gemini, _) if !told["error"].is_null() => {
+                Some(told_code.filter(|code| *code != 0).unwrap_or(1))
+            }
+            (SessionAgent::Gemini, _) => told_code.or(after(&output, "Exit Code: ")).or(Some(0)),
+            (SessionAgent::Codex, _) => told_code.or(after(&output, "Process exited with code ")),
+            (SessionAgent::OpenCode, _) => told_code,
+        };
+        let is_command = self.command().is_some();
+        let seen = Observation::new(self.command(), exit_code.filter(|_| is_command), &output);
+        ObservationCall {
+            command: seen.command,
+            exit_code: seen.exit_code,
+            output: seen.output,
+            is_cut: seen.is_cut,
+        }
+    }
+}
+
+/// All that a tool printed: the texts of its answer, whatever the agent calls them.
+fn text_of(told: &Value) -> String {
+    match told {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            parts.iter().map(text_of).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        }
+        Value::Object(object) => {
+            let named = ["stdout", "stderr", "output", "aggregated_output", "llmContent", "content", "text"];
+            let texts = named.iter().filter_map(|key| object.get(*key)).map(text_of);
+            texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// The exit code, where the agent tells it as a number.
+fn exit_code_of(told: &Value) -> Option<i32> {
+    let named = |told: &Value| {
+        let codes = ["exit_code", "exitCode", "exit", "returnCode"].map(|key| told[key].as_i64());
+        codes.into_iter().flatten().next()
+    };
+    let code = named(told).or_else(|| named(&told["metadata"]))?;
+    i32::try_from(code).ok()
+}
+
+/// The number behind a word that begins a line: the last such line, since those before it may be a command's own.
+fn after(text: &str, word: &str) -> Option<i32> {
+    let line = text.lines().rev().find_map(|line| line.trim_start().strip_prefix(word))?;
+    let digits: String = line.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
 }
 
 /// The answer of a hook.
@@ -212,4 +304,65 @@ fn cut(text: &str) -> String {
     let head: String = text.chars().take(half).collect();
     let tail: String = text.chars().skip(count - half).collect();
     format!("{head}\n… ({} characters left out; planctl context shows all) …\n{tail}", count - 2 * half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(agent: SessionAgent, event: SessionEvent, told: &Value) -> ObservationCall {
+        let input: HookInput = serde_json::from_value(told.clone()).unwrap();
+        input.observation(agent, event)
+    }
+
+    #[test]
+    fn x01_each_agents_own_words_say_what_a_command_printed_and_how_it_ended() {
+        let shell = |response: Value| json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "tool_response": response });
+        let printed = json!({ "stdout": "out", "stderr": "err", "interrupted": false, "isImage": false });
+        let fails = json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "error": "Exit code 2\nno rule" });
+        let (done, failed) = (SessionEvent::ToolDone, SessionEvent::ToolFailed);
+        let cases = [
+            (SessionAgent::Claude, done, shell(printed), Some(0), "out\nerr"),
+            (SessionAgent::Claude, done, shell(json!({ "stdout": "", "interrupted": true })), None, ""),
+            (SessionAgent::Claude, failed, fails, Some(2), "Exit code 2\nno rule"),
+            (
+                SessionAgent::Codex,
+                done,
+                shell(json!({ "output": "out", "metadata": { "exit_code": 1 } })),
+                Some(1),
+                "out",
+            ),
+            (SessionAgent::Codex, done, shell(json!("no code is told")), None, "no code is told"),
+            (
+                SessionAgent::Gemini,
+                done,
+                shell(json!({ "llmContent": "Output: out" })),
+                Some(0),
+                "Output: out",
+            ),
+            (
+                SessionAgent::Gemini,
+                done,
+                shell(json!({ "llmContent": "Output: Exit Code: 0\nExit Code: 3\nPGID: 7" })),
+                Some(3),
+                "Output: Exit Code: 0\nExit Code: 3\nPGID: 7",
+            ),
+            (SessionAgent::Gemini, done, shell(json!({ "error": { "message": "x" } })), Some(1), ""),
+            (
+                SessionAgent::OpenCode,
+                done,
+                shell(json!({ "output": "out", "metadata": { "exit": 4 } })),
+                Some(4),
+                "out",
+            ),
+        ];
+        for (agent, event, told, exit_code, output) in cases {
+            let seen = seen(agent, event, &told);
+            assert_eq!((seen.exit_code, seen.output.as_str()), (exit_code, output), "{agent:?} {told}");
+            assert_eq!(seen.command.as_deref(), Some("make"));
+        }
+        let reads = json!({ "tool_name": "Read", "tool_input": { "file_path": "x" }, "tool_response": { "content": "text" } });
+        let seen = seen(SessionAgent::Claude, done, &reads);
+        assert_eq!((seen.command, seen.exit_code, seen.output.as_str()), (None, None, "text"));
+    }
 }

@@ -95,7 +95,7 @@ pub fn hooked_files(context: &Context, agent: SessionAgent) -> Result<Vec<PathBu
         if agent == SessionAgent::OpenCode {
             return text.starts_with(PLUGIN_HEAD);
         }
-        SessionEvent::ALL.iter().all(|event| text.contains(&words_of(agent, *event)))
+        agent.events().iter().all(|event| text.contains(&format!("{}\"", words_of(agent, *event))))
     });
     Ok(files)
 }
@@ -195,7 +195,7 @@ fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure>
     };
     let object = root.object_value_or_create().ok_or_else(wrong)?;
     let hooks = object.object_value_or_create("hooks").ok_or_else(wrong)?;
-    for event in SessionEvent::ALL {
+    for event in agent.events().iter().copied() {
         let groups = hooks.array_value_or_create(agent.event_name(event)).ok_or_else(wrong)?;
         groups.append(group(agent, event, &program));
     }
@@ -205,7 +205,7 @@ fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure>
 /// Says whether each hook is there just as it would be added.
 fn has_all(agent: SessionAgent, root: &CstRootNode, program: &str) -> bool {
     let Some(value) = root.to_serde_value() else { return false };
-    SessionEvent::ALL.iter().all(|event| {
+    agent.events().iter().all(|event| {
         let groups = value["hooks"][agent.event_name(*event)].as_array().cloned().unwrap_or_default();
         groups.contains(&group_value(agent, *event, program))
     })
@@ -238,7 +238,7 @@ fn without(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failu
     let root = parsed(text, file)?;
     let Some(object) = root.object_value() else { return Ok(text.to_owned()) };
     let Some(hooks) = object.object_value("hooks") else { return Ok(text.to_owned()) };
-    for event in SessionEvent::ALL {
+    for event in agent.events().iter().copied() {
         let name = agent.event_name(event);
         let Some(groups) = hooks.array_value(name) else { continue };
         for group in groups.elements() {

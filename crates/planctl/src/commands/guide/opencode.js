@@ -44,6 +44,14 @@ export const Planctl = async ({ client, directory }) => {
       })
       if (refuse) throw new Error(refuse)
     },
+    "tool.execute.after": async (input, output) => {
+      await hook("tool-done", {
+        ...told(input.sessionID),
+        tool_name: input.tool,
+        tool_input: input.args ?? {},
+        tool_response: { output: output.output, metadata: output.metadata },
+      })
+    },
     event: async ({ event }) => {
       if (event.type !== "session.idle") return
       const id = event.properties.sessionID

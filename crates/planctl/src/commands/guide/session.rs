@@ -1,6 +1,6 @@
 //! A session's turn at a run: the steps that it works on, the turn that ends, what the contract found.
 
-use planctl_api::wire::calls::TurnCall;
+use planctl_api::wire::calls::{ObservationCall, TurnCall};
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState};
 use planctl_server::LiveActivity;
 use tokio::sync::watch;
@@ -15,6 +15,9 @@ const LOOKS_WHILE_QUEUED: u32 = 3;
 /// How often a run is looked at whose step another process has: one that was killed is known to be gone soon.
 const LOOKS_WHILE_WORKED_ON: u32 = 20;
 
+/// Returns the output that a session's program reported, for a step that passes by one.
+pub type SeenOutput<'a> = &'a dyn Fn(&SessionStep) -> Option<ObservationCall>;
+
 /// A session's act at its run.
 #[derive(Clone, Copy)]
 pub enum Turn<'a> {
@@ -26,6 +29,9 @@ pub enum Turn<'a> {
         last_words: &'a str,
         /// Says whether the session has read the task of a step. A step that it does not know costs it no attempt.
         knows: &'a dyn Fn(&SessionStep) -> bool,
+        /// Returns the output that its program reported, for a step that passes by one. Without an output such a step costs no
+        /// attempt either (H-22).
+        seen: SeenOutput<'a>,
     },
     /// It asks a person.
     Asks(&'a str),
@@ -80,11 +86,17 @@ async fn taken(
 ) -> Result<SessionView, Failure> {
     let view = until_known(client, handle).await?;
     before.clone_from(&view.steps);
-    let (last_words, question) = match turn {
+    let none: SeenOutput<'_> = &|_| None;
+    let (last_words, question, seen) = match turn {
         Turn::Looks => return Ok(view),
         Turn::Ends { knows, .. } if !view.steps.iter().all(knows) => return Ok(view),
-        Turn::Ends { last_words, .. } => (last_words, None),
-        Turn::Asks(question) => ("", Some(question.to_owned())),
+        Turn::Ends { seen, .. }
+            if view.steps.iter().any(|step| step.check.is_some() && seen(step).is_none()) =>
+        {
+            return Ok(view);
+        }
+        Turn::Ends { last_words, seen, .. } => (last_words, None, seen),
+        Turn::Asks(question) => ("", Some(question.to_owned()), none),
     };
     if view.steps.is_empty() {
         return Ok(view);
@@ -94,6 +106,7 @@ async fn taken(
             item: step.item.clone(),
             last_words: last_words.to_owned(),
             question: question.clone(),
+            observation: seen(step),
         };
         client.end_turn(handle, &call).await?;
     }
