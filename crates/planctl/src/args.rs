@@ -21,7 +21,7 @@ pub use admin::{
 };
 pub use approvals::{ApprovalsCommand, AskFilter, Noted};
 pub use daemon::{AtOnce, DaemonCommand, LogFormat};
-pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install, Switch};
+pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};

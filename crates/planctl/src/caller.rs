@@ -70,7 +70,7 @@ const COMMANDS: [(&str, Caller); 115] = [
     ("topic ls", Anyone),
     ("topic show", Anyone),
     ("guide on", Person),
-    ("guide suggest", Person),
+    ("guide activate", Person),
     ("guide off", Person),
     ("guide status", Anyone),
     ("guide install", Person),

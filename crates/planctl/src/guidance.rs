@@ -30,9 +30,12 @@ pub struct Guidance {
     /// Commands that must succeed before a session may stop as done.
     #[serde(default)]
     pub guards: Vec<Guard>,
-    /// Says that prompts are matched with the library.
+    /// The use that is made of the library for prompts without a plan.
     #[serde(default)]
-    pub suggests: bool,
+    pub activate: Activate,
+    /// The entries that each session heard of, so that each is named once.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offered: BTreeMap<String, Vec<String>>,
     /// How often each session was sent back in its present turn.
     #[serde(default)]
     pub sent_back: BTreeMap<String, u32>,
@@ -42,6 +45,19 @@ pub struct Guidance {
     /// The trouble that a person was told of last, so that it is said once.
     #[serde(default)]
     pub reported_trouble: Option<String>,
+}
+
+/// The use that is made of the library for a prompt of a session that no plan holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Activate {
+    /// None
+    #[default]
+    Off,
+    /// The plan that fits is suggested
+    Suggest,
+    /// The plan that fits is handed in; it begins where it is approved
+    Auto,
 }
 
 /// A run to which sessions are held.
@@ -121,7 +137,7 @@ impl Guidance {
 
     /// Says whether nothing holds anybody.
     pub fn is_empty(&self) -> bool {
-        self.guided.is_none() && self.guards.is_empty() && !self.suggests
+        self.guided.is_none() && self.guards.is_empty() && self.activate == Activate::Off
     }
 
     /// Returns the run of this id, where sessions are held to it.

@@ -87,7 +87,7 @@ fn a_step_that_is_judged_is_the_harnesss() {
         size 1 steps, 0 over, 1 live
         now the contract of step 1 \"a\" judges attempt 1
         0 s: the owner answered the plan about the plan with approve
-        0 s: the run began
+        0 s: the run began: a conversation (1 step)
         0 s: the plan passed
         0 s: the plan counts as met, so the run went to step 1 \"a\"
         0 s: step 1 \"a\" began with attempt 1

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use crate::commands::guide::{SessionAgent, SessionEvent};
 use crate::completing;
+use crate::guidance::Activate;
 
 /// The commands of guided mode.
 #[derive(Subcommand, Clone, Debug)]
@@ -13,6 +14,7 @@ use crate::completing;
   planctl guide install claude        its hooks, once in a project
   planctl guide on plans/fix.md       from now on sessions in this workspace are held to the plan
   planctl guide on 'fix the bug in the login module'    the library's plan for it
+  planctl guide activate suggest      prompts are matched with the library, and a plan that fits is suggested
   planctl guide status
   planctl guide off                   they are free again; the run is paused")]
 pub enum GuideCommand {
@@ -32,11 +34,11 @@ pub enum GuideCommand {
         #[arg(long)]
         again: bool,
     },
-    /// Matches the prompts of sessions with the library, and suggests the plan that fits
-    Suggest {
-        /// Whether to
-        #[arg(value_enum, default_value = "on")]
-        switch: Switch,
+    /// Matches the prompts of sessions that no plan holds with the library
+    Activate {
+        /// The use that is made of a plan that fits
+        #[arg(value_enum)]
+        activate: Activate,
     },
     /// Lets the sessions of this workspace go, and pauses the run
     Off,
@@ -46,15 +48,6 @@ pub enum GuideCommand {
     Install(Install),
     /// Calls each agent's hooks as the agent would, and says which are missing, switched off or broken
     Doctor,
-}
-
-/// On or off.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Switch {
-    /// From now on
-    On,
-    /// No longer
-    Off,
 }
 
 /// Where hooks are added.

@@ -17,10 +17,10 @@ use super::library;
 use super::plan::shell_word;
 use super::run::{self, Wish};
 use super::{Context, work};
-use crate::args::{Format, GuideCommand, Switch};
+use crate::args::{Format, GuideCommand};
 use crate::client::{Client, Handle, handle_of};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guidance, Guided, LockedGuidance};
+use crate::guidance::{Activate, Guidance, Guided, LockedGuidance};
 use crate::show::{self, BOLD, styled};
 
 pub use guard::run as guard;
@@ -38,7 +38,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
             run::run(context, &plan, wish).await
         }
         GuideCommand::On { plan: None, .. } => go_on(context).await,
-        GuideCommand::Suggest { switch } => suggest(context, switch == Switch::On),
+        GuideCommand::Activate { activate } => set_activation(context, activate),
         GuideCommand::Off => off(context).await,
         GuideCommand::Status => status(context).await,
         GuideCommand::Install(wanted) => install::run(context, &wanted),
@@ -117,16 +117,21 @@ async fn go_on(context: &Context) -> Answer {
 }
 
 /// Has the prompts of sessions matched with the library, or ends that.
-fn suggest(context: &Context, suggests: bool) -> Answer {
+fn set_activation(context: &Context, activate: Activate) -> Answer {
     let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
-    held.guidance.suggests = suggests;
+    held.guidance.activate = activate;
+    held.guidance.offered.clear();
     held.save()?;
-    show::print(if suggests {
-        "prompts here are matched with the library; a plan that fits is suggested, and nothing begins by itself\n"
-    } else {
-        "no plans are suggested here\n"
+    show::print(match activate {
+        Activate::Suggest => {
+            "prompts here are matched with the library; a plan that fits is suggested, and nothing begins by itself\n"
+        }
+        Activate::Auto => {
+            "prompts here are matched with the library; a plan that fits is handed in, and begins once it is approved\n"
+        }
+        Activate::Off => "prompts here are not matched with the library\n",
     })?;
-    if suggests && install::installed(context)?.is_empty() {
+    if activate != Activate::Off && install::installed(context)?.is_empty() {
         context.say(&format!("{} planctl guide install claude", styled(BOLD, "next:")));
     }
     Ok(Exit::Yes)

@@ -414,7 +414,7 @@ fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
     assert_eq!(nothing.code, 4, "{nothing:?}");
     assert!(nothing.err.contains("planctl library match --explain"), "{nothing:?}");
 
-    assert_eq!(fixture.planctl(&["guide", "suggest"]).code, 0);
+    assert_eq!(fixture.planctl(&["guide", "activate", "suggest"]).code, 0);
     let session = claude(&fixture);
     let suggested = session.hook("prompt", &json!({ "prompt": "please write the two files" }));
     let context = suggested["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
@@ -430,6 +430,47 @@ fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
     let other = Fixture::new();
     let on = other.planctl(&["guide", "on", "fix a bug in the login module"]);
     assert!(on.err.contains("wrote plans/bugfix_workflow.md, the library's plan"), "{on:?}");
+}
+
+#[test]
+fn a_prompt_hands_the_plan_that_fits_in_and_it_begins_once_a_person_approves_it() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "plans/two.md",
+        &TWO_STEPS.replace("owner: ann\n", "owner: ann\ntriggers: [two files]\ntrigger_threshold: 1\n"),
+    );
+    fixture.write("check.sh", CHECK);
+    assert_eq!(fixture.planctl(&["guide", "activate", "auto"]).code, 0);
+    let session = claude(&fixture);
+    let prompted = |words: &str| {
+        let reply = session.hook("prompt", &json!({ "prompt": words }));
+        reply["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+    };
+    let told = prompted("please write the two files");
+    assert!(
+        told.contains("begins once a person approves it: tell them to type `planctl approvals show 1`"),
+        "{told}"
+    );
+    assert_eq!(state(&fixture), "awaiting_approval", "nothing begins by a prompt");
+    assert_eq!(prompted("the two files now"), "", "while it waits nothing else is matched");
+    let played = session.play(&[Runs("echo one > one.txt; echo two > two.txt"), Says("Both are there.")]);
+    assert!(played.notes[0].contains("is not done; waiting for you"), "{played:?}");
+
+    assert_eq!(fixture.planctl(&["approvals", "approve", "1"]).code, 0);
+    let told = prompted("go on");
+    assert!(told.contains("Write one.txt with the word one."), "{told}");
+    let played = session.play(&[Says("done"), Says("done")]);
+    assert_eq!((played.sent_back.len(), state(&fixture).as_str()), (1, "done"), "{played:?}");
+
+    let told = prompted("the two files again");
+    assert_eq!(told, "", "a session hears of a plan once");
+    let other = Session { id: "s2", ..claude(&fixture) };
+    let reply = other.hook("prompt", &json!({ "prompt": "the two files again" }));
+    let told = reply["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(
+        told.contains("`planctl guide on two` begins it"),
+        "one that is done begins by a person's word: {told}"
+    );
 }
 
 #[test]

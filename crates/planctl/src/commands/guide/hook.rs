@@ -9,19 +9,23 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum as _;
-use planctl_api::wire::calls::ObservationCall;
+use planctl_api::wire::calls::{ObservationCall, Start};
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
+use planctl_config::Agent;
 use planctl_glob::Glob;
+use planctl_lang::Levels;
 
 use super::hooks::{HookInput, Reply, SessionAgent, SessionEvent};
 use super::session::{self, Taken, Turn};
-use super::{context_of, guard, tasks};
+use super::{context_of, guard, guided, tasks};
 use crate::args::{self, Global, HookArgs};
 use crate::caller;
-use crate::client::{Client, handle_of};
+use crate::checking;
+use crate::client::{Client, How, handle_of};
+use crate::commands::plan::shell_word;
 use crate::commands::{Context, library, work};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guidance, Guided, LockedGuidance, Seen};
+use crate::guidance::{Activate, Guidance, Guided, LockedGuidance, Seen};
 use crate::show;
 
 /// The most bytes that a hook reads of what it is told.
@@ -149,7 +153,7 @@ impl Hook {
             held.guidance.sent_back.remove(&self.input.session_id);
             held.save()?;
         }
-        let Some(guided) = &guidance.guided else { return self.suggestion(guidance) };
+        let Some(guided) = &guidance.guided else { return self.matched(guidance).await };
         if !guided.waits {
             return Ok(Reply::Pass);
         }
@@ -163,19 +167,76 @@ impl Hook {
         Ok(Reply::Context(format!("{} goes on.\n\n{}", guided.run, tasks(&view))))
     }
 
-    /// Suggests the plan of the library that a prompt calls for. Nothing begins by itself: a person approves a plan.
-    fn suggestion(&self, guidance: &Guidance) -> Result<Reply, Failure> {
-        if !guidance.suggests {
+    /// Suggests the plan of the library that a prompt calls for, or hands it in; each session hears of a plan once.
+    async fn matched(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+        if guidance.activate == Activate::Off {
             return Ok(Reply::Pass);
         }
-        let Some((id, title)) = library::suggested(&self.context()?, &self.input.prompt) else {
+        let context = self.context()?;
+        let Some((id, title)) = library::suggested(&context, &self.input.prompt) else {
             return Ok(Reply::Pass);
         };
-        let (id, title) = (show::safe(&id), show::safe(&title));
-        Ok(Reply::Context(format!(
-            "A plan of this project's library fits this request: {id} ({title}). Tell the person that `planctl guide on {id}` \
-             begins it; only they can. If they do not want it, go on as usual."
-        )))
+        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+        let offered = held.guidance.offered.entry(self.input.session_id.clone()).or_default();
+        if offered.contains(&id) {
+            return Ok(Reply::Pass);
+        }
+        offered.push(id.clone());
+        held.save()?;
+        drop(held);
+        let plan = format!("{} ({})", show::safe(&id), show::safe(&title));
+        let id = show::safe(&shell_word(&id));
+        let suggestion = format!(
+            "A plan of this project's library fits this request: {plan}. Tell the person that `planctl guide on {id}` begins \
+             it; only they can. If they do not want it, go on as usual."
+        );
+        if guidance.activate == Activate::Suggest {
+            return Ok(Reply::Context(suggestion));
+        }
+        let client = opened(&context).await?;
+        let handed_in = self.hand_in(&context, &client, Path::new(&id)).await;
+        client.close().await;
+        Ok(handed_in?.unwrap_or(Reply::Context(suggestion)))
+    }
+
+    /// Hands the plan of an entry in: it begins where an approval holds or a policy gives one, else a person is asked. Returns
+    /// nothing where it can't run as it is.
+    async fn hand_in(
+        &self,
+        context: &Context,
+        client: &Client,
+        entry: &Path,
+    ) -> Result<Option<Reply>, Failure> {
+        let file = library::plan_for(context, entry)?;
+        let session = Agent::Session;
+        let checked = checking::check(context, &file, Some(&session), &Levels::default()).await?;
+        if !checked.verification.is_verified() {
+            return Ok(None);
+        }
+        let start = Start { worker: Some(session), ..Start::default() };
+        let (handle, asks) = match client.start(&checked, &start).await? {
+            How::Ready { handle, .. } => (handle, None),
+            How::NeedsApproval { run, ask, .. } => (client.find(&run).await?, Some(ask)),
+            How::AlreadyDone { .. } | How::ChangedSinceApproval { .. } => return Ok(None),
+        };
+        let view = session::take(client, handle, Turn::Looks).await?.view;
+        let guided = guided(client, handle, &view.run).await?;
+        let run = show::safe(&guided.run);
+        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+        held.guidance.guided = Some(guided);
+        held.save()?;
+        drop(held);
+        if let Some(ask) = asks {
+            return Ok(Some(Reply::Context(format!(
+                "A plan of this project's library fits this request, and was handed in as {run}. It begins once a person approves \
+                 it: tell them to type `planctl approvals show {ask}`. Until then do nothing of it."
+            ))));
+        }
+        self.remember(&view)?;
+        let plan = context_of(client, handle, &view).await?;
+        Ok(Some(Reply::Context(format!(
+            "{run} began, a plan of this project's library that fits this request.\n\n{plan}"
+        ))))
     }
 
     /// Refuses what would change the judge, or decide in a person's place.
