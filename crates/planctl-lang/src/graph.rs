@@ -366,7 +366,7 @@ impl<'p> Lowering<'p> {
             budget: tree.budget.as_ref().map_or(Budget::default(), |budget| budget.value),
             limits: Limits {
                 stale_after: tree.stale_after.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
-                stale_after_turns: workflow.library.turns_until_stale(),
+                stale_after_turns: workflow.library.turns_until_stale(self.plan.is_markdown),
                 parallel: tree.parallel.as_ref().map_or(parallel, |most| most.value),
                 restarts: workflow
                     .said

@@ -71,7 +71,7 @@ pub const FRONTMATTER: &[FieldHelp] = &[
         name: "stale_after_turns",
         label: "stale_after_turns",
         meaning: "Asks a person after so many reports and gates without one more step that passed.",
-        default: "10 in an entry of a library, else never",
+        default: "never",
         values: &["10", "15"],
         example: "15",
     },

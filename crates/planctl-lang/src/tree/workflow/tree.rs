@@ -45,13 +45,13 @@ pub struct Library {
     pub then: Option<Spanned<String>>,
 }
 
-/// How many turns an entry of a library may go on without getting further, where it does not say (H-17).
+/// How many turns an entry of a library of JSON may go on without getting further, where it does not say (H-17).
 const TURNS_UNTIL_STALE: u32 = 10;
 
 impl Library {
-    /// Returns after how many turns without getting further a person is asked: an entry has a limit in any case.
-    pub(crate) fn turns_until_stale(&self) -> Option<u32> {
-        let is_entry = !self.domains.is_empty() || !self.triggers.is_empty();
+    /// Returns after how many turns without getting further a person is asked: an entry of JSON has a limit in any case.
+    pub(crate) fn turns_until_stale(&self, is_markdown: bool) -> Option<u32> {
+        let is_entry = !is_markdown && (!self.domains.is_empty() || !self.triggers.is_empty());
         let said = self.stale_after_turns.as_ref().map(|turns| turns.value);
         said.or(is_entry.then_some(TURNS_UNTIL_STALE))
     }
