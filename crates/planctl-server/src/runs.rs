@@ -22,7 +22,8 @@ use crate::runs::plan_file::PlanFile;
 use crate::runs::shown::{Inner, Shown};
 use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
-    EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, UnreadRun, moment,
+    EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, StepState, StepView, UnreadRun,
+    moment,
 };
 
 /// Within how many lines of its history a run has begun.
@@ -127,6 +128,20 @@ impl Services {
             | RunStatus::Ended { end: End::Failed | End::Aborted } => self.shown(row.id).await?,
         };
         Ok(RunSummary { worked_on_by: presence.on(&shown).await?, ..shown.summary() })
+    }
+
+    /// Says whether an agent that is no session works on a step of a run.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn others_work(&self, run: RunId) -> Result<bool, ServiceError> {
+        let shown = self.shown(run).await?;
+        let settings = shown.settings();
+        let is_theirs = |step: &StepView| {
+            step.state == StepState::Working && !settings.is_guided(&step.role.as_str().into())
+        };
+        Ok(shown.steps().iter().any(is_theirs))
     }
 
     async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {

@@ -13,6 +13,9 @@ pub struct SessionView {
     pub run: RunView,
     /// The steps that the session works on; several where branches go side by side.
     pub steps: Vec<SessionStep>,
+    /// Says that an agent which is no session works on a step, or its work is judged: a reviewer, for whom the session waits.
+    #[serde(default)]
+    pub others_work: bool,
 }
 
 impl SessionView {

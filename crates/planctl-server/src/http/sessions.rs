@@ -44,7 +44,9 @@ pub(super) async fn show(call: Call) -> Answer {
 async fn look(call: &Call, services: &Services, run: RunId) -> Result<SessionView, Problem> {
     // In this order: a step that begins after the look at the run is not told beside a state from before it.
     let steps = call.server_node().sessions().steps(run);
-    Ok(SessionView { run: services.status(run).await?, steps })
+    let view = services.status(run).await?;
+    let others_work = steps.is_empty() && services.others_work(run).await?;
+    Ok(SessionView { run: view, steps, others_work })
 }
 
 pub(super) async fn end_turn(call: Call) -> Answer {

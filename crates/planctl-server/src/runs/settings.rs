@@ -170,7 +170,14 @@ impl RunSettings {
     /// Returns what serves a role, if something does.
     pub fn worker_for(&self, role: &Role) -> Option<&Agent> {
         let own = self.roles.get(role.as_str()).and_then(|role| role.agent.as_ref());
-        self.worker.as_ref().or(own).or(self.otherwise.as_ref())
+        let own_first = own.filter(|_| self.keeps_own_agent(role.as_str()));
+        own_first.or(self.worker.as_ref()).or(own).or(self.otherwise.as_ref())
+    }
+
+    /// Says whether the agent that is configured for a role does its work whatever serves the others: a session does not review
+    /// its own work (guided mode). The same roles do steps of type `review` where nothing else is said.
+    fn keeps_own_agent(&self, role: &str) -> bool {
+        self.worker == Some(Agent::Session) && role.starts_with("review")
     }
 
     /// Says that something serves a role, and that it may take work of this plan.
@@ -185,10 +192,10 @@ impl RunSettings {
 
     /// Returns what does the work of the run.
     pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
-        let of_roles = self.roles.values().filter_map(|role| role.agent.as_ref());
         // One that serves every role stands before all others.
-        let of_roles = of_roles.filter(|_| self.worker.is_none());
-        self.worker.iter().chain(of_roles)
+        let is_used = |role: &str| self.worker.is_none() || self.keeps_own_agent(role);
+        let of_roles = self.roles.iter().filter(move |(role, _)| is_used(role));
+        self.worker.iter().chain(of_roles.filter_map(|(_, role)| role.agent.as_ref()))
     }
 
     /// Returns the text that shows a role's agent, and its permissions where they are not the default.

@@ -779,3 +779,39 @@ fn none_of_60_honest_sessions_is_blocked_although_its_work_is_done() {
         });
     }
 }
+
+const REVIEWED: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# One file, reviewed\n\n## Steps\n\n### 1. Write \
+one\n\n**target:** coder\n\n**task:**\nWrite one.txt with the word one.\n\n**contract:**\n```shell\ntest -s one.txt\n```\n\
+exit_code == 0\n\n### 2. Review it\n\n**target:** reviewer\n\n**task:**\nRead one.txt and write the verdict to \
+review.md.\n\n**contract:**\n```shell\ngrep -qx APPROVED review.md\n```\nexit_code == 0\n**on_fail:** abort\n";
+
+#[test]
+fn g_40_another_agent_reviews_what_a_session_did_and_a_contract_judges_the_review() {
+    for daemon in [false, true] {
+        for (word, end) in [("one", "done"), ("none", "failed")] {
+            let fixture = Fixture::new();
+            fixture.write("plan.md", REVIEWED);
+            let reviewer =
+                "exec:if grep -qx one one.txt; then echo APPROVED; else echo REJECTED; fi > review.md";
+            let own = fixture.home().join(".config/planctl");
+            std::fs::create_dir_all(&own).unwrap();
+            let roles =
+                format!("[roles.reviewer]\nagent = {reviewer:?}\n[roles.coder]\nagent = 'exec:false'\n");
+            std::fs::write(own.join("planctl.toml"), roles).unwrap();
+            if daemon {
+                assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+            }
+            let on = fixture.planctl(&["guide", "on", "plan.md", "--approve"]);
+            assert_eq!(on.code, 0, "{on:?}");
+            let session = claude(&fixture);
+            session.hook("start", &json!({}));
+            fixture.write("one.txt", &format!("{word}\n"));
+            let played = session.play(&[Says("Written and reviewed: APPROVED.")]);
+            assert_eq!(played.sent_back.len(), 0, "the session does not review its own work: {played:?}");
+            assert_eq!(state(&fixture), end, "{played:?}");
+            if daemon {
+                assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
+            }
+        }
+    }
+}

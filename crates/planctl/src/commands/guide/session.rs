@@ -123,7 +123,8 @@ async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Fai
         }
         let count = |count: u32, is_so: bool| if is_so { count + 1 } else { 0 };
         queued = count(queued, view.run.state == RunState::Queued);
-        held = count(held, view.run.steps.iter().any(|step| step.state == StepState::Working));
+        let is_working = view.run.steps.iter().any(|step| step.state == StepState::Working);
+        held = count(held, is_working && !view.others_work);
         if queued > LOOKS_WHILE_QUEUED || held > LOOKS_WHILE_WORKED_ON {
             return Ok(view);
         }
