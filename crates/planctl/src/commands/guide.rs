@@ -77,6 +77,21 @@ pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer 
     Ok(if exit == Exit::InProgress { Exit::Yes } else { exit })
 }
 
+/// Ends the runs of guards that do not hold, where another run needs their workspace; they are tried again when a session's next
+/// turn ends.
+pub async fn give_way(context: &Context, client: &Client) -> Result<(), Failure> {
+    let state_dir = context.state_dir()?;
+    let Some((workspace, guidance)) = Guidance::around(&state_dir, context.workspace()) else {
+        return Ok(());
+    };
+    if guidance.guards.iter().all(|guard| guard.open.is_none()) {
+        return Ok(());
+    }
+    let mut held = LockedGuidance::open(&state_dir, &workspace)?;
+    guard::suspend(client, &mut held).await?;
+    held.save()
+}
+
 /// Says which agents have the hooks, or how they get them.
 fn say_hooks(context: &Context) -> Result<(), Failure> {
     let installed = install::installed(context)?;

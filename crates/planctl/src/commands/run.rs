@@ -71,6 +71,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
     let is_guided = wish.worker == Some(Agent::Session);
     let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
+    guide::give_way(context, &client).await?;
     let started = until_stopped(&mut stop, client.start(&checked, &start)).await?;
     match started.map_err(stopped_before)? {
         How::Ready { handle, run, is_taken_up } => {

@@ -357,6 +357,25 @@ fn several_guards_and_a_plan_take_turns_at_the_workspace() {
 }
 
 #[test]
+fn a_guard_that_does_not_hold_gives_way_to_a_run_and_is_tried_again_after_it() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "other.md",
+        &TWO_STEPS.replace("bash check.sh one", "test -s x").replace("bash check.sh two", "test -s y"),
+    );
+    assert_eq!(fixture.planctl(&["guard", "test -f a"]).code, 0);
+    let session = claude(&fixture);
+    session.hook("start", &json!({}));
+    assert_eq!(session.play(&[Says("done")]).sent_back.len(), 1);
+    let ran =
+        fixture.planctl(&["run", "other.md", "--approve", "--exec", "echo x > x; echo y > y", "--no-wait"]);
+    assert_eq!(ran.code, 0, "the guard's run does not keep the workspace: {ran:?}");
+    assert!(fixture.planctl(&["guard", "ls"]).out.contains("not tried yet"));
+    assert_eq!(session.play(&[Says("done")]).sent_back.len(), 1, "it holds the session as before");
+    assert_eq!(session.play(&[Runs("touch a"), Says("done")]).sent_back.len(), 0);
+}
+
+#[test]
 fn h_24_with_a_daemon_it_is_the_same_and_survives_its_restart() {
     let fixture = held();
     assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);

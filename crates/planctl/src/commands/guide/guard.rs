@@ -268,7 +268,7 @@ pub(super) async fn suspend(client: &Client, held: &mut LockedGuidance) -> Resul
         let Some(open) = guard.open.take() else { continue };
         let handle = handle_of(&open.id)?;
         if !client.status(handle).await?.state.is_over() {
-            client.cancel(handle, Some("a plan holds the sessions now")).await?;
+            client.cancel(handle, Some("another run has the workspace now")).await?;
         }
     }
     Ok(())
