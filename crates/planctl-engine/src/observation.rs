@@ -83,6 +83,11 @@ pub enum OutputCheck {
 }
 
 impl OutputCheck {
+    /// Says whether an observation tells what is asked: some agents tell no exit codes.
+    pub fn is_told_by(&self, seen: &Observation) -> bool {
+        *self != OutputCheck::ExitCodeZero || seen.exit_code.is_some()
+    }
+
     /// Says why the check does not hold of an observation; `None` where it holds.
     pub fn refutes(&self, seen: &Observation) -> Option<String> {
         let has = |text: &str| seen.output.to_lowercase().contains(&text.to_lowercase());
@@ -97,8 +102,9 @@ impl OutputCheck {
             OutputCheck::OutputNotContains(text) => seen.is_cut.then(|| {
                 format!("the output is too long to see whole, so it is not known whether it contains: {text}")
             }),
+            // One that exited otherwise was told of above.
             OutputCheck::ExitCodeZero => {
-                seen.exit_code.is_none().then(|| "the agent does not tell the exit code".to_owned())
+                seen.exit_code.is_none().then(|| "the exit code is not known".to_owned())
             }
             OutputCheck::AnyOutput => {
                 seen.output.trim().is_empty().then(|| "the command printed nothing but space".to_owned())

@@ -89,8 +89,8 @@ fn check(
     }
     if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_command(node)) {
         return match (&confirmation.check, seen) {
-            (Some(check), Some(seen)) => observed(turn, node, check, seen, gave_up),
-            (Some(_), None) | (None, _) => hold::for_choice(turn, node, &confirmation.question),
+            (Some(check), Some(seen)) if check.is_told_by(seen) => observed(turn, node, check, seen, gave_up),
+            (Some(_) | None, _) => hold::for_choice(turn, node, &confirmation.question),
         };
     }
     let attempt = turn.run.record(node)?.tally.attempt;

@@ -83,3 +83,14 @@ fn x03_an_observation_never_passes_a_step_that_has_a_contract() {
         -> agent reported b#1 saw \"branch\"   b#1 to harness",
     );
 }
+
+#[test]
+fn h27_an_exit_code_that_the_agent_does_not_tell_is_for_a_person_to_confirm() {
+    talk(
+        "plan  a: task observed exit  b: task observed exit
+        approved
+        -> clock admitted                         a#1 to coder
+        -> agent reported a#1 saw \"fine\"         a#1 observed passed; a settled passed; b#1 to coder
+        -> agent reported b#1 saw uncoded \"fine\"  b held: choice planned",
+    );
+}

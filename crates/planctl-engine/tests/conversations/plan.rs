@@ -111,7 +111,10 @@ impl Drawn {
                 "signed" => is_confirmed = true,
                 "observed" => {
                     (is_confirmed, has_command) = (true, false);
-                    check = Some(OutputCheck::OutputContains((*fields.next().unwrap()).to_owned()));
+                    check = Some(match *fields.next().unwrap() {
+                        "exit" => OutputCheck::ExitCodeZero,
+                        text => OutputCheck::OutputContains(text.to_owned()),
+                    });
                 }
                 word @ ("alternate" | "contingent" | "emergency") => {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());

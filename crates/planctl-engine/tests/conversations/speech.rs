@@ -96,7 +96,7 @@ fn agent(context: &Context<'_>, said: &[&str], quoted: Option<String>) -> Event 
                 observation: (more.contains(&"saw")).then(|| {
                     Box::new(Observation::new(
                         Some("make".to_owned()),
-                        Some(0),
+                        (!more.contains(&"uncoded")).then_some(0),
                         quoted.as_deref().unwrap_or_default(),
                     ))
                 }),

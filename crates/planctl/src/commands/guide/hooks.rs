@@ -175,21 +175,31 @@ impl HookInput {
     /// The output of the tool that was used, as the agent tells it.
     pub fn observation(&self, agent: SessionAgent, event: SessionEvent) -> ObservationCall {
         let told = if event == SessionEvent::ToolFailed { &self.error } else { &self.tool_response };
-        let output = text_of(told);
+        let output = match agent {
+            // Its text for the model has words of its own around the output.
+            SessionAgent::Gemini if told["returnDisplay"].is_string() => text_of(&told["returnDisplay"]),
+            _ => text_of(told),
+        };
         let told_code = exit_code_of(told);
         let exit_code = match (agent, event) {
             // Claude Code tells no code, and tells a command that failed by another event, whose text begins with the code.
             (SessionAgent::Claude, SessionEvent::ToolFailed) => {
-                Some(after(&output, "Exit code ").unwrap_or(1))
+                let code = output.lines().next().and_then(|line| number_after(line, "Exit code "));
+                Some(code.filter(|code| *code != 0).unwrap_or(1))
             }
             (SessionAgent::Claude, _) => told_code.or((told["interrupted"] != true).then_some(0)),
             // Gemini CLI writes the code of a command that failed behind its output.
             (SessionAgent::Gemini, _) if !told["error"].is_null() => {
                 Some(told_code.filter(|code| *code != 0).unwrap_or(1))
             }
-            (SessionAgent::Gemini, _) => told_code.or(after(&output, "Exit Code: ")).or(Some(0)),
-            (SessionAgent::Codex, _) => told_code.or(after(&output, "Process exited with code ")),
-            (SessionAgent::OpenCode, _) => told_code,
+            // A command's own lines stand before that.
+            (SessionAgent::Gemini, _) => {
+                let text = text_of(&told["llmContent"]);
+                let code = text.lines().rev().find_map(|line| number_after(line, "Exit Code: "));
+                told_code.or(code).or(Some(0))
+            }
+            // Codex tells a command's output alone.
+            (SessionAgent::Codex | SessionAgent::OpenCode, _) => told_code,
         };
         let is_command = self.command().is_some();
         let seen = Observation::new(self.command(), exit_code.filter(|_| is_command), &output);
@@ -228,10 +238,10 @@ fn exit_code_of(told: &Value) -> Option<i32> {
     i32::try_from(code).ok()
 }
 
-/// The number behind a word that begins a line: the last such line, since those before it may be a command's own.
-fn after(text: &str, word: &str) -> Option<i32> {
-    let line = text.lines().rev().find_map(|line| line.trim_start().strip_prefix(word))?;
-    let digits: String = line.chars().take_while(char::is_ascii_digit).collect();
+/// The number behind a word that begins a line.
+fn number_after(line: &str, word: &str) -> Option<i32> {
+    let rest = line.trim_start().strip_prefix(word)?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
@@ -318,42 +328,51 @@ mod tests {
     #[test]
     fn x01_each_agents_own_words_say_what_a_command_printed_and_how_it_ended() {
         let shell = |response: Value| json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "tool_response": response });
-        let printed = json!({ "stdout": "out", "stderr": "err", "interrupted": false, "isImage": false });
-        let fails = json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "error": "Exit code 2\nno rule" });
+        let fails =
+            |error: &str| json!({ "tool_name": "Bash", "tool_input": { "command": "make" }, "error": error });
+        let gemini = |content: &str, display: &str| {
+            let content = format!(
+                "<untrusted_context>\nOutput: {content}\nProcess Group PGID: 7\n</untrusted_context>"
+            );
+            shell(json!({ "llmContent": content, "returnDisplay": display }))
+        };
         let (done, failed) = (SessionEvent::ToolDone, SessionEvent::ToolFailed);
+        let (claude, codex) = (SessionAgent::Claude, SessionAgent::Codex);
         let cases = [
-            (SessionAgent::Claude, done, shell(printed), Some(0), "out\nerr"),
-            (SessionAgent::Claude, done, shell(json!({ "stdout": "", "interrupted": true })), None, ""),
-            (SessionAgent::Claude, failed, fails, Some(2), "Exit code 2\nno rule"),
             (
-                SessionAgent::Codex,
+                claude,
                 done,
-                shell(json!({ "output": "out", "metadata": { "exit_code": 1 } })),
-                Some(1),
-                "out",
-            ),
-            (SessionAgent::Codex, done, shell(json!("no code is told")), None, "no code is told"),
-            (
-                SessionAgent::Gemini,
-                done,
-                shell(json!({ "llmContent": "Output: out" })),
+                shell(json!({ "stdout": "out\nwarn", "stderr": "", "interrupted": false, "isImage": false })),
                 Some(0),
-                "Output: out",
+                "out\nwarn",
             ),
+            (claude, done, shell(json!({ "stdout": "", "interrupted": true })), None, ""),
+            (claude, failed, fails("Exit code 3\nbad"), Some(3), "Exit code 3\nbad"),
+            (claude, failed, fails("Exit code 3\nExit code 0"), Some(3), "Exit code 3\nExit code 0"),
+            (claude, failed, fails("Exit code 0 is what it says"), Some(1), "Exit code 0 is what it says"),
+            (
+                codex,
+                done,
+                shell(json!("bad\nProcess exited with code 0\n")),
+                None,
+                "bad\nProcess exited with code 0\n",
+            ),
+            (SessionAgent::Gemini, done, gemini("out", "out"), Some(0), "out"),
+            (SessionAgent::Gemini, done, gemini("", ""), Some(0), ""),
             (
                 SessionAgent::Gemini,
                 done,
-                shell(json!({ "llmContent": "Output: Exit Code: 0\nExit Code: 3\nPGID: 7" })),
+                gemini("Exit Code: 0\nExit Code: 3", "Exit Code: 0"),
                 Some(3),
-                "Output: Exit Code: 0\nExit Code: 3\nPGID: 7",
+                "Exit Code: 0",
             ),
             (SessionAgent::Gemini, done, shell(json!({ "error": { "message": "x" } })), Some(1), ""),
             (
                 SessionAgent::OpenCode,
                 done,
-                shell(json!({ "output": "out", "metadata": { "exit": 4 } })),
-                Some(4),
-                "out",
+                shell(json!({ "output": "bad\n", "metadata": { "output": "bad\n", "exit": 3 } })),
+                Some(3),
+                "bad\n",
             ),
         ];
         for (agent, event, told, exit_code, output) in cases {
