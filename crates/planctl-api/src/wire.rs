@@ -401,8 +401,12 @@ impl WaitingOn {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SpentView {
-    /// Tokens, input and output together.
+    /// Tokens, input and output together, those from a cache included.
     pub tokens: u64,
+    /// Those of them that came from a cache, as far as workers tell; `null` in lists. Those of a run within this one are
+    /// shown with that run.
+    #[serde(default)]
+    pub cached_tokens: Option<u64>,
     /// US dollars.
     pub usd: f64,
     /// Seconds during which the run was not held.
@@ -415,6 +419,7 @@ impl From<Spent> for SpentView {
     fn from(spent: Spent) -> SpentView {
         SpentView {
             tokens: spent.tokens,
+            cached_tokens: None,
             usd: usd(spent.micro_usd),
             seconds: spent.time.as_secs_f64(),
             unmetered: spent.unmetered,

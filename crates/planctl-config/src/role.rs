@@ -313,13 +313,15 @@ impl RoleConfig {
 
     /// Says in a few words what its agent may do and reach; `None` where that is the agent's usual.
     pub fn permission_words(&self) -> Option<String> {
-        permission_words(&self.permissions, &self.network)
+        permission_words(self.agent.as_ref(), &self.permissions, &self.network)
     }
 }
 
-/// Says in a few words what an agent may do and reach; `None` where that is its usual.
-pub fn permission_words(permissions: &Permissions, network: &Reach) -> Option<String> {
-    let words: Vec<String> = tool_words(permissions).into_iter().chain(network.words()).collect();
+/// Says in a few words what an agent may do and reach; `None` where nothing is known of it, as of a command of one's own.
+pub fn permission_words(agent: Option<&Agent>, permissions: &Permissions, network: &Reach) -> Option<String> {
+    let usual = || Some(format!("may {}", agent?.may(permissions)?));
+    let words: Vec<String> =
+        tool_words(permissions).or_else(usual).into_iter().chain(network.words()).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }
 

@@ -395,6 +395,8 @@ fn roles_name_agents_what_they_may_do_their_plans_and_who_answers_for_them() {
     let coder = &config.roles[&Role::new("coder")];
     assert_eq!(coder.agent.as_ref().unwrap().to_string(), "claude:--model 'opus 4'");
     assert_eq!(coder.permission_words().unwrap(), "may Edit, Bash(git *), else asks you");
+    let strong = config.roles[&Role::new("coder-strong")].permission_words().unwrap();
+    assert!(strong.starts_with("may edit, any command in its own sandbox"), "{strong}");
     assert!(coder.effects.allow.contains("network") && coder.effects.deny.contains("delete"));
     let levels: Vec<_> = coder.pace.levels().map(|(level, who)| (level.word(), who.to_string())).collect();
     assert_eq!(levels, [("alternate", "coder-strong".to_owned()), ("emergency", "human".to_owned())]);

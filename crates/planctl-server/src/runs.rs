@@ -13,7 +13,7 @@ pub(crate) mod worked_on;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use planctl_engine::{End, Fact, Graph, NodeState, RunId, RunStatus, Work};
+use planctl_engine::{End, Fact, Graph, NodeId, NodeState, RunId, RunStatus, Work};
 use planctl_store::{HistoryLine, Page, RunRow, RunView as StoredView, Store, StoreError, Unread};
 use serde_json::{Map, Value};
 
@@ -77,7 +77,16 @@ impl Services {
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
         let worked_on_by = Presence::of(&self.server_node)?.on(&shown).await?;
-        Ok(RunView { is_plan_file_changed, approved_by, worked_on_by, ..shown.view() })
+        let mut view = RunView { is_plan_file_changed, approved_by, worked_on_by, ..shown.view() };
+        if view.spent.tokens > 0 {
+            let cached = self.store.cached_tokens(run).await?;
+            view.spent.cached_tokens = Some(cached.values().sum());
+            for step in &mut view.steps {
+                let own = cached.get(&NodeId::new(step.node.as_str()));
+                step.spent.cached_tokens = Some(own.copied().unwrap_or_default());
+            }
+        }
+        Ok(view)
     }
 
     /// Lists runs of this workspace, or of all, newest first.

@@ -26,6 +26,10 @@ pub(crate) const NEWEST_FACTS: &str = "select seq, body::text as body from histo
 pub(crate) const NEWEST_REST: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
      and name = 'node_resting' and node = $2 order by seq desc limit 1";
 
+pub(crate) const CACHED_TOKENS: &str = "select node, sum(cached)::bigint as tokens from (select node, \
+     (body #>> '{event,said,usage,cached_input_tokens}')::numeric as cached from history where run = $1 and kind = 'input' \
+     and name like 'agent.%') as told where node is not null and cached > 0 group by node";
+
 /// One line of a run's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HistoryLine {
@@ -349,6 +353,27 @@ impl Store {
         let id = stored_run(run);
         let row = repeated!(self, connection => sqlx::query(NEWEST_REST).bind(id).bind(node.as_str()).fetch_optional(&mut *connection))?;
         row.map(|row| fact_of(run, &row)).transpose()
+    }
+
+    /// Returns how many of the tokens that each node's workers reported came from a cache. Nothing is decided by them, so they
+    /// stand in the history alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn cached_tokens(&self, run: RunId) -> Result<BTreeMap<NodeId, u64>, StoreError> {
+        let id = stored_run(run);
+        let rows =
+            repeated!(self, connection => sqlx::query(CACHED_TOKENS).bind(id).fetch_all(&mut *connection))?;
+        rows.iter()
+            .map(|row| {
+                let tokens: i64 = row.try_get("tokens")?;
+                Ok((
+                    NodeId::new(row.try_get::<String, _>("node")?),
+                    u64::try_from(tokens).unwrap_or_default(),
+                ))
+            })
+            .collect()
     }
 
     /// Returns at most `limit` lines of a run's history after line `after`, in order.

@@ -156,7 +156,9 @@ pub fn cost(spent: &SpentView, budget: &BudgetView) -> String {
 pub fn whole_cost(spent: &SpentView, budget: &BudgetView) -> String {
     let mut parts = vec![of(seconds(spent.seconds), budget.seconds.map(seconds))];
     if spent.tokens > 0 || budget.tokens.is_some() {
-        parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)));
+        let cached = spent.cached_tokens.filter(|cached| *cached > 0);
+        let cached = cached.map(|cached| format!(" ({} cached)", tokens(cached))).unwrap_or_default();
+        parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)) + &cached);
     }
     if spent.usd > 0.0 || budget.usd.is_some() {
         parts.push(of(format!("${:.2}", spent.usd), budget.usd.map(|usd| format!("${usd:.2}"))));
@@ -431,9 +433,12 @@ mod tests {
             ("9999".into(), "129k".into(), "2.5M".into())
         );
         let budget = BudgetView { tokens: Some(200_000), usd: Some(1.5), seconds: None };
-        let spent = SpentView { tokens: 129_000, usd: 0.6, seconds: 395.0, unmetered: 1 };
+        let spent =
+            SpentView { tokens: 129_000, cached_tokens: None, usd: 0.6, seconds: 395.0, unmetered: 1 };
         assert_eq!(whole_cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50 · 1 unmetered");
         assert_eq!(cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50");
+        let cached = SpentView { cached_tokens: Some(90_500), unmetered: 0, ..spent };
+        assert_eq!(whole_cost(&cached, &budget), "6m35s · 129k tok of 200k (90k cached) · $0.60 of $1.50");
         assert_eq!(cost(&SpentView { tokens: 0, usd: 0.0, ..spent }, &budget), "6m35s");
     }
 

@@ -6,12 +6,18 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![allow(clippy::print_stdout, reason = "the table is what one runs it for")]
 
+#[path = "agents/guided.rs"]
+mod guided;
 #[path = "agents/place.rs"]
 mod place;
 #[path = "agents/scenarios.rs"]
 mod scenarios;
 #[path = "agents/service.rs"]
 mod service;
+#[path = "agents/session.rs"]
+mod session;
+#[path = "agents/table.rs"]
+mod table;
 
 use std::path::PathBuf;
 
@@ -31,9 +37,13 @@ fn main() {
             service::answers_in_every_dialect();
             Ok(())
         }),
+        Trial::test("the_documentation_has_each_scenario", || {
+            table::documentation_has_each_scenario();
+            Ok(())
+        }),
         Trial::test("the_real_agents", || {
             let folder = std::env::var_os("PLANCTL_AGENTS").ok_or("PLANCTL_AGENTS names no folder")?;
-            scenarios::all(&PathBuf::from(folder)).map_err(Into::into)
+            table::play(&PathBuf::from(folder)).map_err(Into::into)
         })
         .with_ignored_flag(true),
     ];

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, no_list};
+use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Tool, no_list};
 use crate::git::git_folder;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -27,6 +27,16 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "ANTHROPIC_API_BASE",
         "OLLAMA_API_BASE",
     ],
+    logins: Logins {
+        variables: &[
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "OPENROUTER_API_KEY",
+            "DEEPSEEK_API_KEY",
+        ],
+        files: &[LoginFile { folder_variable: "", folder: ".aider", name: "oauth-keys.env" }],
+    },
     line,
 };
 

@@ -1,6 +1,6 @@
 //! Claude Code: `claude -p`.
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, USUAL};
+use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Tool, USUAL};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "claude",
@@ -54,6 +54,20 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "DISABLE_ERROR_REPORTING",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
     ],
+    logins: Logins {
+        variables: &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+        ],
+        files: &[LoginFile {
+            folder_variable: "CLAUDE_CONFIG_DIR",
+            folder: ".claude",
+            name: ".credentials.json",
+        }],
+    },
     line,
 };
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Tool, no_list};
+use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Tool, no_list};
 use crate::git::{git_common, git_folder};
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -14,6 +14,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     usual: "edit, any command in its own sandbox: it writes to the workspace alone and reaches no network",
     sign_in: "sign in: `codex login`, or set CODEX_API_KEY",
     variables: &["CODEX_API_KEY", "CODEX_HOME", "CODEX_CA_CERTIFICATE", BASE_URL],
+    logins: Logins {
+        variables: &["CODEX_API_KEY"],
+        files: &[LoginFile { folder_variable: "CODEX_HOME", folder: ".codex", name: "auth.json" }],
+    },
     line,
 };
 

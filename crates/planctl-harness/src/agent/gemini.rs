@@ -1,6 +1,6 @@
 //! Gemini CLI: `gemini`.
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Permissions, Tool};
+use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Permissions, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "gemini",
@@ -23,6 +23,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "GEMINI_MODEL",
         "GEMINI_CLI_CUSTOM_HEADERS",
     ],
+    logins: Logins {
+        variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"],
+        files: &[
+            LoginFile { folder_variable: "", folder: ".gemini", name: "oauth_creds.json" },
+            LoginFile { folder_variable: "", folder: ".gemini", name: ".env" },
+        ],
+    },
     line,
 };
 

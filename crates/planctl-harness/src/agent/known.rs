@@ -50,8 +50,28 @@ pub(super) struct Adapter {
     pub(super) sign_in: &'static str,
     /// Its own variables: logins, addresses, folders.
     pub(super) variables: &'static [&'static str],
+    /// The variables and files by which it is signed in.
+    pub(super) logins: Logins,
     /// Writes its command line.
     pub(super) line: fn(&Order<'_>) -> Result<CommandLine, String>,
+}
+
+/// The places where a login of an agent stands. Nothing reads their values.
+pub(super) struct Logins {
+    /// Variables with a key, or that choose a service with a login of its own.
+    pub(super) variables: &'static [&'static str],
+    /// Files with a login.
+    pub(super) files: &'static [LoginFile],
+}
+
+/// A file with a login.
+pub(super) struct LoginFile {
+    /// The variable that names its folder, where it is set.
+    pub(super) folder_variable: &'static str,
+    /// Its folder below the home otherwise.
+    pub(super) folder: &'static str,
+    /// Its name.
+    pub(super) name: &'static str,
 }
 
 /// The inputs of a command line.
@@ -151,6 +171,22 @@ impl KnownAgent {
     /// Returns how a person signs in to it: "sign in: `codex login`, or set CODEX_API_KEY".
     pub fn sign_in(self) -> &'static str {
         self.0.sign_in
+    }
+
+    /// Returns the names of the variables and files by which it is signed in, and of those only the ones that are there and
+    /// not empty. Their values are not read.
+    pub fn logins_seen(self, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<String> {
+        let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let logins = &self.0.logins;
+        let variables = logins.variables.iter().filter(|name| value(name).is_some());
+        let files = logins.files.iter().filter_map(|file| {
+            let named = value(file.folder_variable).map(PathBuf::from);
+            let usual = || Some(PathBuf::from(value("HOME")?).join(file.folder));
+            let path = named.or_else(usual)?.join(file.name);
+            let is_there = std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() > 0);
+            is_there.then(|| path.display().to_string())
+        });
+        variables.map(|name| (*name).to_owned()).chain(files).collect()
     }
 
     pub(super) fn speaks_json(self) -> bool {

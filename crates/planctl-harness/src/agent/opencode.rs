@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::known::{Adapter, CommandLine, Order, PermissionMode, Permissions, Tool};
+use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Permissions, Tool};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     name: "opencode",
@@ -24,6 +24,21 @@ pub(super) const ADAPTER: Adapter = Adapter {
         "GOOGLE_GENERATIVE_AI_API_KEY",
         "OPENROUTER_API_KEY",
     ],
+    logins: Logins {
+        variables: &[
+            "OPENCODE_API_KEY",
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "GOOGLE_GENERATIVE_AI_API_KEY",
+            "OPENROUTER_API_KEY",
+        ],
+        files: &[LoginFile {
+            folder_variable: "XDG_DATA_HOME",
+            folder: ".local/share",
+            name: "opencode/auth.json",
+        }],
+    },
     line,
 };
 

@@ -197,6 +197,7 @@ impl Services {
             seconds: report.duration.as_secs_f64(),
             spent: used.map(|usage| SpentView {
                 tokens: usage.tokens(),
+                cached_tokens: Some(usage.cached_input_tokens),
                 usd: usd(usage.micro_usd.unwrap_or(0)),
                 seconds: report.duration.as_secs_f64(),
                 unmetered: 0,

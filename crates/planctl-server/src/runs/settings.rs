@@ -200,8 +200,9 @@ impl RunSettings {
 
     /// Returns the text that shows a role's agent, and its permissions where they are not the default.
     pub(crate) fn shown(&self, role: &Role) -> Option<String> {
-        let shown = self.worker_for(role)?.shown();
-        let may = permission_words(&self.permissions(role), self.network(role));
+        let agent = self.worker_for(role)?;
+        let shown = agent.shown();
+        let may = permission_words(Some(agent), &self.permissions(role), self.network(role));
         Some(match may {
             Some(may) => format!("{shown} ({may})"),
             None => shown,

@@ -11,7 +11,7 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner};
 
 use crate::clock;
-use crate::verify::agent_program::agent_program;
+pub use crate::verify::agent_program::agent_program;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
 use planctl_config::{Agent, Config, Price, RoleConfig};
 
@@ -85,7 +85,11 @@ fn view(worker: &Agent, time: Duration, checks: Vec<HealthView>) -> WorkerTestVi
 }
 
 /// Looks for the agent's program and asks for its version.
-async fn check_program(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
+///
+/// # Errors
+///
+/// When its process can't be started by planctl's helper.
+pub async fn check_program(known: &NamedAgent, spawner: &Spawner, folder: &Path) -> io::Result<HealthView> {
     let name = known.agent.name();
     let program = match agent_program(known) {
         Ok(program) => program,

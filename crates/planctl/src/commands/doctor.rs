@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 
 use planctl_config::Isolation;
 use planctl_engine::Tier;
-use planctl_harness::{PATH_DEFAULT, Primitive, Spawner, find_program};
+use planctl_harness::{KnownAgent, NamedAgent, PATH_DEFAULT, Primitive, Spawner, find_program};
+use planctl_server::agent_check::{agent_program, check_program};
 use planctl_server::database;
 
 use planctl_api::wire::{DoctorView, Health, HealthView as Finding};
@@ -26,6 +27,7 @@ pub async fn run(context: &Context) -> Answer {
     findings.push(helper());
     findings.extend(isolation(context).await);
     findings.extend(roles(context));
+    findings.extend(agents(context).await);
     findings.extend(postgres(context).await);
     let problems = findings.iter().filter(|finding| finding.health == Health::Problem).count();
     let warnings = findings.iter().filter(|finding| finding.health == Health::Warning).count();
@@ -201,6 +203,48 @@ fn roles(context: &Context) -> Vec<Finding> {
             },
         })
         .collect()
+}
+
+/// Lists the agents that are installed, each with its version and by which variables and files it is signed in.
+async fn agents(context: &Context) -> Vec<Finding> {
+    let installed: Vec<NamedAgent> = KnownAgent::all()
+        .filter_map(|agent| NamedAgent::parse(agent.name()).ok())
+        .filter(|agent| agent_program(agent).is_ok())
+        .collect();
+    if installed.is_empty() {
+        let names: Vec<&str> = KnownAgent::all().map(KnownAgent::name).collect();
+        return vec![good("agent", format!("none of {} is on your PATH", names.join(", ")))];
+    }
+    let spawner = match Spawner::start_self(None) {
+        Ok(spawner) => spawner,
+        Err(error) => return vec![bad("agent", &Failure::new(Exit::Temporary, error))],
+    };
+    let looked = installed.iter().map(|agent| check_program(agent, &spawner, context.workspace()));
+    let found = futures_util::future::join_all(looked).await;
+    spawner.shutdown();
+    installed.iter().zip(found).map(|(agent, found)| signed_in(agent.agent, found)).collect()
+}
+
+/// Adds to an agent's version by what it is signed in: names alone, never values.
+fn signed_in(agent: KnownAgent, version: std::io::Result<Finding>) -> Finding {
+    let name = agent.name();
+    let version = match version {
+        Ok(version) => version,
+        Err(error) => return bad("agent", &Failure::new(Exit::Temporary, error)),
+    };
+    let found = format!("{name}: {}", version.found);
+    if version.health == Health::Problem {
+        return Finding { check: "agent".to_owned(), found, ..version };
+    }
+    match agent.logins_seen(&|name| std::env::var_os(name)).as_slice() {
+        [] => Finding {
+            check: "agent".to_owned(),
+            health: Health::Warning,
+            found: format!("{found}, no login seen"),
+            help: Some(format!("{}; planctl worker test --agent {name} tries it", agent.sign_in())),
+        },
+        seen => good("agent", format!("{found}, login: {}", seen.join(", "))),
+    }
 }
 
 /// Says as which role planctl works in its database, and what that role may do that planctl does not need.

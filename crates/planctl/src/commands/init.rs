@@ -24,6 +24,7 @@ ISOLATION
 # Who does the steps whose target is `coder`.
 [roles.coder]
 AGENT
+# allow = ["Edit", "Bash(git *)", "Bash(cargo test*)"]   # all that claude, gemini, opencode may do; the usual is to edit and git
 # timeout = "10m"               # how long one attempt may take
 
 [contracts]

@@ -242,7 +242,9 @@ fn spent_words(work: &WorkView) -> String {
         (true, false) => format!(" · ${:.2}", spent.usd),
         (false, _) => String::new(),
     };
-    format!(" · {} tok{money}", show::tokens(spent.tokens))
+    let cached = spent.cached_tokens.filter(|cached| *cached > 0);
+    let cached = cached.map(|cached| format!(" ({} cached)", show::tokens(cached))).unwrap_or_default();
+    format!(" · {} tok{cached}{money}", show::tokens(spent.tokens))
 }
 
 fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, (tail, is_verbose): (Option<usize>, bool)) {

@@ -47,7 +47,7 @@ impl Place {
         place
     }
 
-    fn base(&self) -> String {
+    pub fn base(&self) -> String {
         format!("http://127.0.0.1:{}", self.service.port)
     }
 
@@ -85,6 +85,13 @@ impl Place {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_planctl"));
+        command.args(arguments);
+        command
+    }
+
+    /// A program with the environment of somebody who uses the agent and planctl here.
+    pub fn program(&self, program: &str) -> Command {
         let bins = [
             self.agents.join("npm/node_modules/.bin"),
             self.agents.join("venv/bin"),
@@ -92,9 +99,8 @@ impl Place {
         ];
         let bins: Vec<String> = bins.iter().map(|bin| bin.display().to_string()).collect();
         let usual = std::env::var("PATH").unwrap_or_default();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_planctl"));
+        let mut command = Command::new(program);
         command
-            .args(arguments)
             .current_dir(self.path(""))
             .env_clear()
             .env("PATH", format!("{}:{usual}", bins.join(":")))
@@ -131,6 +137,16 @@ impl Place {
 
     pub fn begin(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The file with all that sessions of the agent printed.
+    pub fn talk_file(&self) -> PathBuf {
+        self.folder.path().join("talk.txt")
+    }
+
+    /// All that sessions of the agent printed.
+    pub fn talk(&self) -> String {
+        std::fs::read_to_string(self.talk_file()).unwrap_or_default()
     }
 
     /// Runs a plan of these steps (task, contract) and returns all that was printed, and the run's state.

@@ -1,7 +1,6 @@
-//! The scenarios, each with every agent, and the table that comes of them.
+//! The scenarios of agents as workers.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -10,16 +9,16 @@ use nix::unistd::Pid;
 use crate::place::{Place, Ran, words};
 use crate::service::Manner;
 
-const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
-
 /// The task that every agent can do, and its contract.
 const TASK: (&str, &str) = ("Write the file one.txt please.", "grep -q Hello one.txt");
 /// A command that no usual list has, and what it leaves.
 const FOREIGN: &str = "python3 -c \"open(chr(82)+chr(65)+chr(78),chr(119))\"";
 
-type Scenario = fn(&Stage, &'static str) -> Result<String, String>;
+/// A cell of the table, or why there is none.
+pub type Played = Result<String, String>;
+pub type Scenario = fn(&Stage<'_>, &'static str) -> Played;
 
-const SCENARIOS: [(&str, Scenario); 15] = [
+pub const SCENARIOS: [(&str, Scenario); 15] = [
     ("worker test", worker_test),
     ("two steps, tokens as the service told", two_steps),
     ("a false claim: the failure is in the next prompt, then it passes", lies_at_first),
@@ -37,67 +36,29 @@ const SCENARIOS: [(&str, Scenario); 15] = [
     ("an attempt to approve by itself", approves_itself),
 ];
 
+/// The agents that are installed, and a state directory that the scenarios share.
 pub struct Stage<'a> {
-    agents: &'a Path,
-    state: tempfile::TempDir,
+    pub agents: &'a Path,
+    pub state: &'a Path,
 }
 
 impl Stage<'_> {
-    fn place(&self, agent: &'static str, manner: Manner) -> Place {
-        Place::new(self.agents, self.state.path(), agent, manner)
+    pub fn place(&self, agent: &'static str, manner: Manner) -> Place {
+        Place::new(self.agents, self.state, agent, manner)
     }
-}
-
-/// Plays all scenarios with all agents that are installed, prints the table, and names what failed. `PLANCTL_AGENTS_ONLY`
-/// has words, one of which an agent's name or a scenario has to hold.
-pub fn all(agents: &Path) -> Result<(), String> {
-    // Gemini reads no settings below a folder that others can write to.
-    let stage = Stage { agents, state: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() };
-    let only = std::env::var("PLANCTL_AGENTS_ONLY").unwrap_or_default();
-    let is_wanted = |agent: &str, name: &str| {
-        only.split(',').all(|word| word.is_empty() || agent.contains(word) || name.contains(word))
-    };
-    let mut failed = Vec::new();
-    println!("| Scenario | {} |", AGENTS.map(|agent| version(agents, agent)).join(" | "));
-    println!("|---|---|---|---|---|---|");
-    for (name, play) in SCENARIOS {
-        let mut cells = Vec::new();
-        for agent in AGENTS {
-            if !is_wanted(agent, name) {
-                cells.push(" ".to_owned());
-                continue;
-            }
-            cells.push(play(&stage, agent).unwrap_or_else(|why| {
-                failed.push(format!("{agent}, {name}:\n{why}"));
-                "**fails**".to_owned()
-            }));
-        }
-        println!("| {name} | {} |", cells.join(" | "));
-    }
-    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n\n")) }
-}
-
-fn version(agents: &Path, agent: &str) -> String {
-    let found = ["npm/node_modules/.bin", "venv/bin"].map(|bin| agents.join(bin).join(agent));
-    let program = found.into_iter().find(|program| program.exists());
-    let said = program.and_then(|program| Command::new(program).arg("--version").output().ok());
-    let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
-    let number =
-        said.split_whitespace().find(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));
-    format!("{agent} {}", number.unwrap_or("?"))
 }
 
 fn must(is_so: bool, what: &str, ran: &Ran) -> Result<(), String> {
     if is_so { Ok(()) } else { Err(format!("{what}; exit {} after {:?}\n{}", ran.code, ran.time, ran.said)) }
 }
 
-fn worker_test(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn worker_test(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Works);
     let said = place.planctl(&["worker", "test", "--agent", place.worker()]);
     if said.status.success() { Ok("✔".to_owned()) } else { Err(words(&said)) }
 }
 
-fn two_steps(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn two_steps(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Works);
     let second = ("Write the file two.txt please.", "grep -q Hello two.txt");
     let ran = place.run("", &[TASK, second]);
@@ -113,7 +74,7 @@ fn two_steps(stage: &Stage, agent: &'static str) -> Result<String, String> {
     Ok(if is_rounded { format!("{} ≈ {told}", ran.tokens()) } else { format!("{told} = {told}") })
 }
 
-fn lies_at_first(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn lies_at_first(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::LiesAtFirst);
     let ran = place.run("", &[TASK]);
     must(ran.is_done(), "it is not done", &ran)?;
@@ -122,20 +83,20 @@ fn lies_at_first(stage: &Stage, agent: &'static str) -> Result<String, String> {
     Ok("✔".to_owned())
 }
 
-fn lies(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn lies(stage: &Stage<'_>, agent: &'static str) -> Played {
     let ran = stage.place(agent, Manner::Lies).run("", &[TASK]);
     must(!ran.is_done() && ran.said.contains("reason=exhausted"), "it was not asked", &ran)?;
     Ok("✔".to_owned())
 }
 
-fn refused(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn refused(stage: &Stage<'_>, agent: &'static str) -> Played {
     let ran = stage.place(agent, Manner::Refuses(401)).run("", &[TASK]);
     must(ran.said.contains("reason=permission"), "it was not asked for the login", &ran)?;
     must(ran.time < Duration::from_secs(60), "it took too long", &ran)?;
     Ok(format!("✔ {} s", ran.time.as_secs()))
 }
 
-fn fails_after_work(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn fails_after_work(stage: &Stage<'_>, agent: &'static str) -> Played {
     if agent == "aider" {
         return Ok("– (one request)".to_owned());
     }
@@ -144,7 +105,7 @@ fn fails_after_work(stage: &Stage, agent: &'static str) -> Result<String, String
     Ok("✔".to_owned())
 }
 
-fn fails_in_the_middle(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn fails_in_the_middle(stage: &Stage<'_>, agent: &'static str) -> Played {
     if agent == "aider" {
         return Ok("– (one request)".to_owned());
     }
@@ -158,7 +119,7 @@ fn fails_in_the_middle(stage: &Stage, agent: &'static str) -> Result<String, Str
     Ok(if is_told { "✔".to_owned() } else { "✔, unmetered".to_owned() })
 }
 
-fn hangs(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn hangs(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Hangs);
     let ran = place.run("**timeout:** 12s\n", &[TASK]);
     must(ran.said.contains("past=deadline"), "it was not ended", &ran)?;
@@ -166,7 +127,7 @@ fn hangs(stage: &Stage, agent: &'static str) -> Result<String, String> {
     Ok("✔".to_owned())
 }
 
-fn killed(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn killed(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Hangs);
     place.write("p.md", "---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n# Kill it\n\n## Steps\n\n### 1. A step\n\n**target:** coder\n\n**task:**\nWrite the file one.txt please.\n\n**contract:**\n```shell\ntest -e one.txt\n```\nexit_code == 0\n**on_fail:** escalate\n");
     let began = Instant::now();
@@ -184,7 +145,7 @@ fn killed(stage: &Stage, agent: &'static str) -> Result<String, String> {
     Ok("✔".to_owned())
 }
 
-fn foreign_command(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn foreign_command(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Works);
     let task = format!("Write the file one.txt please. Run this command: `{FOREIGN}`");
     let ran = place.run("", &[(&task, "test -e one.txt && test -e RAN")]);
@@ -204,7 +165,7 @@ fn foreign_command(stage: &Stage, agent: &'static str) -> Result<String, String>
     }
 }
 
-fn commits(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn commits(stage: &Stage<'_>, agent: &'static str) -> Played {
     if agent == "aider" {
         return Ok("– (runs no commands)".to_owned());
     }
@@ -216,7 +177,7 @@ fn commits(stage: &Stage, agent: &'static str) -> Result<String, String> {
     Ok("✔".to_owned())
 }
 
-fn denied(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn denied(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Works);
     let toml = format!("[roles.coder]\nagent = \"{}\"\npermissions = \"deny\"\n", place.worker());
     place.write("planctl.toml", &toml);
@@ -227,7 +188,7 @@ fn denied(stage: &Stage, agent: &'static str) -> Result<String, String> {
 }
 
 /// Settings by which a repository starts programs, each of which leaves a file in the home.
-fn repository_settings(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn repository_settings(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Works);
     let mark = |name: &str| format!("touch {}", place.path(&format!("started-{name}")).display());
     let hook = |event: &str| {
@@ -286,7 +247,7 @@ fn repository_settings(stage: &Stage, agent: &'static str) -> Result<String, Str
     Ok("✔".to_owned())
 }
 
-fn user_settings(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn user_settings(stage: &Stage<'_>, agent: &'static str) -> Played {
     let place = stage.place(agent, Manner::Works);
     match agent {
         "claude" => place.write_home(".claude/settings.json", r#"{"permissions":{"allow":["Bash"]}}"#),
@@ -309,7 +270,7 @@ fn user_settings(stage: &Stage, agent: &'static str) -> Result<String, String> {
 }
 
 /// Git runs any command as an alias, so that also those who may use git alone can try.
-fn approves_itself(stage: &Stage, agent: &'static str) -> Result<String, String> {
+fn approves_itself(stage: &Stage<'_>, agent: &'static str) -> Played {
     if agent == "aider" {
         return Ok("– (runs no commands)".to_owned());
     }

@@ -1,9 +1,10 @@
 //! A model service on loopback that speaks to agents as the vendors' services do, does what the prompt says, and counts what
 //! it tells of tokens: Anthropic Messages, OpenAI Responses and chat completions, Gemini; as a stream and at once.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -24,6 +25,29 @@ pub enum Manner {
     RefusesAfterTools(u16),
     /// Accepts a request and never answers.
     Hangs,
+    /// Plays the acts of a script, one at each request that offers tools.
+    Scripted,
+}
+
+/// One act of a scripted session.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    /// Writes a file with a tool of the agent's own.
+    Writes(&'static str, &'static str),
+    /// Runs a command in the agent's shell.
+    Runs(&'static str),
+    /// Ends the turn with these words.
+    Says(&'static str),
+    /// Keeps the agent waiting until the test lets it go on; the next act is the answer.
+    Waits,
+}
+
+/// The acts that are left, and who waits.
+#[derive(Default)]
+struct Script {
+    acts: VecDeque<Act>,
+    waiting: bool,
+    released: bool,
 }
 
 /// The tokens that the service told of, and the requests that it had.
@@ -40,6 +64,8 @@ pub struct Told {
     pub tools: Vec<String>,
     /// Paths that nobody serves.
     pub strange: Vec<String>,
+    /// The requests of a scripted session, whole.
+    pub bodies: Vec<String>,
 }
 
 const INPUT: u64 = 1200;
@@ -51,6 +77,7 @@ const THOUGHTS: u64 = 9;
 pub struct Service {
     pub port: u16,
     pub told: Arc<Mutex<Told>>,
+    script: Arc<(Mutex<Script>, Condvar)>,
 }
 
 impl Service {
@@ -58,14 +85,41 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let told = Arc::new(Mutex::new(Told::default()));
-        let shared = told.clone();
+        let script = Arc::new((Mutex::new(Script::default()), Condvar::new()));
+        let shared = (told.clone(), script.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let told = shared.clone();
-                std::thread::spawn(move || serve(stream, manner, &told));
+                let (told, script) = shared.clone();
+                std::thread::spawn(move || serve(stream, manner, &told, &script));
             }
         });
-        Service { port, told }
+        Service { port, told, script }
+    }
+
+    /// Gives it a new script; whoever waits in the one before waits for ever.
+    pub fn script(&self, acts: &[Act]) {
+        let script = Script { acts: acts.iter().copied().collect(), ..Script::default() };
+        *self.script.0.lock().unwrap() = script;
+    }
+
+    /// Says whether no act of the script is left.
+    pub fn is_played(&self) -> bool {
+        let script = self.script.0.lock().unwrap();
+        script.acts.is_empty() && !script.waiting
+    }
+
+    /// Waits until the agent has come to where it is kept waiting; says whether it did.
+    pub fn comes_to_wait(&self, longest: Duration) -> bool {
+        let (script, news) = &*self.script;
+        let script = script.lock().unwrap();
+        let (script, _) = news.wait_timeout_while(script, longest, |script| !script.waiting).unwrap();
+        script.waiting
+    }
+
+    /// Lets the agent go on that is kept waiting.
+    pub fn release(&self) {
+        self.script.0.lock().unwrap().released = true;
+        self.script.1.notify_all();
     }
 
     pub fn told(&self) -> Told {
@@ -79,6 +133,20 @@ enum Dialect {
     Responses,
     Chat,
     Gemini,
+}
+
+/// Takes the next act of a script; an agent that is kept waiting waits here.
+fn next_act(script: &(Mutex<Script>, Condvar)) -> Option<Act> {
+    let (script, news) = script;
+    let mut script = script.lock().unwrap();
+    if matches!(script.acts.front(), Some(Act::Waits)) {
+        script.acts.pop_front();
+        script.waiting = true;
+        news.notify_all();
+        script = news.wait_while(script, |script| !script.released).unwrap();
+        (script.waiting, script.released) = (false, false);
+    }
+    script.acts.pop_front()
 }
 
 /// A request, whatever its dialect.
@@ -99,7 +167,7 @@ enum Turn {
     Uses(String, Value),
 }
 
-fn serve(stream: TcpStream, manner: Manner, told: &Mutex<Told>) {
+fn serve(stream: TcpStream, manner: Manner, told: &Mutex<Told>, script: &(Mutex<Script>, Condvar)) {
     let Ok(other) = stream.try_clone() else { return };
     let (mut reader, mut stream) = (BufReader::new(other), stream);
     let Some((path, body, keys)) = receive(&mut reader) else { return };
@@ -126,6 +194,9 @@ fn serve(stream: TcpStream, manner: Manner, told: &Mutex<Told>) {
         told.keys.extend(keys);
         told.prompts.push(request.text.clone());
         told.tools.clone_from(&request.tools);
+        if manner == Manner::Scripted && request.is_of_session() {
+            told.bodies.push(request.body.to_string());
+        }
     }
     let refusal = match manner {
         Manner::Hangs => {
@@ -134,12 +205,20 @@ fn serve(stream: TcpStream, manner: Manner, told: &Mutex<Told>) {
         }
         Manner::Refuses(status) => Some(status),
         Manner::RefusesAfterTools(status) if request.results > 0 => Some(status),
-        Manner::RefusesAfterTools(_) | Manner::Works | Manner::Lies | Manner::LiesAtFirst => None,
+        Manner::RefusesAfterTools(_)
+        | Manner::Works
+        | Manner::Lies
+        | Manner::LiesAtFirst
+        | Manner::Scripted => None,
     };
     if let Some(status) = refusal {
         return send(&mut stream, status, &failure(dialect, status).to_string());
     }
-    let turn = request.turn(manner);
+    let turn = if manner == Manner::Scripted && request.is_of_session() {
+        request.turn_of(next_act(script))
+    } else {
+        request.turn(manner)
+    };
     {
         let mut told = told.lock().unwrap();
         told.requests += 1;
@@ -295,7 +374,11 @@ impl Request {
         let lies = match manner {
             Manner::Lies => true,
             Manner::LiesAtFirst => !self.text.contains("What failed"),
-            Manner::Works | Manner::Refuses(_) | Manner::RefusesAfterTools(_) | Manner::Hangs => false,
+            Manner::Works
+            | Manner::Refuses(_)
+            | Manner::RefusesAfterTools(_)
+            | Manner::Hangs
+            | Manner::Scripted => false,
         };
         if lies {
             return Turn::Says(done);
@@ -312,6 +395,25 @@ impl Request {
             Some((name, input)) => Turn::Uses(name, input),
             None => Turn::Says(done),
         }
+    }
+
+    /// Says whether it goes on with a session; titles and choices of a model are side calls, which offer no tools.
+    fn is_of_session(&self) -> bool {
+        !self.tools.is_empty() && self.body["generationConfig"]["responseMimeType"] != "application/json"
+    }
+
+    /// Does what a script says; its end is a few words.
+    fn turn_of(&self, act: Option<Act>) -> Turn {
+        let used = match act {
+            Some(Act::Writes(file, text)) => self.write(file, text),
+            Some(Act::Runs(command)) => self.run(command),
+            Some(Act::Says(words)) => return Turn::Says(words.to_owned()),
+            Some(Act::Waits) | None => return Turn::Says("I have no more to say.".to_owned()),
+        };
+        used.map_or_else(
+            || Turn::Says("I have no such tool.".to_owned()),
+            |(name, input)| Turn::Uses(name, input),
+        )
     }
 
     fn is_of_aider(&self) -> bool {

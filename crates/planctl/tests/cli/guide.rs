@@ -2,6 +2,7 @@
 //! does; its hooks are called as the agents call them, and its commands run in a shell.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -451,6 +452,28 @@ fn h_12_a_sentence_finds_the_plan_and_while_it_holds_no_prompt_is_matched() {
     assert!(on.err.contains("wrote plans/bugfix_workflow.md, the library's plan"), "{on:?}");
 }
 
+/// The answer of `codex app-server` (0.169.0) to `hooks/list`, in which it trusts the hooks or does not.
+fn codex_that_says(fixture: &Fixture, trust: &str) -> String {
+    let hook = |event: &str, word: &str| json!({"eventName": event, "command": format!("planctl hook codex {word}"), "enabled": true, "trustStatus": trust});
+    let hooks = [
+        hook("preToolUse", "tool"),
+        hook("sessionStart", "start"),
+        hook("userPromptSubmit", "prompt"),
+        hook("stop", "stop"),
+    ];
+    let answer = json!({"id": 2, "result": {"data": [{"cwd": fixture.path(""), "hooks": hooks}]}});
+    let program = fixture.path("../bin/codex");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    let other = json!({"method": "configWarning", "params": {}});
+    std::fs::write(
+        &program,
+        format!("#!/bin/sh\nhead -n 3 > /dev/null\necho '{other}'\necho '{answer}'\ncat > /dev/null\n"),
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:/usr/bin:/bin", program.parent().unwrap().display())
+}
+
 #[test]
 fn a_prompt_hands_the_plan_that_fits_in_and_it_begins_once_a_person_approves_it() {
     let fixture = Fixture::new();
@@ -495,25 +518,47 @@ fn a_prompt_hands_the_plan_that_fits_in_and_it_begins_once_a_person_approves_it(
 #[test]
 fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_broken() {
     let fixture = Fixture::new();
-    let none = fixture.planctl(&["guide", "doctor"]);
-    assert!(none.out.contains("no agent with hooks is installed"), "{none:?}");
+    let path = codex_that_says(&fixture, "trusted");
+    let doctor = |arguments: &[&str]| {
+        Said::from(
+            fixture.command(&[&["guide", "doctor"], arguments].concat()).env("PATH", &path).output().unwrap(),
+        )
+    };
     for agent in ["claude", "codex", "gemini", "opencode"] {
         assert_eq!(fixture.planctl(&["guide", "install", agent]).code, 0);
     }
-    let well = fixture.planctl(&["guide", "doctor"]);
+    let ill = doctor(&[]);
+    assert!(ill.code == 1 && ill.out.contains("gemini --user"), "gemini trusts no folder: {ill:?}");
+    let folder = fixture.path("").canonicalize().unwrap();
+    std::fs::create_dir_all(fixture.path("../home/.gemini")).unwrap();
+    let trust = |rule: &str| {
+        let rules = json!({ (folder.to_string_lossy()): rule, "/nowhere": "TRUST_FOLDER" });
+        std::fs::write(fixture.path("../home/.gemini/trustedFolders.json"), rules.to_string()).unwrap();
+    };
+    trust("DO_NOT_TRUST");
+    assert_eq!(doctor(&[]).code, 1);
+    trust("TRUST_PARENT");
+    let well = doctor(&[]);
     assert_eq!(well.code, 0, "{well:?}");
     assert_eq!(well.out.matches("the hook refuses what it is to refuse").count(), 4, "{well:?}");
-    assert!(well.out.contains("none are trusted yet"), "codex has its own trust: {well:?}");
+    codex_that_says(&fixture, "untrusted");
+    let ill = doctor(&[]);
+    assert!(ill.out.contains("does not trust these hooks, and leaves them out: preToolUse"), "{ill:?}");
+    codex_that_says(&fixture, "managed");
 
+    let short = fixture.read(".claude/settings.json").replace("3600", "30");
+    fixture.write(".claude/settings.json", &short);
+    let ill = doctor(&[]);
+    assert!(ill.code == 0 && ill.out.contains("lets a turn end after 30 s"), "it fails open: {ill:?}");
     let broken =
         fixture.read(".gemini/settings.json").replace(env!("CARGO_BIN_EXE_planctl"), "/nowhere/planctl");
     fixture.write(".gemini/settings.json", &broken);
     fixture.write(".claude/settings.local.json", "{ \"disableAllHooks\": true }");
-    let ill = fixture.planctl(&["guide", "doctor", "--json"]);
+    let ill = doctor(&["--json"]);
     assert_eq!(ill.code, 1, "{ill:?}");
     let view: Value = serde_json::from_str(&ill.out).unwrap();
     assert_eq!(view["problems"], 2, "{view:#}");
-    assert!(ill.out.contains("switches all hooks off") && ill.out.contains("/nowhere/planctl"), "{ill:?}");
+    assert!(ill.out.contains("disableAllHooks") && ill.out.contains("/nowhere/planctl"), "{ill:?}");
 }
 
 #[test]

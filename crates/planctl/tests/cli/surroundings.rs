@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -431,4 +432,44 @@ fn p118_a_run_that_made_its_file_is_taken_up_and_found_done_all_the_same() {
     let again =
         fixture.planctl(&["plan", "run", "p.md", "--again", "--approve", "--no-wait", "--exec", "true"]);
     assert!(again.code == 1 && again.err.contains("error[P118]"), "{again:?}");
+}
+
+#[test]
+fn the_doctor_lists_agents_with_their_version_and_the_names_of_their_logins() {
+    let fixture = Fixture::new();
+    let bin = fixture.path("../bin");
+    std::fs::create_dir(&bin).unwrap();
+    for (name, says) in [("claude", "9.9.1 (Claude Code)"), ("codex", "codex-cli 9.9.2"), ("gemini", "9.9.3")]
+    {
+        let program = bin.join(name);
+        std::fs::write(&program, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let home = fixture.path("../home");
+    std::fs::create_dir(home.join(".codex")).unwrap();
+    std::fs::write(home.join(".codex/auth.json"), "{\"tokens\":\"secret-2\"}").unwrap();
+    let mut command = fixture.command(&["doctor", "--json"]);
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    command.env("PATH", path).env("HOME", &home).env("ANTHROPIC_API_KEY", "secret-1");
+    for name in
+        ["CODEX_API_KEY", "CODEX_HOME", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"]
+    {
+        command.env_remove(name);
+    }
+    let said = Said::from(command.output().unwrap());
+    assert!(!said.out.contains("secret-"), "{said:?}");
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let checks = report["checks"].as_array().unwrap().iter().filter(|check| check["check"] == "agent");
+    let told: Vec<(&str, &str)> =
+        checks.map(|check| (check["health"].as_str().unwrap(), check["found"].as_str().unwrap())).collect();
+    let [claude, codex, gemini] = told.as_slice() else { panic!("{told:?}") };
+    assert!(
+        claude.1.starts_with("claude: 9.9.1 (Claude Code) (")
+            && claude.1.ends_with("login: ANTHROPIC_API_KEY")
+    );
+    assert!(
+        codex.1.starts_with("codex: codex-cli 9.9.2 (") && codex.1.ends_with(".codex/auth.json"),
+        "{codex:?}"
+    );
+    assert!(gemini.0 == "warning" && gemini.1.ends_with("no login seen"), "{gemini:?}");
 }

@@ -1,4 +1,4 @@
-//! `planctl guide doctor`: whether each agent's hooks are there, switched on, and answer as they are written.
+//! `planctl guide doctor`: whether each agent's hooks are there, answer as they are written, and would be called by the agent.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use jsonc_parser::cst::CstRootNode;
 use planctl_api::wire::{DoctorView, Health, HealthView};
 use planctl_harness::{Command, Input, Spawner, find_program};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::hooks::{SessionAgent, SessionEvent};
 use super::install::{self, AGENTS};
@@ -57,22 +58,39 @@ async fn checked(
         return Ok(vec![check(agent, Health::Problem, "has no hooks of planctl here".to_owned(), help)]);
     };
     let mut checks = vec![check(agent, Health::Good, format!("hooks in {}", file.display()), None)];
-    for file in install::settings_read(context, agent)? {
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        if has_switched_off(&text) {
-            let found = format!("{} switches all hooks off", file.display());
-            let help = Some("take `disableAllHooks` out of it".to_owned());
-            checks.push(check(agent, Health::Problem, found, help));
-        }
-    }
     checks.push(match canary(context, agent, file).await {
         Ok(()) => check(agent, Health::Good, "the hook refuses what it is to refuse".to_owned(), None),
         Err(found) => check(agent, Health::Problem, found, Some(format!("planctl guide install {word}"))),
     });
-    if agent == SessionAgent::Codex && !has_codex_trusted() {
-        let help = Some("start codex here, and say yes to its question about hooks".to_owned());
-        let found = "calls hooks only once you trusted them, and none are trusted yet".to_owned();
-        checks.push(check(agent, Health::Warning, found, help));
+    let of_project = files.iter().any(|file| file.starts_with(context.workspace()));
+    let reasons = match agent {
+        SessionAgent::Claude | SessionAgent::Gemini => switched_off(context, agent)?,
+        SessionAgent::Codex => match asked_codex(context.workspace()).await {
+            Some(hooks) => codex_reasons(&hooks),
+            None => {
+                let found = "could not be asked which hooks it calls: `codex app-server` did not answer";
+                let help = "it calls hooks only in a folder that it trusts, and once you trusted them too";
+                checks.push(check(agent, Health::Warning, found.to_owned(), Some(help.to_owned())));
+                Vec::new()
+            }
+        },
+        SessionAgent::OpenCode => variables_set(&["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_PURE"]),
+    };
+    for found in reasons {
+        checks.push(check(agent, Health::Problem, found, Some(way_out(agent).to_owned())));
+    }
+    if agent == SessionAgent::Gemini && of_project && !does_gemini_trust(context.workspace()) {
+        let help = "start gemini here and say that you trust the folder (`--skip-trust` is not enough), or \
+                    `planctl guide install gemini --user`";
+        let found = "calls the hooks of a folder only where it trusts it, and it does not trust this one";
+        checks.push(check(agent, Health::Problem, found.to_owned(), Some(help.to_owned())));
+    }
+    if let Some(seconds) = install::seconds_in(agent, SessionEvent::Stop, file)
+        && seconds < install::STOP_SECONDS
+    {
+        let found = format!("lets a turn end after {seconds} s, also where the contract still runs");
+        let help = format!("planctl guide install {word} sets it to {} s", install::STOP_SECONDS);
+        checks.push(check(agent, Health::Warning, found, Some(help)));
     }
     Ok(checks)
 }
@@ -81,17 +99,139 @@ fn check(agent: SessionAgent, health: Health, found: String, help: Option<String
     HealthView { check: agent.word().to_owned(), health, found, help }
 }
 
-fn has_switched_off(settings: &str) -> bool {
-    let root = CstRootNode::parse(settings, &ParseOptions::default());
-    let value: Value = root.ok().and_then(|root| root.to_serde_value()).unwrap_or_default();
-    value["disableAllHooks"] == true || value["hooksConfig"]["enabled"] == false
+fn way_out(agent: SessionAgent) -> &'static str {
+    match agent {
+        SessionAgent::Claude => "take that out of it",
+        SessionAgent::Codex => "start codex here, trust the folder, and say yes to its question about hooks",
+        SessionAgent::Gemini => "take that out of it, or `gemini` and /hooks",
+        SessionAgent::OpenCode => "unset it where you start opencode",
+    }
 }
 
-fn has_codex_trusted() -> bool {
-    let home = std::env::var_os("CODEX_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".codex")));
-    let text = home.and_then(|home| std::fs::read_to_string(home.join("config.toml")).ok());
-    text.is_some_and(|text| text.contains("[hooks.state"))
+/// Says which settings keep an agent from calling hooks.
+fn switched_off(context: &Context, agent: SessionAgent) -> Result<Vec<String>, Failure> {
+    let mut files = install::settings_read(context, agent)?;
+    files.push(PathBuf::from(if agent == SessionAgent::Claude { CLAUDE_MANAGED } else { GEMINI_MANAGED }));
+    let mut reasons = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let root = CstRootNode::parse(&text, &ParseOptions::default());
+        let settings: Value = root.ok().and_then(|root| root.to_serde_value()).unwrap_or_default();
+        let disabled = settings["hooksConfig"]["disabled"].as_array().into_iter().flatten();
+        let is_own = |name: &Value| name.as_str().is_some_and(|name| name.contains("hook gemini "));
+        let ways = [
+            (settings["disableAllHooks"] == true, "`disableAllHooks`: it calls none"),
+            (
+                settings["allowManagedHooksOnly"] == true,
+                "`allowManagedHooksOnly`: it calls no hooks but its own",
+            ),
+            (settings["hooksConfig"]["enabled"] == false, "`hooksConfig.enabled`: it calls none"),
+            (disabled.into_iter().any(is_own), "`hooksConfig.disabled`: it leaves out planctl's"),
+        ];
+        let found = ways.iter().filter(|(is_so, _)| *is_so);
+        reasons.extend(found.map(|(_, way)| format!("{} has {way}", file.display())));
+    }
+    Ok(reasons)
+}
+
+/// Settings that an administrator makes, and that go before all others.
+const CLAUDE_MANAGED: &str = "/etc/claude-code/managed-settings.json";
+const GEMINI_MANAGED: &str = "/etc/gemini-cli/settings.json";
+
+fn variables_set(names: &[&str]) -> Vec<String> {
+    let set = names.iter().filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    set.map(|name| format!("loads no plugin of a project while {name} is set")).collect()
+}
+
+/// Says whether Gemini CLI trusts a folder, by the rules that it keeps: the longest path that holds the folder decides.
+fn does_gemini_trust(folder: &Path) -> bool {
+    if std::env::var_os("GEMINI_CLI_TRUST_WORKSPACE").is_some_and(|value| value == "true") {
+        return true;
+    }
+    let Some(home) = std::env::var_os("HOME").map(|home| Path::new(&home).join(".gemini")) else {
+        return false;
+    };
+    let read = |file: PathBuf| -> Value {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let root = CstRootNode::parse(&text, &ParseOptions::default());
+        root.ok().and_then(|root| root.to_serde_value()).unwrap_or_default()
+    };
+    if read(home.join("settings.json"))["security"]["folderTrust"]["enabled"] == false {
+        return true;
+    }
+    let file = std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from);
+    let rules = read(file.unwrap_or_else(|| home.join("trustedFolders.json")));
+    let rules = rules.as_object().into_iter().flatten().filter_map(|(path, rule)| {
+        let path = Path::new(path);
+        let path = if rule == "TRUST_PARENT" { path.parent()? } else { path };
+        folder.starts_with(path).then(|| (path.components().count(), rule != "DO_NOT_TRUST"))
+    });
+    rules.max_by_key(|(length, _)| *length).is_some_and(|(_, trusts)| trusts)
+}
+
+/// Asks the program itself which hooks it would call here, without a session and without a model.
+async fn asked_codex(folder: &Path) -> Option<Value> {
+    let asked = [
+        json!({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "planctl", "version": "1"}}}),
+        json!({"method": "initialized"}),
+        json!({"id": 2, "method": "hooks/list", "params": {"cwds": [folder]}}),
+    ];
+    let asked: String = asked.iter().map(|call| format!("{call}\n")).collect();
+    let spawner = Spawner::start_self(None).ok()?;
+    // It ends where its input does, answered or not.
+    let mut codex = Command::new(["sh", "-c", "{ cat; exec sleep 60; } | codex app-server"], folder);
+    codex.environment = std::env::vars_os().collect();
+    codex.input = Input::Bytes(asked.into_bytes());
+    codex.deadline = Some(ANSWERS_WITHIN);
+    let (mut said, answered) = (Vec::new(), Notify::new());
+    let mut hear = |_, chunk: &[u8]| {
+        said.extend_from_slice(chunk);
+        if answer_in(&said).is_some() {
+            answered.notify_one();
+        }
+    };
+    let ran = spawner.run(&codex, &mut hear, answered.notified()).await;
+    spawner.shutdown();
+    ran.ok()?;
+    answer_in(&said)
+}
+
+/// Returns the hooks of the answer, where it has come.
+fn answer_in(said: &[u8]) -> Option<Value> {
+    let lines = said.split(|byte| *byte == b'\n');
+    let mut answers = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let answer = answers.find(|answer| answer["id"] == 2)?;
+    Some(answer["result"]["data"][0]["hooks"].clone())
+}
+
+/// Says why Codex would not call a hook of planctl's.
+fn codex_reasons(hooks: &Value) -> Vec<String> {
+    let own: Vec<&Value> = hooks.as_array().into_iter().flatten().filter(|hook| is_of_codex(hook)).collect();
+    if own.len() < SessionEvent::ALL.len() {
+        return vec!["does not load the hooks, since it does not trust this folder".to_owned()];
+    }
+    let with = |key: &str, is_wrong: &dyn Fn(&Value) -> bool| {
+        let events: Vec<&str> = own
+            .iter()
+            .filter(|hook| is_wrong(&hook[key]))
+            .filter_map(|hook| hook["eventName"].as_str())
+            .collect();
+        events.join(", ")
+    };
+    let is_untrusted = |status: &Value| !matches!(status.as_str(), Some("trusted" | "managed"));
+    let reasons = [
+        (with("trustStatus", &is_untrusted), "does not trust these hooks, and leaves them out"),
+        (with("enabled", &|enabled| *enabled == false), "has these hooks switched off"),
+    ];
+    reasons
+        .iter()
+        .filter(|(events, _)| !events.is_empty())
+        .map(|(events, why)| format!("{why}: {events}"))
+        .collect()
+}
+
+fn is_of_codex(hook: &Value) -> bool {
+    hook["command"].as_str().is_some_and(|command| command.contains(" hook codex "))
 }
 
 /// Calls the hook by the command that the agent has, for a session that is about to change a protected file.

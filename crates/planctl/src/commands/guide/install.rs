@@ -14,7 +14,7 @@ use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
 /// How long a contract may keep a turn from ending, in seconds.
-const STOP_SECONDS: u64 = 3600;
+pub const STOP_SECONDS: u64 = 3600;
 /// The plugin of OpenCode, which has no hooks that call a program.
 const PLUGIN: &str = include_str!("opencode.js");
 /// The beginning by which planctl knows its own plugin.
@@ -124,6 +124,19 @@ pub fn command_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Opti
     let hooks = groups.iter().filter_map(|group| group["hooks"].as_array()).flatten();
     let mut commands = hooks.filter_map(|hook| hook["command"].as_str());
     commands.find(|command| command.ends_with(&words)).map(str::to_owned)
+}
+
+/// Returns for how many seconds an agent waits for planctl's hook of an event, as its settings have it.
+pub fn seconds_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let settings = parsed(&text, file).ok()?.to_serde_value()?;
+    let groups = settings["hooks"][agent.event_name(event)].as_array()?.clone();
+    let hooks = groups.iter().filter_map(|group| group["hooks"].as_array()).flatten();
+    let words = words_of(agent, event);
+    let mut own =
+        hooks.filter(|hook| hook["command"].as_str().is_some_and(|command| command.ends_with(&words)));
+    let timeout = own.next()?["timeout"].as_u64()?;
+    Some(if agent == SessionAgent::Gemini { timeout / 1000 } else { timeout })
 }
 
 /// The words by which planctl knows its own hooks.

@@ -385,7 +385,27 @@ fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" · "))
 }
 
+fn is_of_aider(agent: &str) -> bool {
+    agent.split(':').next() == Some("aider")
+}
+
+/// Says whether a contract asks git for commits, or for a tree without changes.
+fn looks_at_commits(contract: &str) -> bool {
+    [
+        "git log",
+        "git show",
+        "git rev-list",
+        "git rev-parse",
+        "git status",
+        "git diff --quiet",
+        "git diff --exit-code",
+    ]
+    .iter()
+    .any(|command| contract.contains(command))
+}
+
 fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> String {
+    let serves = worker.map(Agent::to_string).or_else(|| step.agent.clone()).unwrap_or_default();
     let may = step.permissions.as_ref().map(|words| format!(" ({})", show::safe(words))).unwrap_or_default();
     let worker = match (worker, &step.agent) {
         (Some(_), _) => may,
@@ -430,6 +450,10 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
     };
     if !step.contract.command.is_empty() {
         text.push_str(&contract_drawn(&step.contract, "contract", &red_first));
+    }
+    if is_of_aider(&serves) && looks_at_commits(&step.contract.command) {
+        let why = "  ! aider runs no commands, so it makes no commits, and this contract looks at them\n";
+        text.push_str(&styled(CARE, why));
     }
     if step.confirmation.is_some() {
         text.push_str("  a person confirms the work\n");
