@@ -13,8 +13,9 @@ use crate::session::Session;
 
 use Act::{Runs, Says, Waits, Writes};
 
-pub const SCENARIOS: [(&str, Scenario); 11] = [
+pub const SCENARIOS: [(&str, Scenario); 12] = [
     ("a false claim is sent back with the failure; two steps to done", two_steps),
+    ("a step that passes by the output of a command, as its program reports it", observed),
     ("a liar is sent back seven times: a person is asked, not done", lies),
     ("`planctl guide off` and `approve`, plain and through a variable", decides),
     ("a tool that edits a file of the contract", edits_the_judge),
@@ -46,12 +47,12 @@ fn plan() -> String {
 
 /// A place whose sessions are held to a plan of two steps.
 fn held(stage: &Stage<'_>, agent: &'static str, acts: &[Act]) -> Result<Place, String> {
-    held_to(stage.place(agent, Manner::Scripted), &plan(), acts)
+    held_to(stage.place(agent, Manner::Scripted), ("plan.md", &plan()), acts)
 }
 
-fn held_to(place: Place, plan: &str, acts: &[Act]) -> Result<Place, String> {
+fn held_to(place: Place, (file, plan): (&str, &str), acts: &[Act]) -> Result<Place, String> {
     place.service.script(acts);
-    place.write("plan.md", plan);
+    place.write(file, plan);
     place.write("check.sh", CHECK);
     match place.agent {
         "codex" => {
@@ -73,7 +74,7 @@ fn held_to(place: Place, plan: &str, acts: &[Act]) -> Result<Place, String> {
         }
         _ => {}
     }
-    for arguments in [&["guide", "install", place.agent][..], &["guide", "on", "plan.md", "--approve"]] {
+    for arguments in [&["guide", "install", place.agent][..], &["guide", "on", file, "--approve"]] {
         let said = place.planctl(arguments);
         if !said.status.success() {
             return Err(words(&said));
@@ -129,9 +130,34 @@ fn two_steps(stage: &Stage<'_>, agent: &'static str) -> Played {
     Ok("✔".to_owned())
 }
 
+fn observed(stage: &Stage<'_>, agent: &'static str) -> Played {
+    let acts = [
+        Says("It is on the branch."),
+        Runs("echo bad; exit 3"),
+        Says("It is on the branch now."),
+        Runs("echo On Branch main"),
+        Says("It is on the branch."),
+    ];
+    let plan = r#"{"name": "Branch", "triggers": ["branch"], "steps": [{"name": "Look", "action": "Show the branch.",
+        "verify": {"type": "output_contains", "value": "on branch"}, "max_retries": 5}]}"#;
+    let place = held_to(stage.place(agent, Manner::Scripted), ("plan.json", plan), &acts)?;
+    Session::begin(&place, PROMPT)?.ends()?;
+    must(read(&place, "has reported the output of no command"), "a claim was not sent back", &place)?;
+    let (why, shown) = match agent {
+        "codex" => ("the output does not contain: on branch", "✔, no exit codes"),
+        _ => ("the command exited with 3", "✔"),
+    };
+    must(read(&place, why), "the failure was not read", &place)?;
+    must(is_done(&place), "it is not done", &place)?;
+    let audit = words(&place.planctl(&["audit", "@last"]));
+    must(audit.contains("Look: observed, not proved"), "its grade is not said", &place)?;
+    Ok(shown.to_owned())
+}
+
 fn lies(stage: &Stage<'_>, agent: &'static str) -> Played {
     let patient = plan().replace("retry(3)", "retry(20)");
-    let place = held_to(stage.place(agent, Manner::Scripted), &patient, &[Says("All is done."); 12])?;
+    let place =
+        held_to(stage.place(agent, Manner::Scripted), ("plan.md", &patient), &[Says("All is done."); 12])?;
     Session::begin(&place, PROMPT)?.ends()?;
     let asked = words(&place.planctl(&["approvals"]));
     must(asked.contains("sent back 6 times"), &format!("nobody is asked: {asked}"), &place)?;
@@ -250,7 +276,7 @@ fn daemon_killed(stage: &Stage<'_>, agent: &'static str) -> Played {
         if said.status.success() { Ok(()) } else { Err(words(&said)) }
     };
     started(&place)?;
-    let place = held_to(place, &plan(), &acts)?;
+    let place = held_to(place, ("plan.md", &plan()), &acts)?;
     let session = Session::begin(&place, PROMPT)?;
     must(place.service.comes_to_wait(Duration::from_secs(90)), "it did not get to step 2", &place)?;
     let daemon = std::fs::read_to_string(own.path().join("daemon.pid")).unwrap_or_default();
@@ -281,7 +307,7 @@ fn contract_hangs(stage: &Stage<'_>, agent: &'static str) -> Played {
         Writes("two.txt", "two"),
         Says("Two is done."),
     ];
-    let place = held_to(stage.place(agent, Manner::Scripted), &hanging, &acts)?;
+    let place = held_to(stage.place(agent, Manner::Scripted), ("plan.md", &hanging), &acts)?;
     Session::begin(&place, PROMPT)?.ends()?;
     must(read(&place, "Not done: the contract failed"), "it was not sent back", &place)?;
     must(is_done(&place), "it is not done", &place)?;

@@ -457,6 +457,7 @@ fn codex_that_says(fixture: &Fixture, trust: &str) -> String {
     let hook = |event: &str, word: &str| json!({"eventName": event, "command": format!("planctl hook codex {word}"), "enabled": true, "trustStatus": trust});
     let hooks = [
         hook("preToolUse", "tool"),
+        hook("postToolUse", "tool-done"),
         hook("sessionStart", "start"),
         hook("userPromptSubmit", "prompt"),
         hook("stop", "stop"),
@@ -543,7 +544,7 @@ fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_b
     assert_eq!(well.out.matches("the hook refuses what it is to refuse").count(), 4, "{well:?}");
     codex_that_says(&fixture, "untrusted");
     let ill = doctor(&[]);
-    assert!(ill.out.contains("does not trust these hooks, and leaves them out: preToolUse"), "{ill:?}");
+    assert!(ill.out.contains("does not trust these hooks, and leaves them out: preToolUse, postToolUse"), "{ill:?}");
     codex_that_says(&fixture, "managed");
 
     let short = fixture.read(".claude/settings.json").replace("3600", "30");

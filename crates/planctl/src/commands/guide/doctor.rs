@@ -207,7 +207,7 @@ fn answer_in(said: &[u8]) -> Option<Value> {
 /// Says why Codex would not call a hook of planctl's.
 fn codex_reasons(hooks: &Value) -> Vec<String> {
     let own: Vec<&Value> = hooks.as_array().into_iter().flatten().filter(|hook| is_of_codex(hook)).collect();
-    if own.len() < SessionEvent::ALL.len() {
+    if own.len() < SessionAgent::Codex.events().len() {
         return vec!["does not load the hooks, since it does not trust this folder".to_owned()];
     }
     let with = |key: &str, is_wrong: &dyn Fn(&Value) -> bool| {

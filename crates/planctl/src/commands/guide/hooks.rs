@@ -175,11 +175,10 @@ impl HookInput {
     /// The output of the tool that was used, as the agent tells it.
     pub fn observation(&self, agent: SessionAgent, event: SessionEvent) -> ObservationCall {
         let told = if event == SessionEvent::ToolFailed { &self.error } else { &self.tool_response };
-        let output = match agent {
-            // Its text for the model has words of its own around the output.
-            SessionAgent::Gemini if told["returnDisplay"].is_string() => text_of(&told["returnDisplay"]),
-            _ => text_of(told),
-        };
+        // Gemini's text for the model has words of its own around the output.
+        let display =
+            told.get("returnDisplay").filter(|shown| agent == SessionAgent::Gemini && shown.is_string());
+        let output = text_of(display.unwrap_or(told));
         let told_code = exit_code_of(told);
         let exit_code = match (agent, event) {
             // Claude Code tells no code, and tells a command that failed by another event, whose text begins with the code.
