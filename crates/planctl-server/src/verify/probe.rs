@@ -255,6 +255,7 @@ impl Probe {
                 Ok(Trial::Tried(Tried {
                     runs: runs.iter().filter_map(run).collect(),
                     printed: runs.first().map(reason).unwrap_or_default(),
+                    output: runs.first().map(output).unwrap_or_default(),
                     timeout: contract.timeout,
                     changed_count: changed.len(),
                     changed,
@@ -268,6 +269,10 @@ impl Probe {
 fn reason(evidence: &Evidence) -> String {
     let line = telling_line(&evidence.stderr.tail, &evidence.stdout.tail).unwrap_or_default();
     line.chars().take(LINE_CHARACTERS_MAX).collect()
+}
+
+fn output(evidence: &Evidence) -> String {
+    format!("{}\n{}", evidence.stderr.tail, evidence.stdout.tail)
 }
 
 /// Lists the contracts of a plan, each with why it can't be run in a copy of the workspace; `found` is what is found in
