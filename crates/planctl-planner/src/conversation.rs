@@ -224,6 +224,11 @@ impl Conversation {
         &self.without
     }
 
+    /// Sets other limits; they count from here on.
+    pub fn limit(&mut self, limits: Limits) {
+        self.brief.limits = limits;
+    }
+
     /// Adds up what the answers have used.
     pub fn spent(&self) -> Spending {
         let mut spent = Spending::default();

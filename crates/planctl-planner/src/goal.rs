@@ -401,8 +401,9 @@ pub(crate) fn suspicion(sentence: &str) -> Option<String> {
         return Some((*why).to_owned());
     }
     let approves = ["approve", "approval"].iter().any(|word| lower.contains(word));
-    if approves && (lower.contains("plan") || lower.contains("automatic")) {
-        return Some("it speaks of approving, which a person does".to_owned());
+    let of_plan = ["this plan", "the plan", "this draft", "the draft"];
+    if approves && of_plan.iter().any(|words| lower.contains(words)) {
+        return Some("it speaks of approving the plan, which a person does".to_owned());
     }
     if lower.contains("planctl")
         && ["run", "approve", "trust", "skip", "waive"].iter().any(|word| lower.contains(word))

@@ -208,7 +208,7 @@ const REFUSED: [Code; 10] = [
     Code::P116,
 ];
 /// Notes of what planctl chooses, and of the draft's own place.
-const UNSAID: [Code; 3] = [Code::P020, Code::P402, Code::P603];
+const UNSAID: [Code; 4] = [Code::P020, Code::P122, Code::P402, Code::P603];
 
 fn verified(verification: &Verification, findings: &mut Vec<Finding>) {
     for found in &verification.diagnostics {
@@ -254,35 +254,50 @@ fn rule_of(code: Code) -> Rule {
 fn red(looked: Looked<'_>, findings: &mut Vec<Finding>) {
     for step in &looked.verification.tree.steps {
         let (Some(number), Some(contract)) = (step.fixed_number(), &step.contract) else { continue };
-        let Some(Trial::Tried(tried)) = looked.trials.get(&number) else { continue };
-        // One that passes, or now and then, has its own finding.
-        if tried.runs.iter().any(|run| run.verdict == Verdict::Passed) {
-            continue;
-        }
-        let made = |name: &str| is_made(looked.verification, number, name);
-        let own = |name: &str| made(name) || is_own(looked.verification, name);
-        if let Some(wrong) = wrong_reason(&contract.command, tried, &own, &made) {
-            let shown = wrong.shown.map(|line| format!(" (it printed: {line})")).unwrap_or_default();
-            let message = format!("the contract fails for the wrong reason: {}{shown}", wrong.why);
-            findings.push(Finding::error(Rule::Red, message).at(number).help(
-                "it has to fail since the task is not done; name files that the step makes in `changes`, and use what is there",
-            ));
-        } else if let Some(path) = missing(looked, number) {
-            let message = format!(
-                "the contract looks at `{}`, which is not there and which no step up to it makes",
-                escape(path)
-            );
-            let help = "name an existing file, or the step that makes it: its `changes` list it";
-            findings.push(Finding::error(Rule::Red, message).at(number).help(help));
+        let has_error =
+            |findings: &[Finding]| findings.iter().any(|own| own.is_error && own.step == Some(number));
+        match looked.trials.get(&number) {
+            Some(Trial::Tried(tried)) if !tried.runs.is_empty() => {
+                findings.extend(of_trial(looked, number, &contract.command, tried, has_error(findings)));
+            }
+            // A level of the configuration may hide why.
+            Some(Trial::Tried(_) | Trial::Skipped { .. }) | None if !has_error(findings) => {
+                let message = "the contract was not tried, so nobody knows whether it fails today";
+                findings.push(Finding::error(Rule::Red, message).at(number));
+            }
+            Some(Trial::Tried(_) | Trial::Skipped { .. }) | None => {}
         }
     }
-    for (step, trial) in looked.trials {
-        if let Trial::Tried(Tried { runs, .. }) = trial
-            && runs.is_empty()
-        {
-            findings.push(Finding::error(Rule::Red, "the contract could not be tried").at(*step));
-        }
+}
+
+fn of_trial(
+    looked: Looked<'_>,
+    number: u32,
+    command: &str,
+    tried: &Tried,
+    has_error: bool,
+) -> Option<Finding> {
+    if tried.runs.iter().any(|run| run.verdict == Verdict::Passed) {
+        // One that passes has its own finding, unless a level of the configuration hides it.
+        let passes = Finding::error(Rule::Red, "the contract passes before any work is done").at(number);
+        return (!has_error).then_some(passes);
     }
+    let made = |name: &str| is_made(looked.verification, number, name);
+    let own = |name: &str| made(name) || is_own(looked.verification, name);
+    if let Some(wrong) = wrong_reason(command, tried, &own, &made) {
+        let shown = wrong.shown.map(|line| format!(" (it printed: {line})")).unwrap_or_default();
+        let message = format!("the contract fails for the wrong reason: {}{shown}", wrong.why);
+        let help = "it has to fail since the task is not done; name files that the step makes in `changes`, and use \
+                    what is there";
+        return Some(Finding::error(Rule::Red, message).at(number).help(help));
+    }
+    let path = missing(looked, number)?;
+    let message = format!(
+        "the contract looks at `{}`, which is not there and which no step up to it makes",
+        escape(path)
+    );
+    let help = "name an existing file, or the step that makes it: its `changes` list it";
+    Some(Finding::error(Rule::Red, message).at(number).help(help))
 }
 
 fn missing<'a>(looked: Looked<'a>, number: u32) -> Option<&'a String> {
