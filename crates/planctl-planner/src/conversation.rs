@@ -224,6 +224,16 @@ impl Conversation {
         &self.without
     }
 
+    /// Sees the workspace as it is now: the last text is verified anew, since what was red then may be green by now.
+    pub fn see(&mut self, workspace: WorkspaceFacts) {
+        self.brief.workspace = workspace;
+        if let Some(last) = self.rounds.last_mut()
+            && Proposal::read(&last.answer.text).is_ok()
+        {
+            last.judgement = None;
+        }
+    }
+
     /// Sets other limits; they count from here on.
     pub fn limit(&mut self, limits: Limits) {
         self.brief.limits = limits;

@@ -7,6 +7,7 @@
 
 mod amount;
 mod conversation;
+mod entry;
 mod estimate;
 mod goal;
 mod judge;
@@ -22,6 +23,7 @@ pub use amount::{Spending, Tokens};
 pub use conversation::{
     Answer, Asked, Brief, Conversation, Draft, GiveUp, Hint, Limits, Next, Round, WorkspaceFacts,
 };
+pub use entry::draft_of_entry;
 pub use estimate::{Basis, Estimate, PastRuns, estimate};
 pub use goal::{Goal, Requirement, Suspicion};
 pub use judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, named_files};

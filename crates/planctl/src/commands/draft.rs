@@ -8,16 +8,18 @@ use std::time::Duration;
 use planctl_api::wire::RunState;
 use planctl_engine::Budget;
 use planctl_harness::ReplicaLimits;
-use planctl_lang::{PLAN_BYTES_MAX, Source, budget_of, slug};
+use planctl_lang::library::{Entry, Matcher, Question, best};
+use planctl_lang::workflow::Language;
+use planctl_lang::{PLAN_BYTES_MAX, Source, budget_of, parse, slug};
 use planctl_planner::{
     Answer, Asked, Brief, Conversation, Draft, Estimate, GiveUp, Goal, Limits, Looked, Next, PastRuns,
-    PatternFacts, draft_by_pattern, estimate, named_files,
+    PatternFacts, Proposal, draft_by_pattern, draft_of_entry, estimate, named_files,
 };
 
 use self::kept::{Kept, Record};
 use self::writer::{Purse, Writer};
 use super::plan::shell_word;
-use super::{Context, Stop, write};
+use super::{Context, Stop, library, write};
 use crate::args::{DraftArgs, Format};
 use crate::caller::must_be_human;
 use crate::checking::Prober;
@@ -82,6 +84,10 @@ impl<'a> Drafting<'a> {
         let kept = Kept::take(&context.state_dir()?, &parts)?;
         let (workspace, facts) = surroundings::look(context.workspace(), config);
         let earlier = if args.again { None } else { kept.read()? };
+        let earlier = earlier.map(|mut record| {
+            record.conversation.see(workspace.clone());
+            record
+        });
         let record = earlier.unwrap_or_else(|| Record {
             conversation: Conversation::new(Brief {
                 goal,
@@ -175,18 +181,37 @@ impl<'a> Drafting<'a> {
     fn by_pattern(&self) -> Result<Answer, Failure> {
         let goal = &self.record.conversation.brief().goal;
         match draft_by_pattern(goal, &self.facts) {
-            Ok(matched) => {
-                let text = serde_json::to_string(&matched.proposal).map_err(|error| {
-                    Failure::new(Exit::Temporary, format!("could not write the draft: {error}"))
-                })?;
-                Ok(Answer::new(&text))
-            }
+            Ok(matched) => written_by_form(&matched.proposal),
             Err(deferral) => {
+                let entry = if deferral.signals.is_empty() { self.entry() } else { None };
+                if let Some((name, proposal)) = entry {
+                    let Some(proposal) = proposal else {
+                        let why =
+                            format!("the entry {name} of the library fits, and is more than a list of steps");
+                        return Err(self
+                            .no_writer(why)
+                            .next(format!("planctl new --from {}", shell_word(&name))));
+                    };
+                    return written_by_form(&proposal);
+                }
                 let signals = deferral.signals.iter().map(|signal| signal.words().to_owned());
                 let reasons: Vec<String> = signals.chain(deferral.reasons).collect();
                 Err(self.no_writer(reasons.join("; ")))
             }
         }
+    }
+
+    /// Finds the entry of the library that the goal calls for, and what it gives, where it is a list of steps.
+    fn entry(&self) -> Option<(String, Option<Proposal>)> {
+        let goal = &self.record.conversation.brief().goal;
+        let library = library::read(self.context);
+        let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
+        let question = Question { message: &goal.text, domain: None, allowed: None, matcher: Matcher::Words };
+        let id = best(&entries, &question)?.entry.id.clone();
+        let found = library.entry(&id)?;
+        let is_markdown = Language::of(found.source.path()).is_none();
+        let proposal = is_markdown.then(|| draft_of_entry(&id, &parse(&found.source).0, goal)).flatten();
+        Some((id, proposal))
     }
 
     /// Says which writers there are, where a pattern does not suffice.
@@ -314,6 +339,12 @@ impl<'a> Drafting<'a> {
         words.extend(out.map(|out| path("--out", out)));
         words.join(" ")
     }
+}
+
+fn written_by_form(proposal: &Proposal) -> Result<Answer, Failure> {
+    let text = serde_json::to_string(proposal)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write the draft: {error}")))?;
+    Ok(Answer::new(&text))
 }
 
 fn unknown(what: &str, id: &str, known: &[String]) -> Failure {

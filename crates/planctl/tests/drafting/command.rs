@@ -41,6 +41,62 @@ fn m_01_a_goal_of_a_known_form_needs_no_model() {
 }
 
 #[test]
+fn an_entry_of_the_library_that_the_goal_calls_for_is_filled_in() {
+    let home = app();
+    home.write("plans/add_flag.md", "---\ntype: plan\nowner: ann\ntriggers: [verbose flag, app]\n---\n\n# Add the verbose flag\n\n## Steps\n\n\
+        ### 1. Add it\n\n**target:** coder\n**changes:** src/app.sh\n\n**task:**\nTeach `src/app.sh` the flag -v.\n\n**contract:**\n\
+        ```shell\nbash src/app.sh -v | grep -q verbose\n```\nexit_code == 0\n");
+    let view =
+        home.json(&["plan", "draft", "the app wants its verbose flag", "--out", "plans/v.md", "--json"], 0);
+    assert_eq!((&view["strategy"], &view["steps"]), (&json!("pattern"), &json!(1)));
+    assert!(
+        home.read("plans/v.md").contains("By the entry add_flag of the library."),
+        "{}",
+        home.read("plans/v.md")
+    );
+    assert!(home.verified("plans/v.md").0);
+    // One of planctl's own that branches is named, and not guessed at.
+    let said = home.planctl(&["plan", "draft", "fix the bug, debug the crash"]);
+    assert!(said.code == 1 && said.err.contains("planctl new --from bugfix_workflow"), "{said:?}");
+}
+
+#[test]
+fn a_draft_that_is_asked_for_again_is_tried_again() {
+    let (home, service) = with(vec![Reply::Structured(good())]);
+    assert_eq!(home.planctl(&WORDS).code, 0);
+    home.write("README.md", "# App\n\nUse --json.\n");
+    let said = home.planctl(&more(&["--rounds", "1"]));
+    assert_eq!((said.code, service.calls().len()), (1, 1), "{said:?}");
+    assert!(said.out.contains("step 2") && said.out.contains("passes before any work is done"), "{said:?}");
+}
+
+#[test]
+fn an_estimate_rests_on_the_runs_of_the_workspace() {
+    let (home, _service) = with(vec![Reply::Structured(good())]);
+    let _cluster = planctl_server::testing::lay_private_cluster(&home.path("state"));
+    let steps: String = (1..=3)
+        .map(|step| format!("\n### {step}. Part\n\n**target:** coder\n**task:**\nWrite `out-{step}`.\n\n**contract:**\n```shell\ntest -s out-{step}\n```\n"))
+        .collect();
+    home.write(
+        "plans/before.md",
+        &format!(
+            "---\ntype: plan\nowner: ann\n---\n\n# Before\n\n**Budget:** 60 minutes\n\n## Steps\n{steps}"
+        ),
+    );
+    let worker = "echo x >out-$PLANCTL_STEP; printf '{\"planctl\": \"result/1\", \"usage\": {\"input_tokens\": 90, \"output_tokens\": 10, \"cost_usd\": 0.01}}\\n'";
+    let said = home.planctl(&["plan", "run", "plans/before.md", "--approve", "--exec", worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let view = home.json(&more(&["--json"]), 0);
+    let estimate = &view["estimate"];
+    assert_eq!(
+        (&estimate["runs"], &estimate["run_steps"], &estimate["tokens"]),
+        (&json!(1), &json!(3), &json!(200)),
+        "{estimate}"
+    );
+    assert_eq!(estimate["usd"], 0.02);
+}
+
+#[test]
 fn m_04_without_a_model_a_goal_that_no_form_fits_says_what_would_do() {
     let home = app();
     let said = home.planctl(&["plan", "draft", "improve the performance and then document it"]);

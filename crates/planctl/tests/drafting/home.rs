@@ -70,7 +70,9 @@ impl Home {
                 service.url()
             )
         });
-        let text = tables.collect::<String>() + "[prices.m-1]\ninput = 1.0\ncached = 0.1\noutput = 10.0\n";
+        let text = "[postgres]\nstop_after = \"0s\"\n".to_owned()
+            + &tables.collect::<String>()
+            + "[prices.m-1]\ninput = 1.0\ncached = 0.1\noutput = 10.0\n";
         fs::write(self.path("home/.config/planctl/planctl.toml"), text).unwrap();
     }
 
