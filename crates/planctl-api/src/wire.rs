@@ -16,6 +16,7 @@ use crate::next::{Next, known};
 
 mod branches;
 pub mod daemon;
+pub mod draft;
 mod library;
 mod pace;
 mod pages;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Agent, ApprovalPolicy, Finding, Price, RoleConfig, Workspaces};
+use crate::{Agent, ApprovalPolicy, Finding, ModelConfig, Price, RoleConfig, Workspaces};
 
 /// The effective configuration.
 ///
@@ -36,6 +36,9 @@ pub struct Config {
     pub isolation: Isolation,
     /// How much each finding weighs.
     pub verify: Levels,
+    /// The models that drafts are written with. They concern only the process that reads them, so they are not sent to a daemon.
+    #[serde(skip)]
+    pub models: BTreeMap<String, ModelConfig>,
     /// The price of models' tokens, where an agent does not report its cost.
     pub prices: BTreeMap<String, Price>,
     /// Where runs work.

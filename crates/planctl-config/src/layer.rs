@@ -11,7 +11,8 @@ use planctl_lang::Levels;
 
 use super::{
     Agent, ApprovalPolicy, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation,
-    LibrarySettings, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv, WorkspaceMode, Workspaces,
+    LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv, WorkspaceMode,
+    Workspaces,
 };
 
 /// The settings of one source.
@@ -30,6 +31,7 @@ pub(crate) struct Layer {
     pub(crate) stop_after: Option<Duration>,
     pub(crate) isolation: Option<Isolation>,
     pub(crate) verify: Levels,
+    pub(crate) models: BTreeMap<String, ModelConfig>,
     pub(crate) prices: BTreeMap<String, Price>,
     pub(crate) workspace_mode: Option<WorkspaceMode>,
     pub(crate) workspace_git: Option<Commits>,
@@ -79,6 +81,10 @@ impl Layer {
             }
             layer.distrust(role.as_str(), &mut ignore);
         }
+        // A source that names an address and a variable would send any secret anywhere.
+        for name in std::mem::take(&mut self.models).into_keys() {
+            ignore(&["models", &name]);
+        }
         // A price of nothing would make every money cap hold.
         if !std::mem::take(&mut self.prices).is_empty() {
             ignore(&["prices"]);
@@ -121,6 +127,8 @@ impl Layer {
         // Each is taken whole: bounds of two sources together are what neither meant.
         let mut approval = weaker.approval;
         approval.extend(self.approval);
+        let mut models = weaker.models;
+        models.extend(self.models);
         let mut roles = weaker.roles;
         for (role, layer) in self.roles {
             let below = roles.remove(&role).unwrap_or_default();
@@ -139,6 +147,7 @@ impl Layer {
             download: self.download.or(weaker.download),
             stop_after: self.stop_after.or(weaker.stop_after),
             verify: weaker.verify.then(&self.verify),
+            models,
             prices,
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
             workspace_git: self.workspace_git.or(weaker.workspace_git),
@@ -171,6 +180,7 @@ impl Layer {
             },
             isolation: self.isolation.unwrap_or_default(),
             verify: self.verify,
+            models: self.models,
             prices: self.prices,
             workspace: Workspaces {
                 mode: self.workspace_mode.unwrap_or_default(),

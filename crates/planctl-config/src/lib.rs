@@ -3,6 +3,7 @@
 mod config;
 mod find;
 mod layer;
+mod model;
 mod origin;
 mod policy;
 mod read;
@@ -19,6 +20,7 @@ pub use config::{
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
+pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;
 pub use read::{Finding, parse_duration};

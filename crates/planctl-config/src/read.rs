@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::layer::Layer;
 use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode};
 
+mod model;
 mod policy;
 mod role;
 
@@ -115,11 +116,12 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "project",
     "workspace",
     "contracts",
     "roles",
+    "models",
     "prices",
     "approval",
     "database",
@@ -138,6 +140,7 @@ impl Reader<'_> {
                 "workspace" => self.workspace(value, &mut layer),
                 "contracts" => self.contracts(value, &mut layer),
                 "roles" => self.roles(value, &mut layer),
+                "models" => self.models(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
                 "database" => self.database(value, &mut layer),

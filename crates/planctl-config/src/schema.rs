@@ -5,7 +5,7 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{Commits, Effects, WorkspaceMode};
+use super::{Commits, Effects, ModelApi, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -71,6 +71,12 @@ pub fn schema() -> Value {
                 "type": "object",
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": role(),
+            },
+            "models": {
+                "description": "The models that `plan draft --model NAME` may ask, by name.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": model(),
             },
             "prices": {
                 "description": "The price of a model's tokens, by its name; needed where an agent reports no money.",
@@ -241,6 +247,29 @@ fn effects(description: &str) -> Value {
 
 fn responder() -> Value {
     json!({ "type": "string", "pattern": ROLE, "description": "A role, or \"human\"." })
+}
+
+fn model() -> Value {
+    let mut model = table(
+        "A model.",
+        json!({
+            "api": {
+                "enum": ModelApi::ALL.map(ModelApi::word),
+                "description": "The form of its calls: messages (/v1/messages) or chat (/v1/chat/completions).",
+            },
+            "url": { "type": "string", "pattern": "^https?://[^@?#\\s]+$", "description": "The address of the service, or of the endpoint." },
+            "model": { "type": "string", "description": "The name by which the service knows it." },
+            "key_env": {
+                "type": "string",
+                "pattern": "^[A-Z_][A-Z0-9_]*$",
+                "description": "The variable that holds its key; never the key.",
+            },
+            "max_tokens": count("The most tokens of one answer; 8192 unless it is said."),
+            "timeout": time("How long one answer may take; 3 minutes unless it is said."),
+        }),
+    );
+    model["required"] = json!(["api", "url", "model"]);
+    model
 }
 
 fn price() -> Value {

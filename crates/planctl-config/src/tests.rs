@@ -535,6 +535,47 @@ fn what_roles_may_do_is_approved_and_equal_old_configurations_keep_their_digest(
     assert_eq!(digest(base), digest(&format!("{base}permissions = \"list\"\n")), "it is the usual");
 }
 
+const MODELS: &str = "[models.writer]\napi = \"messages\"\nurl = \"https://models.example\"\nmodel = \"m-1\"\n\
+                      key_env = \"MODEL_KEY\"\nmax_tokens = 500\ntimeout = \"30s\"\n";
+
+#[test]
+fn a_model_is_read_and_names_a_variable_and_never_a_key() {
+    let config = read::layer(Path::new("planctl.toml"), MODELS).unwrap().effective();
+    let model = &config.models["writer"];
+    assert_eq!(
+        (model.api, model.max_tokens, model.timeout),
+        (ModelApi::Messages, 500, Duration::from_secs(30))
+    );
+    assert_eq!(model.key_env.as_deref(), Some("MODEL_KEY"));
+    let table = "[models.m]\napi = \"chat\"\nmodel = \"x\"\n";
+    for (text, says) in [
+        (table.to_owned(), "the model \"m\" needs `api`, `url` and `model`"),
+        (
+            format!("{table}url = \"https://secret@a\"\n"),
+            "the address of a model has no login and no parameters",
+        ),
+        (
+            format!("{table}url = \"https://a\"\nkey_env = \"sk-secret\"\n"),
+            "key_env is the name of a variable in capitals",
+        ),
+        (format!("{table}url = \"https://a\"\nmax_tokens = 0\n"), "a whole number from 1"),
+        (format!("{table}url = \"https://a\"\nkey = \"x\"\n"), "unknown key `key`"),
+        (table.replace("chat", "chats") + "url = \"https://a\"\n", "api can't be \"chats\""),
+    ] {
+        let found = format!("{:?}", read::layer(Path::new("planctl.toml"), &text).unwrap_err());
+        assert!(found.contains(&says.replace('"', "\\\"")), "{text}: {found}");
+        assert!(!found.contains("secret"), "{found}");
+    }
+}
+
+#[test]
+fn an_untrusted_project_sends_no_variable_to_an_address_of_its_own() {
+    let loaded = Project::with(MODELS).load();
+    assert!(loaded.config.models.is_empty(), "{:?}", loaded.config.models);
+    let keys: Vec<String> = loaded.distrusted.unwrap().keys.into_iter().map(|key| key.key).collect();
+    assert_eq!(keys, ["models.writer"]);
+}
+
 #[test]
 fn an_untrusted_project_lets_no_agent_do_more_and_hides_no_cost() {
     let project = Project::with(ROLES);
@@ -795,8 +836,8 @@ fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
 
 #[test]
 fn a14_any_change_of_what_runs_changes_what_is_approved() {
-    // These settings change nothing about a run: the project's name, the places where planctl keeps its own files, and which
-    // plan a message finds.
+    // These settings change nothing about a run: the project's name, the places where planctl keeps its own files, which plan
+    // a message finds, and which models write drafts.
     let elsewhere = [
         "project.name",
         "database.url",
@@ -804,6 +845,12 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         "postgres.download",
         "postgres.stop_after",
         "library.learn",
+        "models.*.api",
+        "models.*.url",
+        "models.*.model",
+        "models.*.key_env",
+        "models.*.max_tokens",
+        "models.*.timeout",
     ];
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";

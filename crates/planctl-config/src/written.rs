@@ -9,7 +9,7 @@ use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
-use super::{ApprovalPolicy, Config, Key, Loaded, Origin, Price, RoleConfig};
+use super::{ApprovalPolicy, Config, Key, Loaded, ModelConfig, Origin, Price, RoleConfig};
 
 /// One value of the effective configuration.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,6 +47,9 @@ impl Writer<'_> {
         self.contracts(config);
         for (role, settings) in &config.roles {
             self.role(role.as_str(), settings);
+        }
+        for (name, model) in &config.models {
+            self.model(name, model);
         }
         for (model, price) in &config.prices {
             self.price(model, *price);
@@ -125,6 +128,16 @@ impl Writer<'_> {
         say("steps", policy.steps.map(|steps| json!(steps)));
         say("roles", policy.roles.as_ref().map(|roles| json!(roles)));
         say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
+    }
+
+    fn model(&mut self, name: &str, model: &ModelConfig) {
+        let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["models", name, key], value);
+        say("api", Some(json!(model.api.word())));
+        say("url", Some(json!(masked(&model.url))));
+        say("model", Some(json!(model.model)));
+        say("key_env", model.key_env.as_ref().map(|variable| json!(variable)));
+        say("max_tokens", Some(json!(model.max_tokens)));
+        say("timeout", Some(time(model.timeout)));
     }
 
     fn price(&mut self, model: &str, price: Price) {

@@ -97,6 +97,7 @@ codes! {
     P119 Warning "it is not said whether a file that decides the contract may be changed",
     P120 Warning "nothing that decides the contract is protected",
     P121 Warning "which file the contract runs can't be told from its text",
+    P122 Warning "a question of the draft is open",
     P201 Error "a subscribed file is not there and no step before makes it",
     P202 Warning "a glob matches nothing",
     P203 Error "a subscribed file is made by a later step only",

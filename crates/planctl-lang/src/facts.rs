@@ -164,6 +164,9 @@ pub struct Tried {
     /// The last line that the first run printed, its standard error before its standard output; may be empty.
     #[serde(default)]
     pub printed: String,
+    /// The ends of what the first run printed, its standard error before its standard output.
+    #[serde(default)]
+    pub output: String,
     /// How long one run may take.
     pub timeout: Duration,
     /// Files of the workspace that differed afterwards, those first that people would name; ignored files don't count.

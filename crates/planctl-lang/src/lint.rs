@@ -11,6 +11,7 @@ mod lookalikes;
 mod numbers;
 mod order;
 mod proof;
+mod questions;
 mod rights;
 mod roles;
 mod safety;
@@ -54,6 +55,7 @@ pub(crate) fn lint_with(lint: &Lint<'_>) -> Vec<Diagnostic> {
     judges::lint(lint, &mut found);
     untold::lint(lint, &mut found);
     rights::lint(lint, &mut found);
+    questions::lint(lint, &mut found);
     roles::lint(lint, &mut found);
     denied::lint(lint, &mut found);
     budget::lint(lint, &mut found);

@@ -1,5 +1,6 @@
 //! Says whether a plan and what serves it are fit to run, and makes them so where findings say how; needs no database.
 
+pub mod agent_answer;
 pub mod agent_check;
 pub mod agent_program;
 pub mod autofix;

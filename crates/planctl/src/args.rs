@@ -26,7 +26,7 @@ pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
 pub use plan::{
-    Beginning, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
+    Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
 pub use run::{RunArgs, RunCommand, RunFilter, RunPlan, RunVerb};
 pub use worker::{WorkerCommand, WorkerRun};

@@ -20,12 +20,13 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 115] = [
+const COMMANDS: [(&str, Caller); 116] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
     ("plan expand", Anyone),
     ("plan import", Anyone),
+    ("plan draft", Person),
     ("plan fmt", Anyone),
     ("plan verify", Anyone),
     ("plan explain", Anyone),

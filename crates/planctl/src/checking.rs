@@ -138,6 +138,19 @@ impl Prober {
         self.verify(context, levels, check).await
     }
 
+    /// Verifies a text as the plan at a path of the workspace, and tries its contracts.
+    pub async fn check_text(
+        &self,
+        context: &Context,
+        path: &str,
+        source: Source,
+    ) -> Result<Checked, Failure> {
+        let check = async |checking: Checking<'_>, spawner: &Spawner| {
+            check::check_text(Path::new(path), path.to_owned(), source, checking, spawner).await
+        };
+        self.verify(context, &Levels::default(), check).await
+    }
+
     async fn verify(
         &self,
         context: &Context,

@@ -24,6 +24,7 @@ mod decide;
 mod demo;
 mod dev;
 mod doctor;
+mod draft;
 mod editing;
 mod expand;
 mod explain;

@@ -23,6 +23,7 @@ mod failure;
 mod guidance;
 mod gutter;
 mod limits;
+mod model;
 mod next;
 mod progress;
 mod reports;

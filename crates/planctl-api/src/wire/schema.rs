@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
+use crate::wire::draft::DraftView;
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
@@ -27,6 +28,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-show", "plan show --json"),
     ("plan-fmt", "plan fmt --json"),
     ("plan-diff", "plan diff --json"),
+    ("plan-draft", "plan draft --json"),
     ("plan-status", "status --json: one run where one is named, else a list of runs"),
     ("plan-salute", "status RUN --salute --json"),
     ("plan-traversal", "status RUN --traversal --json"),
@@ -83,6 +85,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-show" => of::<PlanView>(),
         "plan-fmt" => of::<FormatView>(),
         "plan-diff" => of::<PlanDiffView>(),
+        "plan-draft" => of::<DraftView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
         "plan-traversal" => of::<TraversalView>(),

@@ -20,6 +20,7 @@ fn tried(runs: &[TrialRun], changed: &[&str]) -> Facts {
     let trial = Tried {
         runs: runs.to_vec(),
         printed: String::new(),
+        output: String::new(),
         timeout: Duration::from_secs(600),
         changed: changed.iter().map(|path| (*path).to_owned()).collect(),
         changed_count: changed.len(),

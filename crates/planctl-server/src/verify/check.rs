@@ -10,7 +10,8 @@ use planctl_harness::{
     probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
 };
 use planctl_lang::{
-    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Verification, Wants, parse, read,
+    Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Trial, Verification, Wants, parse,
+    read,
 };
 
 use crate::verify::probe::{Probe, ProbeError, Probed};
@@ -109,6 +110,8 @@ pub struct Checked {
     pub baseline: Baseline,
     /// How many contracts were tried, where that was asked for.
     pub probed: Option<Probed>,
+    /// The trials of its contracts, by step.
+    pub trials: BTreeMap<u32, Trial>,
 }
 
 /// Puts a plan that was sent as it runs back together.
@@ -128,6 +131,7 @@ pub fn kept(plan: RunPlanView) -> Checked {
         verification,
         baseline: plan.baseline,
         probed: None,
+        trials: BTreeMap::new(),
     }
 }
 
@@ -177,6 +181,7 @@ pub async fn check_bytes(
                 source: unreadable.source,
                 baseline: Baseline::default(),
                 probed: None,
+                trials: BTreeMap::new(),
             });
         }
     };
@@ -204,7 +209,7 @@ pub async fn check_text(
     spawner: &Spawner,
 ) -> Result<Checked, CheckError> {
     let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
-    let (verification, probed) = judged(file, &path, &source, checking, spawner).await?;
+    let (verification, probed, trials) = judged(file, &path, &source, checking, spawner).await?;
     let baseline = match &verification.graph {
         Some(graph) => {
             let (graph, place) = (graph.clone(), checking.place()?);
@@ -220,7 +225,7 @@ pub async fn check_text(
         None => Baseline::default(),
     };
     let folder = checking.folder.to_owned();
-    Ok(Checked { file: file.to_owned(), path, folder, source, verification, baseline, probed })
+    Ok(Checked { file: file.to_owned(), path, folder, source, verification, baseline, probed, trials })
 }
 
 /// Verifies a plan's text without a look at protected files, as an editor asks at each key.
@@ -245,7 +250,7 @@ async fn judged(
     source: &Source,
     checking: Checking<'_>,
     spawner: &Spawner,
-) -> Result<(Verification, Option<Probed>), CheckError> {
+) -> Result<(Verification, Option<Probed>, BTreeMap<u32, Trial>), CheckError> {
     let plan = read(source);
     let mut facts = facts(plan.wants(), checking, spawner).await?;
     facts.plan_is_inside = Some(!Path::new(path).is_absolute());
@@ -258,13 +263,14 @@ async fn judged(
         facts.trials = trials.into_iter().collect();
         probed = Some(tried);
     }
+    let trials = facts.trials.clone();
     let mut verification = plan.judge(&facts, checking.levels);
     if let Some(graph) = verification.graph.take() {
         let graph = with_configuration(graph, &verification.tree, checking.config);
         let broken = |what| CheckError::Broken { file: file.to_owned(), what };
         verification.graph = Some(graph.map_err(broken)?);
     }
-    Ok((verification, probed))
+    Ok((verification, probed, trials))
 }
 
 async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Result<Facts, CheckError> {

@@ -178,7 +178,7 @@ impl Probe {
     async fn runner(&self, workspace: &Path, config: &Config) -> Result<&TrialRunner, ProbeError> {
         self.runner
             .get_or_try_init(|| async {
-                let isolation = self.isolation(config).await?;
+                let isolation = isolation_of(config, &self.spawner, &self.state_dir).await?;
                 (self.progress)(ProbeProgress::Copying);
                 let place = TrialPlace {
                     scratch: self.scratch(workspace)?,
@@ -195,21 +195,6 @@ impl Probe {
                     .map_err(|error| copy_error(workspace, error))
             })
             .await
-    }
-
-    /// Says how contracts are tried: as they run.
-    async fn isolation(&self, config: &Config) -> Result<planctl_harness::Isolation, ProbeError> {
-        let wanted = config.isolation;
-        let offered = match wanted.needs_probe() {
-            false => Tier::SameUser,
-            true => {
-                let what = || "try which isolation this host offers".to_owned();
-                let tried = probe_isolation(&self.spawner).await;
-                tried.map_err(|source| ProbeError::Io { what: what(), source })?.tier
-            }
-        };
-        let tier = wanted.tier(offered).ok_or(ProbeError::Isolation { wanted, offered })?;
-        Ok(planctl_harness::Isolation { tier, hidden: vec![self.state_dir.clone()], writable: Vec::new() })
     }
 
     /// Returns a private folder outside the workspace, and removes those of killed probes.
@@ -255,6 +240,7 @@ impl Probe {
                 Ok(Trial::Tried(Tried {
                     runs: runs.iter().filter_map(run).collect(),
                     printed: runs.first().map(reason).unwrap_or_default(),
+                    output: runs.first().map(output).unwrap_or_default(),
                     timeout: contract.timeout,
                     changed_count: changed.len(),
                     changed,
@@ -264,10 +250,34 @@ impl Probe {
     }
 }
 
+/// Says how contracts are tried, and agents are asked: as they run.
+pub(crate) async fn isolation_of(
+    config: &Config,
+    spawner: &Spawner,
+    state_dir: &Path,
+) -> Result<planctl_harness::Isolation, ProbeError> {
+    let wanted = config.isolation;
+    let offered = match wanted.needs_probe() {
+        false => Tier::SameUser,
+        true => {
+            let what = || "try which isolation this host offers".to_owned();
+            let tried = probe_isolation(spawner).await;
+            tried.map_err(|source| ProbeError::Io { what: what(), source })?.tier
+        }
+    };
+    let tier = wanted.tier(offered).ok_or(ProbeError::Isolation { wanted, offered })?;
+    Ok(planctl_harness::Isolation { tier, hidden: vec![state_dir.to_owned()], writable: Vec::new() })
+}
+
 /// Returns the line of a contract's output that says why it failed.
 fn reason(evidence: &Evidence) -> String {
     let line = telling_line(&evidence.stderr.tail, &evidence.stdout.tail).unwrap_or_default();
     line.chars().take(LINE_CHARACTERS_MAX).collect()
+}
+
+/// Returns the ends of both streams.
+fn output(evidence: &Evidence) -> String {
+    format!("{}\n{}", evidence.stderr.tail, evidence.stdout.tail)
 }
 
 /// Lists the contracts of a plan, each with why it can't be run in a copy of the workspace; `found` is what is found in

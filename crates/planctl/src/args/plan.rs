@@ -32,6 +32,17 @@ pub enum PlanCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Drafts a plan from a goal with a model or an agent; approves and runs nothing
+    #[command(before_help = "Examples:
+  planctl plan draft 'fix failing test tests/login.sh'          by its form, without a model
+  planctl plan draft 'add a --json flag and document it' --agent claude
+  planctl plan draft --from issue.md --model writer --out plans/login.md --budget '200k tokens, $1'
+  planctl plan draft --from issue.md --model writer --answer Q1='all of them'    goes on with the answer
+  planctl plan draft --from issue.md --model writer --hint 'keep the old flag'   has it written again
+
+Every contract of a draft was tried in a copy of the workspace and failed there, since the work is not done yet. The same
+command goes on where an earlier one was stopped.")]
+    Draft(DraftArgs),
     /// Lists the plans of this workspace, and the newest run of each
     #[command(visible_alias = "list")]
     Ls,
@@ -288,6 +299,50 @@ pub struct Probing {
     /// The most that --probe may copy: bytes, or 500M, 8G
     #[arg(long, value_name = "SIZE", requires = "probe", default_value = "4G", value_parser = parse_size)]
     pub probe_max_bytes: u64,
+}
+
+/// A goal, and the writer of its plan.
+#[derive(Args, Clone, Debug)]
+pub struct DraftArgs {
+    /// The goal, in your words [default: the title of --from]
+    #[arg(required_unless_present = "from")]
+    pub goal: Option<String>,
+    /// A text that says more, such as an issue; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// The agent that writes: claude, codex, gemini, opencode, aider or exec:COMMAND; it only reads
+    #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
+    pub agent: Option<Agent>,
+    /// The model that writes, by its name in [models] of planctl.toml
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// The model that reads what the rules let pass, by its name in [models]
+    #[arg(long, value_name = "NAME")]
+    pub reviewer: Option<String>,
+    /// The plan to write [default: plans/TITLE.md]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The most that the draft may use: tokens and money
+    #[arg(long, value_name = "BUDGET")]
+    pub budget: Option<String>,
+    /// How often the writer is asked until the draft has no errors
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=5))]
+    pub rounds: u32,
+    /// How long an agent may take for one answer
+    #[arg(long, value_name = "DUR", default_value = "10m", value_parser = crate::amounts::parse_time)]
+    pub within: std::time::Duration,
+    /// Your word on the draft; it is written again
+    #[arg(long, value_name = "TEXT")]
+    pub hint: Option<String>,
+    /// Your answer to a question of the draft; may be given again
+    #[arg(long, value_name = "Q=TEXT")]
+    pub answer: Vec<String>,
+    /// A sentence that is no requirement after all; may be given again
+    #[arg(long, value_name = "R")]
+    pub without: Vec<String>,
+    /// Begin from nothing; what was answered before is thrown away
+    #[arg(long)]
+    pub again: bool,
 }
 
 /// An agent's review of plans.

@@ -23,6 +23,7 @@ pub async fn run(context: &Context, command: PlanCommand) -> Answer {
         PlanCommand::Verb(verb) => on_file(context, verb).await,
         PlanCommand::Run(plan) => start(context, plan).await,
         PlanCommand::Import { list, output } => super::import::run(context, &list, output.as_deref()),
+        PlanCommand::Draft(args) => super::draft::run(context, &args).await,
         PlanCommand::Ls => super::plans::ls(context).await,
         PlanCommand::OfRun(verb) => on_run(context, verb).await,
     }

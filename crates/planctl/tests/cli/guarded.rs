@@ -12,6 +12,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("plan run", &["a.md"]),
     ("run cancel", &["@last"]),
     ("plan review", &["a.md"]),
+    ("plan draft", &["a goal"]),
     ("approvals edit", &["1"]),
     ("approvals approve", &["1"]),
     ("approvals reject", &["1"]),

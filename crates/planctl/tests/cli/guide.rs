@@ -544,7 +544,10 @@ fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_b
     assert_eq!(well.out.matches("the hook refuses what it is to refuse").count(), 4, "{well:?}");
     codex_that_says(&fixture, "untrusted");
     let ill = doctor(&[]);
-    assert!(ill.out.contains("does not trust these hooks, and leaves them out: preToolUse, postToolUse"), "{ill:?}");
+    assert!(
+        ill.out.contains("does not trust these hooks, and leaves them out: preToolUse, postToolUse"),
+        "{ill:?}"
+    );
     codex_that_says(&fixture, "managed");
 
     let short = fixture.read(".claude/settings.json").replace("3600", "30");

@@ -68,6 +68,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("show")) => "plan-show",
         ("plan", Some("fmt")) => "plan-fmt",
         ("plan", Some("diff")) => "plan-diff",
+        ("plan", Some("draft")) => "plan-draft",
         ("plan", Some("ls")) => "plan-ls",
         ("plan", Some("run")) | ("run", Some("resume" | "watch" | "events")) => "event",
         ("plan", Some("approve" | "reject")) | ("run", Some("cancel")) => "decision",

@@ -1,0 +1,70 @@
+//! Reads `[models.NAME]`.
+
+use crate::layer::Layer;
+use crate::model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig, wrong_url};
+
+use super::{Reader, Value, is_role};
+
+const KEYS: [&str; 6] = ["api", "url", "model", "key_env", "max_tokens", "timeout"];
+
+impl Reader<'_> {
+    pub(super) fn models(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "models") {
+            let name = key.get_ref().as_ref();
+            if !is_role(name) {
+                let help = "use letters, digits, `-`, `_` and `.`, at most 64".to_owned();
+                self.report(key.span(), format!("{name:?} can't be the name of a model"), Some(help));
+                continue;
+            }
+            let before = self.findings.len();
+            let (mut api, mut url, mut model, mut key_env) = (None, None, None, None);
+            let (mut max_tokens, mut timeout) = (MODEL_TOKENS, MODEL_TIMEOUT);
+            for (key, value) in self.table(value, &format!("models.{name}")) {
+                match key.get_ref().as_ref() {
+                    "api" => api = self.word(value, "api", &ModelApi::ALL, ModelApi::word),
+                    "url" => url = self.model_url(value),
+                    "model" => model = self.string(value).map(str::to_owned),
+                    "key_env" => key_env = self.key_variable(value),
+                    "max_tokens" => max_tokens = self.count(value).unwrap_or(max_tokens),
+                    "timeout" => timeout = self.duration(value).unwrap_or(timeout),
+                    other => self.unknown(key.span(), other, KEYS),
+                }
+            }
+            if let (Some(api), Some(url), Some(model)) = (api, url, model) {
+                let model = ModelConfig { api, url, model, key_env, max_tokens, timeout };
+                layer.models.insert(name.to_owned(), model);
+            } else if value.get_ref().is_table() && before == self.findings.len() {
+                let message = format!("the model {name:?} needs `api`, `url` and `model`");
+                self.report(key.span(), message, Some("api is \"messages\" or \"chat\"".to_owned()));
+            }
+        }
+    }
+
+    fn model_url(&mut self, value: &Value<'_>) -> Option<String> {
+        let url = self.string(value)?;
+        if let Some(wrong) = wrong_url(url) {
+            self.report(value.span(), wrong.to_owned(), None);
+            return None;
+        }
+        Some(url.to_owned())
+    }
+
+    // A key that stands here by mistake is not repeated.
+    fn key_variable(&mut self, value: &Value<'_>) -> Option<String> {
+        let name = self.string(value)?;
+        let is_name =
+            name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+                && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        if !is_name {
+            let help = "write the key into a variable, and the variable's name here: key_env = \"MODEL_KEY\""
+                .to_owned();
+            self.report(
+                value.span(),
+                "key_env is the name of a variable in capitals, never a key".to_owned(),
+                Some(help),
+            );
+            return None;
+        }
+        Some(name.to_owned())
+    }
+}

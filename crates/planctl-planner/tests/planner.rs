@@ -1,0 +1,14 @@
+//! Drafting as conversations: goals and answers in, questions, findings and plans out.
+
+#[path = "planner/conversations.rs"]
+mod conversations;
+#[path = "planner/goals.rs"]
+mod goals;
+#[path = "planner/hostile.rs"]
+mod hostile;
+#[path = "planner/patterns.rs"]
+mod patterns;
+#[path = "planner/red.rs"]
+mod red;
+#[path = "planner/sample.rs"]
+mod sample;

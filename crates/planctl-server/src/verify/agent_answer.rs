@@ -1,0 +1,173 @@
+//! Asks an agent one question: it reads a throw-away copy of the workspace, and nothing that it writes there stays.
+
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_config::{Agent, Config, Price};
+use planctl_engine::{AgentSaid, Fault, Report, Usage};
+use planctl_harness::{
+    Assignment, Output, PermissionMode, Permissions, Program, Replica, ReplicaError, ReplicaLimits, Spawner,
+};
+
+use crate::state_folders::private_in;
+use crate::verify::agent_program::{MissingProgram, agent_program};
+use crate::verify::probe::{ProbeError, isolation_of};
+
+/// The folder of the state directory that attempts and trials share.
+const SCRATCH: &str = "work";
+
+/// A question to an agent.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The agent.
+    pub agent: &'a Agent,
+    /// The configuration, for isolation and prices.
+    pub config: &'a Config,
+    /// The workspace, a canonical path.
+    pub workspace: &'a Path,
+    /// The state directory.
+    pub state_dir: &'a Path,
+    /// The prompt.
+    pub prompt: String,
+    /// How long it may take.
+    pub within: Duration,
+    /// The tokens that are left for it, where there is a limit.
+    pub budget_tokens: Option<u64>,
+    /// The money that is left for it, in millionths of a US dollar.
+    pub budget_micro_usd: Option<u64>,
+}
+
+/// An agent's answer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AgentAnswer {
+    /// Its last words, whole.
+    pub text: String,
+    /// Its usage, where it told any.
+    pub usage: Option<Usage>,
+}
+
+/// Why there is no answer of an agent.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentAnswerError {
+    /// Its program is not there.
+    #[error("{} is not found", .0.name)]
+    Missing(MissingProgram),
+    /// It can't be held to reading only.
+    #[error("{0}")]
+    Permissions(String),
+    /// It failed for a reason that is not the question's.
+    #[error("{}", .0.message)]
+    Faulted(Fault),
+    /// It was still at work at its deadline.
+    #[error("it was still at work after {} s and was ended", .0.as_secs())]
+    Overran(Duration),
+    /// The caller asked to stop.
+    #[error("it was stopped")]
+    Stopped,
+    /// There is no copy of the workspace.
+    #[error("copy the workspace: {0}")]
+    Copy(#[from] ReplicaError),
+    /// More isolation is demanded than this host offers.
+    #[error(transparent)]
+    Isolation(#[from] ProbeError),
+    /// The file system refused.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Returns the program of an agent that is held to reading, as far as it can be.
+///
+/// # Errors
+///
+/// [`AgentAnswerError`] where the agent is not installed, or is a session that a person started.
+pub fn reading_program(agent: &Agent) -> Result<Program, AgentAnswerError> {
+    let permissions = match agent {
+        Agent::Known { .. } => Permissions { mode: PermissionMode::Deny, allow: None },
+        Agent::Exec(_) | Agent::Session => Permissions::default(),
+    };
+    agent.can_keep(&permissions).map_err(AgentAnswerError::Permissions)?;
+    let session =
+        || AgentAnswerError::Permissions("a session is started by a person and answers nobody".to_owned());
+    let program = agent.program(&permissions).ok_or_else(session)?;
+    if let Program::Known(known) = &program {
+        agent_program(known).map_err(AgentAnswerError::Missing)?;
+    }
+    Ok(program)
+}
+
+/// Asks an agent, and waits for its last words.
+///
+/// # Errors
+///
+/// [`AgentAnswerError`] where none came.
+pub async fn ask_agent(
+    question: Question<'_>,
+    spawner: &Spawner,
+    cancel: impl Future<Output = ()>,
+) -> Result<AgentAnswer, AgentAnswerError> {
+    let program = reading_program(question.agent)?;
+    let isolation = isolation_of(question.config, spawner, question.state_dir).await?;
+    let scratch = private_in(question.state_dir, SCRATCH)?;
+    let (room, workspace): (PathBuf, PathBuf) = (scratch.clone(), question.workspace.to_owned());
+    let never = Arc::new(|| false);
+    let copied = tokio::task::spawn_blocking(move || {
+        Replica::make(&room, &workspace, ReplicaLimits::default(), never)
+    });
+    let replica = copied.await.map_err(io::Error::other)??;
+    let mut agent = planctl_harness::Agent::exec(program, &scratch);
+    agent.isolation = isolation;
+    let assignment = assignment(&question, &replica);
+    let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
+    // Nobody waits until the copy is removed.
+    tokio::task::spawn_blocking(move || drop(replica));
+    let mut said = worked.said;
+    if let Some(usage) = said.usage_mut() {
+        Price::estimate(&question.config.prices, usage);
+    }
+    match said {
+        AgentSaid::Reported(report) => Ok(heard(report, &worked.outputs)),
+        AgentSaid::Asked { question, usage } => Ok(AgentAnswer { text: question, usage }),
+        AgentSaid::Faulted(fault) => Err(AgentAnswerError::Faulted(fault)),
+        AgentSaid::Overran { .. } => Err(AgentAnswerError::Overran(question.within)),
+        AgentSaid::Released => Err(AgentAnswerError::Stopped),
+    }
+}
+
+/// Puts the whole of its words together: a long text is kept beside the report.
+fn heard(report: Report, outputs: &[Output]) -> AgentAnswer {
+    let whole =
+        report.text.stored.as_ref().and_then(|digest| outputs.iter().find(|output| output.digest == *digest));
+    let text = match whole {
+        Some(output) => String::from_utf8_lossy(&output.bytes).into_owned(),
+        None => report.text.tail,
+    };
+    AgentAnswer { text, usage: report.usage }
+}
+
+fn assignment(question: &Question<'_>, replica: &Replica) -> Assignment {
+    Assignment {
+        item: "plan-draft".to_owned(),
+        run: "plan-draft".to_owned(),
+        plan: "plan-draft".to_owned(),
+        step: "1".to_owned(),
+        step_title: "Draft a plan".to_owned(),
+        node: "1".to_owned(),
+        role: "planner".to_owned(),
+        profile: None,
+        thread: None,
+        attempt: 1,
+        attempts_max: 1,
+        workspace: replica.workspace().to_owned(),
+        prompt: question.prompt.clone(),
+        context: Vec::new(),
+        deadline: question.within,
+        deadline_at: None,
+        budget_tokens: question.budget_tokens,
+        budget_micro_usd: question.budget_micro_usd,
+        traceparent: None,
+        locks: vec![replica.lock()],
+    }
+}

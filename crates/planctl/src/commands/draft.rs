@@ -1,0 +1,441 @@
+//! `planctl plan draft`: a goal becomes a draft whose contracts were tried. It asks, verifies and tries; it approves and runs nothing.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use planctl_api::wire::RunState;
+use planctl_engine::Budget;
+use planctl_harness::ReplicaLimits;
+use planctl_lang::library::{Entry, Matcher, Question, best};
+use planctl_lang::workflow::Language;
+use planctl_lang::{PLAN_BYTES_MAX, Source, budget_of, parse, slug};
+use planctl_planner::{
+    Answer, Asked, Brief, Conversation, Draft, Estimate, GiveUp, Goal, Limits, Looked, Next, PastRuns,
+    PatternFacts, Proposal, draft_by_pattern, draft_of_entry, estimate, named_files,
+};
+
+use self::kept::{Kept, Record};
+use self::writer::{Purse, Writer};
+use super::plan::shell_word;
+use super::{Context, Stop, library, write};
+use crate::args::{DraftArgs, Format};
+use crate::caller::must_be_human;
+use crate::checking::Prober;
+use crate::client::Client;
+use crate::failure::{Answer as Ended, Exit, Failure};
+use crate::model::Model;
+use crate::{secrecy, show};
+
+mod kept;
+mod shown;
+mod surroundings;
+mod writer;
+
+/// The database is waited for so long at most; without it the estimate rests on a default.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// Drafts a plan, or goes on with a draft.
+pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
+    must_be_human("draft a plan")?;
+    context.format(&[Format::Human, Format::Json])?;
+    let drafting = Drafting::begin(context, args)?;
+    drafting.go_on().await
+}
+
+/// One draft under way.
+struct Drafting<'a> {
+    context: &'a Context,
+    args: &'a DraftArgs,
+    writer: Writer,
+    reviewer: Option<Model>,
+    budget: Budget,
+    kept: Kept,
+    record: Record,
+    facts: PatternFacts,
+}
+
+impl<'a> Drafting<'a> {
+    fn begin(context: &'a Context, args: &'a DraftArgs) -> Result<Drafting<'a>, Failure> {
+        let config = &context.config()?.config;
+        let source = args.from.as_deref().map(source).transpose()?;
+        let text = args.goal.clone().unwrap_or_default();
+        let named = source.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+        let goal = Goal::read(&text, named);
+        if goal.text.is_empty() {
+            return Err(Failure::usage("the goal is empty").help("say what is to be reached, in your words"));
+        }
+        if goal.left_out > 0 {
+            let all = goal.requirements.len() + goal.left_out;
+            return Err(Failure::new(
+                Exit::No,
+                format!("the goal has {all} requirements, too many for one plan"),
+            )
+            .help("split it, and draft a plan for each part"));
+        }
+        let writer = writer_of(context, args)?;
+        let reviewer = args.reviewer.as_deref().map(|name| writer::model(config, name)).transpose()?;
+        let budget = budget_of_draft(args, &writer, reviewer.as_ref())?;
+        let workspace = context.workspace().to_string_lossy().into_owned();
+        let (name, content) = named.unwrap_or_default();
+        let reads = args.reviewer.as_deref().unwrap_or_default();
+        let parts = [workspace.as_str(), &text, name, content, &writer.key(), reads];
+        let kept = Kept::take(&context.state_dir()?, &parts)?;
+        let (workspace, facts) = surroundings::look(context.workspace(), config);
+        let earlier = if args.again { None } else { kept.read()? };
+        let earlier = earlier.map(|mut record| {
+            record.conversation.see(workspace.clone());
+            record
+        });
+        let record = earlier.unwrap_or_else(|| Record {
+            conversation: Conversation::new(Brief {
+                goal,
+                workspace,
+                owner: context.actor(),
+                budget: None,
+                has_reviewer: args.reviewer.is_some(),
+                limits: Limits::default(),
+                key: uuid::Uuid::now_v7().to_string(),
+            }),
+            written: None,
+        });
+        Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
+    }
+
+    async fn go_on(mut self) -> Ended {
+        self.hear_person()?;
+        self.kept.write(&self.record)?;
+        let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
+        let mut stop = Stop::listen()?;
+        loop {
+            match self.record.conversation.next() {
+                Next::Ask { who, prompt } => {
+                    let purse = Purse { budget: &self.budget, spent: self.record.conversation.spent() };
+                    let answer = match (who, &self.reviewer) {
+                        (Asked::Writer, _) => self.written(&prompt, &purse, &mut stop).await?,
+                        (Asked::Reviewer, Some(model)) => {
+                            self.context.say(&format!("{} reads the draft …", show::safe(model.name())));
+                            writer::ask_model(self.context, model, &prompt, &purse, &mut stop).await?
+                        }
+                        // A record of a draft with a reviewer has its own place.
+                        (Asked::Reviewer, None) => Answer::new("{\"verdict\": \"ok\"}"),
+                    };
+                    self.record.conversation.answered(who, answer);
+                    self.kept.write(&self.record)?;
+                }
+                Next::Verify { text } => {
+                    self.verify(&prober, &text).await?;
+                    self.kept.write(&self.record)?;
+                }
+                Next::Done(draft) => return self.done(&draft).await,
+                Next::GiveUp(end) => return self.given_up(&end),
+            }
+        }
+    }
+
+    /// Tells the conversation what the person said on the command line.
+    fn hear_person(&mut self) -> Result<(), Failure> {
+        let conversation = &mut self.record.conversation;
+        // A pattern writes once.
+        let rounds = if matches!(self.writer, Writer::Pattern) { 1 } else { self.args.rounds };
+        conversation.limit(Limits { rounds });
+        for id in &self.args.without {
+            conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
+        }
+        for answer in &self.args.answer {
+            let Some((id, text)) = answer.split_once('=') else {
+                return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
+                    .help("write --answer Q1='…'"));
+            };
+            conversation.question_answered(id, text).map_err(|known| unknown("question", id, &known))?;
+        }
+        if let Some(hint) = &self.args.hint {
+            if conversation.rounds().is_empty() {
+                return Err(Failure::usage("there is no draft yet that a hint could be about")
+                    .help("say it in the goal, or draft first with the same goal and writer"));
+            }
+            conversation.hinted(hint);
+        }
+        Ok(())
+    }
+
+    async fn written(
+        &self,
+        prompt: &planctl_planner::Prompt,
+        purse: &Purse<'_>,
+        stop: &mut Stop,
+    ) -> Result<Answer, Failure> {
+        let rounds = self.record.conversation.rounds().len();
+        match self.writer.name() {
+            Some(name) => {
+                let verb = if rounds == 0 { "drafts" } else { "drafts again, with what was found" };
+                self.context.say(&format!("{} {verb} …", show::safe(&name)));
+                self.writer.ask(self.context, prompt, purse, stop).await
+            }
+            None if rounds == 0 => self.by_pattern(),
+            None => Err(self.no_writer("the form of the goal gives no other plan".to_owned())),
+        }
+    }
+
+    fn by_pattern(&self) -> Result<Answer, Failure> {
+        let goal = &self.record.conversation.brief().goal;
+        match draft_by_pattern(goal, &self.facts) {
+            Ok(matched) => written_by_form(&matched.proposal),
+            Err(deferral) => {
+                let entry = if deferral.signals.is_empty() { self.entry() } else { None };
+                if let Some((name, proposal)) = entry {
+                    let Some(proposal) = proposal else {
+                        let why =
+                            format!("the entry {name} of the library fits, and is more than a list of steps");
+                        return Err(self
+                            .no_writer(why)
+                            .next(format!("planctl new --from {}", shell_word(&name))));
+                    };
+                    return written_by_form(&proposal);
+                }
+                let signals = deferral.signals.iter().map(|signal| signal.words().to_owned());
+                let reasons: Vec<String> = signals.chain(deferral.reasons).collect();
+                Err(self.no_writer(reasons.join("; ")))
+            }
+        }
+    }
+
+    /// Finds the entry of the library that the goal calls for, and what it gives, where it is a list of steps.
+    fn entry(&self) -> Option<(String, Option<Proposal>)> {
+        let goal = &self.record.conversation.brief().goal;
+        let library = library::read(self.context);
+        let entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
+        let question = Question { message: &goal.text, domain: None, allowed: None, matcher: Matcher::Words };
+        let id = best(&entries, &question)?.entry.id.clone();
+        let found = library.entry(&id)?;
+        let is_markdown = Language::of(found.source.path()).is_none();
+        let proposal = is_markdown.then(|| draft_of_entry(&id, &parse(&found.source).0, goal)).flatten();
+        Some((id, proposal))
+    }
+
+    /// Says which writers there are, where a pattern does not suffice.
+    fn no_writer(&self, why: String) -> Failure {
+        let message = format!("could not draft this without a model: {}", show::safe(&why));
+        let config = self.context.config().map(|loaded| &loaded.config);
+        let offered = config.map(writer::offered).unwrap_or_default();
+        let command = self.command(None);
+        match offered.first() {
+            Some(first) => Failure::new(Exit::No, message)
+                .help(format!("name a writer: {}", offered.join(", ")))
+                .next(format!("{command} {first}")),
+            None => Failure::new(Exit::No, message).help(
+                "install an agent (claude, codex, gemini, opencode, aider), name a command (--agent exec:CMD), or set \
+                 [models.NAME] in planctl.toml with api, url, model and key_env",
+            ),
+        }
+    }
+
+    async fn verify(&mut self, prober: &Prober, text: &str) -> Result<(), Failure> {
+        self.context.say("verifying, and trying every contract in a copy of the workspace …");
+        let path = format!("plans/{}.md", slug("draft"));
+        let checked = prober.check_text(self.context, &path, Source::new(&path, text)).await?;
+        let named = named_files(&checked.verification);
+        let missing: BTreeSet<String> = named
+            .into_iter()
+            .filter(|path| self.context.workspace().join(path).symlink_metadata().is_err())
+            .collect();
+        self.record.conversation.looked(Looked {
+            verification: &checked.verification,
+            trials: &checked.trials,
+            missing: &missing,
+        });
+        Ok(())
+    }
+
+    async fn done(mut self, draft: &Draft) -> Ended {
+        let file = match (&self.args.out, &self.record.written) {
+            (Some(out), _) => out.clone(),
+            (None, Some((file, _))) => file.clone(),
+            (None, None) => PathBuf::from(format!("plans/{}.md", slug(&draft.title))),
+        };
+        self.put(&file, &draft.text)?;
+        self.record.written = Some((file.clone(), draft.text.clone()));
+        self.kept.write(&self.record)?;
+        let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
+        let estimate = self.estimate(steps).await?;
+        let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
+        let view = shown::with_draft(view, draft, &file, estimate);
+        if self.context.is_json()? {
+            show::print_json(&view)?;
+        } else {
+            show::print(&shown::drawn(&view, &self.command(self.args.out.as_deref())))?;
+        }
+        Ok(if draft.questions.is_empty() { Exit::Yes } else { Exit::Waiting })
+    }
+
+    /// Writes the plan's file. One that this draft wrote is replaced as long as nobody changed it.
+    fn put(&self, file: &Path, text: &str) -> Result<(), Failure> {
+        let found = std::fs::read_to_string(file).ok();
+        if found.as_deref() == Some(text) {
+            return Ok(());
+        }
+        if let (Some(found), Some((written, old))) = (&found, &self.record.written)
+            && written == file
+            && found == old
+        {
+            return write::replace(self.context, file, old, text);
+        }
+        write::create(file, text).map_err(|failure| {
+            if failure.exit == Exit::Conflict {
+                failure.help("name another file: --out FILE")
+            } else {
+                failure
+            }
+        })
+    }
+
+    fn given_up(self, end: &GiveUp) -> Ended {
+        let view = shown::view(&self.record.conversation, &self.writer, &end.findings);
+        if self.context.is_json()? {
+            show::print_json(&view)?;
+        } else {
+            show::print(&shown::findings(&view))?;
+        }
+        let answers = if end.rounds == 1 { "1 answer".to_owned() } else { format!("{} answers", end.rounds) };
+        let mut failure =
+            Failure::new(Exit::No, format!("no draft was written: {answers}, and the last has errors"));
+        if let Some(text) = &end.text {
+            let path = self.kept.write_refused(text)?;
+            failure = failure.help(format!("the last text is in {}", path.display()));
+        }
+        Err(match self.writer {
+            Writer::Pattern => {
+                self.no_writer("the contract that its form gives proves nothing here".to_owned())
+            }
+            Writer::Model(_) | Writer::Agent(..) => {
+                failure.next(format!("{} --hint '…'", self.command(self.args.out.as_deref())))
+            }
+        })
+    }
+
+    async fn estimate(&self, steps: u64) -> Result<Estimate, Failure> {
+        let past = past_runs(self.context).await?;
+        // A million tokens of a coding agent are read for the most part: four in five, as measured runs have it.
+        let prices = &self.context.config()?.config.prices;
+        let price = match prices.values().next() {
+            Some(price) if prices.len() == 1 => Some((price.input * 4 + price.output) / 5),
+            Some(_) | None => None,
+        };
+        Ok(estimate(steps, past, price))
+    }
+
+    /// Returns the command that goes on with this draft.
+    fn command(&self, out: Option<&Path>) -> String {
+        let mut words = vec!["planctl plan draft".to_owned()];
+        words.extend(self.args.goal.as_deref().map(shell_word));
+        let path = |flag: &str, path: &Path| format!("{flag} {}", shell_word(&path.display().to_string()));
+        words.extend(self.args.from.as_deref().map(|from| path("--from", from)));
+        words.extend(
+            self.args.agent.as_ref().map(|agent| format!("--agent {}", shell_word(&agent.to_string()))),
+        );
+        words.extend(self.args.model.as_deref().map(|model| format!("--model {}", shell_word(model))));
+        words.extend(self.args.reviewer.as_deref().map(|model| format!("--reviewer {}", shell_word(model))));
+        words.extend(out.map(|out| path("--out", out)));
+        words.join(" ")
+    }
+}
+
+fn written_by_form(proposal: &Proposal) -> Result<Answer, Failure> {
+    let text = serde_json::to_string(proposal)
+        .map_err(|error| Failure::new(Exit::Temporary, format!("could not write the draft: {error}")))?;
+    Ok(Answer::new(&text))
+}
+
+fn unknown(what: &str, id: &str, known: &[String]) -> Failure {
+    let message = format!("the draft has no {what} {}", show::safe(id));
+    let help = match known {
+        [] => format!("it has no {what}s"),
+        known => format!("it has {}", known.join(", ")),
+    };
+    Failure::not_found(message).help(help)
+}
+
+/// Reads the text that a goal comes from.
+fn source(path: &Path) -> Result<(String, String), Failure> {
+    let name = show::safe(&path.display().to_string());
+    let most = u64::try_from(PLAN_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| {
+        let exit = if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::No };
+        Failure::new(exit, format!("could not read {name}: {error}"))
+    })?;
+    if bytes.len() > PLAN_BYTES_MAX {
+        return Err(Failure::new(Exit::No, format!("could not read {name}: it is larger than 1 MiB")));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::new(Exit::No, format!("could not read {name}: it is no text in UTF-8")))?;
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    Ok((name, text))
+}
+
+fn writer_of(context: &Context, args: &DraftArgs) -> Result<Writer, Failure> {
+    if let Some(agent) = &args.agent {
+        writer::checked(agent)?;
+        return Ok(Writer::Agent(agent.clone(), args.within));
+    }
+    match &args.model {
+        Some(name) => {
+            writer::model(&context.config()?.config, name).map(|model| Writer::Model(Box::new(model)))
+        }
+        None => Ok(Writer::Pattern),
+    }
+}
+
+fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) -> Result<Budget, Failure> {
+    let Some(text) = &args.budget else { return Ok(Budget::default()) };
+    let form = "write tokens and money: --budget '200k tokens, $1'";
+    let Some(budget) = budget_of(text) else {
+        return Err(Failure::usage(format!("could not read the budget `{}`", show::safe(text))).help(form));
+    };
+    if budget.time.is_some() {
+        return Err(Failure::usage("the budget of a draft has no time").help("an agent's time is --within"));
+    }
+    let one = planctl_planner::Tokens { input: 1, cached: 0, output: 1 };
+    let own = if let Writer::Model(model) = writer { Some(model.as_ref()) } else { None };
+    let unpriced = own.into_iter().chain(reviewer).find(|model| model.cost(one).is_none());
+    if let (Some(_), Some(model)) = (budget.micro_usd, unpriced) {
+        let message = format!(
+            "the model {} has no price, so a budget of money can't hold it",
+            show::safe(model.name())
+        );
+        return Err(Failure::new(Exit::Configuration, message).help("set [prices.\"MODEL\"] in planctl.toml"));
+    }
+    Ok(budget)
+}
+
+/// Adds up what ended runs of this workspace took, where there is a database.
+async fn past_runs(context: &Context) -> Result<Option<PastRuns>, Failure> {
+    let is_named = context.server().is_some()
+        || context.named_database().is_some()
+        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+    if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
+        return Ok(None);
+    }
+    let asked = async { Client::open_quietly(context).await?.list(false).await };
+    let Ok(Ok(list)) = tokio::time::timeout(WITHIN, asked).await else {
+        context.say("warning: the database does not answer, so the estimate rests on a default");
+        return Ok(None);
+    };
+    let mut past = PastRuns::default();
+    for run in list.runs.iter().filter(|run| run.state == RunState::Done) {
+        past.runs += 1;
+        past.steps += u64::from(run.steps_settled);
+        past.tokens = past.tokens.saturating_add(run.spent.tokens);
+        past.seconds = past.seconds.saturating_add(run.spent.seconds.ceil() as u64);
+        if run.spent.usd > 0.0 {
+            let micro = (run.spent.usd * 1e6).round() as u64;
+            past.micro_usd = Some(past.micro_usd.unwrap_or(0).saturating_add(micro));
+        }
+    }
+    Ok(Some(past))
+}

@@ -1,0 +1,242 @@
+//! The answer of `plan draft`, as people and programs read it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use planctl_api::wire::draft::{
+    DraftFindingView, DraftQuestionView, DraftSpentView, DraftState, DraftStrategy, DraftView, EstimateView,
+    RequirementView, SuspicionView,
+};
+use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, Rule};
+
+use super::writer::{Writer, dollars};
+use crate::commands::plan::shell_word;
+use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
+
+/// The most characters of a requirement and of a contract on one line.
+const CHARACTERS_MAX: usize = 90;
+
+/// Begins the view of a draft with what every end of it has.
+pub fn view(conversation: &Conversation, writer: &Writer, findings: &[Finding]) -> DraftView {
+    let spent = conversation.spent();
+    let goal = &conversation.brief().goal;
+    DraftView {
+        goal: goal.text.clone(),
+        state: DraftState::GivenUp,
+        strategy: match writer {
+            Writer::Pattern => DraftStrategy::Pattern,
+            Writer::Model(_) => DraftStrategy::Model,
+            Writer::Agent(..) => DraftStrategy::Agent,
+        },
+        writer: writer.name(),
+        file: None,
+        title: None,
+        steps: 0,
+        rounds: conversation.rounds().len(),
+        confidence: None,
+        requirements: Vec::new(),
+        findings: findings.iter().map(finding).collect(),
+        questions: Vec::new(),
+        suspicions: goal
+            .suspicions
+            .iter()
+            .map(|one| SuspicionView { line: one.line, text: one.text.clone(), why: one.why.clone() })
+            .collect(),
+        spent: DraftSpentView {
+            answers: spent.answers,
+            unmetered: spent.unmetered,
+            input_tokens: spent.tokens.input,
+            cached_tokens: spent.tokens.cached,
+            output_tokens: spent.tokens.output,
+            usd: spent.micro_usd.map(|micro| micro as f64 / 1e6),
+        },
+        estimate: None,
+    }
+}
+
+/// Fills in what a draft has.
+pub fn with_draft(mut view: DraftView, draft: &Draft, file: &Path, estimate: Estimate) -> DraftView {
+    view.state = if draft.questions.is_empty() { DraftState::Done } else { DraftState::Waiting };
+    view.file = Some(file.display().to_string());
+    view.title = Some(draft.title.clone());
+    view.steps = draft.steps;
+    view.confidence = Some(draft.confidence);
+    view.requirements = draft
+        .requirements
+        .iter()
+        .map(|one| RequirementView {
+            id: one.id.clone(),
+            text: one.text.clone(),
+            steps: one.steps.clone(),
+            contracts: one.contracts.clone(),
+        })
+        .collect();
+    view.questions = draft
+        .questions
+        .iter()
+        .map(|(id, question)| DraftQuestionView {
+            id: id.clone(),
+            text: question.text.clone(),
+            options: question.options.clone(),
+        })
+        .collect();
+    let (runs, run_steps) = match estimate.basis {
+        Basis::Runs { runs, steps } => (runs, steps),
+        Basis::Default => (0, 0),
+    };
+    view.estimate = Some(EstimateView {
+        tokens: estimate.tokens,
+        usd: estimate.micro_usd.map(|micro| micro as f64 / 1e6),
+        seconds: estimate.seconds,
+        runs,
+        run_steps,
+    });
+    view
+}
+
+fn finding(finding: &Finding) -> DraftFindingView {
+    let rule = match finding.rule {
+        Rule::Form => "form",
+        Rule::Verified => "verified",
+        Rule::Red => "red",
+        Rule::DataFlow => "data_flow",
+        Rule::GoalCoverage => "goal_coverage",
+        Rule::Clarity => "clarity",
+        Rule::Injection => "injection",
+        Rule::Review => "review",
+    };
+    DraftFindingView {
+        rule: rule.to_owned(),
+        code: finding.code.clone(),
+        is_error: finding.is_error,
+        step: finding.step,
+        message: finding.message.clone(),
+        help: finding.help.clone(),
+    }
+}
+
+/// Draws a draft for people; `command` is what they type to go on with it.
+pub fn drawn(view: &DraftView, command: &str) -> String {
+    let mut text = String::new();
+    if let Some(file) = &view.file {
+        let steps = counted(view.steps, "step");
+        text.push_str(&format!(
+            "{} {}: {steps}, a draft; every contract was tried and fails today for the right reason\n",
+            styled(GOOD, "wrote"),
+            show::safe(file)
+        ));
+    }
+    let rows = view.requirements.iter().flat_map(requirement).collect::<Vec<_>>();
+    if !rows.is_empty() {
+        text.push('\n');
+        text.push_str(&show::table(&["REQUIREMENT", "STEP", "CONTRACT"], rows));
+        text.push('\n');
+    }
+    text.push_str(&findings(view));
+    for question in &view.questions {
+        let options = match question.options.as_slice() {
+            [] => String::new(),
+            options => format!(" ({})", show::safe(&options.join(", "))),
+        };
+        text.push_str(&format!(
+            "{} {}{options}\n",
+            styled(CARE, &format!("{}:", question.id)),
+            show::safe(&question.text)
+        ));
+    }
+    if let Some(estimate) = &view.estimate {
+        text.push_str(&format!("a run may take {}\n", estimate_words(estimate)));
+    }
+    text.push_str(&styled(FAINT, &format!("{}\n", spent_words(view))));
+    match (&view.file, view.questions.first()) {
+        (Some(_), Some(question)) => {
+            text.push_str(&format!("{} {command} --answer {}='…'\n", styled(BOLD, "next:"), question.id));
+        }
+        (Some(file), None) => {
+            text.push_str(&format!("{} planctl show {}\n", styled(BOLD, "next:"), shell_word(file)));
+        }
+        (None, _) => {}
+    }
+    text
+}
+
+fn requirement(view: &RequirementView) -> Vec<Vec<String>> {
+    let first = format!("{} {}", view.id, show::brief(&show::safe(&view.text), CHARACTERS_MAX));
+    let proofs = view.steps.iter().zip(&view.contracts).map(|(step, contract)| {
+        let line = contract.lines().next().unwrap_or_default();
+        (step.to_string(), show::brief(&show::safe(line), CHARACTERS_MAX))
+    });
+    let mut rows: Vec<Vec<String>> =
+        proofs.map(|(step, contract)| vec![String::new(), step, contract]).collect();
+    match rows.first_mut() {
+        Some(row) => row[0] = first,
+        None => rows.push(vec![first, "none".to_owned(), String::new()]),
+    }
+    rows
+}
+
+/// Draws the findings, and the sentences that speak to a program.
+pub fn findings(view: &DraftView) -> String {
+    let mut text = String::new();
+    for found in &view.findings {
+        let (word, style) = if found.is_error { ("error", BAD) } else { ("warning", CARE) };
+        let code = found.code.as_ref().map(|code| format!("[{code}]")).unwrap_or_default();
+        let step = found.step.map(|step| format!("step {step}: ")).unwrap_or_default();
+        let label = styled(style, &format!("{word}{code}:"));
+        text.push_str(&format!("{label} {step}{}\n", show::safe(&found.message)));
+        if let Some(help) = &found.help {
+            text.push_str(&format!("  help: {}\n", show::safe(help)));
+        }
+    }
+    for one in &view.suspicions {
+        let line = one.line.map(|line| format!("line {line} of the source: ")).unwrap_or_default();
+        text.push_str(&format!(
+            "{} {line}\"{}\" is no requirement: {}\n",
+            styled(CARE, "warning:"),
+            show::safe(&one.text),
+            show::safe(&one.why)
+        ));
+    }
+    text
+}
+
+fn estimate_words(view: &EstimateView) -> String {
+    let money = match view.usd {
+        Some(usd) => dollars((usd * 1e6).round() as u64),
+        None => "money unknown, since no price is".to_owned(),
+    };
+    let basis = match view.runs {
+        0 => "by planctl's default for a step, since too few runs of this workspace ended".to_owned(),
+        runs => format!(
+            "by the mean of {} in {} of this workspace",
+            counted(usize::try_from(view.run_steps).unwrap_or(usize::MAX), "step"),
+            counted(usize::try_from(runs).unwrap_or(usize::MAX), "run")
+        ),
+    };
+    let time = show::span(Duration::from_secs(view.seconds));
+    format!("{} tokens, {money}, {time}: {basis}", show::tokens(view.tokens))
+}
+
+fn spent_words(view: &DraftView) -> String {
+    let spent = &view.spent;
+    if view.writer.is_none() {
+        return "drafted by the form of the goal, without a model".to_owned();
+    }
+    let mut words =
+        format!("the draft took {}", counted(usize::try_from(spent.answers).unwrap_or(0), "answer"));
+    words.push_str(&format!(
+        ", {} tokens",
+        show::tokens(spent.input_tokens.saturating_add(spent.output_tokens))
+    ));
+    if let Some(usd) = spent.usd {
+        words.push_str(&format!(", {}", dollars((usd * 1e6).round() as u64)));
+    }
+    if spent.unmetered > 0 {
+        words.push_str(&format!(", {} unmetered", spent.unmetered));
+    }
+    words
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

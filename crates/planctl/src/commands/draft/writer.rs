@@ -1,0 +1,227 @@
+//! The writer of a draft: a model, an agent, or a pattern; and the budget that its answers count against.
+
+use std::time::Duration;
+
+use planctl_config::{Agent, Config};
+use planctl_engine::Budget;
+use planctl_harness::{KnownAgent, Spawner};
+use planctl_planner::{Answer, Prompt, Spending, Tokens};
+use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, reading_program};
+
+use crate::commands::{Context, Stop};
+use crate::failure::{Exit, Failure};
+use crate::model::{self, Model};
+use crate::show;
+
+/// The writer.
+pub enum Writer {
+    /// The form of the goal.
+    Pattern,
+    /// A model.
+    Model(Box<Model>),
+    /// An agent, and how long it may take.
+    Agent(Agent, Duration),
+}
+
+impl Writer {
+    /// Returns its name; nothing for a pattern.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            Writer::Pattern => None,
+            Writer::Model(model) => Some(model.name().to_owned()),
+            Writer::Agent(agent, _) => Some(agent.to_string()),
+        }
+    }
+
+    /// Returns a word by which its drafts are told from those of others.
+    pub fn key(&self) -> String {
+        match self {
+            Writer::Pattern => "pattern".to_owned(),
+            Writer::Model(model) => format!("model {}", model.name()),
+            Writer::Agent(agent, _) => format!("agent {agent}"),
+        }
+    }
+
+    /// Asks for one answer within the budget.
+    pub async fn ask(
+        &self,
+        context: &Context,
+        prompt: &Prompt,
+        purse: &Purse<'_>,
+        stop: &mut Stop,
+    ) -> Result<Answer, Failure> {
+        match self {
+            Writer::Pattern => {
+                Err(Failure::new(Exit::No, "a pattern writes once").help("name a writer: --agent or --model"))
+            }
+            Writer::Model(model) => ask_model(context, model, prompt, purse, stop).await,
+            Writer::Agent(agent, within) => {
+                purse.open(0, None)?;
+                let prompt = prompt.whole();
+                ask_an_agent(context, agent, *within, prompt, purse, stop).await
+            }
+        }
+    }
+}
+
+/// Finds a model of the configuration.
+pub fn model(config: &Config, name: &str) -> Result<Model, Failure> {
+    let Some(found) = config.models.get(name) else {
+        let names: Vec<&str> = config.models.keys().map(String::as_str).collect();
+        let near = planctl_lang::did_you_mean(name, names.iter().copied());
+        let help = match (near, names.is_empty()) {
+            (Some(near), _) => format!("did you mean {near}?"),
+            (None, true) => "planctl.toml: [models.NAME] api = \"messages\", url = \"https://…\", model = \"…\", key_env = \"…\"".to_owned(),
+            (None, false) => format!("there are {}", names.join(", ")),
+        };
+        let message = format!("planctl.toml has no model {}", show::safe(name));
+        return Err(Failure::new(Exit::Configuration, message).help(help));
+    };
+    Model::new(name, found, config.prices.get(&found.model).copied())
+}
+
+/// Checks that an agent is there and can be held to reading.
+pub fn checked(agent: &Agent) -> Result<(), Failure> {
+    reading_program(agent).map(drop).map_err(|error| agent_failure(agent, &error))
+}
+
+/// Names the writers that there are, for a person who named none.
+pub fn offered(config: &Config) -> Vec<String> {
+    let models = config.models.keys().map(|name| format!("--model {name}"));
+    let installed = KnownAgent::all()
+        .filter(|agent| Agent::parse(agent.name()).is_ok_and(|agent| reading_program(&agent).is_ok()));
+    models.chain(installed.map(|agent| format!("--agent {}", agent.name()))).collect()
+}
+
+/// Asks a model for one answer within the budget.
+pub async fn ask_model(
+    context: &Context,
+    model: &Model,
+    prompt: &Prompt,
+    purse: &Purse<'_>,
+    stop: &mut Stop,
+) -> Result<Answer, Failure> {
+    let most = Tokens { input: prompt.tokens(), cached: 0, output: model.tokens_max() };
+    purse.open(most.input.saturating_add(most.output), model.cost(most))?;
+    let say = |line: &str| context.say(line);
+    tokio::select! {
+        answer = model.ask(prompt, &say) => answer.map_err(|error| model::failure(model, &error)),
+        exit = stop.asked() => Err(stopped(exit)),
+    }
+}
+
+async fn ask_an_agent(
+    context: &Context,
+    agent: &Agent,
+    within: Duration,
+    prompt: String,
+    purse: &Purse<'_>,
+    stop: &mut Stop,
+) -> Result<Answer, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}"));
+    let spawner = Spawner::start_self(None).map_err(failed)?;
+    let state_dir = context.state_dir()?;
+    let (tokens, money) = purse.left();
+    let question = Question {
+        agent,
+        config: &context.config()?.config,
+        workspace: context.workspace(),
+        state_dir: &state_dir,
+        prompt,
+        within,
+        budget_tokens: tokens,
+        budget_micro_usd: money,
+    };
+    let mut exit = None;
+    let cancelled = async { exit = Some(stop.asked().await) };
+    let answered = ask_agent(question, &spawner, cancelled).await;
+    spawner.shutdown();
+    if let Some(exit) = exit {
+        return Err(stopped(exit));
+    }
+    let said = answered.map_err(|error| agent_failure(agent, &error))?;
+    let mut answer = Answer::new(&said.text);
+    answer.tokens = said.usage.as_ref().map(|usage| Tokens {
+        input: usage.input_tokens,
+        cached: usage.cached_input_tokens,
+        output: usage.output_tokens,
+    });
+    answer.micro_usd = said.usage.and_then(|usage| usage.micro_usd);
+    Ok(answer)
+}
+
+fn stopped(exit: Exit) -> Failure {
+    Failure::new(exit, "stopped").help("the same command goes on where it was; what was answered is kept")
+}
+
+fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
+    let message = format!("could not ask {}: {error}", show::safe(&agent.shown()));
+    match error {
+        AgentAnswerError::Missing(missing) => Failure::new(Exit::NotFound, message).help(missing.help()),
+        AgentAnswerError::Permissions(_) => Failure::new(Exit::Denied, message),
+        AgentAnswerError::Isolation(_) => Failure::new(Exit::Configuration, message),
+        AgentAnswerError::Overran(_) => {
+            Failure::new(Exit::Temporary, message).help("allow more: --within 20m")
+        }
+        AgentAnswerError::Faulted(_)
+        | AgentAnswerError::Stopped
+        | AgentAnswerError::Copy(_)
+        | AgentAnswerError::Io(_) => {
+            Failure::new(Exit::Temporary, message).help("the same command goes on where it was")
+        }
+    }
+}
+
+/// The budget of a draft, and what of it is used.
+pub struct Purse<'a> {
+    /// The limits.
+    pub budget: &'a Budget,
+    /// The usage so far.
+    pub spent: Spending,
+}
+
+impl Purse<'_> {
+    /// Makes sure that one more answer of so many tokens fits.
+    fn open(&self, tokens: u64, micro_usd: Option<u64>) -> Result<(), Failure> {
+        let over = |what: String| {
+            Failure::new(
+                Exit::Budget,
+                format!("the budget of the draft does not suffice for one more answer: {what}"),
+            )
+            .help("allow more: --budget; the same command then goes on where it was")
+        };
+        let used = self.spent.all_tokens();
+        if let Some(limit) = self.budget.tokens
+            && used.saturating_add(tokens.max(1)) > limit
+        {
+            let (used, need, limit) = (show::tokens(used), show::tokens(tokens), show::tokens(limit));
+            return Err(over(format!(
+                "{used} tokens are used, up to {need} more are needed, and {limit} are allowed"
+            )));
+        }
+        if let Some(limit) = self.budget.micro_usd {
+            let used = self.spent.micro_usd.unwrap_or(0);
+            if used.saturating_add(micro_usd.unwrap_or(0).max(1)) > limit {
+                let (used, need, limit) = (dollars(used), dollars(micro_usd.unwrap_or(0)), dollars(limit));
+                return Err(over(format!(
+                    "{used} is used, up to {need} more is needed, and {limit} is allowed"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn left(&self) -> (Option<u64>, Option<u64>) {
+        let tokens = self.budget.tokens.map(|limit| limit.saturating_sub(self.spent.all_tokens()));
+        let money =
+            self.budget.micro_usd.map(|limit| limit.saturating_sub(self.spent.micro_usd.unwrap_or(0)));
+        (tokens, money)
+    }
+}
+
+/// Returns money as people say it.
+pub fn dollars(micro_usd: u64) -> String {
+    let usd = micro_usd as f64 / 1e6;
+    if micro_usd < 10_000 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+}

@@ -1,0 +1,278 @@
+//! Asks a model for one answer: the two forms of calls, retries with the server's wait, and one error per cause.
+
+use std::time::Duration;
+
+use planctl_config::{ModelApi, ModelConfig, Price};
+use planctl_engine::Usage;
+use planctl_planner::{ANSWER_BYTES_MAX, Answer, Prompt, Tokens};
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::Value;
+use url::Url;
+
+use crate::failure::{Exit, Failure};
+use crate::{secrecy, show, tls};
+
+mod wire;
+
+/// How often one answer is asked for, the first time included.
+const TRIES: u32 = 4;
+/// A server that asks for a longer wait is not waited for.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The most bytes of a response that are read: an answer, and what stands around it.
+const RESPONSE_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
+/// The most characters of a server's own words that are shown.
+const MESSAGE_CHARACTERS_MAX: usize = 300;
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The key is missing or refused.
+    #[error("its key is refused ({status}): {message}")]
+    Auth {
+        /// The server's status.
+        status: u16,
+        /// Its words.
+        message: String,
+    },
+    /// It asks to wait longer than is waited for, or said so too often.
+    #[error("it takes no more calls for now: {message}")]
+    RateLimit {
+        /// How long it asks to wait.
+        wait: Option<Duration>,
+        /// Its words.
+        message: String,
+    },
+    /// It can't be reached, or broke off.
+    #[error("it can't be reached: {message}")]
+    Network {
+        /// The fault.
+        message: String,
+    },
+    /// It does not take the call.
+    #[error("it refuses the call ({status}): {message}")]
+    Refused {
+        /// The server's status.
+        status: u16,
+        /// Its words.
+        message: String,
+    },
+    /// Its response is not of the form.
+    #[error("its response can't be read: {message}")]
+    Malformed {
+        /// The fault.
+        message: String,
+    },
+}
+
+/// A model that can be asked.
+pub struct Model {
+    name: String,
+    config: ModelConfig,
+    price: Option<Price>,
+    client: reqwest::Client,
+    endpoint: Url,
+    headers: HeaderMap,
+}
+
+impl Model {
+    /// Prepares to ask a model of the configuration; connects to nothing yet.
+    pub fn new(name: &str, config: &ModelConfig, price: Option<Price>) -> Result<Model, Failure> {
+        let wrong = |what: String| {
+            Failure::new(Exit::Configuration, format!("could not use the model {}: {what}", show::safe(name)))
+        };
+        let endpoint = Url::parse(&config.endpoint()).map_err(|error| wrong(error.to_string()))?;
+        let mut headers = HeaderMap::new();
+        if let Some(variable) = &config.key_env {
+            let key = secrecy::variable(variable).and_then(|key| key.into_string().ok());
+            let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+            let Some(key) = key else {
+                return Err(wrong(format!("{variable} is not set")).help(format!("export {variable}=…")));
+            };
+            if tls::is_readable_by_others(&endpoint) {
+                return Err(wrong("its key would travel unencrypted to another machine".to_owned())
+                    .help("use an address that begins with https://"));
+            }
+            let key = match config.api {
+                ModelApi::Messages => ("x-api-key", key),
+                ModelApi::Chat => ("authorization", format!("Bearer {key}")),
+            };
+            let mut value = HeaderValue::from_str(&key.1)
+                .map_err(|_| wrong(format!("{variable} holds characters that no key has")))?;
+            value.set_sensitive(true);
+            headers.insert(key.0, value);
+        }
+        if config.api == ModelApi::Messages {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        tls::choose_cryptography();
+        // A redirect would take the key elsewhere.
+        let builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(config.timeout)
+            .redirect(reqwest::redirect::Policy::none());
+        // The certificates of the system are read only where they are asked for something.
+        let builder = if endpoint.scheme() == "https" { builder } else { builder.tls_certs_only([]) };
+        let client = builder.build().map_err(|error| wrong(chain(&error)))?;
+        Ok(Model { name: name.to_owned(), config: config.clone(), price, client, endpoint, headers })
+    }
+
+    /// Returns its name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the most tokens of one answer.
+    pub fn tokens_max(&self) -> u64 {
+        self.config.max_tokens
+    }
+
+    /// Returns what so many tokens cost, in millionths of a US dollar.
+    pub fn cost(&self, tokens: Tokens) -> Option<u64> {
+        let usage = Usage {
+            input_tokens: tokens.input,
+            cached_input_tokens: tokens.cached,
+            output_tokens: tokens.output,
+            ..Usage::default()
+        };
+        self.price.map(|price| price.micro_usd(&usage))
+    }
+
+    /// Asks for one answer, and again where the server or the network has trouble that passes.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`], one kind for each cause.
+    pub async fn ask(&self, prompt: &Prompt, say: &dyn Fn(&str)) -> Result<Answer, ModelError> {
+        let mut is_structured = true;
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let body = wire::request(self.config.api, &self.config, prompt, is_structured);
+            let error = match self.once(&body).await {
+                Ok(value) => return self.answer(&value, prompt),
+                Err(error) => error,
+            };
+            let wait = match &error {
+                // A server without structured output says so by refusing the call.
+                ModelError::Refused { status: 400 | 422, .. } if is_structured => {
+                    is_structured = false;
+                    tried -= 1;
+                    continue;
+                }
+                ModelError::Auth { .. } | ModelError::Refused { .. } | ModelError::Malformed { .. } => {
+                    return Err(error);
+                }
+                ModelError::RateLimit { wait, .. } => wait.unwrap_or(Duration::from_secs(1 << tried)),
+                ModelError::Network { .. } => Duration::from_millis(250 << tried),
+            };
+            if tried >= TRIES || wait > WAIT_MAX {
+                return Err(error);
+            }
+            say(&format!("{error}; asked again in {} s", wait.as_secs_f64()));
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    fn answer(&self, value: &Value, prompt: &Prompt) -> Result<Answer, ModelError> {
+        let said = wire::answer(self.config.api, value, prompt.name)
+            .map_err(|message| ModelError::Malformed { message })?;
+        let mut answer = Answer::new(&said.text);
+        answer.micro_usd = said.tokens.and_then(|tokens| self.cost(tokens));
+        answer.tokens = said.tokens;
+        Ok(answer)
+    }
+
+    async fn once(&self, body: &Value) -> Result<Value, ModelError> {
+        let network = |error: &reqwest::Error| ModelError::Network { message: chain(error) };
+        let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(body);
+        let mut response = request.send().await.map_err(|error| network(&error))?;
+        let (status, wait) = (response.status(), wait_of(response.headers()));
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| network(&error))? {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > RESPONSE_BYTES_MAX {
+                let message = format!("it is longer than {RESPONSE_BYTES_MAX} bytes");
+                return Err(ModelError::Malformed { message });
+            }
+        }
+        if status.is_success() {
+            return serde_json::from_slice(&bytes)
+                .map_err(|error| ModelError::Malformed { message: format!("it is no JSON: {error}") });
+        }
+        Err(refusal(status, wait, &bytes))
+    }
+}
+
+/// Says what a status means.
+fn refusal(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> ModelError {
+    let message = words_of(body).unwrap_or_else(|| status.to_string());
+    match status.as_u16() {
+        401 | 403 => ModelError::Auth { status: status.as_u16(), message },
+        // 529: overloaded.
+        429 | 529 => ModelError::RateLimit { wait, message },
+        503 if wait.is_some() => ModelError::RateLimit { wait, message },
+        408 | 500..=599 => ModelError::Network { message: format!("{status}: {message}") },
+        status => ModelError::Refused { status, message },
+    }
+}
+
+fn words_of(body: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(body);
+    let value: Option<Value> = serde_json::from_str(&text).ok();
+    let said = value.as_ref().and_then(|value| {
+        let error = value.get("error").unwrap_or(value);
+        error.get("message").and_then(Value::as_str).or_else(|| error.as_str())
+    });
+    let said = show::brief(&show::safe(said.unwrap_or(&text)), MESSAGE_CHARACTERS_MAX);
+    (!said.trim().is_empty()).then_some(said)
+}
+
+/// Returns how long a server asks to wait, in seconds or milliseconds; a moment of a calendar is not waited for by its clock.
+fn wait_of(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds = number("retry-after-ms")
+        .map(|milliseconds| milliseconds / 1000.0)
+        .or_else(|| number("retry-after"))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !words.contains(&more) {
+            words = format!("{words}: {more}");
+        }
+        source = error.source();
+    }
+    show::safe(&words)
+}
+
+/// Says what to do about a model that gives no answer.
+pub fn failure(model: &Model, error: &ModelError) -> Failure {
+    let name = show::safe(model.name());
+    let message = format!("could not ask the model {name}: {error}");
+    let key = model.config.key_env.as_deref();
+    match error {
+        ModelError::Auth { .. } => Failure::new(Exit::Denied, message).help(match key {
+            Some(variable) => format!("put a key that holds into {variable}"),
+            None => format!("name the variable that holds its key: key_env in [models.{name}]"),
+        }),
+        ModelError::RateLimit { wait: Some(wait), .. } => Failure::new(Exit::Temporary, message)
+            .help(format!("it asks to wait {} s; the same command goes on where it was", wait.as_secs())),
+        ModelError::RateLimit { wait: None, .. } | ModelError::Network { .. } => {
+            Failure::new(Exit::Temporary, message).help("the same command goes on where it was")
+        }
+        ModelError::Refused { .. } => Failure::new(Exit::Configuration, message)
+            .help(format!("look at url, api and model of [models.{name}] in planctl.toml")),
+        ModelError::Malformed { .. } => Failure::new(Exit::Temporary, message).help(format!(
+            "does {} speak api = \"{}\"?",
+            show::safe(model.endpoint.as_str()),
+            model.config.api
+        )),
+    }
+}

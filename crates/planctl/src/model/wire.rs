@@ -1,0 +1,111 @@
+//! The two forms in which models are called: messages, and chat completions. Structured output is asked for in the form's own way.
+
+use planctl_config::{ModelApi, ModelConfig};
+use planctl_planner::{Prompt, Tokens};
+use serde_json::{Value, json};
+
+/// An answer of a model.
+pub(super) struct Said {
+    /// Its text; JSON where the output was structured.
+    pub(super) text: String,
+    /// Its tokens, where the response has them.
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// Writes a call.
+pub(super) fn request(api: ModelApi, config: &ModelConfig, prompt: &Prompt, is_structured: bool) -> Value {
+    let mut body = match api {
+        ModelApi::Messages => json!({
+            "model": config.model,
+            "max_tokens": config.max_tokens,
+            "system": prompt.system,
+            "messages": [{ "role": "user", "content": prompt.text }],
+        }),
+        ModelApi::Chat => json!({
+            "model": config.model,
+            "max_tokens": config.max_tokens,
+            "messages": [
+                { "role": "system", "content": prompt.system },
+                { "role": "user", "content": prompt.text },
+            ],
+        }),
+    };
+    if is_structured {
+        match api {
+            // The form's own way to hold an answer to a schema is a tool that has to be called.
+            ModelApi::Messages => {
+                body["tools"] = json!([{
+                    "name": prompt.name,
+                    "description": "Takes the answer.",
+                    "input_schema": prompt.schema,
+                }]);
+                body["tool_choice"] = json!({ "type": "tool", "name": prompt.name });
+            }
+            ModelApi::Chat => {
+                body["response_format"] = json!({
+                    "type": "json_schema",
+                    "json_schema": { "name": prompt.name, "schema": prompt.schema, "strict": true },
+                });
+            }
+        }
+    }
+    body
+}
+
+/// Reads a response.
+pub(super) fn answer(api: ModelApi, value: &Value, name: &str) -> Result<Said, String> {
+    match api {
+        ModelApi::Messages => of_messages(value, name),
+        ModelApi::Chat => of_chat(value),
+    }
+}
+
+fn of_messages(value: &Value, name: &str) -> Result<Said, String> {
+    let content = value.get("content").and_then(Value::as_array).ok_or("it has no `content`")?;
+    let kind = |part: &&Value, kind: &str| part.get("type").and_then(Value::as_str) == Some(kind);
+    let call = content
+        .iter()
+        .find(|part| kind(part, "tool_use") && part.get("name").and_then(Value::as_str) == Some(name));
+    let text = match call.and_then(|part| part.get("input")) {
+        Some(input) => input.to_string(),
+        None => {
+            let texts = content.iter().filter(|part| kind(part, "text"));
+            texts.filter_map(|part| part.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("")
+        }
+    };
+    let usage = value.get("usage");
+    let count = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    // The form counts tokens from the cache, and those that go into it, beside the input.
+    let tokens = count("input_tokens").map(|input| {
+        let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
+        let cached = read.unwrap_or(0);
+        let input = input.saturating_add(cached).saturating_add(written.unwrap_or(0));
+        Tokens { input, cached, output: count("output_tokens").unwrap_or(0) }
+    });
+    Ok(Said { text, tokens })
+}
+
+fn of_chat(value: &Value) -> Result<Said, String> {
+    let choices = value.get("choices").and_then(Value::as_array).ok_or("it has no `choices`")?;
+    let message =
+        choices.first().and_then(|choice| choice.get("message")).ok_or("its `choices` have no message")?;
+    let text = match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| part.get("text").and_then(Value::as_str))
+            .collect::<Vec<_>>()
+            .join(""),
+        Some(_) | None => message.get("refusal").and_then(Value::as_str).unwrap_or_default().to_owned(),
+    };
+    let usage = value.get("usage");
+    let count = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(Value::as_u64);
+    let cached =
+        usage.and_then(|usage| usage.pointer("/prompt_tokens_details/cached_tokens")).and_then(Value::as_u64);
+    let tokens = count("prompt_tokens").map(|input| Tokens {
+        input,
+        cached: cached.unwrap_or(0),
+        output: count("completion_tokens").unwrap_or(0),
+    });
+    Ok(Said { text, tokens })
+}

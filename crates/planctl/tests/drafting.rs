@@ -1,0 +1,18 @@
+//! `plan draft` with the real binary: models on loopback that speak both forms, agents, real repositories, real contracts.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+#[path = "drafting/agents.rs"]
+mod agents;
+#[path = "drafting/command.rs"]
+mod command;
+#[path = "drafting/goals.rs"]
+mod goals;
+#[path = "drafting/home.rs"]
+mod home;
+#[path = "drafting/models.rs"]
+mod models;
+#[path = "support/schema.rs"]
+mod schema;
+#[path = "drafting/service.rs"]
+mod service;

@@ -1,0 +1,59 @@
+//! Agents as writers: they read, answer, and change nothing.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::home::{GOAL, app, good};
+
+#[test]
+fn a_command_writes_a_draft_and_what_it_changes_is_gone_with_its_copy() {
+    let home = app();
+    let answer = home.path("answer.json");
+    std::fs::write(&answer, good().to_string()).unwrap();
+    let script = home.path("writer.sh");
+    let does = "cat > \"$0.prompt\"\npwd > WHERE\necho broken > src/app.sh\necho 'My plan:'\ncat ";
+    std::fs::write(&script, format!("{does}{}\n", answer.display())).unwrap();
+    let agent = format!("exec:bash {}", script.display());
+    let said = home.planctl(&["plan", "draft", GOAL, "--agent", &agent]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("1 unmetered"), "{said:?}");
+    assert_eq!(home.read("src/app.sh"), "#!/bin/bash\necho hello\n");
+    assert!(!home.has("WHERE") && home.has("plans/a-json-flag.md"));
+    let prompt = std::fs::read_to_string(home.path("writer.sh.prompt")).unwrap();
+    assert!(prompt.contains("R1: Add a --json flag") && prompt.contains("JSON Schema"), "{prompt}");
+}
+
+#[test]
+fn an_agent_that_is_known_by_name_is_held_to_reading() {
+    let home = app();
+    let bin = home.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let answer = home.path("answer.json");
+    let result = json!({
+        "type": "result", "subtype": "success", "is_error": false, "result": good().to_string(), "session_id": "s",
+        "total_cost_usd": 0.01, "usage": { "input_tokens": 10, "output_tokens": 5 },
+    });
+    std::fs::write(&answer, format!("{result}\n")).unwrap();
+    let script = format!(
+        "#!/bin/bash\nprintf '%s\\n' \"$@\" > {0}/arguments\ncat > /dev/null\ncat {1}\n",
+        bin.display(),
+        answer.display()
+    );
+    std::fs::write(bin.join("claude"), script).unwrap();
+    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    let said = home.planctl_with(&["plan", "draft", GOAL, "--agent", "claude"], &[("PATH", &path)]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let arguments = std::fs::read_to_string(bin.join("arguments")).unwrap();
+    assert!(arguments.contains("--permission-mode\ndefault\n"), "{arguments}");
+    assert!(!arguments.contains("acceptEdits"), "{arguments}");
+    assert!(said.out.contains("15 tokens, $0.01"), "{said:?}");
+}
+
+#[test]
+fn an_agent_that_is_not_installed_is_named_with_what_installs_it() {
+    let home = app();
+    let said = home.planctl(&["plan", "draft", GOAL, "--agent", "codex"]);
+    assert!(said.code == 4 && said.err.contains("npm install -g @openai/codex"), "{said:?}");
+}

@@ -1,0 +1,185 @@
+//! Models over real HTTP: both forms, what is sent, what is counted, and one error per cause.
+
+use serde_json::{Value, json};
+
+use crate::home::{GOAL, KEY, app, good};
+use crate::service::{Form, Reply, Service};
+
+const WORDS: [&str; 6] = ["plan", "draft", GOAL, "--model", "writer", "--json"];
+
+#[test]
+fn both_forms_are_spoken_and_their_tokens_and_money_counted() {
+    for form in [Form::Messages, Form::Chat] {
+        let home = app();
+        let service = Service::start(form, vec![Reply::Structured(good())]);
+        home.models(&[("writer", &service)]);
+        let view = home.json(&WORDS, 0);
+        assert_eq!(view["state"], "done", "{view:#}");
+        assert_eq!(view["spent"]["input_tokens"], 1000);
+        assert_eq!(view["spent"]["cached_tokens"], 100);
+        assert_eq!(view["spent"]["output_tokens"], 200);
+        // 900 tokens for $1 a million, 100 for $0.1, 200 for $10.
+        assert_eq!(view["spent"]["usd"], 0.00291);
+        assert_eq!(view["estimate"]["runs"], 0, "{view:#}");
+        assert!(view["estimate"]["tokens"].as_u64().unwrap() > 0);
+        let calls = service.calls();
+        assert_eq!(calls.len(), 1);
+        let call = &calls[0];
+        match form {
+            Form::Messages => {
+                assert_eq!((call.path.as_str(), call.headers["x-api-key"].as_str()), ("/v1/messages", KEY));
+                assert_eq!(call.headers["anthropic-version"], "2023-06-01");
+                assert_eq!(call.body["tool_choice"]["name"], "draft");
+                assert!(call.body["system"].as_str().unwrap().contains("fails today"));
+            }
+            Form::Chat => {
+                let bearer = format!("Bearer {KEY}");
+                let sent = (call.path.as_str(), call.headers["authorization"].as_str());
+                assert_eq!(sent, ("/v1/chat/completions", bearer.as_str()));
+                assert_eq!(call.body["response_format"]["json_schema"]["strict"], true);
+            }
+        }
+        assert_eq!((&call.body["model"], &call.body["max_tokens"]), (&json!("m-1"), &json!(4000)));
+        assert!(
+            call.prompt().contains("src/app.sh") && call.prompt().contains("R2: document it in README.md")
+        );
+        assert!(home.state_files_with(KEY).is_empty());
+        let (is_verified, codes) = home.verified(view["file"].as_str().unwrap());
+        assert!(is_verified && !codes.iter().any(|code| code == "P103"), "{codes:?}");
+        assert!(home.read("plans/a-json-flag.md").contains("status: draft"));
+    }
+}
+
+#[test]
+fn a_service_without_structured_output_is_asked_for_json_in_a_fence() {
+    for form in [Form::Messages, Form::Chat] {
+        let home = app();
+        let fenced = format!("Here is the plan.\n\n```json\n{:#}\n```\n", good());
+        let refusal =
+            Reply::Status(400, "x-a: 1", "{\"error\": {\"message\": \"response_format is not supported\"}}");
+        let service = Service::start(form, vec![refusal, Reply::Text(fenced)]);
+        home.models(&[("writer", &service)]);
+        home.json(&WORDS, 0);
+        let second = &service.calls()[1].body;
+        assert!(second.get("tools").is_none() && second.get("response_format").is_none(), "{second}");
+    }
+}
+
+#[test]
+fn a_server_that_asks_to_wait_is_waited_for() {
+    let home = app();
+    let wait = |status| Reply::Status(status, "retry-after: 0", "{\"error\": {\"message\": \"slow down\"}}");
+    let service =
+        Service::start(Form::Messages, vec![wait(429), wait(529), wait(503), Reply::Structured(good())]);
+    home.models(&[("writer", &service)]);
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("slow down") && said.err.contains("asked again in"), "{said:?}");
+    assert_eq!(service.calls().len(), 4);
+}
+
+#[test]
+fn each_cause_has_an_error_of_its_own() {
+    let status = |status, header, body| vec![Reply::Status(status, header, body)];
+    let message = "{\"error\": {\"message\": \"nope\"}}";
+    for (replies, code, says) in [
+        (status(401, "x-a: 1", message), 77, "its key is refused (401): nope"),
+        (status(429, "retry-after: 3600", message), 75, "it asks to wait 3600 s"),
+        (status(404, "x-a: 1", message), 78, "it refuses the call (404): nope"),
+        (vec![Reply::Body("<html>".into())], 75, "its response can't be read"),
+        (vec![Reply::Body("{\"choices\": 3}".into())], 75, "its response can't be read"),
+        (vec![Reply::Body("x".repeat(2_000_000))], 75, "longer than"),
+    ] {
+        let home = app();
+        let service = Service::start(Form::Chat, replies);
+        home.models(&[("writer", &service)]);
+        let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+        assert_eq!(said.code, code, "{says}: {said:?}");
+        assert!(said.err.contains(says), "{says}: {said:?}");
+        assert!(!said.err.contains(KEY) && !home.has("plans"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_service_that_is_not_there_is_tried_again_and_named() {
+    let home = app();
+    let service = Service::start(Form::Chat, Vec::new());
+    home.models(&[("writer", &service)]);
+    let config = home.path("home/.config/planctl/planctl.toml");
+    let text = std::fs::read_to_string(&config).unwrap().replace(&service.url(), "http://127.0.0.1:1");
+    std::fs::write(&config, text).unwrap();
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+    assert_eq!(said.code, 75, "{said:?}");
+    assert!(
+        said.err.contains("it can't be reached") && said.err.contains("goes on where it was"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_key_follows_no_redirect_and_travels_to_no_other_machine_unencrypted() {
+    let home = app();
+    let elsewhere = Service::start(Form::Messages, Vec::new());
+    let header: &'static str =
+        Box::leak(format!("location: {}/v1/messages", elsewhere.url()).into_boxed_str());
+    let service = Service::start(Form::Messages, vec![Reply::Status(307, header, "{}")]);
+    home.models(&[("writer", &service)]);
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+    assert_eq!((said.code, elsewhere.calls().len()), (78, 0), "{said:?}");
+    let config = home.path("home/.config/planctl/planctl.toml");
+    let text = std::fs::read_to_string(&config).unwrap().replace(&service.url(), "http://models.example");
+    std::fs::write(&config, text).unwrap();
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+    assert!(said.code == 78 && said.err.contains("unencrypted"), "{said:?}");
+}
+
+#[test]
+fn a_budget_stops_before_the_call_that_would_pass_it() {
+    let home = app();
+    let service =
+        Service::start(Form::Messages, vec![Reply::Text("no plan".into()), Reply::Structured(good())]);
+    home.models(&[("writer", &service)]);
+    let words = |budget| ["plan", "draft", GOAL, "--model", "writer", "--budget", budget];
+    let said = home.planctl(&words("100 tokens"));
+    assert!(said.code == 6 && service.calls().is_empty(), "{said:?}");
+    assert!(said.err.contains("100 are allowed"), "{said:?}");
+    let said = home.planctl(&words("$0.0001"));
+    assert!(said.code == 6 && service.calls().is_empty(), "{said:?}");
+    // The first answer is used and counted; what is left does not suffice for a second.
+    let said = home.planctl(&words("7000 tokens"));
+    assert_eq!((said.code, service.calls().len()), (6, 1), "{said:?}");
+    assert!(said.err.contains("1200 tokens are used"), "{said:?}");
+    let said = home.planctl(&words("1M tokens, $5"));
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+}
+
+#[test]
+fn a_model_of_a_project_that_nobody_trusts_is_not_asked() {
+    let home = app();
+    let service = Service::start(Form::Messages, vec![Reply::Structured(good())]);
+    let table = format!(
+        "[models.writer]\napi = \"messages\"\nurl = \"{}\"\nmodel = \"m\"\nkey_env = \"HOME\"\n",
+        service.url()
+    );
+    home.write("planctl.toml", &table);
+    let said = home.planctl(&["plan", "draft", GOAL, "--model", "writer"]);
+    assert_eq!((said.code, service.calls().len()), (78, 0), "{said:?}");
+    assert!(said.err.contains("planctl trust"), "{said:?}");
+}
+
+#[test]
+fn m_30_a_reviewer_of_the_rules_choice_is_asked_once_after_them() {
+    let home = app();
+    let mut untraced = good();
+    untraced["requirements"] = json!([]);
+    let writer = Service::start(Form::Messages, vec![Reply::Structured(untraced), Reply::Structured(good())]);
+    let verdict: Value = json!({ "verdict": "warning", "findings": ["any brace would do for step 1"] });
+    let reviewer = Service::start(Form::Chat, vec![Reply::Structured(verdict)]);
+    home.models(&[("writer", &writer), ("second", &reviewer)]);
+    let words = ["plan", "draft", GOAL, "--model", "writer", "--reviewer", "second", "--json"];
+    let view = home.json(&words, 0);
+    assert_eq!((writer.calls().len(), reviewer.calls().len()), (2, 1));
+    assert!(view["findings"].to_string().contains("any brace would do"), "{view:#}");
+    assert!(reviewer.calls()[0].prompt().contains("### 1. Add the flag"));
+    assert_eq!(view["spent"]["answers"], 3);
+}
