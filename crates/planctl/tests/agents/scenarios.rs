@@ -245,8 +245,7 @@ fn repository_settings(stage: &Stage<'_>, agent: &'static str) -> Played {
         path.display()
     );
     place.write(".opencode/plugin/p.js", &plugin);
-    std::fs::remove_file(place.path("one.txt")).unwrap();
-    let ran = place.run("", &[TASK]);
+    let ran = place.run("", &[("Write the file two.txt please.", "grep -q Hello two.txt")]);
     must(!path.exists(), "the plugin was started", &ran)?;
     must(ran.said.contains(".opencode/plugin/p.js"), "it is not told", &ran)?;
     Ok("✔; refused where there is a plugin".to_owned())
