@@ -197,7 +197,7 @@ impl Agent {
     ) -> Worked {
         let command = match exec::command(self, assignment, folder) {
             Ok(command) => command,
-            Err(message) => return could_not_run(message),
+            Err(fault) => return faulted(fault),
         };
         let mut listener = Listener::default();
         let is_refused = Notify::new();
@@ -252,7 +252,11 @@ async fn run(
 }
 
 fn could_not_run(message: String) -> Worked {
-    let said = AgentSaid::Faulted(Fault::new(FaultKind::Transient, message));
+    faulted(Fault::new(FaultKind::Transient, message))
+}
+
+fn faulted(fault: Fault) -> Worked {
+    let said = AgentSaid::Faulted(fault);
     Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
 }
 

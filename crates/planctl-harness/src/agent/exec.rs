@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planctl_engine::Tier;
+use planctl_engine::{Fault, FaultKind, Tier};
 
 use super::dialect::Answer;
 use super::known::{CommandLine, Given, LAST_MESSAGE, MESSAGE};
@@ -91,12 +91,13 @@ impl AttemptFolder {
 ///
 /// # Errors
 ///
-/// Text that says why there can be none.
+/// The trouble that there can be none: lasting where the agent can't be held, passing where a file could not be written.
 pub(super) fn command(
     agent: &Agent,
     assignment: &Assignment,
     folder: &AttemptFolder,
-) -> Result<Command, String> {
+) -> Result<Command, Fault> {
+    let passing = |message: String| Fault::new(FaultKind::Transient, message);
     let mut environment = environment(agent, assignment, folder);
     let places = Places { prompt: &assignment.prompt, prompt_file: &folder.prompt_file() };
     let (arguments, has_prompt) = match &agent.program {
@@ -115,14 +116,17 @@ pub(super) fn command(
                 title: &assignment.step_title,
                 budget_micro_usd: assignment.budget_micro_usd,
                 variable: &variable,
-            })?;
+            });
+            let line = line.map_err(|message| Fault::new(FaultKind::Permanent, message))?;
             let CommandLine { arguments, environment: own, files, reads_file } = line;
             for (name, text) in files {
-                folder.write(name, &text)?;
+                folder.write(name, &text).map_err(passing)?;
             }
             if reads_file {
                 // A message that begins with `/` or `!` is a command.
-                folder.write(MESSAGE, &format!("This is the task.\n\n{}", assignment.prompt))?;
+                folder
+                    .write(MESSAGE, &format!("This is the task.\n\n{}", assignment.prompt))
+                    .map_err(passing)?;
             }
             for (name, value) in own {
                 set(&mut environment, name.into(), value.into());
@@ -131,7 +135,8 @@ pub(super) fn command(
         }
     };
     if arguments.iter().any(|argument| argument.len() > ARGUMENT_BYTES_MAX) {
-        return Err("the prompt is too long for an argument; use {prompt_file} or standard input".into());
+        let message = "the prompt is too long for an argument; use {prompt_file} or standard input";
+        return Err(Fault::new(FaultKind::Permanent, message.to_owned()));
     }
     let mut command = Command::new(arguments, &assignment.workspace);
     command.environment = environment;
@@ -148,7 +153,7 @@ pub(super) fn command(
         Program::Arguments(arguments) => arguments.first().and_then(|program| agent_named_in(program)),
     };
     let private = [folder.folder.path().to_owned()];
-    let network = network(agent, assignment)?;
+    let network = network(agent, assignment).map_err(passing)?;
     if let Network::Hosts(_) = network {
         for (name, value) in proxy::variables() {
             set(&mut command.environment, name.into(), value.into());
@@ -157,7 +162,8 @@ pub(super) fn command(
     command.confinement = agent.isolation.of_worker(&assignment.workspace, &private, name, network);
     if command.confinement.is_some() {
         let temporary = folder.folder.path().join("tmp");
-        create_folder(&temporary).map_err(|error| format!("its folder {}: {error}", temporary.display()))?;
+        create_folder(&temporary)
+            .map_err(|error| passing(format!("its folder {}: {error}", temporary.display())))?;
         set(&mut command.environment, "TMPDIR".into(), temporary.into());
     }
     Ok(command)

@@ -1,5 +1,7 @@
 //! OpenCode: `opencode run`. Its permissions are passed in a variable of its own.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Map, Value, json};
 
 use super::known::{Adapter, CommandLine, LoginFile, Logins, Order, PermissionMode, Permissions, Tool};
@@ -47,7 +49,37 @@ const PERMISSION: &str = "OPENCODE_PERMISSION";
 /// Tools that read and change nothing.
 const READING: [&str; 4] = ["read", "glob", "grep", "list"];
 
+/// The folders of plugins, whose files it runs as it starts.
+const PLUGINS: [&str; 2] = [".opencode/plugin", ".opencode/plugins"];
+
+/// Returns a plugin that the repository has. OpenCode 1.18 starts such whatever its options and variables say.
+fn plugin_of_repository(workspace: &Path) -> Option<PathBuf> {
+    let is_plugin = |file: &PathBuf| file.extension().is_some_and(|kind| kind == "js" || kind == "ts");
+    for folder in workspace.ancestors() {
+        for plugins in PLUGINS {
+            let files = std::fs::read_dir(folder.join(plugins)).into_iter().flatten().filter_map(Result::ok);
+            if let Some(file) = files.map(|file| file.path()).find(is_plugin) {
+                return Some(file);
+            }
+        }
+        // It looks no further than the repository.
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    None
+}
+
 fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+    if !order.permissions.is_everything()
+        && let Some(plugin) = plugin_of_repository(order.given.workspace)
+    {
+        return Err(format!(
+            "opencode starts the programs of the repository's plugins, and has no option against it: {}; move it to \
+             ~/.config/opencode/plugins, or write allow = [\"*\"]",
+            plugin.display()
+        ));
+    }
     // Without a title it has its model make one, which nobody counts.
     let title: String = order.given.title.chars().filter(|letter| !letter.is_control()).take(80).collect();
     let title = if title.trim_start_matches('-').is_empty() { "step".to_owned() } else { title };

@@ -28,6 +28,8 @@ pub const SCENARIOS: [(&str, Scenario); 12] = [
     ("the mode for one prompt", one_prompt),
 ];
 
+/// How long an agent may take to where it is kept waiting. OpenCode takes most of a minute to begin on a busy machine.
+const WAITS_LONGEST: Duration = Duration::from_secs(240);
 const PROMPT: &str = "Go on with the plan, please.";
 const CHECK: &str = "grep -qx \"$1\" \"$1.txt\" || { echo \"$1.txt is not right\"; exit 1; }\n";
 
@@ -217,10 +219,13 @@ fn deletes_hooks(stage: &Stage<'_>, agent: &'static str) -> Played {
     let acts = [Runs("rm -rf .claude .codex .gemini .opencode"), Says("All is done."), Says("It is, I say.")];
     let place = held(stage, agent, &acts)?;
     Session::begin(&place, PROMPT)?.ends()?;
-    must(!place.path(".claude").exists() && !place.path(".gemini").exists(), "they are there", &place)?;
     let (_, steps) = state(&place);
     must(steps[0].0 != "passed", "it passed", &place)?;
     let is_held = read(&place, "one.txt is not right");
+    if [".claude", ".codex", ".gemini", ".opencode"].iter().any(|folder| place.path(folder).exists()) {
+        must(is_held, "it is not held although the hooks are there", &place)?;
+        return Ok("✔ the agent refuses it".to_owned());
+    }
     Ok(if is_held { "✔ held on" } else { "the turn ends; not done" }.to_owned())
 }
 
@@ -240,7 +245,7 @@ fn uncalled(stage: &Stage<'_>, agent: &'static str) -> Played {
     let expected = match agent {
         "claude" => "disableAllHooks",
         "codex" => "trust",
-        "gemini" => "trusted",
+        "gemini" => "--skip-trust",
         _ => return Ok("the turn ends; not done (`--pure`)".to_owned()),
     };
     must(doctor.contains(expected), &format!("the doctor does not say it: {doctor}"), &place)?;
@@ -251,7 +256,7 @@ fn agent_killed(stage: &Stage<'_>, agent: &'static str) -> Played {
     let acts = [Writes("one.txt", "one"), Says("One is done."), Waits, Says("Never said.")];
     let place = held(stage, agent, &acts)?;
     let mut session = Session::begin(&place, PROMPT)?;
-    must(place.service.comes_to_wait(Duration::from_secs(90)), "it did not get to step 2", &place)?;
+    must(place.service.comes_to_wait(WAITS_LONGEST), "it did not get to step 2", &place)?;
     session.kill();
     place.service.script(&[Writes("two.txt", "two"), Says("Two is done.")]);
     Session::begin(&place, PROMPT)?.ends()?;
@@ -278,7 +283,7 @@ fn daemon_killed(stage: &Stage<'_>, agent: &'static str) -> Played {
     started(&place)?;
     let place = held_to(place, ("plan.md", &plan()), &acts)?;
     let session = Session::begin(&place, PROMPT)?;
-    must(place.service.comes_to_wait(Duration::from_secs(90)), "it did not get to step 2", &place)?;
+    must(place.service.comes_to_wait(WAITS_LONGEST), "it did not get to step 2", &place)?;
     let daemon = std::fs::read_to_string(own.path().join("daemon.pid")).unwrap_or_default();
     let status = words(&place.planctl(&["daemon", "status", "--json"]));
     let status: Value = serde_json::from_str(&status).unwrap_or_default();

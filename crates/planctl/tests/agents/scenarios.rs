@@ -215,19 +215,11 @@ fn repository_settings(stage: &Stage<'_>, agent: &'static str) -> Played {
         ),
         "gemini" => place.write(".gemini/settings.json", &mcp),
         "opencode" => {
-            let path = place.path("started-plugin");
             place.write(
                 "opencode.json",
                 &format!(
                     r#"{{"mcp":{{"x":{{"type":"local","command":["touch","{}"],"enabled":true}}}}}}"#,
                     place.path("started-mcp").display()
-                ),
-            );
-            place.write(
-                ".opencode/plugin/p.js",
-                &format!(
-                    "import fs from 'fs'; fs.writeFileSync('{}', 'x'); export const P = async () => ({{}})",
-                    path.display()
                 ),
             );
         }
@@ -244,7 +236,19 @@ fn repository_settings(stage: &Stage<'_>, agent: &'static str) -> Played {
         .collect();
     must(started.is_empty(), &format!("{started:?}"), &ran)?;
     must(ran.is_done(), "it is not done", &ran)?;
-    Ok("✔".to_owned())
+    if agent != "opencode" {
+        return Ok("✔".to_owned());
+    }
+    let path = place.path("started-plugin");
+    let plugin = format!(
+        "import fs from 'fs'; fs.writeFileSync('{}', 'x'); export const P = async () => ({{}})",
+        path.display()
+    );
+    place.write(".opencode/plugin/p.js", &plugin);
+    let ran = place.run("", &[("Write the file two.txt please.", "grep -q Hello two.txt")]);
+    must(!path.exists(), "the plugin was started", &ran)?;
+    must(ran.said.contains(".opencode/plugin/p.js"), "it is not told", &ran)?;
+    Ok("✔; refused where there is a plugin".to_owned())
 }
 
 fn user_settings(stage: &Stage<'_>, agent: &'static str) -> Played {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::place::Place;
 
 /// How long a session may take.
-const LONGEST: Duration = Duration::from_secs(150);
+const LONGEST: Duration = Duration::from_secs(400);
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 /// How often a server has to be seen idle, with no hook at work, to have ended its turn.
 const IDLE_LOOKS: u32 = 8;
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
         let answer = loop {
             match call(port, "POST", "/session", &json!({})) {
                 Some(answer) => break answer,
-                None if began.elapsed() > Duration::from_secs(60) => {
+                None if began.elapsed() > LONGEST => {
                     return Err("opencode serves nobody".to_owned());
                 }
                 None => std::thread::sleep(LOOKS_EVERY),
@@ -164,7 +164,7 @@ fn free_port() -> u16 {
 /// Asks the server; `None` where it does not answer. An answer without a body is null.
 fn call(port: u16, method: &str, path: &str, body: &Value) -> Option<Value> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(200))).ok()?;
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let head = format!(
         "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",

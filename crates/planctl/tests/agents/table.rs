@@ -55,7 +55,9 @@ pub fn play(agents: &Path) -> Result<(), String> {
                         kind.scenarios.iter().filter(|(name, _)| is_wanted(&[agent, name, kind.heading]));
                     for (name, play) in wanted {
                         let cell = play(stage, agent).unwrap_or_else(|why| {
-                            failed.lock().unwrap().push(format!("{agent}, {name}:\n{why}"));
+                            let why = format!("{agent}, {name}:\n{why}");
+                            println!("{why}");
+                            failed.lock().unwrap().push(why);
                             "**fails**".to_owned()
                         });
                         println!("{named}, {name}: {cell}");

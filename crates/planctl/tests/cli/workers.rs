@@ -448,3 +448,37 @@ fn tokens_and_workers_are_looked_after_without_a_daemon_as_beside_one() {
     assert_eq!(act(), alone);
     assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
 }
+
+#[test]
+fn d15_tokens_from_a_cache_are_shown_apart_and_count_against_the_budget() {
+    let fixture = Fixture::new();
+    fixture
+        .write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate"), ("Two", "true", "escalate")]));
+    let usage = r#"{"input_tokens": 20000, "cached_input_tokens": 15000, "output_tokens": 1000}"#;
+    let worker = format!("echo '{{\"planctl\": \"result/1\", \"text\": \"done\", \"usage\": {usage}}}'");
+    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", &worker]), 0);
+    let view = fixture.status();
+    assert_eq!((&view["spent"]["tokens"], &view["spent"]["cached_tokens"]), (&json!(42_000), &json!(30_000)));
+    assert_eq!(view["steps"][1]["spent"]["cached_tokens"], 15_000, "{view:#}");
+    let said = fixture.planctl(&["status", "p-1"]);
+    assert!(said.out.contains("42k tok (30k cached)"), "{said:?}");
+    let logs = fixture.planctl(&["logs", "p-1"]);
+    assert!(logs.out.contains("21k tok (15k cached)"), "{logs:?}");
+}
+
+#[test]
+fn d5_a_contract_on_commits_is_marked_where_aider_is_to_meet_it() {
+    let (fixture, path) = room_with("aider", "#!/bin/sh\ntrue\n");
+    let steps =
+        [("One", "git log -1 --format=%s | grep -q fix", "escalate"), ("Two", "test -e two", "escalate")];
+    fixture.write("p.md", &plan("P", "5 minutes", &steps));
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"aider\"\n");
+    must(&fixture.planctl(&["trust", "."]), 0);
+    let shown = with_path(&fixture, &path, &["plan", "show", "p.md"]);
+    assert_eq!(
+        shown.out.matches("it makes no commits, and this contract looks at them").count(),
+        1,
+        "{shown:?}"
+    );
+    assert!(shown.out.contains("aider (may edit"), "{shown:?}");
+}

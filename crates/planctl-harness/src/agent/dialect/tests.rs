@@ -205,6 +205,9 @@ fn d1_d2_a_login_that_is_missing_or_refused_is_one() {
     for (output, words) in [
         (fixture!("claude-not-signed-in.jsonl"), "Not logged in"),
         (fixture!("codex-401.jsonl"), "401 Unauthorized"),
+        (fixture!("codex-not-signed-in.jsonl"), "401 Unauthorized"),
+        (fixture!("aider-not-signed-in.txt"), "no API keys were provided"),
+        (fixture!("aider-401.txt"), "fake failure 401"),
         (fixture!("gemini-401.jsonl"), "fake failure 401"),
         (fixture!("opencode-401.jsonl"), "fake failure 401"),
     ] {
@@ -233,8 +236,13 @@ fn d1_a_service_that_refuses_time_after_time_is_heard_while_the_agent_tries_on()
     let notice = read(busy.as_bytes()).notice.unwrap();
     assert_eq!(notice.kind, ErrorKind::Service);
     assert_eq!(notice.message, "its service answers 529 overloaded, try 7 of 10");
-    let browser = b"Aider v0.86.2\nNo LLM model was specified and no API keys were provided.\n";
-    assert!(refused_after(browser).is_some(), "aider waits for a browser");
+    assert_eq!(refused_after(fixture!("codex-not-signed-in.jsonl")), Some(4));
+    assert!(refused_after(fixture!("aider-not-signed-in.txt")).is_some(), "aider waits for a browser");
+    // Gemini CLI says it by its status, and its words are no error of a service.
+    let gemini =
+        Captured { head: fixture!("gemini-not-signed-in.txt").to_vec(), tail: Vec::new(), bytes: 207 };
+    let answer = Listener::default().finish(&Captured::default(), &gemini);
+    assert!(answer.error.is_none() && !answer.is_heard, "{answer:?}");
 }
 
 #[test]
@@ -265,7 +273,7 @@ fn d6_thoughts_of_gemini_count() {
 fn d8_a_line_of_a_dialect_is_shown_as_the_tool_it_uses() {
     for (output, expected) in [
         (fixture!("claude-cut-off.jsonl"), "Write(/work/app/one.txt)"),
-        (fixture!("codex-cut-off.jsonl"), "Bash(/bin/bash -lc 'echo Hello > one.txt')"),
+        (fixture!("codex-cut-off.jsonl"), "Bash(/bin/bash -lc \"echo 'Hello' > one.txt\")"),
         (fixture!("gemini-cut-off.jsonl"), "write_file(one.txt)"),
         (fixture!("opencode-cut-off.jsonl"), "write(/work/app/one.txt)"),
     ] {

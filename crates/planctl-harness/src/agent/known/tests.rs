@@ -206,3 +206,28 @@ fn d13_a_gateways_address_reaches_the_agents_that_read_it_from_elsewhere() {
         assert!(claude.contains(&name), "{name}");
     }
 }
+
+#[test]
+fn d10_opencode_is_refused_where_the_repository_has_a_plugin() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("app/inner");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::create_dir_all(folder.path().join("app/.git")).unwrap();
+    let may_start = |permissions: Permissions| {
+        let known = NamedAgent { permissions, ..NamedAgent::parse("opencode").unwrap() };
+        known.line(&given(&inner, &|_| None)).map(drop)
+    };
+    let plugin = |name: &str| {
+        let file = folder.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    };
+    plugin(".opencode/plugins/outside.js");
+    plugin("app/.opencode/plugins/words.md");
+    assert_eq!(may_start(Permissions::default()), Ok(()), "neither is the repository's, or a plugin");
+    plugin("app/.opencode/plugin/starts.ts");
+    let refused = may_start(Permissions::default()).unwrap_err();
+    assert!(refused.contains("app/.opencode/plugin/starts.ts"), "{refused}");
+    let everything = Permissions { allow: Some(vec!["*".to_owned()]), ..Permissions::default() };
+    assert_eq!(may_start(everything), Ok(()));
+}
