@@ -27,7 +27,7 @@ use crate::fact::Fact;
 use crate::graph::{Graph, Node, NodeKind, Signal};
 use crate::ids::{Actor, NodeId};
 use crate::pace::{Level, Responder};
-use crate::run::{End, Failing, Failure, Outcomes};
+use crate::run::{End, Failing, Failure, Outcome, Outcomes};
 
 /// Names a node as people do: `step 2 "Write the fix"`.
 pub fn node_name(graph: &Graph, id: &NodeId) -> String {
@@ -167,6 +167,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::EdgeFollowed { from, to, signal, choosing, .. } => {
             edge_followed(graph, from, to, *signal, choosing.as_deref())
         }
+        Fact::NodeSettled { node, outcome: Outcome::Passed, .. } if is_start(graph, node) => {
+            "the plan is approved".to_owned()
+        }
         Fact::NodeSettled { node, outcome, by, note } => {
             let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
             format!("{} {}{by}{}", name(node), outcome.word(), quoted(note.as_deref()))
@@ -186,6 +189,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::GateRepeated { node, attempt, why, .. } => {
             format!("the gate of {} told nothing at attempt {attempt} ({why}) and ran again", name(node))
         }
+        Fact::AskOpened { kind: AskKind::Plan, shortfall: None, .. } => {
+            "the plan waits for approval".to_owned()
+        }
         Fact::AskOpened { node, kind, reason, shortfall, .. } => {
             let short =
                 shortfall.as_ref().map(|short| format!(": {}", shortfall_line(short))).unwrap_or_default();
@@ -193,6 +199,12 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         }
         Fact::AskAnswered { node, by, note, kind: AskKind::Choice, option: Some(option), .. } => {
             format!("{by} chose \"{option}\" at {}{}", name(node), quoted(note.as_deref()))
+        }
+        Fact::AskAnswered { answer, by, note, kind: AskKind::Plan, .. }
+            if matches!(answer.as_str(), "approve" | "reject") =>
+        {
+            let verb = if answer == "approve" { "approved" } else { "rejected" };
+            format!("{by} {verb} the plan{}", quoted(note.as_deref()))
         }
         Fact::AskAnswered { node, answer, by, note, kind, .. } => {
             let note = quoted(note.as_deref());
@@ -227,6 +239,10 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
     }
 }
 
+fn is_start(graph: &Graph, node: &NodeId) -> bool {
+    graph.node(node).is_some_and(|node| node.kind == NodeKind::Start)
+}
+
 fn edge_followed(
     graph: &Graph,
     from: &NodeId,
@@ -238,10 +254,10 @@ fn edge_followed(
     let reason = if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
     let decides = graph.node(from).filter(|node| node.decides() != Some(node.title.as_str()));
     let decides = decides.and_then(Node::decides).map(|what| format!(" ({what})")).unwrap_or_default();
+    let signal = if is_start(graph, from) { "is approved" } else { signal_words(signal) };
     format!(
-        "{}{decides} {}, so the run went to {}{}{}",
+        "{}{decides} {signal}, so the run went to {}{}{}",
         node_name(graph, from),
-        signal_words(signal),
         node_name(graph, to),
         quoted(reason),
         choosing.map(choosing_words).unwrap_or_default()

@@ -16,6 +16,9 @@ pub struct Wants {
     /// Files whose text contracts search, relative to the workspace.
     #[serde(default)]
     pub texts: BTreeSet<String>,
+    /// Files that contracts compare with their commit, relative to the workspace.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub compared: BTreeSet<String>,
     /// Programs: are they on the contracts' PATH?
     pub commands: BTreeSet<String>,
     /// Contracts that our own reader refuses: does `bash -n` accept them?
@@ -33,6 +36,9 @@ pub struct Facts {
     /// The texts of files that contracts search; those that are no text, and large ones, are left out.
     #[serde(skip)]
     pub texts: BTreeMap<String, String>,
+    /// The files among those compared with their commit that differ from it; `None` where nobody looked.
+    #[serde(skip)]
+    pub differing: Option<BTreeSet<String>>,
     /// Paths that exist, for near names of missing ones; capped by who gathers them.
     pub existing: Vec<String>,
     /// The files that each glob matches.

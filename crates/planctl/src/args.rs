@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use planctl_config::Agent;
 
+use crate::show;
+
 mod admin;
 mod approvals;
 mod daemon;
@@ -86,11 +88,50 @@ pub fn command() -> clap::Command {
 }
 
 fn laid_out(command: clap::Command) -> clap::Command {
+    let command = match command.get_before_help() {
+        Some(examples) if show::columns().is_some() => {
+            let examples = examples_laid_out(&examples.to_string(), columns());
+            command.before_help(examples)
+        }
+        Some(_) | None => command,
+    };
     command
         .help_template(LAYOUT)
         .after_help("Options of every command: planctl help options")
         .after_long_help("")
         .mut_subcommands(laid_out)
+}
+
+/// The widest help.
+const HELP_COLUMNS_MAX: usize = 100;
+
+fn columns() -> usize {
+    show::columns().map_or(HELP_COLUMNS_MAX, |columns| columns.min(HELP_COLUMNS_MAX))
+}
+
+/// Puts what examples do below them where both don't fit beside one another; the sentences around them are folded.
+fn examples_laid_out(text: &str, columns: usize) -> String {
+    let parts = |line: &str| {
+        let bare = line.strip_prefix("  ").filter(|bare| !bare.starts_with(' '))?;
+        let (command, what) =
+            bare.split_once("   ").map_or((bare, ""), |(command, what)| (command, what.trim()));
+        Some((command.to_owned(), what.to_owned()))
+    };
+    let examples: Vec<(String, String)> = text.lines().filter_map(parts).collect();
+    let widest =
+        examples.iter().filter(|(_, what)| !what.is_empty()).map(|(command, _)| command.chars().count());
+    let widest = widest.max().unwrap_or(0);
+    let is_beside =
+        examples.iter().all(|(_, what)| what.is_empty() || widest + 4 + what.chars().count() <= columns);
+    let laid_out = text.lines().map(|line| match parts(line) {
+        None => show::folded_in(line, columns),
+        Some((command, what)) if what.is_empty() => format!("  {command}"),
+        Some((command, what)) if is_beside => format!("  {command:<widest$}  {what}"),
+        Some((command, what)) => {
+            format!("  {command}\n{}", show::folded_in(&format!("   → {what}"), columns))
+        }
+    });
+    laid_out.collect::<Vec<_>>().join("\n")
 }
 
 fn groups(root: &clap::Command) -> String {
@@ -104,7 +145,8 @@ fn groups(root: &clap::Command) -> String {
             let about = about.map(ToString::to_string).unwrap_or_default();
             // The rest of the sentence is in the command's own help.
             let about = about.split([';', ':']).next().unwrap_or_default().trim();
-            text.push_str(&format!("  {literal}{name:<12}{literal:#} {about}\n"));
+            let line = format!("  {literal}{name:<12}{literal:#} {about}\n");
+            text.push_str(&show::folded(&line));
         }
     }
     text

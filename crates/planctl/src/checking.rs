@@ -11,6 +11,7 @@ use planctl_server::check::{self, CheckError, Checked, Checking};
 use planctl_server::probe::{Probe, ProbeError, ProbeProgress};
 use tokio::sync::watch;
 
+use crate::commands::plan::shell_word;
 use crate::commands::{Context, Stop};
 use crate::failure::{Exit, Failure};
 use crate::show;
@@ -181,7 +182,10 @@ impl Drop for Prober {
 pub fn check_failure(error: CheckError) -> Failure {
     let message = format!("could not {error}");
     match error {
-        CheckError::Unreadable { source: Unreadable::Missing, .. } => Failure::not_found(message),
+        CheckError::Unreadable { file, source: Unreadable::Missing } => {
+            let file = shell_word(&file.display().to_string());
+            Failure::not_found(message).next(format!("planctl new {file}"))
+        }
         CheckError::Unreadable { .. } => {
             Failure::new(Exit::No, message).help("a plan is a markdown file of at most 1 MiB")
         }

@@ -110,7 +110,10 @@ impl Client {
             }
             None | Some(_) => return Ok(client),
         };
-        context.say(&show::styled(show::FAINT, &show::safe(&format!("using {used}"))));
+        if !context.is_quiet() {
+            // An address is no prose to be broken.
+            show::say(&show::styled(show::FAINT, &show::safe(&format!("using {used}"))));
+        }
         Ok(client)
     }
 

@@ -305,7 +305,7 @@ impl Context {
     /// Writes talk to standard error, unless `--quiet`.
     pub fn say(&self, line: &str) {
         if !self.global.quiet {
-            show::say(line);
+            show::tell(line);
         }
     }
 

@@ -78,7 +78,7 @@ pub fn fitted(line: &str, columns: usize) -> String {
 }
 
 /// Returns how many columns a line takes that may hold colours.
-fn width(line: &str) -> usize {
+pub fn width(line: &str) -> usize {
     pieces(line).filter_map(|piece| piece.ok()).map(|character| character.width().unwrap_or(0)).sum()
 }
 

@@ -15,7 +15,7 @@ pub fn add(failure: Failure, next: &Next) -> Failure {
     failure.next(words(next))
 }
 
-/// Returns what to type, or to do.
+/// Returns what to type, or to do: one command in a line, so that each can be copied whole.
 pub fn words(next: &Next) -> String {
     match next {
         Next::VerifyPlan { plan, folder: None } => format!("planctl verify {}", shell_word(plan)),
@@ -71,9 +71,15 @@ pub fn words(next: &Next) -> String {
         Next::AnswerAsk { ask, answers } => {
             let commands: Vec<String> = answers
                 .iter()
-                .map(|answer| format!("planctl approvals {} {ask}", approvals::typed(answer)))
+                .map(|answer| {
+                    format!(
+                        "planctl approvals {} {ask}{}",
+                        approvals::typed(answer),
+                        approvals::needs(answer)
+                    )
+                })
                 .collect();
-            commands.join("   or   ")
+            commands.join("\n      ")
         }
         Next::RestoreAndRetry { ask } => {
             format!("put it back by hand, then planctl approvals retry {ask}")
@@ -91,6 +97,14 @@ pub fn words(next: &Next) -> String {
         Next::ByHand { what } => what.clone(),
     }
 }
+
+/// Returns the command that starts a worker beside the daemon.
+pub fn start_worker(role: &str) -> String {
+    format!("planctl worker run --role {} --exec CMD", shell_word(role))
+}
+
+/// Says that a daemon with a worker for every role is there for the asking.
+pub const SERVE_ALL: &str = "a worker for every role: planctl dev --exec CMD";
 
 /// Returns commands about a run of a workspace as they are typed in the current directory: a run's name counts in its own
 /// workspace.
@@ -127,6 +141,9 @@ mod tests {
         );
         assert!(words(&worker(None)).ends_with("planctl approve a.md"));
         let answers = Next::AnswerAsk { ask: 3, answers: vec!["retry".to_owned(), "skip".to_owned()] };
-        assert_eq!(words(&answers), "planctl approvals retry 3   or   planctl approvals skip 3");
+        assert_eq!(
+            words(&answers),
+            "planctl approvals retry 3 --note '…'\n      planctl approvals skip 3 --note '…'"
+        );
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::drawing::{self, Drawing};
 use crate::failure::Failure;
 use crate::gutter;
+use crate::next::{SERVE_ALL, start_worker};
 use crate::show::{self, BOLD, CARE, FAINT, styled};
 use crate::terminal;
 
@@ -122,7 +123,7 @@ impl Progress {
     fn print(&self, lines: Vec<String>) -> Result<(), Failure> {
         for text in lines {
             if self.manner == Manner::Answer {
-                show::print(&format!("{text}\n"))?;
+                show::print(&show::folded(&format!("{text}\n")))?;
             } else {
                 show::say(&text);
             }
@@ -153,10 +154,13 @@ impl Progress {
     pub fn draw(&mut self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
         self.run = Some(view.run.clone());
         if self.manner == Manner::Live {
-            let lines_max = terminal::size().1.max(8);
-            let mut lines = picture(view, &Look { now_unix_seconds, lines_max, ctrl_c: Some(self.ctrl_c) });
+            let (columns, rows) = terminal::size();
+            let (lines_max, ctrl_c) = (rows.max(8), Some(self.ctrl_c));
+            let mut lines =
+                picture(view, &Look { now_unix_seconds, lines_max, columns: Some(columns), ctrl_c });
             if let Some(activity) = activity {
-                lines.insert(lines.len().saturating_sub(2), activity_line(activity));
+                let above_the_footer = lines.iter().rposition(String::is_empty).unwrap_or(lines.len());
+                lines.insert(above_the_footer, activity_line(activity));
             }
             self.drawing.draw(&lines);
         }
@@ -166,15 +170,16 @@ impl Progress {
     pub fn finish(&mut self, view: &RunView, now_unix_seconds: f64) {
         if self.manner == Manner::Live {
             self.drawing.clear();
-            let look = Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, ctrl_c: None };
             let (columns, _) = terminal::size();
+            let look =
+                Look { now_unix_seconds, lines_max: FINAL_LINES_MAX, columns: Some(columns), ctrl_c: None };
             let mut view = view.clone();
             for step in view.steps.iter_mut().filter(|step| step.state == StepState::Passed) {
                 step.failure = self.failed.get(&step.node).cloned();
             }
             // The summary comes after it, and says what the last line would.
             let mut lines = picture(&view, &look);
-            lines.truncate(lines.len().saturating_sub(2));
+            lines.truncate(lines.iter().rposition(String::is_empty).unwrap_or(lines.len()));
             for line in lines {
                 show::say(&drawing::fitted(&line, columns));
             }
@@ -362,6 +367,8 @@ pub struct Look {
     pub now_unix_seconds: f64,
     /// The most lines that are wanted.
     pub lines_max: usize,
+    /// How wide the terminal is, where it is known.
+    pub columns: Option<usize>,
     /// The effect of Ctrl-C, where it is drawn anew until somebody types that.
     pub ctrl_c: Option<CtrlC>,
 }
@@ -384,13 +391,12 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
         lines.push(styled(FAINT, &format!("    … {from} steps before")));
     }
     let number = view.steps[..to].last().map_or(1, |step| step.number.to_string().len()).max(2);
-    let title = view.steps[from..to]
-        .iter()
-        .map(|step| show::safe(&step.title).chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(40);
-    let widths = Widths { number, title };
+    let title =
+        view.steps[from..to].iter().map(|step| show::safe(&step.title).chars().count()).max().unwrap_or(0);
+    let narrow = look.columns.filter(|columns| *columns < COLUMNS_USUAL);
+    // The state of a step says more than the end of its title.
+    let title_max = narrow.map_or(TITLE_MAX, |columns| columns.saturating_sub(STATE_COLUMNS).max(TITLE_MIN));
+    let widths = Widths { number, title: title.min(title_max), has_role: narrow.is_none() };
     let is_left_alone = show::is_left_alone(view.state, view.worked_on_by);
     for step in &view.steps[from..to] {
         lines.push(step_line(step, widths, look.now_unix_seconds, is_left_alone));
@@ -414,9 +420,24 @@ pub fn picture(view: &RunView, look: &Look) -> Vec<String> {
         lines.push(styled(FAINT, &format!("    … {} more joins", view.joins.len() - JOINS_MAX)));
     }
     lines.push(String::new());
-    lines.push(format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view, look)));
+    let last = format!("  {} · {}", show::cost(&view.spent, &view.budget), footer(view, look));
+    let last = look.columns.map_or(last.clone(), |columns| show::folded_in(&last, columns.saturating_sub(1)));
+    lines.extend(last.lines().map(str::to_owned));
+    let lacking = view.waiting_on.as_ref().filter(|wait| wait.kind == "worker");
+    if let Some(role) = lacking.and_then(|wait| wait.role.as_deref()).filter(|_| look.ctrl_c.is_some()) {
+        lines.push(styled(FAINT, &format!("  start one: {}", start_worker(role))));
+        lines.push(styled(FAINT, &format!("  or {SERVE_ALL}")));
+    }
     lines
 }
+
+/// Narrower terminals show no roles, and less of titles.
+const COLUMNS_USUAL: usize = 72;
+/// The most and the fewest characters of a title.
+const TITLE_MAX: usize = 40;
+const TITLE_MIN: usize = 12;
+/// The columns of a narrow terminal that are left for all but the title of a step.
+const STATE_COLUMNS: usize = 36;
 
 /// The most joins whose branches are shown.
 const JOINS_MAX: usize = 4;
@@ -474,13 +495,15 @@ fn window(steps: &[StepView], steps_max: usize) -> (usize, usize) {
 struct Widths {
     number: usize,
     title: usize,
+    has_role: bool,
 }
 
 fn step_line(step: &StepView, widths: Widths, now_unix_seconds: f64, is_left_alone: bool) -> String {
     let (mark, style) = show::step_mark(step.state);
-    let title = show::brief(&show::safe(&step.title), 40);
+    let title = show::brief(&show::safe(&step.title), widths.title);
     let pad = " ".repeat(widths.title.saturating_sub(title.chars().count()));
-    let mut parts = vec![format!("{:<8}", show::safe(&step.role))];
+    let role = widths.has_role.then(|| format!("{:<8}", show::safe(&step.role)));
+    let mut parts: Vec<String> = role.into_iter().collect();
     let since =
         step.since.as_deref().and_then(show::unix_seconds).map(|since| (now_unix_seconds - since).max(0.0));
     match step.state {

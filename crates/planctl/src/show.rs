@@ -13,8 +13,10 @@ use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
 
+mod folding;
 mod list;
 
+pub use folding::{commands, folded, folded_in};
 pub use list::{Cell, list, wrapped};
 
 /// Headings and names.
@@ -369,8 +371,13 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// Writes talk to standard error; where nobody listens, nothing is lost.
-pub fn say(line: &str) {
-    writeln!(anstream::stderr(), "{line}").unwrap_or(());
+pub fn say(text: &str) {
+    writeln!(anstream::stderr(), "{text}").unwrap_or(());
+}
+
+/// Writes prose to standard error, broken between words where the terminal is narrower.
+pub fn tell(text: &str) {
+    say(&folded(text));
 }
 
 /// Says how far the fetching of Postgres is: in place at a terminal, once elsewhere.
@@ -393,12 +400,12 @@ pub fn fetching(fetching: &Fetching) {
 
 /// Writes why a command failed, and what to type next.
 pub fn say_failure(failure: &Failure) {
-    say(&styled(BAD, &safe_block(&failure.message)));
+    tell(&styled(BAD, &safe_block(&failure.message)));
     if let Some(help) = &failure.help {
-        say(&format!("{} {}", styled(BOLD, "help:"), safe_block(help)));
+        tell(&format!("{} {}", styled(BOLD, "help:"), safe_block(help)));
     }
     if let Some(next) = &failure.next {
-        say(&format!("{} {}", styled(BOLD, "next:"), safe_block(next)));
+        tell(&format!("{} {}", styled(BOLD, "next:"), safe_block(next)));
     }
 }
 

@@ -116,8 +116,12 @@ mod swaps;
 #[path = "cli/surroundings.rs"]
 mod surroundings;
 
+#[path = "cli/narrow.rs"]
+mod narrow;
 #[path = "cli/seat.rs"]
 mod seat;
+#[path = "support/tty.rs"]
+mod tty;
 
 #[path = "cli/observed.rs"]
 mod observed;

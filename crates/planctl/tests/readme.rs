@@ -26,6 +26,8 @@ mod picture;
 mod scene;
 #[path = "readme/terminal.rs"]
 mod terminal;
+#[path = "support/tty.rs"]
+mod tty;
 
 use page::{Page, Piece};
 use scene::Scene;

@@ -86,10 +86,10 @@ fn a_step_that_is_judged_is_the_harnesss() {
         "
         size 1 steps, 0 over, 1 live
         now the contract of step 1 \"a\" judges attempt 1
-        0 s: the owner answered the plan about the plan with approve
+        0 s: the owner approved the plan
         0 s: the run began: a conversation (1 step)
-        0 s: the plan passed
-        0 s: the plan counts as met, so the run went to step 1 \"a\"
+        0 s: the plan is approved
+        0 s: the plan is approved, so the run went to step 1 \"a\"
         0 s: step 1 \"a\" began with attempt 1
         at 1 “a” visit 1 attempt 1
         path [1]
@@ -137,7 +137,7 @@ fn a_run_that_waits_for_its_approval_says_so() {
         "
         size 1 steps, 0 over, 0 live
         now the run waits for a person: a plan approval
-        0 s: the plan waits for a person: plan (may this plan run?)
+        0 s: the plan waits for approval
         path []
         the run is a person's
         began never, moved 0 s, active 0 s

@@ -1,8 +1,7 @@
 //! The finds that a contract needs in files: a text or none, other bytes, a difference to what git has; and whether it would find
 //! that in the files as they are.
 
-use std::collections::BTreeMap;
-
+use crate::facts::Facts;
 use crate::syntax::shell::{
     Arguments, Command, FileUse, Need, Part, Pipeline, Script, Simple, Test, Use, Word, needed,
 };
@@ -74,9 +73,15 @@ fn is_within(inner: Span, outer: Span) -> bool {
 }
 
 impl FileLook<'_> {
-    /// Says how it ends, given the texts of files.
-    pub(crate) fn today(&self, texts: &BTreeMap<String, String>) -> Today {
-        let of_files: Option<Vec<&String>> = self.files.iter().map(|file| texts.get(&file.path)).collect();
+    /// Says whether it compares the files with their commit.
+    pub(crate) fn compares(&self) -> bool {
+        matches!(self.kind, Kind::Changed)
+    }
+
+    /// Says how it ends, given the texts of files and which of them differ from their commit.
+    pub(crate) fn today(&self, facts: &Facts) -> Today {
+        let of_files: Option<Vec<&String>> =
+            self.files.iter().map(|file| facts.texts.get(&file.path)).collect();
         match (&self.kind, of_files.as_deref()) {
             (Kind::Search { search, finds }, Some(texts)) => match (search.first_in(texts), finds) {
                 (None, finds) => Today::Unknown { wants_change: !finds },
@@ -88,8 +93,14 @@ impl FileLook<'_> {
             (Kind::Different, Some([one, other])) if one == other => Today::Absent,
             (Kind::Different, Some(_)) => Today::Well,
             (Kind::Different, None) => Today::Unknown { wants_change: true },
-            // A protected file is as its approval found it, which rarely is other than git has it.
-            (Kind::Changed, _) => Today::Absent,
+            // A protected file stays as its approval finds it in the workspace, with changes that nobody committed.
+            (Kind::Changed, _) => match &facts.differing {
+                Some(differing) if self.files.iter().any(|file| differing.contains(&file.path)) => {
+                    Today::Well
+                }
+                Some(_) => Today::Absent,
+                None => Today::Unknown { wants_change: true },
+            },
         }
     }
 }

@@ -52,7 +52,8 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
         }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
-        wants.texts.extend(searched_files(scripts, at, step));
+        wants.texts.extend(looked_at(scripts, at, step, false));
+        wants.compared.extend(looked_at(scripts, at, step, true));
         // Bash accepts every script that our parser reads, so it is asked about the others only: a process for each contract
         // of a long plan would cost more than all the rest.
         if let Some(contract) = &step.contract
@@ -66,6 +67,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
             .extend(started.into_iter().map(|started| started.name).filter(|name| !name.contains('/')));
     }
     wants.texts.retain(|path| leaves_workspace(path).is_none());
+    wants.compared.retain(|path| leaves_workspace(path).is_none());
     wants.files.retain(|path| leaves_workspace(path).is_none());
     wants.files.extend(order.asked().map(str::to_owned));
     let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
@@ -74,12 +76,14 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
     wants
 }
 
-fn searched_files(scripts: &Scripts, at: usize, step: &StepTree) -> BTreeSet<String> {
+// The files whose text a contract searches, or those that it compares with their commit.
+fn looked_at(scripts: &Scripts, at: usize, step: &StepTree, compares: bool) -> BTreeSet<String> {
     let (Some(script), Some(contract)) = (scripts.read_of(at), &step.contract) else {
         return BTreeSet::new();
     };
     let (looks, _) = file_looks(script, scripts.files(at), contract.expected());
-    looks.iter().flat_map(|look| &look.files).map(|file| file.path.clone()).collect()
+    let looks = looks.iter().filter(|look| look.compares() == compares);
+    looks.flat_map(|look| &look.files).map(|file| file.path.clone()).collect()
 }
 
 /// Returns the files of the workspace that a step's contract names.

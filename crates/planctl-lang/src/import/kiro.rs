@@ -34,8 +34,8 @@ pub(super) fn read(text: &str) -> TaskList {
             Line::Text(text) => {
                 let said = text.trim();
                 if let Some(task) = list.tasks.last_mut().filter(|_| is_open && !said.is_empty()) {
-                    let said = said.trim_start_matches(['-', '*', '+', ' ']).trim_matches('_');
-                    task.body.push(format!("- {said}"));
+                    let said = said.trim_start_matches(['-', '*', '+', ' ']).replace("**", "");
+                    task.body.push(format!("- {}", said.trim_matches('_')));
                 }
             }
         }

@@ -55,7 +55,8 @@ fn check_box(line: &str) -> Option<CheckBox<'_>> {
     let inner = line.trim_start();
     let indent = line.len() - inner.len();
     let rest = inner.strip_prefix(['-', '*', '+'])?.trim_start();
-    let open = rest.strip_prefix("[ ]").or_else(|| rest.strip_prefix("[]"));
+    // Kiro marks what is under way with a dash, others with a stroke or a tilde.
+    let open = ["[ ]", "[]", "[-]", "[~]", "[/]"].iter().find_map(|mark| rest.strip_prefix(mark));
     let done = || rest.strip_prefix("[x]").or_else(|| rest.strip_prefix("[X]"));
     let (is_done, rest) = open.map(|rest| (false, rest)).or_else(|| Some((true, done()?)))?;
     let (is_optional, rest) = rest.strip_prefix('*').map_or((false, rest), |rest| (true, rest));

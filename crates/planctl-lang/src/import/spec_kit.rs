@@ -7,6 +7,8 @@ pub(super) fn read(text: &str) -> TaskList {
     let mut list = TaskList::default();
     let mut phase: Option<String> = None;
     let mut goal: Option<String> = None;
+    // The sentence about the test that shows the phase to work.
+    let mut test: Option<String> = None;
     // The tasks of which each may run beside the others, and those before them.
     let (mut beside, mut before): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut follows_parallel = false;
@@ -15,12 +17,15 @@ pub(super) fn read(text: &str) -> TaskList {
             Line::Heading { level: 1, text } => list.title = list.title.or_else(|| lists::title(text)),
             Line::Heading { level: 2, text } => {
                 (phase, goal, follows_parallel) = (Some(text.to_owned()), None, false);
+                test = None;
             }
             Line::Heading { .. } => {}
             Line::Text(text) => {
                 let said = text.trim().replace("**", "");
                 if let Some(said) = said.strip_prefix("Goal:").or_else(|| said.strip_prefix("Purpose:")) {
                     goal = Some(said.trim().to_owned());
+                } else if let Some(said) = said.strip_prefix("Independent Test:") {
+                    test = Some(said.trim().to_owned());
                 } else if let Some(task) =
                     list.tasks.last_mut().filter(|_| text.starts_with(' ') && !said.is_empty())
                 {
@@ -44,6 +49,7 @@ pub(super) fn read(text: &str) -> TaskList {
                 let mut body = vec![format!("{what}.").replace("..", ".")];
                 body.extend(phase.iter().map(|phase| format!("- {phase}")));
                 body.extend(goal.iter().map(|goal| format!("- Its goal: {goal}")));
+                body.extend(test.iter().map(|test| format!("- Its test: {test}")));
                 let stories = tags.iter().filter(|tag| **tag != "P");
                 body.extend(stories.map(|story| format!("- User story: {story}")));
                 list.tasks.push(Task { title, body, needs: Some(before.clone()), proof: None });

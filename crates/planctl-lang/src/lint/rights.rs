@@ -114,7 +114,7 @@ impl Rights<'_, '_> {
         }
         let is_fixed = |file: &&FileUse| self.is_fixed(&file.path) && !self.is_written(&file.path);
         let first = || look.files.first().copied().filter(|_| look.files.iter().all(is_fixed));
-        let (file, is_certain) = match look.today(&self.lint.facts.texts) {
+        let (file, is_certain) = match look.today(self.lint.facts) {
             Today::Well | Today::Unknown { wants_change: false } => return None,
             Today::Present(at) => (look.files.get(at).copied().filter(|file| is_fixed(file)), true),
             Today::Absent => (first(), true),
@@ -133,7 +133,7 @@ impl Rights<'_, '_> {
 
     // All that the contract needs is so already.
     fn passes_today(&self) -> bool {
-        let ends_well = |look: &FileLook<'_>| look.today(&self.lint.facts.texts) == Today::Well;
+        let ends_well = |look: &FileLook<'_>| look.today(self.lint.facts) == Today::Well;
         self.looks_only && self.looks.iter().all(ends_well)
     }
 

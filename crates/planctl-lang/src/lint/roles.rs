@@ -44,7 +44,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             Some(_) => {}
             None if !is_said => {
                 is_said = true;
-                let message = "no roles are configured, so nobody may be there to do the steps";
+                let message = "no roles are configured, so no worker is known for the steps";
                 let none = Diagnostic::new(Code::P402, message)
                     .at(target.span, "this role, and those of the other steps");
                 found.push(none.help(ways_to_serve(name)));

@@ -72,7 +72,7 @@ fn a_task_list_of_spec_kit_becomes_a_step_for_each_open_task_and_parallel_ones_n
     assert_eq!(titles[3], "T006 Create the Album model in src/models/album.py");
     for part in [
         "**needs:** 1\n**task:**\nIntegration test for the first album in tests/integration/test_first_album.py.\n\
-         - Phase 2: User Story 1 - Make an album (Priority: P1) 🎯 MVP\n- Its goal: A user makes an album and names it\n- User story: US1\n\n\
+         - Phase 2: User Story 1 - Make an album (Priority: P1) 🎯 MVP\n- Its goal: A user makes an album and names it\n- Its test: Make an album over the API and list it\n- User story: US1\n\n\
          Read `specs/001-photo-albums/spec.md` and `specs/001-photo-albums/plan.md` first.\n\n**contract:** TODO\n",
         "### 4. T006 Create the Album model in src/models/album.py\n\n**target:** coder\n**needs:** 2, 3\n",
         "<!-- No step here, since it is done in specs/001-photo-albums/tasks.md:\n- T001 Create project structure",
@@ -113,7 +113,7 @@ fn a_spec_of_kiro_becomes_a_step_for_each_part_with_its_details_and_requirements
     );
     for part in [
         "- A part of: 2. Implement the data models\n- Write TypeScript interfaces for all data models\n- Implement validation functions\n- Requirements: 2.1, 3.3\n",
-        "- The spec marks it as optional.\n- Requirements: 1.2\n",
+        "- The spec marks it as optional.\n- Property 1: Users are unique\n- Validates: Requirements 1.2\n",
     ] {
         assert!(plan.text.contains(part), "{part}\n\n{}", plan.text);
     }

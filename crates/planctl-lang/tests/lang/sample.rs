@@ -53,7 +53,12 @@ exit_code == 0
 
 /// Facts of a place where nothing is missing.
 pub fn facts() -> Facts {
-    Facts { roles: Some(vec!["coder".into(), "reviewer".into()]), ..Facts::default() }
+    Facts {
+        roles: Some(vec!["coder".into(), "reviewer".into()]),
+        // Every file is as its commit has it.
+        differing: Some(Default::default()),
+        ..Facts::default()
+    }
 }
 
 /// Returns the plan with one text replaced; fails where the text is not there.

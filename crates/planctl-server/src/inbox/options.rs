@@ -27,22 +27,18 @@ pub(super) fn option_views(graph: &Graph, at: &NodeId, options: &[String]) -> Ve
     options.iter().map(view).collect()
 }
 
-/// Returns the option that an answer means: by what the engine knows an option by (words, key, ordinal, first letter), by the
-/// number of the step that it leads to, or by a prefix. An answer that means none of them is returned as it is.
+/// Returns the option that an answer means: by what the engine knows an option by (words, key, place in the list, first
+/// letter), by the step that it leads to, or by a prefix. A bare number that is a place in the list means that place, since
+/// people read the list with its numbers; `step 2` and `#2` always mean a step. An answer that means none of the options is
+/// returned as it is.
 pub(super) fn option_chosen(options: &[OptionView], answer: &str) -> Result<String, Ambiguous> {
     let names: Vec<String> = options.iter().map(|option| option.name.clone()).collect();
     let wanted = plain_label(answer);
-    let named = option_meant(&names, answer);
+    let leads_to = |number: u32| options.iter().filter(move |option| option.number == Some(number));
     let number = wanted.trim_start_matches('#').trim_start_matches("step ").parse::<u32>().ok();
-    let by_step: Vec<&str> = options
-        .iter()
-        .filter(|option| number.is_some() && option.number == number)
-        .map(|option| option.name.as_str())
-        .collect();
-    let is_ordinal = wanted.parse::<usize>().is_ok() && named.is_some_and(|name| plain_label(name) != wanted);
-    let mut meant: Vec<&str> = named.into_iter().collect();
-    if named.is_none() || is_ordinal {
-        meant.extend(by_step);
+    let mut meant: Vec<&str> = option_meant(&names, answer).into_iter().collect();
+    if meant.is_empty() {
+        meant.extend(number.into_iter().flat_map(leads_to).map(|option| option.name.as_str()));
     }
     if meant.is_empty() && !wanted.is_empty() {
         meant.extend(names.iter().map(String::as_str).filter(|name| plain_label(name).starts_with(&wanted)));
@@ -131,9 +127,24 @@ mod tests {
         let options = [("Keep all", Some(2)), ("Keep some", Some(5))];
         let both = vec!["Keep all".to_owned(), "Keep some".to_owned()];
         assert_eq!(chosen(&options, "keep"), Err(both.clone()));
-        // The ordinal of one is the number of the other's step.
-        assert_eq!(chosen(&options, "2"), Err(vec!["Keep some".to_owned(), "Keep all".to_owned()]));
-        assert_eq!(chosen(&[("Keep all", Some(1)), ("Keep some", Some(2))], "2").as_deref(), Ok("Keep some"));
-        assert_eq!(chosen(&[("2", Some(2)), ("Go", Some(3))], "2").as_deref(), Ok("2"));
+        assert_eq!(chosen(&options, "keep s").as_deref(), Ok("Keep some"));
+    }
+
+    #[test]
+    fn a_number_is_the_place_that_the_list_shows_and_a_step_is_named_as_one() {
+        let options = [("Keep all", Some(2)), ("Keep some", Some(5))];
+        for (answer, option) in [
+            ("1", "Keep all"),
+            ("2", "Keep some"),
+            ("step 2", "Keep all"),
+            ("#2", "Keep all"),
+            ("Step 5", "Keep some"),
+            // There is no fifth place.
+            ("5", "Keep some"),
+        ] {
+            assert_eq!(chosen(&options, answer).as_deref(), Ok(option), "{answer}");
+        }
+        assert_eq!(chosen(&[("2", Some(2)), ("Go", Some(3))], "2").as_deref(), Ok("2"), "its own name");
+        assert_eq!(chosen(&[("5", Some(5)), ("6", Some(6))], "6").as_deref(), Ok("6"));
     }
 }

@@ -126,7 +126,13 @@ impl Shown {
                 Outcome::Warned => StepState::Warned,
             },
         };
-        let state = if self.asks_by_itself(node) { StepState::Waiting } else { state };
+        let state = if self.asks_by_itself(node) {
+            StepState::Waiting
+        } else if state == StepState::Pending && self.was_answered(node) {
+            StepState::Passed
+        } else {
+            state
+        };
         let failure = record.failure.as_deref().filter(|_| !self.is_handed_over(node, record));
         let is_judged = node.task().is_none_or(|task| !task.contract.command.is_empty());
         let verdict = match (failure, state) {
@@ -197,6 +203,19 @@ impl Shown {
                 ask.kind == AskKind::Escalation && ask.message == *reason && leads_here(&item.at.node)
             }
             Work::Agent { .. } | Work::Harness { .. } => false,
+        })
+    }
+
+    /// Says that a step which has a person asked was come to, and that its ask was answered: with one more attempt for the
+    /// node before, or with the end of that node without one.
+    fn was_answered(&self, node: &Node) -> bool {
+        if !matches!(node.kind, NodeKind::Escalate { .. }) {
+            return false;
+        }
+        self.view.records.iter().any(|(from, record)| {
+            let leads_here = self.graph.edges_from(from).iter().any(|edge| edge.to == node.id);
+            let was_let_go = matches!(record.state.outcome(), Some(Outcome::Skipped | Outcome::Waived));
+            leads_here && (record.tally.granted > 0 || was_let_go)
         })
     }
 

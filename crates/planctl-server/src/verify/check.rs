@@ -1,13 +1,13 @@
 //! Verifies a plan file: reads it once, gathers what is true here, and lets the language judge. Needs no database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use planctl_engine::{Contract, Graph, GraphParts, NodeKind, PaceLevel, RedFirst, Responder};
 use planctl_harness::{
-    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, existing_files, expand_glob, folder_in,
-    probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
+    Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, differing_from_head, existing_files,
+    expand_glob, folder_in, probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
 };
 use planctl_lang::{
     Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Trial, Verification, Wants, parse,
@@ -277,15 +277,18 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     let workspace = checking.place()?;
     let path = search_path(checking.config);
     let scripts = wants.scripts.clone();
+    let compared = wants.compared.clone();
     let (searched, looked_at) = (path.clone(), workspace.clone());
     let home = checking.workspace.to_owned();
     let files = tokio::task::spawn_blocking(move || {
         let facts = files_facts(&wants, &looked_at, &searched)?;
         Ok(with_sub_plans(facts, &wants, &home))
     });
-    let (syntax, files) = tokio::join!(probe_scripts(spawner, scripts), files);
+    let differing = differing(spawner, &workspace, &compared);
+    let (syntax, files, differing) = tokio::join!(probe_scripts(spawner, scripts), files, differing);
     let wrong = |source| CheckError::Workspace { workspace: workspace.clone(), source };
     let mut facts = files.map_err(|error| wrong(std::io::Error::other(error)))?.map_err(wrong)?;
+    facts.differing = differing;
     facts.path = path.to_string_lossy().into_owned();
     facts.syntax =
         syntax.into_iter().filter_map(|(script, syntax)| Some((script, verdict(syntax)?))).collect();
@@ -305,6 +308,17 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     facts.roles = (!roles.is_empty() && checking.worker.is_none())
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
     Ok(facts)
+}
+
+/// Returns which of the files that contracts compare with their commit differ from it; nothing where git could not be asked.
+async fn differing(
+    spawner: &Spawner,
+    workspace: &Path,
+    compared: &BTreeSet<String>,
+) -> Option<BTreeSet<String>> {
+    let paths = compared.iter().map(String::as_str);
+    let differing = differing_from_head(spawner, workspace, paths).await.ok()?;
+    Some(differing.into_iter().collect())
 }
 
 /// Returns what the language wants to know of `bash -n`; nothing where it could not be asked.

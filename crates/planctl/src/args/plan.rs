@@ -106,11 +106,11 @@ Another text has another digest, so an approval of the earlier one no longer hol
         #[arg(long, visible_alias = "dry-run")]
         check: bool,
     },
-    /// Shows what would run: steps, roles, contracts, budget, and every default that applies
+    /// Shows what would run: steps, roles, contracts, budget; with -v every default that applies, too
     Show {
-        /// The plan's path, or a run, whose plan is shown as it was approved and runs
+        /// The plan's path, or a run, whose plan is shown as it was approved and runs [default: @last]
         #[arg(value_name = "FILE|RUN", add = completing::plan_or_run())]
-        plan: String,
+        plan: Option<String>,
         /// Only this step
         #[arg(long)]
         step: Option<u32>,

@@ -22,7 +22,7 @@ pub struct RunArgs {
 impl RunArgs {
     /// The examples of `planctl run`.
     pub const EXAMPLES: &str = "Examples:
-  planctl run plans/fix.md --exec './work.sh'    the same as planctl run
+  planctl run plans/fix.md --exec './work.sh'    runs a plan
   planctl run ls                                 lists runs
   planctl run show fix-3                         shows one
   planctl run pause fix-3                        its agents stop; planctl run resume fix-3 goes on

@@ -126,7 +126,7 @@ impl<'c> AnswerPrompt<'c> {
                 Left::Open => {
                     self.put_off.insert(ask.id);
                     let later = format!("planctl approvals show {}", ask.id);
-                    show::say(&styled(FAINT, &format!("left open; Enter comes back to it, or: {later}")));
+                    show::tell(&styled(FAINT, &format!("left open; Enter comes back to it, or: {later}")));
                 }
                 Left::Stopped(exit) => return Ok(Some(exit)),
             }
@@ -144,13 +144,16 @@ impl<'c> AnswerPrompt<'c> {
     ) -> Result<Left, Failure> {
         let ask = &page.ask;
         let keys = keys(ask);
-        show::say(&format!("\n{}", approvals::ask_drawn(page, place, false).trim_end()));
-        show::say(&keys_drawn(ask, &keys));
+        show::tell(&format!("\n{}", approvals::ask_drawn(page, place, false).trim_end()));
+        show::tell(&keys_drawn(ask, &keys));
         let takes_words = keys.iter().any(|key| key.word == "answer" || key.word == "choose");
         let question = match (takes_words, ask.options.is_empty()) {
             (false, _) => "your answer? Enter leaves it open > ",
             (true, true) => "your answer? a letter or your own words; Enter leaves it open > ",
-            (true, false) => "your answer? a number, a name or a letter; Enter leaves it open > ",
+            (true, false) if approvals::are_numbered(ask) => {
+                "your answer? a number, a name or a letter; Enter leaves it open > "
+            }
+            (true, false) => "your answer? an option or a letter; Enter leaves it open > ",
         };
         loop {
             let typed = match self.hear(client, ask, question, signals).await? {
@@ -185,7 +188,7 @@ impl<'c> AnswerPrompt<'c> {
     /// Takes words that are no key: the answer to a worker's question, or to what the plan asks.
     async fn say_words(&self, client: &Client, ask: &AskView, typed: String) -> Result<Taken, Failure> {
         if ask.kind == "choice" {
-            let word = Word::Choose { option: option_meant(ask, typed.trim()) };
+            let word = Word::Choose { option: typed.trim().to_owned() };
             self.record(client, ask, &word, &Approving::default()).await
         } else {
             self.record(client, ask, &Word::Reply, &Approving::with_note(Some(&typed))).await
@@ -389,13 +392,6 @@ fn key_meant<'w>(keys: &[&'w AnswerKey], typed: &str) -> Option<&'w AnswerKey> {
         other => other,
     };
     keys.iter().find(|key| word == key.word || word == key.letter.to_string()).copied()
-}
-
-/// Returns the option that was typed: of options that are listed with numbers, a number means the place in that list.
-fn option_meant(ask: &AskView, typed: &str) -> String {
-    let place = typed.parse::<usize>().ok().filter(|_| approvals::are_numbered(ask));
-    let option = place.and_then(|place| ask.leads_to.get(place.checked_sub(1)?));
-    option.map_or_else(|| typed.to_owned(), |option| option.name.clone())
 }
 
 fn part(page: &AskPage) -> &str {

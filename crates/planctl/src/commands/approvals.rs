@@ -131,7 +131,7 @@ async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
         if is_json {
             show::print_json(&page)?;
         } else {
-            show::print(&page_drawn(&page, context.verbosity() > 0))?;
+            show::print(&show::folded(&page_drawn(&page, context.verbosity() > 0)))?;
         }
     }
     Ok(Exit::Yes)
@@ -424,29 +424,35 @@ fn answers(ask: &AskView) -> String {
         let note = answer.note.as_ref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
         return format!("\nanswered {} by {}{note}\n", show::safe(&answer.answer), show::safe(&answer.by));
     }
-    let mut text = heading("next:");
-    let mut line = |command: String, what: &str| {
-        text.push_str(&format!("  {command:<58} {}\n", styled(FAINT, what)));
-    };
+    let mut rows = Vec::new();
+    let follows: Vec<String> =
+        ask.leads_to.iter().map(|option| follows(option).trim_start().to_owned()).collect();
     for word in words(ask) {
         if word == "choose" && !ask.options.is_empty() {
-            for option in &ask.leads_to {
-                let command = format!("planctl approvals choose {} {}", ask.id, shell_word(&option.name));
-                line(command, follows(option).trim_start());
-            }
+            let command = |option: &OptionView| {
+                format!("planctl approvals choose {} {}", ask.id, shell_word(&option.name))
+            };
+            rows.extend(ask.leads_to.iter().map(command).zip(follows.iter().map(String::as_str)));
             continue;
         }
         let extra = match word {
-            "choose" => " 'YOUR ANSWER'",
-            "reassign" => " ROLE",
-            "raise" => " --tokens N | --cost USD | --time DUR",
             "reject" if ask.kind == "insertion" => "",
-            "reject" | "retry" | "skip" | "waive" | "abort" | "answer" => " --note '…'",
-            _ => "",
+            word => needs(word),
         };
-        line(format!("planctl approvals {} {}{extra}", typed(word), ask.id), meaning(ask, word));
+        rows.push((format!("planctl approvals {} {}{extra}", typed(word), ask.id), meaning(ask, word)));
     }
-    text
+    format!("{}{}", heading("next:"), show::commands(&rows))
+}
+
+/// Returns what is typed after an answer and the number of its ask.
+pub fn needs(answer: &str) -> &'static str {
+    match answer {
+        "choose" => " 'YOUR ANSWER'",
+        "reassign" => " ROLE",
+        "raise" => " --tokens N | --cost USD | --time DUR",
+        "reject" | "retry" | "skip" | "waive" | "abort" | "answer" => " --note '…'",
+        _ => "",
+    }
 }
 
 /// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
@@ -483,7 +489,7 @@ pub fn meaning(ask: &AskView, word: &str) -> &'static str {
         "allow" => "accept the protected files as they were found, for this step; its contract judges",
         "restore" => "put the approved copies back, and try once more",
         "skip" => "leave the step out",
-        "waive" => "let it count as met; shows for ever",
+        "waive" => "let it count as met, on record as yours",
         "reassign" => "give it to another role",
         "revise" => "pause until a changed plan is approved",
         "abort" => "end the run for good",

@@ -16,6 +16,7 @@ use super::{Context, approvals, decide, verify};
 use crate::checking;
 use crate::client::{Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
+use crate::gutter::{self, Cut};
 use crate::show::{self, BOLD, CARE, FAINT, GOOD, styled};
 
 const PLAN: &str = include_str!("demo/till.md");
@@ -58,11 +59,11 @@ async fn play(context: &Context, project: &Project, asks: bool) -> Answer {
         return Err(super::plan::not_verified(&plan, &checked));
     };
     let view = verify::plan_view(context, &checked, graph)?;
-    show::print(&verify::summary(&checked, Path::new("till.md")))?;
+    show::print(&show::folded(&verify::summary(&checked, Path::new("till.md"))))?;
 
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();
-    show::print(&verify::drawn(&view, Some(&scripted), Detail::default()))?;
+    show::print(&show::folded(&verify::drawn(&view, Some(&scripted), Detail::default())))?;
     if asks && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
         return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
     }
@@ -113,10 +114,7 @@ fn show_retry(project: &Project) -> Result<(), Failure> {
     let prompt = project.prompts.join("step-2-attempt-2.txt");
     let Ok(text) = std::fs::read_to_string(&prompt) else { return Ok(()) };
     heading("retry", "the worker said \"All tests pass.\", the contract said no; the next prompt says why")?;
-    for line in show::safe_block(&text).lines() {
-        show::print(&styled(FAINT, &format!("  │ {line}\n")))?;
-    }
-    Ok(())
+    show::print(&styled(FAINT, &gutter::labelled("prompt", &text, Cut::Nothing)))
 }
 
 async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<(), Failure> {
@@ -126,7 +124,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
     };
     let page: AskPage = client.ask(ask.id).await?;
     heading("escalation", "attempts are used up: the run holds, and asks a person")?;
-    show::print(&approvals::page_drawn(&page, false))?;
+    show::print(&show::folded(&approvals::page_drawn(&page, false)))?;
     let (word, note) = if asks_person {
         asked()?
     } else {
@@ -140,7 +138,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
         (Word::Retry, SCRIPTED_NOTE.to_owned())
     };
     let decided = client.answer(ask.id, word, Some(&note)).await?;
-    show::print(&super::plan::recorded_line(&decided))
+    show::print(&show::folded(&super::plan::recorded_line(&decided)))
 }
 
 fn asked() -> Result<(Word, String), Failure> {
@@ -169,18 +167,17 @@ fn ending(run: Handle, audit: &planctl_api::wire::AuditView, exit: Exit) -> Answ
         (format!("planctl logs {run} --step 2"), "what the worker said, what the contract printed"),
         (format!("planctl why {run} 3"), "why a step is where it is"),
         (format!("planctl events {run}"), "everything that happened"),
-        ("planctl verify plans/hello.md".to_owned(), "your own plan: check it,"),
+        ("planctl new plans/hello.md".to_owned(), "your own plan: write it,"),
+        ("planctl verify plans/hello.md".to_owned(), "check it,"),
         ("planctl run plans/hello.md --exec CMD".to_owned(), "and run it with any worker"),
     ];
-    show::print(&format!("{}\n", styled(BOLD, "next:")))?;
-    for (command, what) in commands {
-        show::print(&format!("  {command:<44} {}\n", styled(FAINT, what)))?;
-    }
+    show::print(&format!("{}\n{}", styled(BOLD, "next:"), show::commands(&commands)))?;
     Ok(exit)
 }
 
 fn heading(title: &str, what: &str) -> Result<(), Failure> {
-    show::print(&format!("\n{} {}\n", styled(BOLD, &format!("── {title} ──")), styled(FAINT, what)))
+    let line = format!("\n{} {}\n", styled(BOLD, &format!("── {title} ──")), styled(FAINT, what));
+    show::print(&show::folded(&line))
 }
 
 impl Project {

@@ -7,7 +7,7 @@ use super::Context;
 use super::daemon::{options, refuse_remote, serve_here};
 use crate::args::AtOnce;
 use crate::failure::Answer;
-use crate::show::{self, BOLD, FAINT, GOOD, styled};
+use crate::show::{self, BOLD, GOOD, styled};
 
 /// Serves until Ctrl-C.
 pub async fn run(context: &Context, work: AtOnce, agent: Option<Agent>) -> Answer {
@@ -32,16 +32,13 @@ fn screen(context: &Context, info: &DaemonInfo, exec: Option<&str>) -> String {
         ("planctl approvals", "what waits for you"),
         ("planctl status", "where runs stand"),
     ];
-    let mut text = format!(
-        "{} · pid {} · workspace {}\nworker     {worker}\n\n{}",
+    let commands = commands.map(|(command, what)| (command.to_owned(), what));
+    format!(
+        "{} · pid {} · workspace {}\nworker     {worker}\n\n{}\n{}\nCtrl-C stops all of it",
         styled(GOOD, "ready"),
         info.pid,
         show::safe(&context.workspace().display().to_string()),
-        styled(BOLD, "next, in another terminal:")
-    );
-    for (command, what) in commands {
-        text.push_str(&format!("\n  {command:<36} {}", styled(FAINT, what)));
-    }
-    text.push_str("\n\nCtrl-C stops all of it");
-    text
+        styled(BOLD, "next, in another terminal:"),
+        show::commands(&commands)
+    )
 }

@@ -34,7 +34,7 @@ pub async fn run(context: &Context) -> Answer {
     if is_json {
         show::print_json(&DoctorView { problems, warnings, checks: findings })?;
     } else {
-        show::print(&findings.iter().map(drawn).collect::<String>())?;
+        show::print(&show::folded(&findings.iter().map(drawn).collect::<String>()))?;
         show::print(&format!("{}, {}\n", counted(problems, "problem"), counted(warnings, "warning")))?;
     }
     Ok(if problems == 0 { Exit::Yes } else { Exit::No })
@@ -47,11 +47,8 @@ pub fn drawn(finding: &Finding) -> String {
         Health::Warning => styled(CARE, "!"),
         Health::Problem => styled(BAD, "✖"),
     };
-    let help = finding
-        .help
-        .as_ref()
-        .map(|help| format!("    help: {}\n", show::safe_block(help)))
-        .unwrap_or_default();
+    let help =
+        finding.help.as_ref().map(|help| format!("  help: {}\n", show::safe_block(help))).unwrap_or_default();
     format!("{mark} {:<16} {}\n{help}", finding.check, show::safe_block(&finding.found))
 }
 

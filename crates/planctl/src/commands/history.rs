@@ -135,7 +135,7 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
         show::print_json(&view)?;
         return Ok(Exit::Yes);
     }
-    show::print(&why_drawn(&view))?;
+    show::print(&show::folded(&why_drawn(&view)))?;
     Ok(Exit::Yes)
 }
 
@@ -176,7 +176,7 @@ fn why_drawn(view: &WhyView) -> String {
         }
     }
     if let Some(next) = &view.next {
-        text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe(&next::words(next))));
+        text.push_str(&format!("{} {}\n", styled(BOLD, "next:"), show::safe_block(&next::words(next))));
     }
     text
 }

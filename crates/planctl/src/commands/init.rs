@@ -62,19 +62,27 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
     let files = files(context, with_example, tier);
     let is_there = |made: &&Made| folder.join(made.name).symlink_metadata().is_ok();
     let present: Vec<&str> = files.iter().filter(is_there).map(|made| made.name).collect();
-    if !present.is_empty() && !is_forced {
-        let verb = if present.len() == 1 { "is" } else { "are" };
-        let message =
-            format!("{} {verb} there already in {}; nothing was written", present.join(", "), shown(folder));
+    if present.contains(&planctl_config::FILE_NAME) && !is_forced {
+        let message = format!(
+            "{} is there already in {}; nothing was written",
+            planctl_config::FILE_NAME,
+            shown(folder)
+        );
         return Err(Failure::new(Exit::Conflict, message)
             .help("write over with --force, or begin a plan with: planctl new"));
     }
+    // A plan that somebody wrote before the project was set up is theirs.
+    let (files, kept): (Vec<Made>, Vec<Made>) =
+        files.into_iter().partition(|made| is_forced || !present.contains(&made.name));
+    let replaced: Vec<&str> =
+        files.iter().map(|made| made.name).filter(|name| present.contains(name)).collect();
     for made in &files {
         put(context, made)?;
     }
     let added = ignore(context)?;
     planctl_config::trust(&state_dir, folder).map_err(|error| config_failure(&error))?;
-    say(folder, &files, &present, added, with_example)?;
+    let kept: Vec<&str> = kept.iter().map(|made| made.name).collect();
+    say(folder, &files, (&replaced, &kept), added, with_example)?;
     Ok(Exit::Yes)
 }
 
@@ -145,7 +153,7 @@ fn ignore(context: &Context) -> Result<usize, Failure> {
 fn say(
     folder: &Path,
     files: &[Made],
-    replaced: &[&str],
+    (replaced, kept): (&[&str], &[&str]),
     added: usize,
     with_example: bool,
 ) -> Result<(), Failure> {
@@ -159,7 +167,10 @@ fn say(
         created.push(format!("{IGNORE} (+{added} lines)"));
     }
     let mut text = String::new();
-    for (verb, names) in [("created", created.join(", ")), ("wrote over", replaced.join(", "))] {
+    let kept = kept.join(", ");
+    for (verb, names) in
+        [("created", created.join(", ")), ("wrote over", replaced.join(", ")), ("left as it is:", kept)]
+    {
         if !names.is_empty() {
             text.push_str(&format!("{verb} {names}\n"));
         }
@@ -167,7 +178,7 @@ fn say(
     text.push_str(&format!("trusted {}, until its {} changes\n", shown(folder), planctl_config::FILE_NAME));
     let worker = if with_example { "" } else { " --agent claude" };
     let next = styled(BOLD, "next:");
-    text.push_str(&format!("{next} planctl verify {PLAN}      then     planctl run {PLAN}{worker}\n"));
+    text.push_str(&format!("{next} planctl verify {PLAN}\n      planctl run {PLAN}{worker}\n"));
     show::print(&text)
 }
 

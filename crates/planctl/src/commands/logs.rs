@@ -44,7 +44,7 @@ pub async fn logs(context: &Context, run: &str, which: Which) -> Answer {
     }
     let text: String =
         view.attempts.iter().map(|attempt| attempt_drawn(attempt, which.tail, is_verbose)).collect();
-    show::print(if text.is_empty() { "nothing was said yet\n" } else { &text })?;
+    show::print(&show::folded(if text.is_empty() { "nothing was said yet\n" } else { &text }))?;
     Ok(Exit::Yes)
 }
 

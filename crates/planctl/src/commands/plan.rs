@@ -48,7 +48,7 @@ pub async fn on_file(context: &Context, verb: PlanVerb) -> Answer {
         PlanVerb::Verify(args) => verify::verify(context, &args).await,
         PlanVerb::Explain { code } => explain::explain(context, code.as_deref().unwrap_or_default()),
         PlanVerb::Fmt { files, check } => super::format::run(context, &files, check),
-        PlanVerb::Show { plan, step } => show_plan(context, &plan, step).await,
+        PlanVerb::Show { plan, step } => show_plan(context, plan.as_deref().unwrap_or(NEWEST), step).await,
         PlanVerb::Diff { file, since, until, text } => {
             changes::diff(context, &file, &changes::Between { since, until, text }).await
         }
@@ -120,7 +120,7 @@ async fn start(context: &Context, plan: RunPlan) -> Answer {
     let Some(file) = file.or(named) else {
         return Err(Failure::usage("no plan is named")
             .next("planctl run FILE")
-            .help("planctl ls lists the plans of this workspace"));
+            .help("planctl plan ls lists the plans of this workspace"));
     };
     if dry_run {
         let shown = show_plan(context, &file.to_string_lossy(), None).await?;
@@ -201,11 +201,12 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     {
         return Err(Failure::not_found(format!("{} has no step {number}", file.display())));
     }
-    let detail = Detail { only_step: step, has_defaults: true, has_all: context.verbosity() > 0 };
+    let is_verbose = context.verbosity() > 0;
+    let detail = Detail { only_step: step, has_defaults: is_verbose, has_all: is_verbose };
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&verify::drawn(&view, None, detail))?;
+        show::print(&show::folded(&verify::drawn(&view, None, detail)))?;
     }
     Ok(Exit::Yes)
 }
@@ -299,6 +300,10 @@ async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answe
         let newest = client.find(NEWEST).await?;
         let view = client.status(newest).await?;
         let name = show::safe(&view.run);
+        if view.state.is_over() {
+            let what = format!("the newest run, {name}, is over; name the run to cancel");
+            return Err(Failure::new(Exit::Conflict, what).next("planctl ls"));
+        }
         context.confirm(&format!("Cancel {name} ({}) for good?", show::safe(&view.plan)))?;
         found.push(newest);
     }
@@ -358,7 +363,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&run_page(&view))?;
+        show::print(&show::folded(&run_page(&view)))?;
     }
     Ok(if exit_code { exit_of(&view) } else { Exit::Yes })
 }
@@ -511,7 +516,7 @@ fn waiting(wait: &WaitingOn) -> String {
     }
     match (wait.id, &wait.role, &wait.run) {
         (Some(id), _, _) => format!("you: {} {id}", wait.kind),
-        (None, Some(role), _) => format!("a worker of role {role}"),
+        (None, Some(role), _) => format!("a {role} worker"),
         (None, None, Some(run)) if wait.kind == "ending" => format!("the end of run {run}'s agent"),
         (None, None, Some(run)) => format!("run {run}"),
         (None, None, None) => wait.kind.clone(),
@@ -526,7 +531,8 @@ fn run_page(view: &RunView) -> String {
         show::safe(&view.plan),
         verify::short_digest(&view.digest)
     );
-    let look = Look { now_unix_seconds: client::now_unix_seconds(), lines_max: usize::MAX, ctrl_c: None };
+    let now_unix_seconds = client::now_unix_seconds();
+    let look = Look { now_unix_seconds, lines_max: usize::MAX, columns: show::columns(), ctrl_c: None };
     for line in progress::picture(view, &look) {
         text.push_str(&line);
         text.push('\n');
@@ -592,8 +598,16 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
             let plan = shell_word(&view.plan);
             Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))
         }
-        RunState::Queued | RunState::Running => Some(goes_on(view)),
+        RunState::Queued | RunState::Running => Some(match lacking_role(view) {
+            Some(role) => next::start_worker(role),
+            None => goes_on(view),
+        }),
     }
+}
+
+/// Returns the role that nobody serves while a run waits for it.
+fn lacking_role(view: &RunView) -> Option<&str> {
+    view.waiting_on.as_ref().filter(|wait| wait.kind == "worker")?.role.as_deref()
 }
 
 /// Returns what to type about a run that would go on.

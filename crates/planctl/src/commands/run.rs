@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use planctl_api::Next;
 use planctl_api::wire::calls::{Approving, Start};
 use planctl_api::wire::{DriftView, RunState, RunView, StepState, StepView, WaitingOn, WorktreeView};
 use planctl_config::{Agent, Isolation};
-use planctl_engine::Tier;
+use planctl_engine::{Role, Tier};
 use planctl_harness::{Offered, Spawner, probe_isolation};
 use planctl_lang::StepKind;
 use planctl_server::check::Checked;
@@ -19,6 +20,7 @@ use crate::args::Format;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
+use crate::next;
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, BOLD, CARE, GOOD, styled};
 
@@ -504,20 +506,23 @@ async fn approval(
     };
     let mut view = verify::plan_view(context, checked, graph)?;
     verify::name_others(&mut view, &standing.served);
+    let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
+    // Beside a daemon a worker may still come; here nobody would do the work that a person is asked about.
+    if let Some(role) = unserved.first().filter(|_| !client.is_daemon()) {
+        return Err(no_worker(role));
+    }
     let is_verbose = context.verbosity() > 0;
     let detail = Detail { only_step: None, has_defaults: is_verbose, has_all: is_verbose };
-    show::say(&verify::drawn(&view, wish.worker.as_ref(), detail));
+    show::tell(&verify::drawn(&view, wish.worker.as_ref(), detail));
     say_uncommitted(&standing.uncommitted);
     say_refusals(&standing.no_policy);
-    let unserved = verify::unserved_roles(&view, wish.worker.as_ref());
     if !unserved.is_empty() {
         let roles: Vec<String> = unserved.iter().map(|role| show::safe(role.as_str())).collect();
         show::say(&styled(
             show::CARE,
             &format!(
-                "nothing serves {}: name a worker with --agent NAME or --exec CMD{}",
-                roles.join(", "),
-                if client.is_daemon() { ", or start one with planctl worker run" } else { "" }
+                "no worker serves {}: name one with --agent NAME or --exec CMD, or start one with planctl worker run",
+                roles.join(", ")
             ),
         ));
     }
@@ -538,6 +543,11 @@ async fn approval(
     }
 }
 
+fn no_worker(role: &Role) -> Failure {
+    let failure = Failure::new(Exit::No, format!("could not start: no agent serves the role `{role}`"));
+    next::add(failure, &Next::NameWorker { role: role.to_string() })
+}
+
 /// Says which protected files an approval takes as they are although no commit has them so.
 pub fn say_uncommitted(files: &[String]) {
     if !files.is_empty() {
@@ -548,7 +558,7 @@ pub fn say_uncommitted(files: &[String]) {
 /// Says why no policy approved a plan.
 fn say_refusals(no_policy: &[String]) {
     for line in no_policy {
-        show::say(&format!("  {}", show::safe(line)));
+        show::tell(&format!("  {}", show::safe(line)));
     }
 }
 

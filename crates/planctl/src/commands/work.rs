@@ -13,6 +13,7 @@ use super::answer_prompt::{AnswerPrompt, open_asks};
 use super::plan::shell_word;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
+use crate::next::start_worker;
 use crate::progress::{CtrlC, Progress};
 use crate::show::{self, styled};
 use crate::terminal;
@@ -205,7 +206,7 @@ pub async fn follow(
 /// Tells a person who reads the plain output where to answer.
 async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     for ask in client.asks(Some(handle)).await?.asks {
-        show::say(&styled(show::CARE, &format!("waiting for you: planctl approvals show {}", ask.id)));
+        show::tell(&styled(show::CARE, &format!("waiting for you: planctl approvals show {}", ask.id)));
     }
     Ok(())
 }
@@ -217,7 +218,7 @@ async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
     if view.waiting_on.as_ref().is_none_or(|wait| wait.id.is_none())
         && let Some(line) = waiting_line(&view)
     {
-        show::say(&styled(show::CARE, &line));
+        show::tell(&styled(show::CARE, &line));
     }
     Ok(())
 }
@@ -240,10 +241,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
             Some(format!("waiting for run {}, which has the workspace", show::safe(run)))
         }
         (RunState::Running, _, _, Some(role)) if wait.kind == "worker" => {
-            let role = show::safe(role);
-            Some(format!(
-                "waiting for a worker of the role {role}: planctl worker run --role {role} --exec CMD"
-            ))
+            Some(format!("waiting for a worker of role {}: {}", show::safe(role), start_worker(role)))
         }
         _ => alone,
     }

@@ -5,7 +5,7 @@ use planctl_api::wire::{BudgetView, LockView, RunState, SpentView, WorkedOnBy};
 use serde_json::json;
 
 fn still(lines_max: usize) -> Look {
-    Look { now_unix_seconds: 0.0, lines_max, ctrl_c: None }
+    Look { now_unix_seconds: 0.0, lines_max, columns: None, ctrl_c: None }
 }
 
 fn line(event: &str, node: &str, data: Value) -> EventLine {
@@ -166,7 +166,7 @@ fn what_is_under_way_is_as_long_under_way_as_it_is_and_only_who_watches_is_told_
     let mut working = step(1, StepState::Working);
     working.since = Some("2026-01-01T12:00:00Z".into());
     let now_unix_seconds = show::unix_seconds("2026-01-01T12:01:30Z").unwrap();
-    let look = Look { now_unix_seconds, lines_max: 24, ctrl_c: Some(CtrlC::Stops) };
+    let look = Look { now_unix_seconds, lines_max: 24, columns: None, ctrl_c: Some(CtrlC::Stops) };
     let drawn = picture(&view(vec![working.clone()]), &look);
     assert!(drawn[0].contains("working 1m30s"), "{drawn:?}");
     assert!(drawn.last().unwrap().contains("Ctrl-C stops it"), "{drawn:?}");

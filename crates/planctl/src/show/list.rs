@@ -40,7 +40,7 @@ const COLUMN_MIN: usize = 4;
 /// The least width to which sentences are broken.
 const SENTENCE_MIN: usize = 24;
 /// How far columns are apart.
-const GAP: usize = 2;
+pub(super) const GAP: usize = 2;
 
 fn list_in(header: &[&str], rows: Vec<Vec<Cell>>, columns: usize) -> String {
     let head: Vec<Cell> = header.iter().map(|name| Cell::from(*name)).collect();
@@ -91,7 +91,7 @@ pub fn wrapped(text: &str, margin: usize) -> String {
     wrapped_in(text, margin, columns().unwrap_or(usize::MAX))
 }
 
-fn wrapped_in(text: &str, margin: usize, columns: usize) -> String {
+pub(super) fn wrapped_in(text: &str, margin: usize, columns: usize) -> String {
     let most = columns.saturating_sub(margin).max(SENTENCE_MIN);
     let (mut page, mut taken) = (String::new(), 0);
     for word in text.split(' ') {

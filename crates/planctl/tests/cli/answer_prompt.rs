@@ -174,7 +174,9 @@ fn a_choice_is_made_by_name_or_number_and_says_what_follows() {
         **type:** human\n**task:**\nShall they stay?\n\n### 2. Add aliases\n\n**type:** call\n**contract:**\n```bash\n\
         touch aliases\n```\nexit_code == 0\n\n### 3. Drop them\n\n**type:** call\n**contract:**\n```bash\ntouch dropped\n```\n\
         exit_code == 0\n\n## Flow\n\n- 1 -> 2 \"Keep the old names\"\n- 1 -> 3 \"Drop\"\n- 2 -> done\n";
-    for (answer, file) in [("keep\n", "aliases"), ("2\n", "dropped"), ("nothing\n1\n", "aliases")] {
+    for (answer, file) in
+        [("keep\n", "aliases"), ("2\n", "dropped"), ("step 2\n", "aliases"), ("nothing\n1\n", "aliases")]
+    {
         let fixture = Fixture::new();
         fixture.write("p.md", STEPS);
         let mut seat = Seat::new(&fixture, 100, "planctl run p.md --approve");
@@ -185,6 +187,14 @@ fn a_choice_is_made_by_name_or_number_and_says_what_follows() {
         assert_eq!(code, 0, "{printed}");
         assert!(fixture.path(file).exists(), "{printed}");
     }
+    // A number means the same where it is given to a command.
+    let fixture = Fixture::new();
+    fixture.write("p.md", STEPS);
+    assert_eq!(fixture.planctl(&["run", "p.md", "--approve", "--no-wait"]).code, 3);
+    let said = fixture.planctl(&["approvals", "choose", &fixture.ask(), "2"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.planctl(&["resume"]).code, 0);
+    assert!(fixture.path("dropped").exists());
 }
 
 #[test]

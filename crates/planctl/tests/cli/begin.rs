@@ -131,7 +131,7 @@ fn a_project_begins_with_a_plan_that_verifies_clean_and_is_trusted() {
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!(lines[0], "created planctl.toml, plans/hello.md, .gitignore (+2 lines)");
     assert!(lines[1].starts_with("trusted /"), "{said:?}");
-    assert!(lines[2].starts_with("next: planctl verify plans/hello.md "), "{said:?}");
+    assert!(lines[2] == "next: planctl verify plans/hello.md", "{said:?}");
     assert!(fixture.read("plans/hello.md").contains("owner: ann\n"));
     assert!(fixture.read(".gitignore").ends_with("\n.planctl-*.tmp\n"));
     let report = fixture.json(&["plan", "verify", "plans/hello.md", "--json"]);

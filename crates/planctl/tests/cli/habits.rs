@@ -49,6 +49,8 @@ fn words_of_other_tools_do_what_is_expected() {
         ("fmt --check plans/p.md", 1, "plans/p.md"),
         ("show plans/p.md", 0, "Greet"),
         ("show p-1", 0, "Greet"),
+        ("show", 0, "Greet"),
+        ("cancel", 5, "the newest run, p-1, is over"),
         ("watch", 0, "p-1"),
         ("history", 0, "passed"),
         ("log", 0, "passed"),

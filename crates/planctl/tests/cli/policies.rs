@@ -55,7 +55,7 @@ fn p_78_p_19_a_policy_of_a_trusted_file_approves_what_it_allows_and_every_screen
     let said = fixture.planctl(&["plan", "status", "@last"]);
     assert!(said.out.contains("approved by the policy chores"), "{said:?}");
     let said = fixture.planctl(&["events", "--run", "@last"]);
-    assert!(said.out.contains("policy:chores answered the plan"), "{said:?}");
+    assert!(said.out.contains("policy:chores approved the plan"), "{said:?}");
     let said = fixture.planctl(&["approvals", "show", "1"]);
     assert!(said.out.contains("policy:chores"), "{said:?}");
 

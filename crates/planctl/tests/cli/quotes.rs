@@ -170,8 +170,57 @@ const QUOTES: &[Quote] = &[
     },
     Quote {
         situation: |fixture| screens(fixture, "true", "retry(2), then escalate"),
-        gone: &["defaults:", "isolation tier 0", "nothing serves coder"],
+        gone: &["defaults:", "isolation tier 0", "no worker serves coder"],
         now: &["✓ p-1 done in"],
+    },
+    Quote {
+        // The first plan of a newcomer, by the tips alone.
+        situation: |fixture| {
+            let missing = said(fixture, &["verify", "plans/hello.md"]);
+            let new = said(fixture, &["new", "plans/hello.md"]);
+            let verified = said(fixture, &["verify", "plans/hello.md"]);
+            let one =
+                said(fixture, &["run", "plans/hello.md", "--approve", "--exec", "echo Hello > hello.txt"]);
+            let words =
+                ["run", "--again", "plans/hello.md", "--approve", "--exec", "echo Hello 2 > hello.txt"];
+            [missing, new, verified, one, said(fixture, &words), said(fixture, &["init"])].concat()
+        },
+        gone: &[
+            "P119",
+            "protected files were touched",
+            "nobody may be there",
+            "planctl run plans/hello.md\n",
+        ],
+        now: &[
+            "next: planctl new plans/hello.md",
+            "next: planctl verify plans/hello.md",
+            "next: planctl run plans/hello.md --exec CMD",
+            "✓ hello-2 done",
+            "created planctl.toml",
+            "left as it is: plans/hello.md",
+        ],
+    },
+    Quote {
+        // An answer that nobody can give names each that somebody can, in a line of its own.
+        situation: |fixture| {
+            screens(fixture, "false", "escalate");
+            said(fixture, &["approvals", "approve", &fixture.ask()])
+        },
+        gone: &["   or   "],
+        now: &["next: planctl approvals retry ", "\n      planctl approvals skip "],
+    },
+    Quote {
+        situation: |fixture| said(fixture, &["run"]),
+        gone: &["planctl ls lists the plans"],
+        now: &["planctl plan ls lists the plans"],
+    },
+    Quote {
+        situation: |fixture| {
+            screens(fixture, "true", "escalate");
+            said(fixture, &["events"]) + &said(fixture, &["show", "p.md"])
+        },
+        gone: &["answered the plan", "the plan counts as met", "the plan passed", "defaults", "at most 10m"],
+        now: &["ann approved the plan", "the plan is approved, so the run went to step 1"],
     },
     Quote {
         situation: |fixture| said(fixture, &["new", "x.md", "--from", "bugfix_workflow"]),
@@ -224,6 +273,10 @@ fn the_ask_of_a_loop_names_its_step_and_its_visits_and_the_step_that_asks_is_ent
     assert!(picture.lines().any(|row| row.contains("✋ 3  Ask for help")), "{picture}");
     let why = fixture.planctl(&["why", "@last", "3"]).out;
     assert!(!why.contains("not started") && why.contains("waiting for you"), "{why}");
+    // Its answer is what it was there for.
+    let skip = fixture.planctl(&["approvals", "skip", "--note", "leave it"]);
+    assert_eq!(skip.code, 0, "{skip:?}");
+    assert_eq!(fixture.status()["steps"][2]["state"], "passed");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn why_is_grouped_by_attempt_and_events_read_as_sentences() {
     let events = fixture.planctl(&["events", "--run", "@last"]).out;
     let sentences: Vec<&str> = events.lines().collect();
     for wanted in [
-        "ann answered the plan about the plan with approve",
+        "ann approved the plan",
         "the worker of step 1 \"Fix it\" said (exit 0): \"All tests pass now!\"",
         "the contract of step 1 \"Fix it\" failed at attempt 1",
     ] {
@@ -257,14 +257,14 @@ fn the_approval_prompt_is_quiet_and_offers_a_difference_only_where_there_is_one(
         seat.hear("run this?").keys("n\n");
         seat.end().1
     };
-    let first = prompt("planctl run p.md");
+    let first = prompt("planctl run p.md --exec true");
     for words in ["[d]iff", "iff since last approval", "tier 0", "isolation", "defaults", "priority"] {
         assert!(!first.contains(words), "{words}: {first}");
     }
     for words in ["workspace", "budget", "protected", "contract, exit code 0", "test -e one"] {
         assert!(first.contains(words), "{words}: {first}");
     }
-    let all = prompt("planctl run -v p.md");
+    let all = prompt("planctl run -v p.md --exec true");
     for words in ["isolation  auto", "defaults:", "priority   normal"] {
         assert!(all.contains(words), "{words}: {all}");
     }
@@ -278,7 +278,7 @@ fn the_approval_prompt_is_quiet_and_offers_a_difference_only_where_there_is_one(
     assert_eq!(approved.code, 0, "{approved:?}");
     assert_eq!(fixture.planctl(&["cancel", "p-1"]).code, 0);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e two", "escalate")]));
-    assert!(prompt("planctl run p.md").contains("iff since last approval"));
+    assert!(prompt("planctl run p.md --exec true").contains("iff since last approval"));
 }
 
 #[test]

@@ -1,20 +1,19 @@
 //! A seat at a terminal: what is typed there, when, and what its screen shows.
 
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use crate::fixture::Fixture;
+use crate::tty::Tty;
 
 /// Longer than any answer takes here, also on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(60);
+const ROWS: u16 = 30;
 
-/// A command at a terminal that goes on; `script` lends the terminal.
+/// A command at a terminal that goes on.
 pub struct Seat {
-    child: Child,
-    keyboard: Option<ChildStdin>,
-    printed: Receiver<Vec<u8>>,
+    terminal: Tty,
     pub heard: String,
     /// How much of that was asked for already.
     read: usize,
@@ -27,28 +26,15 @@ impl Seat {
     /// Sits down at a terminal of so many columns, and has a shell do this; `planctl` is the program under test there.
     pub fn new(fixture: &Fixture, columns: u16, line: &str) -> Seat {
         let planctl = fixture.command(&[]);
-        let mut command = Command::new("script");
-        let line = format!(
-            "planctl() {{ {} \"$@\"; }}; stty cols {columns} rows 30; echo \"<$(tty)>\"; {line}",
-            env!("CARGO_BIN_EXE_planctl")
-        );
-        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        command.current_dir(fixture.path("")).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("TERM", "xterm").env("SHELL", "/bin/bash");
-        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        let (mut screen, keyboard) = (child.stdout.take().unwrap(), child.stdin.take());
-        let (says, printed) = channel();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count) = screen.read(&mut bytes) {
-                if count == 0 || says.send(bytes[..count].to_vec()).is_err() {
-                    return;
-                }
-            }
+        let program = env!("CARGO_BIN_EXE_planctl");
+        let line = format!("planctl() {{ {program} \"$@\"; }}; echo \"<$(tty)>\"; {line}");
+        let terminal = Tty::open((columns, ROWS), &line, |command| {
+            command.current_dir(fixture.path(""));
+            command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command.env("TERM", "xterm");
         });
-        let (heard, tty) = (String::new(), String::new());
-        let mut seat = Seat { child, keyboard, printed, heard, read: 0, begun: Vec::new(), tty };
+        let mut seat =
+            Seat { terminal, heard: String::new(), read: 0, begun: Vec::new(), tty: String::new() };
         seat.hear(">");
         seat.tty = seat.heard.split(['<', '>']).nth(1).unwrap().to_owned();
         seat
@@ -61,7 +47,7 @@ impl Seat {
                 self.read += at + words.len();
                 return self;
             }
-            match self.printed.recv_timeout(PATIENCE) {
+            match self.terminal.next(PATIENCE) {
                 Ok(bytes) => self.take(&bytes),
                 Err(_) => panic!("it never said {words:?}; it said:\n{}", self.heard),
             }
@@ -81,9 +67,7 @@ impl Seat {
 
     /// Types.
     pub fn keys(&mut self, keys: &str) -> &mut Seat {
-        let keyboard = self.keyboard.as_mut().unwrap();
-        keyboard.write_all(keys.as_bytes()).unwrap();
-        keyboard.flush().unwrap();
+        self.terminal.keys(keys);
         self
     }
 
@@ -98,23 +82,13 @@ impl Seat {
     /// Waits until the end; returns the exit code and all that was printed.
     pub fn end(mut self) -> (i32, String) {
         loop {
-            match self.printed.recv_timeout(PATIENCE) {
+            match self.terminal.next(PATIENCE) {
                 Ok(bytes) => self.take(&bytes),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it never ended; it said:\n{}", self.heard),
             }
         }
-        drop(self.keyboard.take());
-        let status = self.child.wait().unwrap();
-        (status.code().unwrap_or(-1), std::mem::take(&mut self.heard))
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        // A test that failed leaves nobody behind; one that is over has no child any more.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        (self.terminal.end(), self.heard)
     }
 }
 

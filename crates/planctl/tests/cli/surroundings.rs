@@ -473,3 +473,23 @@ fn the_doctor_lists_agents_with_their_version_and_the_names_of_their_logins() {
     );
     assert!(gemini.0 == "warning" && gemini.1.ends_with("no login seen"), "{gemini:?}");
 }
+
+#[test]
+fn a_protected_file_with_a_change_that_nobody_committed_meets_a_contract_that_asks_for_a_difference() {
+    let fixture = Fixture::new();
+    fixture.write("deploy.conf", "old.example.org\n");
+    let commit = "git init --quiet && git add deploy.conf && git -c user.name=ann -c user.email=ann@example.org \
+                  commit --quiet --message all";
+    let mut git = std::process::Command::new("bash");
+    assert!(git.args(["-c", commit]).current_dir(fixture.path("")).status().unwrap().success());
+    let contract = "! git diff --quiet HEAD -- deploy.conf";
+    fixture.write("p.md", &plan("Hosts", "5 minutes", &[("Use the new host", contract, "escalate")]));
+    let said = fixture.planctl(&["verify", "p.md"]);
+    assert!(said.code == 1 && said.out.contains("error[P118]"), "{said:?}");
+    fixture.write("deploy.conf", "new.example.org\n");
+    let said = fixture.planctl(&["verify", "p.md"]);
+    assert!(said.code == 0 && !said.out.contains("P118"), "{said:?}");
+    // It is as the workspace has it that the harness keeps it, and so the step passes.
+    let said = fixture.planctl(&["run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+}

@@ -347,7 +347,7 @@ fn show_names_every_default_that_applies_and_where_it_comes_from() {
     let fixture = Fixture::new();
     fixture.write("planctl.toml", "[contracts]\ntimeout = \"90s\"\n");
     fixture.write("p.md", &two_steps().replace("exit_code == 0\n", ""));
-    let said = fixture.planctl(&["plan", "show", "p.md"]);
+    let said = fixture.planctl(&["plan", "show", "p.md", "-v"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("contract_timeout 1 min 30 s (planctl.toml)"), "{}", said.out);
     assert!(said.out.contains("exit_code == 0") && said.out.contains("timeout 10 min"), "{}", said.out);

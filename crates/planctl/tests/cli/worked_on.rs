@@ -111,7 +111,7 @@ fn a_daemon_works_on_the_runs_whose_roles_it_serves() {
 fn the_approval_prompt_misses_no_worker_that_is_there() {
     use crate::seat::Seat;
 
-    let missing = "nothing serves coder: ";
+    let missing = "no worker serves coder: ";
     let prompt = |fixture: &Fixture| {
         let mut seat = Seat::new(fixture, 100, "planctl run p.md");
         seat.hear("run this?").keys("n\n");

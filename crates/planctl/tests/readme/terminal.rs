@@ -1,11 +1,10 @@
 //! A terminal with a person at it: `script` lends it, and its screen is read as a person sees it.
 
-use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+
+use crate::tty::Tty;
 
 /// Longer than anything takes that is waited for here, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -14,9 +13,7 @@ const PROMPT: &str = "$ ";
 const ROWS: u16 = 50;
 
 pub struct Terminal {
-    child: Child,
-    input: ChildStdin,
-    heard: Receiver<Vec<u8>>,
+    tty: Tty,
     screen: vt100::Parser,
     keys: usize,
 }
@@ -24,28 +21,14 @@ pub struct Terminal {
 impl Terminal {
     /// Opens a terminal of so many columns, with bash in it, in this home and with planctl on its path.
     pub fn open(home: &Path, columns: u16) -> Terminal {
-        let size = format!("stty cols {columns} rows {ROWS}; exec bash --noprofile --norc --noediting -i");
-        let mut command = Command::new("script");
-        command.args(["--quiet", "--return", "--command", &size, "/dev/null"]);
-        command.env_clear();
         let bin = Path::new(env!("CARGO_BIN_EXE_planctl")).parent().unwrap();
-        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
-        command.env("HOME", home).env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("PS1", PROMPT);
-        command.env("PLANCTL_STATE_DIR", home.join("state")).env("PLANCTL_ACTOR", "ada");
-        command.current_dir(home).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (said, heard) = channel();
-        let mut talk = child.stdout.take().unwrap();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 8192];
-            while let Ok(length @ 1..) = talk.read(&mut buffer) {
-                if said.send(buffer[..length].to_vec()).is_err() {
-                    break;
-                }
-            }
+        let tty = Tty::open((columns, ROWS), "exec bash --noprofile --norc --noediting -i", |command| {
+            command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+            command.env("HOME", home).env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("PS1", PROMPT);
+            command.env("PLANCTL_STATE_DIR", home.join("state")).env("PLANCTL_ACTOR", "ada");
+            command.current_dir(home);
         });
-        let input = child.stdin.take().unwrap();
-        let mut terminal = Terminal { child, input, heard, screen: parser(columns), keys: 0 };
+        let mut terminal = Terminal { tty, screen: parser(columns), keys: 0 };
         terminal.until("the prompt", ends_with_prompt);
         terminal
     }
@@ -53,7 +36,7 @@ impl Terminal {
     /// Types a line.
     pub fn enter(&mut self, line: &str) {
         self.keys += line.chars().count() + 1;
-        self.input.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self.tty.keys(&format!("{line}\n"));
     }
 
     /// Clears the screen, types a command, waits until it has ended, and returns the screen.
@@ -89,7 +72,7 @@ impl Terminal {
             if is_there(&shown) {
                 return shown;
             }
-            match self.heard.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) {
+            match self.tty.next(PATIENCE.saturating_sub(began.elapsed())) {
                 Ok(more) => self.screen.process(&more),
                 Err(_) => panic!("{what} does not show; the screen is\n{shown}"),
             }
@@ -124,11 +107,4 @@ fn ends_with_prompt(screen: &str) -> bool {
         .rsplit('\n')
         .next()
         .is_some_and(|last| last == PROMPT.trim_end() || last == PROMPT)
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
 }

@@ -25,7 +25,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
                 if context.verbosity() > 0 {
                     show::print(&defaults(checked))?;
                 }
-                show::print(&summary(checked, &one.file))?;
+                show::print(&show::folded(&summary(checked, &one.file)))?;
                 gap = "\n";
             }
             Err(failure) => show::say_failure(failure),
@@ -108,7 +108,13 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
     ));
     // Only a file can be run or mended.
     if !is_input(file) {
-        text.push_str(&format!("{} planctl run {}\n", styled(BOLD, "next:"), typed(file)));
+        let lacks_workers = checked
+            .verification
+            .diagnostics
+            .iter()
+            .any(|found| matches!(found.code, Code::P401 | Code::P402));
+        let worker = if lacks_workers { " --exec CMD" } else { "" };
+        text.push_str(&format!("{} planctl run {}{worker}\n", styled(BOLD, "next:"), typed(file)));
     }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
         text.push_str(&format!("{} {fixing}\n", styled(BOLD, "  or:")));

@@ -353,17 +353,21 @@ fn node_drawn(node: &PlanNodeView) -> String {
         text.push_str(&format!("  answers: {}\n", show::safe(&node.options.join(" · "))));
     }
     if let Some(contract) = &node.contract {
-        text.push_str(&contract_drawn(contract, "command", ""));
+        let limit = format!("at most {}", show::seconds(contract.timeout_seconds));
+        text.push_str(&contract_drawn(contract, "command", Some(limit), ""));
     }
     text
 }
 
-fn contract_drawn(contract: &ContractView, what: &str, red_first: &str) -> String {
-    let mut text = format!(
-        "  {what}, exit code {}, at most {}{red_first}:\n",
-        contract.exit_code,
-        show::seconds(contract.timeout_seconds)
-    );
+// Says how long something may take; not where that is the usual time, and nobody asked for defaults.
+fn limit_drawn(step: &PlanStepView, field: &str, seconds: f64, detail: Detail) -> Option<String> {
+    let is_usual = step.defaults.iter().any(|left| left.field == field && left.from == DefaultFrom::Planctl);
+    (detail.has_defaults || !is_usual).then(|| format!("at most {}", show::seconds(seconds)))
+}
+
+fn contract_drawn(contract: &ContractView, what: &str, limit: Option<String>, red_first: &str) -> String {
+    let limit = limit.map(|limit| format!(", {limit}")).unwrap_or_default();
+    let mut text = format!("  {what}, exit code {}{limit}{red_first}:\n", contract.exit_code);
     for line in show::plan_block(contract.command.trim_end()).lines() {
         text.push_str(&format!("    {line}\n"));
     }
@@ -412,13 +416,14 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
         (None, Some(agent)) => format!(" · {}{may}", show::safe(agent)),
         (None, None) => format!(" · {}", styled(CARE, "no worker configured")),
     };
+    let at_most = limit_drawn(step, "timeout", step.timeout_seconds, detail);
+    let at_most = at_most.map(|limit| format!(" · {limit}")).unwrap_or_default();
     let mut text = format!(
-        "{} {}\n  {}{worker} · on failure {} · at most {}\n",
+        "{} {}\n  {}{worker} · on failure {}{at_most}\n",
         styled(BOLD, &format!("{}.", step.number)),
         styled(BOLD, &show::safe(&step.title)),
         show::safe(&step.role),
         step.on_fail,
-        show::seconds(step.timeout_seconds),
     );
     if !step.pace.is_empty() {
         let levels = step.pace.iter().map(|level| format!("{} {}", level.level, level.responder));
@@ -449,7 +454,8 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
         policy => format!(", red first ({})", show::safe(policy)),
     };
     if !step.contract.command.is_empty() {
-        text.push_str(&contract_drawn(&step.contract, "contract", &red_first));
+        let limit = limit_drawn(step, "contract_timeout", step.contract.timeout_seconds, detail);
+        text.push_str(&contract_drawn(&step.contract, "contract", limit, &red_first));
     }
     if is_of_aider(&serves) && looks_at_commits(&step.contract.command) {
         let why = "  ! aider runs no commands, so it makes no commits, and this contract looks at them\n";
