@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
+/// The reason why a session could not be tried; OpenCode fetches what its plugins need from the network before it serves anybody.
+pub const DID_NOT_BEGIN: &str = "opencode did not serve anybody in time";
 /// How long a session may take.
-const LONGEST: Duration = Duration::from_secs(400);
+const LONGEST: Duration = Duration::from_secs(200);
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 /// How often a server has to be seen idle, with no hook at work, to have ended its turn.
 const IDLE_LOOKS: u32 = 8;
@@ -66,7 +68,7 @@ impl<'a> Session<'a> {
             match call(port, "POST", "/session", &json!({})) {
                 Some(answer) => break answer,
                 None if began.elapsed() > LONGEST => {
-                    return Err("opencode serves nobody".to_owned());
+                    return Err(DID_NOT_BEGIN.to_owned());
                 }
                 None => std::thread::sleep(LOOKS_EVERY),
             }
@@ -171,9 +173,23 @@ fn call(port: u16, method: &str, path: &str, body: &Value) -> Option<Value> {
         body.len()
     );
     stream.write_all(head.as_bytes()).ok()?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok()?;
+    let (mut answer, mut chunk) = (Vec::new(), [0; 65536]);
+    // The connection may stay open after the answer.
+    while !is_whole(&answer) {
+        match stream.read(&mut chunk).ok()? {
+            0 => break,
+            count => answer.extend_from_slice(&chunk[..count]),
+        }
+    }
     let answer = String::from_utf8_lossy(&answer);
     let body = &answer[answer.find('{')?..=answer.rfind('}')?];
     serde_json::from_str(body).ok()
+}
+
+/// Says whether an answer has come as far as its head says that it goes.
+fn is_whole(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    length.and_then(|length| length.trim().parse::<usize>().ok()).is_some_and(|length| body.len() >= length)
 }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use crate::guided;
 use crate::scenarios::{self, Scenario, Stage};
+use crate::session::DID_NOT_BEGIN;
 
 /// One kind of trials.
 struct Kind {
@@ -57,8 +58,9 @@ pub fn play(agents: &Path) -> Result<(), String> {
                         let cell = play(stage, agent).unwrap_or_else(|why| {
                             let why = format!("{agent}, {name}:\n{why}");
                             println!("{why}");
+                            let cell = if why.contains(DID_NOT_BEGIN) { NOT_RUN } else { "**fails**" };
                             failed.lock().unwrap().push(why);
-                            "**fails**".to_owned()
+                            cell.to_owned()
                         });
                         println!("{named}, {name}: {cell}");
                         let mut cells = cells.lock().unwrap();
