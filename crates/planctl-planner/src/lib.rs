@@ -7,9 +7,11 @@
 
 mod amount;
 mod conversation;
+mod decompose;
 mod entry;
 mod estimate;
 mod goal;
+mod intents;
 mod judge;
 mod pattern;
 mod prompt;
@@ -23,9 +25,14 @@ pub use amount::{Spending, Tokens};
 pub use conversation::{
     Answer, Asked, Brief, Conversation, Draft, GiveUp, Hint, Limits, Next, Round, WorkspaceFacts,
 };
+pub use decompose::{
+    Breakdown, Considered, DEPTH_MAX, Decomposition, NextPiece, Strategy, Tool, schema as intents_schema,
+    serving,
+};
 pub use entry::draft_of_entry;
 pub use estimate::{Basis, Estimate, PastRuns, estimate};
 pub use goal::{Goal, Requirement, Suspicion};
+pub use intents::{Intent, IntentEdge, IntentGraph, IntentKind, ROOT, Relation, humanised, topic};
 pub use judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, named_files};
 pub use pattern::{Deferral, Matched, PATTERN_CONFIDENCE, PatternFacts, draft_by_pattern};
 pub use prompt::Prompt;

@@ -2,6 +2,8 @@
 
 #[path = "planner/conversations.rs"]
 mod conversations;
+#[path = "planner/decomposing.rs"]
+mod decomposing;
 #[path = "planner/goals.rs"]
 mod goals;
 #[path = "planner/hostile.rs"]
