@@ -35,6 +35,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("library import", &["x"]),
     ("guard", &["true"]),
     ("guard rm", &["1"]),
+    ("guide activate", &["suggest"]),
     ("guide on", &["x"]),
     ("guide install", &["claude"]),
 ];
