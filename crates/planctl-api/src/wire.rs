@@ -17,6 +17,7 @@ use crate::next::{Next, known};
 mod branches;
 pub mod daemon;
 pub mod draft;
+pub mod goal;
 mod library;
 mod pace;
 mod pages;

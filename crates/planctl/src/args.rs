@@ -10,6 +10,7 @@ use crate::show;
 mod admin;
 mod approvals;
 mod daemon;
+mod goal;
 mod guide;
 mod item;
 mod levels;
@@ -23,6 +24,7 @@ pub use admin::{
 };
 pub use approvals::{ApprovalsCommand, AskFilter, Noted};
 pub use daemon::{AtOnce, DaemonCommand, LogFormat};
+pub use goal::{GoalArgs, GoalCommand, StrategyWord};
 pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
@@ -48,6 +50,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "More",
         &[
             "plan",
+            "goal",
             "graph",
             "topic",
             "config",
@@ -427,6 +430,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
+    /// Goals: broken into intents, and the graph of them
+    #[command(subcommand)]
+    Goal(GoalCommand),
     /// Graphs written in DOT, JSON or markdown: checked, and drawn
     #[command(subcommand)]
     Graph(GraphCommand),

@@ -20,13 +20,15 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 116] = [
+const COMMANDS: [(&str, Caller); 118] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
     ("plan expand", Anyone),
     ("plan import", Anyone),
     ("plan draft", Person),
+    ("goal decompose", Person),
+    ("goal graph", Person),
     ("plan fmt", Anyone),
     ("plan verify", Anyone),
     ("plan explain", Anyone),

@@ -31,6 +31,7 @@ mod explain;
 mod export;
 mod fix;
 mod format;
+mod goal;
 mod graph;
 pub(crate) mod guide;
 mod help;
@@ -68,6 +69,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Ls(filter) => plan::ls(&context, &filter).await,
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
+        Command::Goal(command) => goal::run(&context, command).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Guard(given) => guide::guard(&context, given).await,
         Command::Guide(command) => guide::run(&context, command).await,

@@ -12,6 +12,8 @@ mod goals;
 mod home;
 #[path = "drafting/models.rs"]
 mod models;
+#[path = "drafting/pieces.rs"]
+mod pieces;
 #[path = "support/schema.rs"]
 mod schema;
 #[path = "drafting/service.rs"]

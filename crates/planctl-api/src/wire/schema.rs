@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::draft::DraftView;
+use crate::wire::goal::{GoalGraphView, GoalView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
@@ -29,6 +30,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-fmt", "plan fmt --json"),
     ("plan-diff", "plan diff --json"),
     ("plan-draft", "plan draft --json"),
+    ("goal", "goal decompose --json"),
+    ("goal-graph", "goal graph --json"),
     ("plan-status", "status --json: one run where one is named, else a list of runs"),
     ("plan-salute", "status RUN --salute --json"),
     ("plan-traversal", "status RUN --traversal --json"),
@@ -86,6 +89,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-fmt" => of::<FormatView>(),
         "plan-diff" => of::<PlanDiffView>(),
         "plan-draft" => of::<DraftView>(),
+        "goal" => of::<GoalView>(),
+        "goal-graph" => of::<GoalGraphView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
         "plan-traversal" => of::<TraversalView>(),

@@ -28,10 +28,10 @@ use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::model::Model;
 use crate::{secrecy, show};
 
-mod kept;
+pub(super) mod kept;
 mod shown;
 mod surroundings;
-mod writer;
+pub(super) mod writer;
 
 /// The database is waited for so long at most; without it the estimate rests on a default.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -83,7 +83,7 @@ impl<'a> Drafting<'a> {
         let parts = [workspace.as_str(), &text, name, content, &writer.key(), reads];
         let kept = Kept::take(&context.state_dir()?, &parts)?;
         let (workspace, facts) = surroundings::look(context.workspace(), config);
-        let earlier = if args.again { None } else { kept.read()? };
+        let earlier = if args.again { None } else { kept.read::<Record>()? };
         let earlier = earlier.map(|mut record| {
             record.conversation.see(workspace.clone());
             record

@@ -13,6 +13,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("run cancel", &["@last"]),
     ("plan review", &["a.md"]),
     ("plan draft", &["a goal"]),
+    ("goal decompose", &["a goal"]),
+    ("goal graph", &["a goal"]),
     ("approvals edit", &["1"]),
     ("approvals approve", &["1"]),
     ("approvals reject", &["1"]),

@@ -69,6 +69,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("fmt")) => "plan-fmt",
         ("plan", Some("diff")) => "plan-diff",
         ("plan", Some("draft")) => "plan-draft",
+        ("goal", Some("decompose")) => "goal",
+        ("goal", Some("graph")) => "goal-graph",
         ("plan", Some("ls")) => "plan-ls",
         ("plan", Some("run")) | ("run", Some("resume" | "watch" | "events")) => "event",
         ("plan", Some("approve" | "reject")) | ("run", Some("cancel")) => "decision",

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use planctl_lang::digest_of_text;
 use planctl_planner::Conversation;
 use rustix::fs::{FlockOperation, flock};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Exit, Failure};
@@ -62,7 +63,7 @@ impl Kept {
     }
 
     /// Returns the record, where there is one that this planctl can read.
-    pub fn read(&self) -> Result<Option<Record>, Failure> {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         let path = self.folder.join(RECORD);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -81,7 +82,7 @@ impl Kept {
     }
 
     /// Stores the record: whole, or as it was.
-    pub fn write(&self, record: &Record) -> Result<(), Failure> {
+    pub fn write(&self, record: &impl Serialize) -> Result<(), Failure> {
         let path = self.folder.join(RECORD);
         let stored = || -> std::io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
