@@ -31,7 +31,7 @@ impl Seat {
         let terminal = Tty::open((columns, ROWS), &line, |command| {
             command.current_dir(fixture.path(""));
             command.envs(planctl.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            command.env("TERM", "xterm");
+            command.env("TERM", "xterm").env("SHELL", "/bin/bash");
         });
         let mut seat =
             Seat { terminal, heard: String::new(), read: 0, begun: Vec::new(), tty: String::new() };

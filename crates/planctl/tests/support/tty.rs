@@ -21,8 +21,7 @@ impl Tty {
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env_clear();
         place(&mut command);
-        // The line is read by this shell.
-        command.env("SHELL", "/bin/bash").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let (mut screen, keyboard) = (child.stdout.take().unwrap(), child.stdin.take());
         let (says, printed) = channel();
