@@ -15,6 +15,7 @@ use planctl_engine::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::plans::SEEN;
 use crate::world::store::{Entry, Store};
 
 pub use graphs::effects_are_sound;
@@ -253,11 +254,17 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
             };
             let is_founded = match outcome {
                 Outcome::Passed if within.is_some() => ended_well(entry, node),
+                Outcome::Passed if is_unproved(graph, node) => is_named || sees(entry, node),
                 Outcome::Passed => graph.gated(node).is_none() || proves(graph, store, entry, node),
                 Outcome::Waived => is_named,
                 Outcome::Failed | Outcome::Skipped | Outcome::Warned => is_named || lapses,
             };
             ensure(is_founded, || format!("nothing founds that {node} is {}", outcome.word()))?;
+        }
+        if let Fact::NodeObserved { node, refuted, .. } = fact {
+            ensure(is_unproved(graph, node) && refuted.is_none() == sees(entry, node), || {
+                format!("{node} is judged against what was seen of it")
+            })?;
         }
         if let Fact::NodeVerified { node, verdict, vacuous: true, .. } = fact {
             let is_green = showed_last(store, node) == Some(RehearsalResult::Green);
@@ -289,6 +296,22 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
 fn ended_well(entry: &Entry, node: &NodeId) -> bool {
     let Event::Harness(event) = &entry.event else { return false };
     matches!(&event.found, HarnessResult::Ended(child) if child.end == End::Done && event.at.node == *node)
+}
+
+/// Says whether a step has no contract.
+fn is_unproved(graph: &Graph, node: &NodeId) -> bool {
+    graph.task(node).is_some_and(|task| task.contract.command.is_empty())
+}
+
+/// Says whether an event is a report of a node with an output that shows what it is to show: by its own reading.
+fn sees(entry: &Entry, node: &NodeId) -> bool {
+    let Event::Agent(event) = &entry.event else { return false };
+    let AgentSaid::Reported(report) = &event.said else { return false };
+    event.at.node == *node
+        && report.observation.as_deref().is_some_and(|seen| {
+            seen.exit_code.unwrap_or(0) == 0
+                && seen.output.to_ascii_uppercase().contains(&SEEN.to_ascii_uppercase())
+        })
 }
 
 /// Says whether the next try at a node began with an event.

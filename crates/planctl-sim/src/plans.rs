@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
-    Budget, ChildApproval, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node, NodeId, NodeKind,
-    On, Outcome, PaceLevel, Priority, RedFirst, Responder, Restart, Role, SubPlan, Task, WorkKind,
+    Budget, ChildApproval, Confirmation, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node,
+    NodeId, NodeKind, On, Outcome, OutputCheck, PaceLevel, Priority, Question, RedFirst, Responder, Restart,
+    Role, SubPlan, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -45,6 +46,10 @@ pub fn draw(dice: &mut Dice) -> Plan {
     if plan.is_woven && apart.happens(250) {
         plan.graph = with_new_beginnings(&mut apart, &plan.graph);
     }
+    let mut apart = dice.clone().fork(21);
+    if plan.is_woven && apart.happens(300) {
+        plan.graph = with_observed_steps(&mut apart, &plan.graph);
+    }
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
         plan.graph = with_pace(&mut apart, &plan.graph);
@@ -65,6 +70,29 @@ pub(crate) fn with_locks(dice: &mut Dice, graph: &Graph) -> Graph {
     }
     Graph::new(parts).expect("the edges are as they were")
 }
+
+/// Has some steps pass by the output that their worker's program reports, or by a person's word, and not by a contract.
+fn with_observed_steps(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        let is_task = matches!(node.kind, NodeKind::Task(_));
+        if !is_task || !dice.happens(500) {
+            continue;
+        }
+        if let NodeKind::Task(task) = &mut node.kind {
+            task.contract.command.clear();
+            task.contract.red_first = RedFirst::Off;
+        }
+        let options = vec!["done".to_owned(), "not done".to_owned()];
+        let question = Question { text: "Is it done?".to_owned(), options, default: None, usual: None };
+        let check = Some(OutputCheck::OutputContains(SEEN.to_owned()));
+        node.confirmation = Some(Box::new(Confirmation { question, refusal: "not done".to_owned(), check }));
+    }
+    Graph::new(parts).expect("the edges are as they were")
+}
+
+/// The text that an output must have in it, where a step passes by one.
+pub(crate) const SEEN: &str = "all is fine";
 
 /// Has the run begin anew over some edges, as another epoch.
 fn with_new_beginnings(dice: &mut Dice, graph: &Graph) -> Graph {

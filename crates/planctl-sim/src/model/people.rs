@@ -114,7 +114,8 @@ impl Model {
         }
         self.tell(format!("answered {node} {}", answer_word(answer)));
         self.put(&node, Place::Nowhere);
-        if (kind, answer) == (AskKind::Choice, &Answer::Skip) {
+        let is_question = matches!(self.kind(&node), NodeKind::Human(_));
+        if is_question && (kind, answer) == (AskKind::Choice, &Answer::Skip) {
             // A question that nobody answers has failed.
             self.settle(&node, Outcome::Failed);
             self.leave(&node, Signal::Exhausted);
@@ -165,13 +166,21 @@ impl Model {
 
     /// Says whether a question of the plan takes an answer: one of its options, or any words where it has none.
     fn offers(&self, node: &NodeId, answer: &str) -> bool {
-        let NodeKind::Human(question) = self.kind(node) else { return false };
+        let confirmation = self.graph.node(node).and_then(|node| node.confirmation.as_deref());
+        let question = match (self.kind(node), confirmation) {
+            (NodeKind::Human(question), _) => *question,
+            (_, Some(confirmation)) => confirmation.question.clone(),
+            (_, None) => return false,
+        };
         let is_one = question.options.iter().any(|option| bare(option) == bare(answer));
         is_one || question.options.is_empty() && !answer.trim().is_empty()
     }
 
     /// Goes the way that an answer names.
     pub(super) fn chosen(&mut self, node: &NodeId, answer: &str) {
+        if self.is_confirmed(node) && bare(answer) == "not done" {
+            return self.attempt_failed(node, "unconfirmed", false);
+        }
         let mut context = self.context(node);
         context.insert("human.gate.selected".to_owned(), answer.to_owned());
         self.set_context(node, context);

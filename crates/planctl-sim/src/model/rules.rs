@@ -5,12 +5,19 @@ use std::time::Duration;
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, Budget, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event,
     Evidence, FaultKind, Graph, HarnessEvent, HarnessResult, Hints, Inconclusive, Level, NodeId, NodeKind,
-    Outcome, RehearsalResult, Signal, TimerId, Timestamp,
+    Observation, Outcome, RehearsalResult, Report, Signal, TimerId, Timestamp,
 };
+
+use crate::plans::SEEN;
 
 use super::journal::{Entry, elapsed};
 use super::verbs::evaluation;
 use super::{Before, Knowledge, Model, Place, Status};
+
+/// Says whether an output shows what steps of the simulation are to show.
+fn shows(seen: &Observation) -> bool {
+    matches!(seen.exit_code, None | Some(0)) && seen.output.to_lowercase().contains(SEEN)
+}
 
 /// The event does not fit.
 pub(super) struct No;
@@ -88,6 +95,8 @@ impl Model {
                     let gave_up = Some(report.gave_up);
                     self.journal.push(Entry::Proposed { node: node.clone(), gave_up });
                     self.ask(node, AskKind::Insertion, "proposed");
+                } else if self.is_confirmed(node) {
+                    self.looked_at(node, report);
                 } else {
                     self.put(node, Place::WithHarness { gave_up: report.gave_up });
                 }
@@ -120,6 +129,28 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// Says whether a step has no contract: what was seen of it, or a person, decides.
+    pub(super) fn is_confirmed(&self, node: &NodeId) -> bool {
+        self.graph.node(node).is_some_and(|node| node.confirmation.is_some())
+    }
+
+    /// Decides about a step by what its worker's program reported; where it reported nothing, a person does.
+    fn looked_at(&mut self, node: &NodeId, report: &Report) {
+        let Some(seen) = report.observation.as_deref() else {
+            return self.ask(node, AskKind::Choice, "planned");
+        };
+        let holds = shows(seen);
+        let word = if holds { "passed" } else { "failed" };
+        self.tell(format!("observed {node}#{} {word}", self.attempt(node)));
+        if holds {
+            self.settle(node, Outcome::Passed);
+            self.leave(node, Signal::Success);
+        } else {
+            let how = format!("unobserved {:?} {}", seen.exit_code, seen.output);
+            self.attempt_failed(node, &how, report.gave_up);
+        }
     }
 
     /// Takes over what a worker says of the way on, but for the names that are ours.

@@ -124,7 +124,12 @@ impl Model {
             self.stand_in_line(node);
         } else if let Some(gave_up) = self.proposed(node) {
             self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
-            self.put(node, Place::WithHarness { gave_up });
+            if self.is_confirmed(node) {
+                // What was seen with the report is not kept for so long.
+                self.ask(node, AskKind::Choice, "planned");
+            } else {
+                self.put(node, Place::WithHarness { gave_up });
+            }
         } else if self.attempts_of_run() as u64 >= u64::from(self.graph.limits().attempts) {
             self.ask(node, AskKind::Escalation, "attempts_limit");
         } else if self.may_spend(node) {

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentEvent, AgentSaid, At, Attempt, ClockEvent, Event, Excerpt, Fault, FaultKind, Hints, NodeId, Overrun,
-    Report, Usage, Work,
+    AgentEvent, AgentSaid, At, Attempt, ClockEvent, Event, Excerpt, Fault, FaultKind, Hints, NodeId,
+    Observation, Overrun, Report, Usage, Work,
 };
 
 use super::store::{Command, Lease, Proof, Renewal};
 use super::{Hand, World};
 use crate::dice::truth;
 use crate::faults::Trouble;
+use crate::plans::SEEN;
 
 const OWN_LEASE: Duration = Duration::from_secs(15);
 const REMOTE_LEASE: Duration = Duration::from_secs(60);
@@ -137,8 +138,24 @@ impl World {
             usage: self.usage(),
             hints: self.hints(at),
             circumstances: None,
-            observation: None,
+            observation: self.observation(at),
         }
+    }
+
+    /// Sees something, of all sorts, at a step that passes by what is seen; now and then nothing.
+    fn observation(&self, at: &At) -> Option<Box<Observation>> {
+        let node = self.store.plan().graph.node(&at.node)?;
+        node.confirmation.as_deref()?.check.as_ref()?;
+        let (output, code) =
+            match truth(self.options.seed, &["seen", at.node.as_str()], at.attempt.number().into()) % 8 {
+                0 => return None,
+                1 => (SEEN, Some(1)),
+                2 => ("nothing is", Some(0)),
+                3 => ("nothing is", None),
+                4 => (SEEN, None),
+                _ => ("ALL IS FINE", Some(0)),
+            };
+        Some(Box::new(Observation::new(Some("look".to_owned()), code, output)))
     }
 
     /// Says something of the way on, of all sorts; of woven plans alone, in which it can matter.
