@@ -12,6 +12,10 @@ pub enum Mutant {
     GateAlwaysPasses,
     /// A report settles the step without a gate.
     ReportPassesStep,
+    /// An output that does not show what the plan checks passes the step.
+    ObservationUnchecked,
+    /// A worker's word passes a step that nobody saw and no person confirmed.
+    ClaimPasses,
     /// News of an attempt that is over is accepted.
     StaleAttemptAccepted,
     /// One retry too many is granted.
@@ -192,7 +196,9 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 38] = [
+    pub const OF_GRAPHS: [Mutant; 40] = [
+        Mutant::ObservationUnchecked,
+        Mutant::ClaimPasses,
         Mutant::BudgetCountedAtEnd,
         Mutant::BranchCountedTwice,
         Mutant::GoalSkipped,

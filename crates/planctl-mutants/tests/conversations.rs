@@ -25,7 +25,25 @@ const BOTH_STOPPED: &str = "
             ";
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 40] = [
+const CAUGHT: [(Mutant, &str); 42] = [
+    (
+        Mutant::ObservationUnchecked,
+        "
+            plan  a: task observed branch retry 1
+            approved
+            -> clock admitted                     a#1 to coder
+            -> agent reported a#1 saw \"nothing\"  a#1 observed failed; a#2 to coder, told #1 failed
+            ",
+    ),
+    (
+        Mutant::ClaimPasses,
+        "
+            plan  a: task observed branch
+            approved
+            -> clock admitted       a#1 to coder
+            -> agent reported a#1   a held: choice planned
+            ",
+    ),
     (
         Mutant::BudgetCountedAtEnd,
             "

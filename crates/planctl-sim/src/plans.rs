@@ -122,6 +122,7 @@ fn with_red_first(dice: &mut Dice, graph: &Graph, fixed: &BTreeSet<NodeId>) -> G
         let guard = dice.happens(150);
         if let NodeKind::Task(task) = &mut node.kind
             && !fixed.contains(&node.id)
+            && node.confirmation.is_none()
         {
             (task.contract.red_first, task.contract.guard) = (red_first, guard);
         }
@@ -259,6 +260,9 @@ pub fn revise(dice: &mut Dice, plan: &Plan, fixed: &BTreeSet<NodeId>) -> Plan {
             let name = format!("{}.{}", node.id, dice.below(1000));
             let Contract { guard, red_first, .. } = task.contract;
             task.contract = Contract { guard, red_first, ..contract(dice, &name) };
+            if node.confirmation.is_some() {
+                task.contract.command.clear();
+            }
         }
         if let NodeKind::Call(call) = &mut node.kind
             && dice.happens(400)

@@ -148,7 +148,9 @@ impl Model {
             self.settle(node, Outcome::Passed);
             self.leave(node, Signal::Success);
         } else {
-            let how = format!("unobserved {:?} {}", seen.exit_code, seen.output);
+            // The first reason counts, and an output without a code is judged like one of a command that did not fail.
+            let has_failed = seen.exit_code.is_some_and(|code| code != 0);
+            let how = format!("unobserved {has_failed} {}", seen.output);
             self.attempt_failed(node, &how, report.gave_up);
         }
     }

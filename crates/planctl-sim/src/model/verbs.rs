@@ -125,7 +125,7 @@ impl Model {
         } else if let Some(gave_up) = self.proposed(node) {
             self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
             if self.is_confirmed(node) {
-                // What was seen with the report is not kept for so long.
+                // The output that was seen with the report is not kept for so long.
                 self.ask(node, AskKind::Choice, "planned");
             } else {
                 self.put(node, Place::WithHarness { gave_up });
@@ -230,10 +230,11 @@ impl Model {
         line
     }
 
-    /// Returns the plan's `red_first` for a contract; a contract that guards is left alone.
+    /// Returns the plan's `red_first` for a contract; one that guards, and one that is none, are left alone.
     fn red_first(&self, node: &NodeId) -> RedFirst {
         let contract = self.graph.task(node).map(|task| &task.contract);
-        contract.filter(|contract| !contract.guard).map_or(RedFirst::Off, |contract| contract.red_first)
+        let asks = contract.filter(|contract| !contract.guard && !contract.command.is_empty());
+        asks.map_or(RedFirst::Off, |contract| contract.red_first)
     }
 
     fn is_of_contract(&self, node: &NodeId, known: &Before) -> bool {
