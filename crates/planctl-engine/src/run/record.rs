@@ -151,37 +151,19 @@ impl Record {
     /// Returns how far it is known that the node's work is done; `None` where nobody has said so, or where it is known that it
     /// is not.
     pub fn grade(&self, node: &Node) -> Option<Grade> {
-        let is_judged = node.gated().is_some_and(|gated| !gated.contract.command.is_empty());
-        match &self.state {
-            NodeState::Settled { outcome: Outcome::Passed } if is_judged => Some(Grade::Proved),
-            NodeState::Settled { outcome: Outcome::Passed } => match &node.kind {
-                NodeKind::Task(_) if self.is_observed => Some(Grade::Observed),
-                NodeKind::Task(_) | NodeKind::Human(_) => Some(Grade::Confirmed),
-                NodeKind::Start
-                | NodeKind::Call(_)
-                | NodeKind::Decision(_)
-                | NodeKind::Checkpoint
-                | NodeKind::Fork(_)
-                | NodeKind::Join(_)
-                | NodeKind::SubPlan(_)
-                | NodeKind::Escalate { .. }
-                | NodeKind::Exit { .. } => None,
-            },
-            NodeState::Checking { .. } => node.task().map(|_| Grade::Claimed),
-            NodeState::Held { ask: AskKind::Choice, .. } if node.confirmation.is_some() => {
-                Some(Grade::Claimed)
-            }
-            NodeState::Pending
-            | NodeState::Ready
-            | NodeState::Saving { .. }
-            | NodeState::Branching
-            | NodeState::Nested { .. }
-            | NodeState::Rehearsing
-            | NodeState::Working { .. }
-            | NodeState::Resting { .. }
-            | NodeState::Held { .. }
-            | NodeState::Settled { .. } => None,
+        let is_task = node.task().is_some();
+        if self.state.outcome() == Some(Outcome::Passed) {
+            let is_judged = node.gated().is_some_and(|gated| !gated.contract.command.is_empty());
+            let by_person = is_task || matches!(node.kind, NodeKind::Human(_));
+            return match (is_judged, is_task && self.is_observed) {
+                (true, _) => Some(Grade::Proved),
+                (false, true) => Some(Grade::Observed),
+                (false, false) => by_person.then_some(Grade::Confirmed),
+            };
         }
+        let is_asked = matches!(self.state, NodeState::Held { ask: AskKind::Choice, .. });
+        let waits = is_asked && node.confirmation.is_some();
+        (is_task && (waits || matches!(self.state, NodeState::Checking { .. }))).then_some(Grade::Claimed)
     }
 
     /// Says whether the contract passed before the work too, so that its pass proves nothing.

@@ -203,7 +203,7 @@ pub fn findings(view: &DraftView) -> String {
 fn estimate_words(view: &EstimateView) -> String {
     let money = match view.usd {
         Some(usd) => dollars((usd * 1e6).round() as u64),
-        None => "money unknown, since no price is".to_owned(),
+        None => "money unknown, as no price is configured".to_owned(),
     };
     let basis = match view.runs {
         0 => "by planctl's default for a step, since too few runs of this workspace ended".to_owned(),
