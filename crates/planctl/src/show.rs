@@ -262,6 +262,11 @@ pub fn level(level: &LevelView) -> String {
     ))
 }
 
+/// Writes a number of things: `1 step`, `2 steps`.
+pub fn counted(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
 /// Says what the pass of a step is worth, where that is less than a contract that failed before the work and passed after it.
 pub fn caveat(step: &StepView) -> Option<String> {
     if step.vacuous {

@@ -35,7 +35,11 @@ pub async fn run(context: &Context) -> Answer {
         show::print_json(&DoctorView { problems, warnings, checks: findings })?;
     } else {
         show::print(&show::folded(&findings.iter().map(drawn).collect::<String>()))?;
-        show::print(&format!("{}, {}\n", counted(problems, "problem"), counted(warnings, "warning")))?;
+        show::print(&format!(
+            "{}, {}\n",
+            show::counted(problems, "problem"),
+            show::counted(warnings, "warning")
+        ))?;
     }
     Ok(if problems == 0 { Exit::Yes } else { Exit::No })
 }
@@ -50,10 +54,6 @@ pub fn drawn(finding: &Finding) -> String {
     let help =
         finding.help.as_ref().map(|help| format!("  help: {}\n", show::safe_block(help))).unwrap_or_default();
     format!("{mark} {:<16} {}\n{help}", finding.check, show::safe_block(&finding.found))
-}
-
-fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 fn good(check: &str, found: impl Into<String>) -> Finding {

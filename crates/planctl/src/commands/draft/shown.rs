@@ -119,7 +119,7 @@ fn finding(finding: &Finding) -> DraftFindingView {
 pub fn drawn(view: &DraftView, command: &str) -> String {
     let mut text = String::new();
     if let Some(file) = &view.file {
-        let steps = counted(view.steps, "step");
+        let steps = show::counted(view.steps, "step");
         text.push_str(&format!(
             "{} {}: {steps}, a draft; every contract was tried and fails today for the right reason\n",
             styled(GOOD, "wrote"),
@@ -209,8 +209,8 @@ fn estimate_words(view: &EstimateView) -> String {
         0 => "by planctl's default for a step, since too few runs of this workspace ended".to_owned(),
         runs => format!(
             "by the mean of {} in {} of this workspace",
-            counted(usize::try_from(view.run_steps).unwrap_or(usize::MAX), "step"),
-            counted(usize::try_from(runs).unwrap_or(usize::MAX), "run")
+            show::counted(usize::try_from(view.run_steps).unwrap_or(usize::MAX), "step"),
+            show::counted(usize::try_from(runs).unwrap_or(usize::MAX), "run")
         ),
     };
     let time = show::span(Duration::from_secs(view.seconds));
@@ -223,7 +223,7 @@ fn spent_words(view: &DraftView) -> String {
         return "drafted by the form of the goal, without a model".to_owned();
     }
     let mut words =
-        format!("the draft took {}", counted(usize::try_from(spent.answers).unwrap_or(0), "answer"));
+        format!("the draft took {}", show::counted(usize::try_from(spent.answers).unwrap_or(0), "answer"));
     words.push_str(&format!(
         ", {} tokens",
         show::tokens(spent.input_tokens.saturating_add(spent.output_tokens))
@@ -235,8 +235,4 @@ fn spent_words(view: &DraftView) -> String {
         words.push_str(&format!(", {} unmetered", spent.unmetered));
     }
     words
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -67,9 +67,6 @@ fn beginning(path: &Path) -> Option<String> {
     }
     let text = std::fs::read(path).ok()?;
     let text = String::from_utf8(text).ok()?;
-    let mut end = text.len().min(EXCERPT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(EXCERPT_BYTES_MAX);
     Some(planctl_lang::masked(&text[..end]).into_owned())
 }

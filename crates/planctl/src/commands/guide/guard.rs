@@ -189,7 +189,7 @@ pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) ->
             continue;
         }
         let client = opened(context).await?;
-        let reply = tried(context, &client, hook, guard, tree).await;
+        let reply = tried(context, &client, (hook, guidance), guard, tree).await;
         client.close().await;
         match reply? {
             Reply::Pass => {}
@@ -205,7 +205,7 @@ pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) ->
 async fn tried(
     context: &Context,
     client: &Client,
-    hook: &Hook,
+    (hook, guidance): (&Hook, &Guidance),
     guard: &Guard,
     tree: String,
 ) -> Result<Reply, Failure> {
@@ -239,7 +239,7 @@ async fn tried(
         }
     };
     note(state_dir, hook.workspace(), guard.number, |guard| guard.open = Some(run.clone()))?;
-    let (reply, state) = hook.end_turn(client, &run, true).await?;
+    let (reply, state) = hook.end_turn(client, (guidance, &run), true).await?;
     note(state_dir, hook.workspace(), guard.number, |guard| {
         if state.is_over() {
             guard.open = None;

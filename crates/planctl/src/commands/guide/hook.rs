@@ -345,7 +345,7 @@ impl Hook {
         let mut note = None;
         if let Some(guided) = &guidance.guided {
             let client = opened(&context).await?;
-            let ended = self.end_turn(&client, guided, false).await;
+            let ended = self.end_turn(&client, (guidance, guided), false).await;
             client.close().await;
             let (reply, state) = ended?;
             if !state.is_over() {
@@ -365,15 +365,12 @@ impl Hook {
     pub(super) async fn end_turn(
         &self,
         client: &Client,
-        guided: &Guided,
+        (guidance, guided): (&Guidance, &Guided),
         is_guard: bool,
     ) -> Result<(Reply, RunState), Failure> {
         let handle = handle_of(&guided.id)?;
         let knows = |step: &SessionStep| guided.read.contains(&step.item) || is_guard && step.attempt == 1;
-        let guidance = Guidance::around(&self.state_dir, &self.workspace)
-            .map(|(_, guidance)| guidance)
-            .unwrap_or_default();
-        let seen = |step: &SessionStep| Hook::seen(&guidance, &self.input.session_id, step);
+        let seen = |step: &SessionStep| Hook::seen(guidance, &self.input.session_id, step);
         let ends = Turn::Ends { last_words: self.input.last_words(), knows: &knows, seen: &seen };
         let Taken { before, mut view } = session::take(client, handle, ends).await?;
         let is_sent_back = !view.steps.is_empty();
