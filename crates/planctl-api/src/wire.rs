@@ -15,6 +15,7 @@ use time::format_description::well_known::Rfc3339;
 use crate::next::{Next, known};
 
 mod branches;
+mod bundle;
 pub mod daemon;
 pub mod draft;
 pub mod goal;
@@ -33,6 +34,7 @@ mod workers;
 mod worktrees;
 
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
+pub use bundle::{BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
 pub use library::{
     EntryFate, EntryOrigin, EntryRuns, EntryStats, FollowUpView, LibraryEntryView, LibraryList, LibraryMatch,
@@ -719,6 +721,66 @@ pub struct AskPage {
     /// Protected files that are not as the newest commit of the workspace has them, of an ask that approves files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
+    /// The newest attempts at the step, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptSummary>,
+    /// The end of the newest worker's report. It is no evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
+    /// The differences between the workspace and its newest commit; absent where they can't be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_changes: Option<WorkspaceChanges>,
+    /// The approval under which the run works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<ApprovedView>,
+}
+
+/// The differences between a workspace and its newest commit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct WorkspaceChanges {
+    /// The commit.
+    pub commit: String,
+    /// The files that differ, by path; the plan's own file is left out, since planctl draws marks in it.
+    pub files: Vec<ChangedFile>,
+    /// How many more files differ.
+    pub more: usize,
+    /// The lines that differ, as a unified diff.
+    pub diff: String,
+    /// Says that the diff was too long to be told whole.
+    pub is_cut: bool,
+}
+
+/// A file of a workspace that differs from the newest commit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ChangedFile {
+    /// Its path in the workspace.
+    pub path: String,
+    /// `added`, `changed`, `deleted`.
+    #[schemars(extend("enum" = ["added", "changed", "deleted"]))]
+    pub change: String,
+    /// How many lines were added; `null` of a file that is no text.
+    pub added: Option<u64>,
+    /// How many lines were removed.
+    pub removed: Option<u64>,
+    /// Says that the plan protects it: a contract is judged by it.
+    pub protected: bool,
+}
+
+/// The approval under which a run works.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ApprovedView {
+    /// The person, or the policy.
+    pub by: String,
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// The digest of the text that runs.
+    pub digest: String,
+    /// Whether the plan's file has another text by now; `null` where it can't be read from here.
+    pub file_changed: Option<bool>,
 }
 
 /// Where a plan will run, who will work, and what nobody may change.
@@ -1207,7 +1269,7 @@ pub struct WhyView {
     pub because: Vec<BecauseView>,
     /// Its attempts, oldest first.
     #[serde(default)]
-    pub attempts: Vec<WhyAttempt>,
+    pub attempts: Vec<AttemptSummary>,
     /// Every way that was taken from it, and those that were not, oldest first.
     #[serde(default)]
     pub choices: Vec<ChoiceView>,
@@ -1216,21 +1278,36 @@ pub struct WhyView {
     pub next: Option<Next>,
 }
 
-/// One attempt in short.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+/// One attempt at a step, in short.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct WhyAttempt {
+pub struct AttemptSummary {
     /// Which entering of the node.
     pub visit: u16,
     /// Which try.
     pub attempt: u16,
     /// The last line that its worker said.
     pub said: Option<String>,
+    /// How long its worker worked, in seconds.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// The usage; `null` is unmetered.
+    #[serde(default)]
+    pub spent: Option<SpentView>,
+    /// Says that its money was worked out from tokens and a configured price, not reported.
+    #[serde(default)]
+    pub estimated: bool,
     /// The contract's verdict: `passed`, `failed`, `timed_out`, `tampered`.
     #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
     pub verdict: Option<String>,
     /// Why it failed, in one line.
     pub failure: Option<String>,
+    /// An earlier attempt at whose end the contract printed the same, save for numbers.
+    #[serde(default)]
+    pub same_as: Option<u16>,
+    /// The first line that the contract printed here and not in the attempt before.
+    #[serde(default)]
+    pub first_difference: Option<String>,
 }
 
 /// One sentence of an explanation, with its place in history.

@@ -87,6 +87,7 @@ pub use workspace::{
     FolderIdentity, PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan,
 };
 pub use worktree::{
-    BranchWorktrees, Checkout, Conflict, Intact, Joined, Merged, NewWorktree, Survey, WorktreeError,
-    commit_all, differing_from_head, merge as merge_branch, uncommitted, worktree_intact,
+    BranchWorktrees, Change, ChangeKind, Changes, Checkout, Conflict, Intact, Joined, Merged, NewWorktree,
+    Survey, WorktreeError, changes_since_head, commit_all, differing_from_head, merge as merge_branch,
+    uncommitted, worktree_intact,
 };

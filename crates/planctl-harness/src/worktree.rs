@@ -3,6 +3,7 @@
 
 mod branches;
 pub(crate) mod call;
+mod changes;
 mod merge;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
 pub use branches::{BranchWorktrees, Joined};
+pub use changes::{Change, ChangeKind, Changes, changes_since_head};
 pub use merge::{Conflict, Merged, merge};
 
 /// The files that git keeps in its folder during an unfinished operation, each with the operation.

@@ -1,6 +1,8 @@
 //! Runs for people and programs: their settings, status, logs and history.
 
+pub(crate) mod attempts;
 mod branches;
+pub(crate) mod bundle;
 mod logs;
 pub(crate) mod plan_file;
 pub(crate) mod policy_approvals;

@@ -3,24 +3,26 @@
 //! The names in brackets are the invariants of PROMISES 1.3.
 
 mod beside;
+mod bundled;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use planctl_engine::{
-    AgentSaid, Attempt, Budget, Digest, Earned, Event, Excerpt, Fact, Graph, HarnessResult, NodeId,
-    NodeState, Run, RunId, RunStatus, Work, advance,
+    Attempt, Budget, Digest, Earned, Event, Excerpt, Fact, Graph, HarnessResult, NodeId, NodeState, Run,
+    RunId, RunStatus, Timestamp, Work, advance,
 };
 use uuid::Uuid;
 
 use crate::apply::is_of_speaker;
 use crate::error::StoreError;
-use crate::history::{HistoryLine, Input, Said, genesis};
-use crate::runs::{RunRow, RunView};
+use crate::history::{HistoryLine, Input, Said, genesis, texts_of};
+use crate::runs::RunView;
 use crate::store::Store;
 
 pub(crate) use beside::AUDIT_BESIDE;
+pub use bundled::{BundleAudit, Bundled};
 
 /// One thing that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,7 +65,8 @@ impl Store {
             }
             view => view?,
         };
-        let mut audit = Audit::new(&view.run);
+        let around = view.run.around.as_ref().map(|around| around.budget).unwrap_or_default();
+        let mut audit = Audit::new(view.run.id, view.run.created_at, around);
         match self.audit_all(&mut audit, &view).await {
             Err(StoreError::Corrupt { what, .. }) => audit.find("I2", None, what),
             audited => audited?,
@@ -93,23 +96,14 @@ impl Store {
     }
 
     async fn audit_line(&self, audit: &mut Audit, line: &HistoryLine) -> Result<(), StoreError> {
-        audit.number_and_chain(line);
-        match &line.said {
-            Said::Input(input) => {
-                if let Some(digest) = &input.graph {
-                    match self.stored_graph(digest).await {
-                        Ok(graph) => {
-                            audit.graph = Some(graph);
-                            audit.named_graph = Some(digest.clone());
-                        }
-                        Err(StoreError::Corrupt { what, .. }) => audit.find("I12", Some(line.seq), what),
-                        Err(error) => return Err(error),
-                    }
-                }
-                audit.input(line, input);
+        if let Some(digest) = line.said.graph() {
+            match self.stored_graph(digest).await {
+                Ok(graph) => audit.decided_by(digest, graph),
+                Err(StoreError::Corrupt { what, .. }) => audit.find("I12", Some(line.seq), what),
+                Err(error) => return Err(error),
             }
-            Said::Fact(fact) => audit.fact(line, fact),
         }
+        audit.line(line);
         Ok(())
     }
 }
@@ -118,7 +112,7 @@ struct Audit {
     run: RunId,
     /// The budget that the run around it left for it.
     around: Budget,
-    created: planctl_engine::Timestamp,
+    created: Timestamp,
     seq: i64,
     chain: Vec<u8>,
     graph: Option<Arc<Graph>>,
@@ -137,13 +131,13 @@ struct Audit {
 }
 
 impl Audit {
-    fn new(run: &RunRow) -> Audit {
+    fn new(run: RunId, created: Timestamp, around: Budget) -> Audit {
         Audit {
-            run: run.id,
-            around: run.around.as_ref().map(|around| around.budget).unwrap_or_default(),
-            created: run.created_at,
+            run,
+            around,
+            created,
             seq: 0,
-            chain: genesis(run.id).to_vec(),
+            chain: genesis(run).to_vec(),
             graph: None,
             named_graph: None,
             folded: None,
@@ -161,6 +155,20 @@ impl Audit {
 
     fn find(&mut self, invariant: &'static str, seq: Option<i64>, what: impl Into<String>) {
         self.findings.push(Finding { invariant, seq, what: what.into() });
+    }
+
+    /// Lets a graph decide from the next line on.
+    fn decided_by(&mut self, digest: &Digest, graph: Arc<Graph>) {
+        self.graph = Some(graph);
+        self.named_graph = Some(digest.clone());
+    }
+
+    fn line(&mut self, line: &HistoryLine) {
+        self.number_and_chain(line);
+        match &line.said {
+            Said::Input(input) => self.input(line, input),
+            Said::Fact(fact) => self.fact(line, fact),
+        }
     }
 
     fn number_and_chain(&mut self, line: &HistoryLine) {
@@ -236,30 +244,7 @@ impl Audit {
 
     /// Checks that no text is longer than history may hold [I23].
     fn texts_of(&mut self, line: &HistoryLine, event: &Event) {
-        let texts: Vec<&Excerpt> = match event {
-            Event::Agent(agent) => match &agent.said {
-                AgentSaid::Reported(report) => vec![&report.text],
-                AgentSaid::Asked { .. }
-                | AgentSaid::Overran { .. }
-                | AgentSaid::Faulted(_)
-                | AgentSaid::Released => Vec::new(),
-            },
-            Event::Harness(harness) => match &harness.found {
-                HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) => {
-                    vec![&evidence.stdout, &evidence.stderr]
-                }
-                HarnessResult::Conflicted(conflict) => vec![&conflict.hunks],
-                HarnessResult::Recorded { .. }
-                | HarnessResult::Restored
-                | HarnessResult::Forked { .. }
-                | HarnessResult::Merged { .. }
-                | HarnessResult::Begun { .. }
-                | HarnessResult::Ended(_)
-                | HarnessResult::Nothing(_) => Vec::new(),
-            },
-            Event::Human(_) | Event::Clock(_) => Vec::new(),
-        };
-        for text in texts {
+        for text in texts_of(event) {
             // A byte that is no UTF-8 takes three as the replacement character.
             if text.tail.len() > 3 * Excerpt::TAIL_BYTES_MAX {
                 self.find("I23", Some(line.seq), format!("it holds {} bytes of output", text.tail.len()));
@@ -299,15 +284,20 @@ impl Audit {
         }
     }
 
-    /// Compares what is stored with the fold.
-    fn finish(&mut self, view: &RunView) {
+    /// Compares the end of the history with what its run says of it.
+    fn end(&mut self, seq: i64, chain: &[u8]) {
         self.facts_are_complete(self.seq);
-        if view.run.seq != self.seq {
-            self.find("I1", None, format!("the run counts {} lines and has {}", view.run.seq, self.seq));
+        if seq != self.seq {
+            self.find("I1", None, format!("the run counts {seq} lines and has {}", self.seq));
         }
-        if view.run.chain != self.chain {
+        if chain != self.chain {
             self.find("I4", None, "the run's own hash is not that of its last line");
         }
+    }
+
+    /// Compares what is stored with the fold.
+    fn finish(&mut self, view: &RunView) {
+        self.end(view.run.seq, &view.run.chain);
         if let Some(folded) = self.folded.take() {
             if folded.head != view.run.head {
                 self.find("I2", None, "the run's counters are not the fold of its inputs");

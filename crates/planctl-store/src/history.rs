@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::{Digest, Event, Fact, ItemId, NodeId, Run, RunId, Timestamp, Usage};
+use planctl_engine::{
+    AgentSaid, Digest, Event, Excerpt, Fact, HarnessResult, ItemId, NodeId, Run, RunId, Timestamp, Usage,
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row;
@@ -19,6 +21,9 @@ pub(crate) const HISTORY_AFTER: &str = "select run, seq, at, kind, name, cause, 
 
 pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 order by seq desc limit $2";
+
+pub(crate) const NEWEST_INPUTS_AT: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
+     command, body::text as body, hash from history where run = $1 and kind = 'input' and node = $2 order by seq desc limit $3";
 
 pub(crate) const NEWEST_FACTS: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
      order by seq desc limit $2";
@@ -70,6 +75,73 @@ pub enum Said {
     Input(Box<Input>),
     /// Something followed.
     Fact(Box<Fact>),
+}
+
+impl Said {
+    /// Reads the body of a line of this kind: `input` or `fact`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where it does not read.
+    pub fn read(kind: &str, body: &str) -> Result<Said, StoreError> {
+        match kind {
+            "input" => Ok(Said::Input(Box::new(from_json(body, "an input")?))),
+            "fact" => Ok(Said::Fact(Box::new(from_json(body, "a fact")?))),
+            other => Err(StoreError::corrupt(format!("a line of history is of kind `{other}`"))),
+        }
+    }
+
+    /// Returns the kind, as [`Said::read`] takes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Said::Input(_) => "input",
+            Said::Fact(_) => "fact",
+        }
+    }
+
+    /// Returns the digest of the graph that decides from here on, where this brings one.
+    pub fn graph(&self) -> Option<&Digest> {
+        match self {
+            Said::Input(input) => input.graph.as_ref(),
+            Said::Fact(_) => None,
+        }
+    }
+
+    /// Returns the texts of which no more than the end stands here, with the rest kept apart.
+    pub fn outputs(&self) -> Vec<&Digest> {
+        let texts = match self {
+            Said::Input(input) => texts_of(&input.event),
+            Said::Fact(_) => Vec::new(),
+        };
+        texts.into_iter().filter_map(|excerpt| excerpt.stored.as_ref()).collect()
+    }
+}
+
+/// Returns what workers and contracts printed, as far as an event holds it.
+pub(crate) fn texts_of(event: &Event) -> Vec<&Excerpt> {
+    match event {
+        Event::Agent(agent) => match &agent.said {
+            AgentSaid::Reported(report) => vec![&report.text],
+            AgentSaid::Asked { .. }
+            | AgentSaid::Overran { .. }
+            | AgentSaid::Faulted(_)
+            | AgentSaid::Released => Vec::new(),
+        },
+        Event::Harness(harness) => match &harness.found {
+            HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) => {
+                vec![&evidence.stdout, &evidence.stderr]
+            }
+            HarnessResult::Conflicted(conflict) => vec![&conflict.hunks],
+            HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_) => Vec::new(),
+        },
+        Event::Human(_) | Event::Clock(_) => Vec::new(),
+    }
 }
 
 /// An input as history keeps it.
@@ -268,10 +340,7 @@ fn chained(before: &[u8], line: &Chained<'_>) -> [u8; 32] {
 impl HistoryLine {
     /// Computes what the line's hash must be, given that of the line before.
     pub(crate) fn expected_hash(&self, before: &[u8]) -> [u8; 32] {
-        let kind = match self.said {
-            Said::Input(_) => "input",
-            Said::Fact(_) => "fact",
-        };
+        let kind = self.said.kind();
         chained(
             before,
             &Chained {
@@ -293,11 +362,7 @@ impl HistoryLine {
 
     pub(crate) fn read(row: &PgRow) -> Result<HistoryLine, StoreError> {
         let body: String = row.try_get("body")?;
-        let said = match row.try_get::<&str, _>("kind")? {
-            "input" => Said::Input(Box::new(from_json(&body, "an input")?)),
-            "fact" => Said::Fact(Box::new(from_json(&body, "a fact")?)),
-            other => return Err(StoreError::corrupt(format!("a line of history is of kind `{other}`"))),
-        };
+        let said = Said::read(row.try_get("kind")?, &body)?;
         let small = |column| -> Result<Option<u16>, StoreError> {
             let number: Option<i32> = row.try_get(column)?;
             Ok(number.and_then(|number| u16::try_from(number).ok()))
@@ -330,6 +395,22 @@ impl Store {
     pub async fn newest_lines(&self, run: RunId, limit: i64) -> Result<Vec<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *connection))?;
+        rows.iter().rev().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+    }
+
+    /// Returns the newest reports and findings about a node of a run, at most `limit`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where one does not read, and those of the connection.
+    pub async fn newest_inputs_at(
+        &self,
+        run: RunId,
+        node: &NodeId,
+        limit: i64,
+    ) -> Result<Vec<HistoryLine>, StoreError> {
+        let id = stored_run(run);
+        let rows = repeated!(self, connection => sqlx::query(NEWEST_INPUTS_AT).bind(id).bind(node.as_str()).bind(limit).fetch_all(&mut *connection))?;
         rows.iter().rev().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
     }
 

@@ -44,7 +44,7 @@ mod workers;
 mod worktrees;
 
 pub use apply::Applied;
-pub use audit::Finding;
+pub use audit::{BundleAudit, Bundled, Finding};
 pub use claims::ClaimRequest;
 pub use effects::WORK_GRACE;
 pub use error::{StoreError, Unread};

@@ -197,6 +197,14 @@ impl Plan {
 }
 
 /// Computes the digest under which a compiled graph is kept.
+/// Reads the stored text of a graph of this digest.
+pub(crate) fn graph_of_text(digest: &Digest, body: &str) -> Result<Graph, StoreError> {
+    if graph_digest(body) != *digest {
+        return Err(StoreError::corrupt(format!("graph {digest} is not what was stored")));
+    }
+    from_json(body, "a graph")
+}
+
 fn graph_digest(body: &str) -> Digest {
     Digest::new(format!("sha256:{}", crate::random::to_hex(&Sha256::digest(body))))
 }
@@ -383,14 +391,20 @@ impl Store {
     }
 
     /// Returns the compiled graph of this digest as it is stored; one that was changed there reads as corrupt.
-    pub(crate) async fn stored_graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
+    /// Returns the stored text of a graph, whose digest is taken over it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where there is none, and those of the connection.
+    pub async fn graph_text(&self, digest: &Digest) -> Result<String, StoreError> {
         let row = repeated!(self, connection => sqlx::query(GRAPH).bind(digest.as_str()).fetch_optional(&mut *connection))?;
         let row = row.ok_or_else(|| StoreError::corrupt(format!("graph {digest} is missing")))?;
-        let body: &str = row.try_get("body")?;
-        if graph_digest(body) != *digest {
-            return Err(StoreError::corrupt(format!("graph {digest} is not what was stored")));
-        }
-        let graph: Arc<Graph> = Arc::new(from_json(body, "a graph")?);
+        Ok(row.try_get("body")?)
+    }
+
+    pub(crate) async fn stored_graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
+        let body = self.graph_text(digest).await?;
+        let graph = Arc::new(graph_of_text(digest, &body)?);
         self.cache().keep_graph(digest.clone(), graph.clone(), body.len());
         Ok(graph)
     }

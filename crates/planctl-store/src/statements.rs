@@ -20,6 +20,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("history: newest facts", history::NEWEST_FACTS),
     ("history: newest rest", history::NEWEST_REST),
     ("history: newest lines", history::NEWEST_LINES),
+    ("history: newest inputs at", history::NEWEST_INPUTS_AT),
     ("apply: read", apply::READ),
     ("apply: read duplicate", apply::READ_DUPLICATE),
     ("apply: read own command", apply::READ_OWN_COMMAND),

@@ -18,9 +18,9 @@ use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
 };
 use planctl_api::wire::{
-    AskList, AskPage, AuditView, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView, Decided,
-    EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList, RunView,
-    SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
+    AskList, AskPage, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView,
+    Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList,
+    RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -359,6 +359,11 @@ impl Client {
     /// Writes the brief of a run for an agent that claims no items.
     pub async fn context(&self, handle: Handle, form: Form) -> Result<ContextView, Failure> {
         self.api.get(&format!("/v1/runs/{}/context", handle.0), &[("form", form.word())]).await
+    }
+
+    /// Returns a part of a run's bundle.
+    pub async fn bundle(&self, handle: Handle, after: u64) -> Result<BundlePage, Failure> {
+        self.api.get(&format!("/v1/runs/{}/bundle", handle.0), &[("since", &after.to_string())]).await
     }
 
     /// Checks the history of a run, or of all.

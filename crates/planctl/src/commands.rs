@@ -15,6 +15,7 @@ use crate::{completing, secrecy, show};
 
 mod answer_prompt;
 pub(crate) mod approvals;
+mod bundle;
 mod changes;
 mod clean;
 mod configuration;

@@ -109,6 +109,8 @@ mod approvals;
 
 #[path = "cli/budget.rs"]
 mod budget;
+#[path = "cli/bundle.rs"]
+mod bundle;
 
 #[path = "cli/swaps.rs"]
 mod swaps;

@@ -374,6 +374,14 @@ pub static ROUTES: &[Route] = &[
         Answers::json::<wire::AuditView>(),
         handler!(runs::audit_one),
     ),
+    get(
+        "/v1/runs/{run}/bundle",
+        Scope::Read,
+        "A part of a run's whole evidence, for an audit elsewhere",
+        &[WORKSPACE, SINCE],
+        Answers::json::<wire::BundlePage>(),
+        handler!(runs::bundle),
+    ),
     post(
         "/v1/runs/{run}/resume",
         Scope::Approve,

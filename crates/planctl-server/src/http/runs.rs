@@ -179,6 +179,11 @@ pub(super) async fn audit_one(call: Call) -> Answer {
     json(&services.audit(Some(run)).await?)
 }
 
+pub(super) async fn bundle(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.bundle(run, call.number(&SINCE)?.unwrap_or(0)).await?)
+}
+
 pub(super) async fn audit(call: Call) -> Answer {
     json(&call.services().await?.audit(None).await?)
 }

@@ -103,6 +103,16 @@ impl Services {
         if let Some(view) = failure.as_mut().filter(|_| row.is_open) {
             self.compare_tampered(&run, &mut view.tampered).await?;
         }
+        let node = revision.graph.node(&row.at.node).filter(|node| node.gated().is_some());
+        let mut told = None;
+        if let Some(node) = node.filter(|_| !is_plan) {
+            told = Some(self.told_of(&run, node).await?);
+        }
+        let (attempts, last_words) = told.unwrap_or_default();
+        let mut workspace_changes = None;
+        if row.is_open && node.is_some() && !is_plan {
+            workspace_changes = self.workspace_changes(&run, &revision.graph, &row.at.node).await?;
+        }
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
             role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
@@ -126,6 +136,10 @@ impl Services {
             may_change,
             drift,
             uncommitted,
+            attempts,
+            last_words,
+            workspace_changes,
+            approved: if is_plan { None } else { self.approved(&run).await? },
         })
     }
 

@@ -2,21 +2,18 @@
 
 use planctl_api::wire::{
     AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, SaluteView, StepState,
-    StepView, TraversalView, WhyAttempt, WhyView, moment,
+    StepView, TraversalView, WhyView, moment,
 };
 use planctl_engine::view::{Form, Scene};
-use planctl_engine::{
-    AgentEvent, AgentSaid, Event, Fact, Failing, Failure, Graph, HarnessEvent, HarnessResult, Node, Record,
-    RunId, Timestamp, Verdict, view,
-};
+use planctl_engine::{Fact, Graph, Record, RunId, Timestamp, view};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
 use planctl_store::{Approval, Page, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
+use crate::runs::attempts::Attempts;
 use crate::runs::policy_approvals::fault_of;
-use crate::runs::sentences::last_line;
-use crate::runs::shown::{failure_line, next_for, verdict_word};
+use crate::runs::shown::next_for;
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
 
 impl Services {
@@ -110,15 +107,14 @@ impl Services {
         let node = shown.named(step).ok_or_else(|| ServiceError::NotFound {
             what: format!("step {step} in {}", shown.view.run.name),
         })?;
-        let (mut because, mut choices, mut attempts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut because, mut choices) = (Vec::new(), Vec::new());
+        let mut attempts = Attempts::at(node);
         let mut lines = self.history_of(run);
         while let Some(line) = lines.next().await? {
             let fact = match &line.said {
                 Said::Fact(fact) => fact,
                 Said::Input(input) => {
-                    if input.event.at().is_some_and(|at| at.node == node.id) {
-                        note_attempt(&mut attempts, node, &input.event);
-                    }
+                    attempts.note(&input.event);
                     continue;
                 }
             };
@@ -141,7 +137,14 @@ impl Services {
         let record = shown.view.records.get(&node.id).unwrap_or(&none);
         let step = shown.step(node.step().unwrap_or(0), node, record);
         let next = next_for(&shown.waiting_on(), &step);
-        Ok(WhyView { run: shown.view.run.name.clone(), step, because, attempts, choices, next })
+        Ok(WhyView {
+            run: shown.view.run.name.clone(),
+            step,
+            because,
+            attempts: attempts.summaries(),
+            choices,
+            next,
+        })
     }
 
     /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
@@ -234,35 +237,6 @@ fn attempt_of(fact: &Fact) -> Option<u16> {
         return None;
     };
     Some(attempt.number()).filter(|number| *number > 0)
-}
-
-/// Notes what a worker said, or how a contract ended, of its attempt.
-fn note_attempt(attempts: &mut Vec<WhyAttempt>, node: &Node, event: &Event) {
-    let Some(at) = event.at() else { return };
-    let (visit, attempt) = (at.visit, at.attempt.number());
-    let place = attempts.iter().position(|known| (known.visit, known.attempt) == (visit, attempt));
-    let place = place.unwrap_or_else(|| {
-        attempts.push(WhyAttempt { visit, attempt, said: None, verdict: None, failure: None });
-        attempts.len() - 1
-    });
-    let noted = &mut attempts[place];
-    if let Event::Agent(AgentEvent { said: AgentSaid::Reported(report), .. }) = event {
-        noted.said = last_line(&report.text);
-    }
-    if let Event::Harness(HarnessEvent { found: HarnessResult::Evidence(evidence), .. }) = event
-        && let Some(verdict) = node.gated().and_then(|gated| gated.contract.judge(evidence))
-    {
-        noted.verdict = Some(verdict_word(verdict).to_owned());
-        noted.failure = Some(failure_line(&Failure {
-            attempt: at.attempt,
-            what: Failing::Contract { verdict, ending: evidence.ending, tampered: evidence.tampered.clone() },
-            duration: evidence.duration,
-            stdout: evidence.stdout.clone(),
-            stderr: evidence.stderr.clone(),
-            denied: Vec::new(),
-        }))
-        .filter(|_| verdict != Verdict::Passed);
-    }
 }
 
 /// Reads the source of a run for what is said there and not in the graph that runs; of a library, the plan of its title.

@@ -244,22 +244,29 @@ pub enum RunVerb {
     },
     /// Checks the history: gap-free, hash chain intact, states follow from it
     Audit {
-        /// The run: its name, the beginning of it, `@last`, or a plan's path [default: all runs]
+        /// The run: its name, the beginning of it, `@last`, or a plan's path; or a bundle that `export` wrote (FILE.jsonl),
+        /// which needs no database [default: all runs]
         #[arg(add = completing::run())]
         run: Option<String>,
     },
-    /// Writes what a run is into a folder, for other tools: manifest.json, checkpoint.json, a folder for each node
-    #[command(before_help = "Example:
-  planctl export fix-auth-3 --to fix-auth-3-run
+    /// Writes what a run is: as a folder for other tools, or as a bundle of its whole evidence
+    #[command(before_help = "Examples:
+  planctl export fix-auth-3 --to fix-auth-3-run         manifest.json, checkpoint.json, a folder for each node
+  planctl export fix-auth-3 --bundle fix-auth-3.jsonl   the plan, its graphs, every event, every output
+  planctl audit fix-auth-3.jsonl                        checks a bundle where there is no database
 
-planctl itself goes by the database; it never reads such a folder.")]
+planctl itself goes by the database; it never takes up what stands in either.",
+        group(clap::ArgGroup::new("form").required(true).args(["to", "bundle"])))]
     Export {
         /// The run: its name, the beginning of it, `@last`, or a plan's path
         #[arg(default_value = "@last", add = completing::run())]
         run: String,
         /// The folder, which must not exist yet
         #[arg(long, value_name = "DIR")]
-        to: PathBuf,
+        to: Option<PathBuf>,
+        /// The bundle, a file that must not exist yet
+        #[arg(long, value_name = "FILE.jsonl")]
+        bundle: Option<PathBuf>,
     },
     /// Shows a run to an agent that drives itself: its steps, where it is, what to do now
     #[command(before_help = "Examples:

@@ -1,5 +1,7 @@
 //! `planctl approvals …`: lists and answers the asks that wait for a person.
 
+mod evidence;
+
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AskPage, AskView, Decided, DriftView, FailureView, OptionView, PlanWithin, WillRun};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
@@ -155,7 +157,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
-    if ask.kind == "choice" && page.role.is_some() {
+    if ask.kind == "choice" && page.role.is_some() && page.last_words.is_none() {
         text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&ask.run)));
     }
     text.push_str(&options_drawn(ask));
@@ -188,6 +190,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     text.push_str(&drift_drawn(&page.drift));
     text.push_str(&uncommitted_drawn(&page.uncommitted));
     text.push_str(&changes_drawn(page));
+    text.push_str(&evidence::drawn(page, has_defaults, client::now_unix_seconds()));
     text
 }
 
@@ -422,7 +425,10 @@ fn plan_within_line(within: &PlanWithin) -> String {
 fn answers(ask: &AskView) -> String {
     if let Some(answer) = &ask.answer {
         let note = answer.note.as_ref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
-        return format!("\nanswered {} by {}{note}\n", show::safe(&answer.answer), show::safe(&answer.by));
+        let waited = answer.at.as_deref().and_then(|at| show::age(&ask.opened_at, show::unix_seconds(at)?));
+        let waited = waited.map(|waited| format!(" after {waited}")).unwrap_or_default();
+        let (word, by) = (show::safe(&answer.answer), show::safe(&answer.by));
+        return format!("\nanswered {word} by {by}{waited}{note}\n");
     }
     let mut rows = Vec::new();
     let follows: Vec<String> =
@@ -634,6 +640,10 @@ mod tests {
             uncommitted: Vec::new(),
             vacuous: false,
             pace: None,
+            attempts: Vec::new(),
+            last_words: None,
+            workspace_changes: None,
+            approved: None,
         };
         let text = page_drawn(&page, false);
         assert!(text.contains("contract │ FAILED\n"), "{text}");

@@ -24,13 +24,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
     let checkpoint = client.checkpoint(handle).await?;
     let prompts = client.prompts(handle, None, None).await?.prompts;
     let name = show::safe(&to.display().to_string());
-    fs::create_dir(to).map_err(|error| {
-        if error.kind() == io::ErrorKind::AlreadyExists {
-            return Failure::usage(format!("{name} is there already"))
-                .help("name a folder that is not there yet");
-        }
-        denied(&name, &error)
-    })?;
+    fs::create_dir(to).map_err(|error| in_the_way(&name, "folder", &error))?;
     let written = || -> io::Result<()> {
         let folder = Folder(to);
         folder.json("manifest.json", &manifest(&view, &checked))?;
@@ -54,6 +48,15 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
     written().map_err(|error| denied(&name, &error))?;
     context.say(&format!("wrote {name}"));
     Ok(Exit::Yes)
+}
+
+/// Says why something new could not be made.
+pub fn in_the_way(name: &str, what: &str, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Failure::usage(format!("{name} is there already"))
+            .help(format!("name a {what} that is not there yet"));
+    }
+    denied(name, error)
 }
 
 fn denied(name: &str, error: &io::Error) -> Failure {

@@ -1,6 +1,6 @@
 //! `planctl events`, `why`, `audit` and `plan context`: the events of a run, and where they led.
 
-use planctl_api::wire::{ChoiceView, EventLine, LookedView, StepState, WeighedView, WhyView};
+use planctl_api::wire::{AuditView, ChoiceView, EventLine, LookedView, StepState, WeighedView, WhyView};
 use planctl_engine::view::Form;
 
 use super::Context;
@@ -279,10 +279,14 @@ pub async fn audit(context: &Context, run: Option<&str>) -> Answer {
         Some(run) => Some(client.find(run).await?),
         None => None,
     };
-    let view = client.audit(handle).await?;
+    audited(&client.audit(handle).await?, is_json)
+}
+
+/// Prints the result of an audit.
+pub fn audited(view: &AuditView, is_json: bool) -> Answer {
     let exit = if view.is_sound() { Exit::Yes } else { Exit::No };
     if is_json {
-        show::print_json(&view)?;
+        show::print_json(view)?;
         return Ok(exit);
     }
     let mut text = String::new();

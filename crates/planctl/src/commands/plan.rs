@@ -97,8 +97,14 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
         }
         RunVerb::Pause { run, note } => pause(context, &run, note.as_deref()).await,
         RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,
+        RunVerb::Audit { run: Some(file) } if super::bundle::is_bundle(&file) => {
+            super::bundle::audit(context, &file)
+        }
         RunVerb::Audit { run } => history::audit(context, run.as_deref()).await,
-        RunVerb::Export { run, to } => super::export::run(context, &run, &to).await,
+        RunVerb::Export { run, bundle: Some(file), .. } => super::bundle::write(context, &run, &file).await,
+        RunVerb::Export { run, to, bundle: None } => {
+            super::export::run(context, &run, &to.unwrap_or_default()).await
+        }
         RunVerb::Context { run } => history::brief(context, &run).await,
     }
 }

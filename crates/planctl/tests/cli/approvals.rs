@@ -2,7 +2,8 @@
 
 use rustix::process::Signal;
 
-use crate::fixture::{Fixture, plan};
+use crate::fixture::{Fixture, git, plan};
+use serde_json::json;
 
 fn stuck(fixture: &Fixture) -> String {
     fixture.write(
@@ -39,6 +40,79 @@ fn retry_puts_the_note_into_the_prompt() {
     );
     let twice = fixture.planctl(&["approvals", "retry", &ask]);
     assert_eq!(twice.code, 5, "each decision is single-use: {twice:?}");
+}
+
+#[test]
+fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_last() {
+    let fixture = Fixture::new();
+    let contract = "cat seen; grep -q ^right out.txt";
+    fixture.write("p.md", &plan("Tell", "5 minutes", &[("One", contract, "retry(3), then escalate")]));
+    fixture.write("notes", "nothing yet\n");
+    let folder = fixture.path("");
+    for words in [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "-m", "start"]] {
+        git(&folder, words);
+    }
+    // The second attempt prints the same but for a number, the third something else, the fourth what the second did.
+    let worker = "echo wrong | tee out.txt > notes; case $PLANCTL_ATTEMPT in 3) echo 'assertion failed: left 3' ;; \
+        *) echo took ${PLANCTL_ATTEMPT}ms ;; esac > seen; echo 'I have done all of it'";
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let ask = fixture.ask();
+    let page = fixture.json(&["approvals", "show", &ask, "--json"]);
+    let told = |field: &str| {
+        let attempts = page["attempts"].as_array().unwrap_or_else(|| panic!("{page}"));
+        attempts.iter().map(|attempt| attempt[field].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told("same_as"), [json!(null), json!(1), json!(null), json!(2)]);
+    assert_eq!(
+        told("first_difference"),
+        [json!(null), json!(null), json!("assertion failed: left 3"), json!(null)]
+    );
+    let changes = &page["workspace_changes"];
+    let files = changes["files"].as_array().unwrap_or_else(|| panic!("{page}"));
+    let files: Vec<_> = files
+        .iter()
+        .map(|file| {
+            (file["path"].as_str().unwrap_or(""), file["change"].as_str().unwrap_or(""), &file["protected"])
+        })
+        .collect();
+    assert_eq!(
+        files,
+        [
+            ("notes", "changed", &json!(false)),
+            ("out.txt", "added", &json!(false)),
+            ("seen", "added", &json!(false))
+        ],
+        "not the plan itself, {page}"
+    );
+    let shown = fixture.planctl(&["approvals", "show", &ask]);
+    for words in [
+        "1        ",
+        "as at attempt 1",
+        "new: \"assertion failed: left 3\"",
+        "as at attempt 2",
+        "    added    out.txt  +1 -0",
+        "    changed  notes    +1 -1",
+        "diff │ +took 4ms",
+        "p.md was approved by ann",
+        "the file has not changed since",
+        "the worker's last words, which are no evidence\n  worker │ I have done all of it\n",
+    ] {
+        assert!(shown.out.contains(words), "{words}: {}", shown.out);
+    }
+    fixture.write("p.md", &format!("{}\nA word more.\n", fixture.read("p.md")));
+    let shown = fixture.planctl(&["approvals", "show", &ask]);
+    assert!(
+        shown.out.contains(
+            "the file has changed since, and the approved text runs\n  what changed: planctl diff p.md"
+        ),
+        "{}",
+        shown.out
+    );
+    assert_eq!(fixture.planctl(&["approvals", "skip", &ask, "--note", "later"]).code, 0);
+    let shown = fixture.planctl(&["approvals", "show", &ask]);
+    assert!(shown.out.contains("\nanswered skip by ann after "), "{}", shown.out);
+    assert!(!shown.out.contains("changed since commit"), "the workspace goes on: {}", shown.out);
 }
 
 #[test]

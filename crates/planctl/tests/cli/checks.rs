@@ -131,7 +131,7 @@ fn h02_the_library_of_seed_3_verifies_and_runs_as_printed() {
     for words in [
         "Is this done? Run git status",
         "The plan asks: the output contains \"On branch\".",
-        "what the worker said: planctl logs library-1",
+        "the worker's last words, which are no evidence\n  worker │ looked\n",
     ] {
         assert!(shown.out.contains(words), "{words}: {}", shown.out);
     }

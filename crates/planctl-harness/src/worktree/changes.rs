@@ -1,0 +1,120 @@
+//! The differences between a workspace and its newest commit, for people: files, counts of lines, and the lines themselves.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::WorktreeError;
+use super::call::Git;
+use crate::git::{git_head, git_top_level};
+use crate::spawn::Spawner;
+
+/// The differences between a workspace and its newest commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Changes {
+    /// The commit.
+    pub commit: String,
+    /// The files that differ, by path relative to the workspace.
+    pub files: BTreeMap<String, Change>,
+    /// The lines that differ, as a unified diff, from its beginning.
+    pub diff: String,
+    /// Says that the diff was longer than what is given of it.
+    pub is_cut: bool,
+}
+
+/// The way in which one file differs from the newest commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The kind of change.
+    pub kind: ChangeKind,
+    /// How many lines were added and removed; nothing of a file that is no text.
+    pub lines: Option<(u64, u64)>,
+}
+
+/// The kinds of change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChangeKind {
+    /// The commit does not have the file.
+    Added,
+    /// Both have it.
+    Changed,
+    /// Only the commit has it.
+    Deleted,
+}
+
+/// Compares a folder with the newest commit of its repository, but for one file; nothing where there is no commit. Every file
+/// is read, the index is not believed, and files that git ignores don't count. At most `bytes` of the diff are given.
+///
+/// # Errors
+///
+/// Those of git.
+pub async fn changes_since_head(
+    spawner: &Spawner,
+    folder: &Path,
+    but: &str,
+    bytes: usize,
+) -> Result<Option<Changes>, WorktreeError> {
+    let (Some(_), Some(commit)) = (git_top_level(folder), git_head(folder)) else { return Ok(None) };
+    let mut git = Git::open(spawner, folder)?;
+    git.with_index_of("HEAD").await?;
+    let within = || [OsString::from("--"), ".".into(), format!(":(exclude,literal){but}").into()];
+    // Untracked files become known without their content being stored.
+    let known = ["add", "--intent-to-add"].map(OsString::from);
+    git.call_well(known.into_iter().chain(within())).await?;
+    let compare = ["diff", "HEAD", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative"];
+    let asked = |form: &[&str]| {
+        let words = compare.iter().chain(form).map(OsString::from);
+        words.chain(within()).collect::<Vec<OsString>>()
+    };
+    let listed = git.call_well(asked(&["--raw", "--numstat", "-z"])).await?;
+    let files = files_of(listed.records());
+    let mut printed = git.call_well(asked(&["--no-color"])).await?.printed;
+    let is_cut = printed.len() > bytes;
+    if is_cut {
+        // A line is told whole or not at all.
+        let end = printed[..bytes].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        printed.truncate(end);
+    }
+    Ok(Some(Changes { commit, files, diff: String::from_utf8_lossy(&printed).into_owned(), is_cut }))
+}
+
+/// Reads the records of `--raw --numstat -z`: first a line of modes and a path for each file, then the counts of each.
+fn files_of<'a>(records: impl Iterator<Item = &'a [u8]>) -> BTreeMap<String, Change> {
+    let mut files = BTreeMap::new();
+    let mut records = records.map(String::from_utf8_lossy);
+    while let Some(record) = records.next() {
+        if let Some(modes) = record.strip_prefix(':') {
+            let kind = match modes.rsplit(' ').next().and_then(|status| status.chars().next()) {
+                Some('A') => ChangeKind::Added,
+                Some('D') => ChangeKind::Deleted,
+                Some(_) | None => ChangeKind::Changed,
+            };
+            if let Some(path) = records.next() {
+                files.insert(path.into_owned(), Change { kind, lines: None });
+            }
+        } else if let [added, removed, path] = *record.splitn(3, '\t').collect::<Vec<_>>()
+            && let Some(change) = files.get_mut(path)
+        {
+            change.lines = added.parse().ok().zip(removed.parse().ok());
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_records_of_git_are_read_also_of_files_that_are_no_text_and_of_odd_names() {
+        let printed = b":100644 100644 aa bb M\0src/a b.rs\0:000000 100644 00 cc A\0new\tname\0:100644 000000 dd 00 D\0gone\0\
+            3\t1\tsrc/a b.rs\0-\t-\tnew\tname\0" as &[u8];
+        let records = printed.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let files = files_of(records);
+        let change = |kind, lines| Change { kind, lines };
+        assert_eq!(files["src/a b.rs"], change(ChangeKind::Changed, Some((3, 1))));
+        assert_eq!(files["new\tname"], change(ChangeKind::Added, None));
+        assert_eq!(files["gone"], change(ChangeKind::Deleted, None));
+        assert_eq!(files.len(), 3);
+    }
+}

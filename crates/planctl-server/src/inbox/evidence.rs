@@ -1,0 +1,106 @@
+//! What a person sees beside an ask about a step: the attempts, the workspace as it is, and the approval it works under.
+
+use std::path::Path;
+
+use planctl_api::wire::{ApprovedView, AttemptSummary, ChangedFile, WorkspaceChanges, moment};
+use planctl_engine::{Graph, Node, NodeId};
+use planctl_harness::{ChangeKind, changes_since_head};
+use planctl_store::{RunRow, Said};
+
+use crate::node::services::{ServiceError, Services};
+use crate::runs::attempts::Attempts;
+use crate::runs::plan_file::PlanFile;
+use crate::workspaces::baselines::baseline_of;
+use crate::workspaces::branch_worktrees;
+
+/// The most reports and findings of a step that are looked at.
+const LOOKED_AT: i64 = 64;
+/// The most files of a workspace that are named.
+const FILES_MAX: usize = 50;
+/// The most bytes of a workspace's diff that are shown.
+const DIFF_BYTES_MAX: usize = 64 * 1024;
+
+impl Services {
+    /// Returns the newest attempts at a node, and the end of its worker's newest report.
+    pub(super) async fn told_of(
+        &self,
+        run: &RunRow,
+        node: &Node,
+    ) -> Result<(Vec<AttemptSummary>, Option<String>), ServiceError> {
+        let mut attempts = Attempts::at(node);
+        for line in self.store.newest_inputs_at(run.id, &node.id, LOOKED_AT).await? {
+            if let Said::Input(input) = &line.said {
+                attempts.note(&input.event);
+            }
+        }
+        let last_words = attempts.last_words();
+        Ok((attempts.summaries(), last_words))
+    }
+
+    /// Compares the place where a step works with its newest commit; nothing where it is on another host, or is no
+    /// repository.
+    pub(super) async fn workspace_changes(
+        &self,
+        run: &RunRow,
+        graph: &Graph,
+        node: &NodeId,
+    ) -> Result<Option<WorkspaceChanges>, ServiceError> {
+        if run.host != self.server_node.host() {
+            return Ok(None);
+        }
+        let place = run.place_now();
+        let state_dir = self.state_dir();
+        let place = branch_worktrees::place_of(&self.store, state_dir, run.id, graph, node, place).await?;
+        let compared =
+            changes_since_head(self.spawner()?, Path::new(&place), &run.plan_path, DIFF_BYTES_MAX).await;
+        let changes = match compared {
+            Ok(Some(changes)) => changes,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                tracing::warn!(%error, place, "the workspace was not compared with HEAD");
+                return Ok(None);
+            }
+        };
+        let protected = match run.approval {
+            Some(approval) => baseline_of(&self.store.approval(approval).await?)?.files,
+            None => Default::default(),
+        };
+        let more = changes.files.len().saturating_sub(FILES_MAX);
+        let files = changes.files.into_iter().take(FILES_MAX).map(|(path, change)| ChangedFile {
+            protected: protected.contains_key(&path),
+            path,
+            change: match change.kind {
+                ChangeKind::Added => "added",
+                ChangeKind::Changed => "changed",
+                ChangeKind::Deleted => "deleted",
+            }
+            .to_owned(),
+            added: change.lines.map(|(added, _)| added),
+            removed: change.lines.map(|(_, removed)| removed),
+        });
+        Ok(Some(WorkspaceChanges {
+            commit: changes.commit,
+            files: files.collect(),
+            more,
+            diff: changes.diff,
+            is_cut: changes.is_cut,
+        }))
+    }
+
+    /// Returns the approval that a run works under.
+    pub(super) async fn approved(&self, run: &RunRow) -> Result<Option<ApprovedView>, ServiceError> {
+        let Some(approval) = run.approval else { return Ok(None) };
+        let approval = self.store.approval(approval).await?;
+        let file_changed = match self.server_node.look_at_plan_file(run).await? {
+            PlanFile::Runs => Some(false),
+            PlanFile::Changed => Some(true),
+            PlanFile::Unseen => None,
+        };
+        Ok(Some(ApprovedView {
+            by: approval.by,
+            at: moment(approval.at),
+            digest: run.revision.as_str().to_owned(),
+            file_changed,
+        }))
+    }
+}

@@ -1,0 +1,119 @@
+//! Draws what a person sees beside an ask about a step: attempts side by side, the changed files, the worker's last words.
+
+use planctl_api::wire::{ApprovedView, AskPage, AttemptSummary, ChangedFile, WorkspaceChanges};
+
+use super::heading;
+use crate::commands::plan::shell_word;
+use crate::gutter::{self, Cut};
+use crate::show::{self, Cell, FAINT, styled};
+
+/// The most lines of a diff that are shown unless more is asked for.
+const DIFF_LINES: usize = 24;
+/// The most lines of a worker's report that are shown.
+const LAST_WORDS_LINES: usize = 10;
+/// The most characters of a line that differs.
+const LINE_CHARACTERS: usize = 60;
+
+/// Draws everything of this kind that a page has; the whole diff, if wanted.
+pub(super) fn drawn(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> String {
+    let mut text = attempts_drawn(&page.attempts);
+    if let Some(changes) = &page.workspace_changes {
+        text.push_str(&changes_drawn(changes, page.ask.id, is_whole));
+    }
+    if let Some(approved) = &page.approved {
+        text.push_str(&approved_drawn(approved, &page.ask.plan, now_unix_seconds));
+    }
+    if let Some(words) = &page.last_words {
+        text.push_str(&heading("the worker's last words, which are no evidence"));
+        let all = format!("planctl logs {}", shell_word(&page.ask.run));
+        let lines = show::last_lines(words, LAST_WORDS_LINES).join("\n");
+        text.push_str(&gutter::printed("worker", &lines, Cut::BeforeEnd(&all)));
+    }
+    text
+}
+
+/// Lists attempts, each with what is new against those before; a single one is shown as the failure itself, and without a
+/// contract there is nothing to compare.
+fn attempts_drawn(attempts: &[AttemptSummary]) -> String {
+    if attempts.len() < 2 || attempts.iter().all(|attempt| attempt.verdict.is_none()) {
+        return String::new();
+    }
+    let rows = attempts.iter().map(|attempt| {
+        let work = attempt.seconds.map_or_else(|| "-".to_owned(), show::seconds);
+        vec![
+            attempt.attempt.to_string().into(),
+            work.into(),
+            spent(attempt).into(),
+            attempt.verdict.as_deref().unwrap_or("-").into(),
+            Cell::styled(FAINT, &compared(attempt)),
+        ]
+    });
+    let list = show::list(&["ATTEMPT", "WORK", "SPENT", "CONTRACT", "ITS OUTPUT"], rows.collect());
+    format!("\n{list}")
+}
+
+fn spent(attempt: &AttemptSummary) -> String {
+    let Some(spent) = &attempt.spent else { return "unmetered".to_owned() };
+    let estimated = if attempt.estimated { " (estimated)" } else { "" };
+    let tokens = format!("{} tok", show::tokens(spent.tokens));
+    if spent.usd > 0.0 { format!("{tokens} ${:.2}{estimated}", spent.usd) } else { tokens }
+}
+
+/// Says how the contract's output compares with that of earlier attempts.
+fn compared(attempt: &AttemptSummary) -> String {
+    match (attempt.same_as, &attempt.first_difference) {
+        (Some(same), _) => format!("as at attempt {same}"),
+        (None, Some(line)) => format!("new: {}", gutter::quoted(line.trim(), LINE_CHARACTERS)),
+        (None, None) => String::new(),
+    }
+}
+
+fn changes_drawn(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String {
+    let commit: String = changes.commit.chars().take(9).collect();
+    if changes.files.is_empty() {
+        return heading(&format!("the workspace is as commit {commit} has it"));
+    }
+    let mut text = heading(&format!("changed since commit {commit}"));
+    let widest = changes.files.iter().map(|file| file.path.chars().count()).max().unwrap_or(0).min(40);
+    for file in &changes.files {
+        text.push_str(&file_drawn(file, widest));
+    }
+    if changes.more > 0 {
+        text.push_str(&format!("    and {} more\n", changes.more));
+    }
+    let count = changes.diff.lines().count();
+    if is_whole || count <= DIFF_LINES {
+        text.push_str(&gutter::printed("diff", &changes.diff, Cut::Nothing));
+    }
+    if changes.is_cut || (count > DIFF_LINES && !is_whole) {
+        let command =
+            if is_whole { "git diff HEAD".to_owned() } else { format!("planctl approvals show {id} -v") };
+        text.push_str(&format!("  the lines: {command}\n"));
+    }
+    text
+}
+
+fn file_drawn(file: &ChangedFile, widest: usize) -> String {
+    let counts = match (file.added, file.removed) {
+        (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+        (_, _) => "no text".to_owned(),
+    };
+    let protected = if file.protected { "  protected: a contract is judged by it" } else { "" };
+    let line = format!("    {:<7}  {:<widest$}  {counts}{protected}\n", file.change, show::safe(&file.path));
+    if file.protected { styled(show::CARE, &line) } else { line }
+}
+
+fn approved_drawn(approved: &ApprovedView, plan: &str, now_unix_seconds: f64) -> String {
+    let ago = show::ago(&approved.at, now_unix_seconds);
+    let file = match approved.file_changed {
+        Some(false) => "; the file has not changed since",
+        Some(true) => "; the file has changed since, and the approved text runs",
+        None => "",
+    };
+    let by = show::safe(&approved.by);
+    let mut text = format!("\n  {} was approved by {by} {ago}{file}\n", show::safe(plan));
+    if approved.file_changed == Some(true) {
+        text.push_str(&format!("  what changed: planctl diff {}\n", shell_word(plan)));
+    }
+    text
+}
