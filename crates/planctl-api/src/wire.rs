@@ -766,6 +766,8 @@ pub struct ChangedFile {
     pub removed: Option<u64>,
     /// Says that the plan protects it: a contract is judged by it.
     pub protected: bool,
+    /// Says that it is protected, and that this step is allowed to change it.
+    pub may_change: bool,
 }
 
 /// The approval under which a run works.

@@ -104,14 +104,12 @@ impl Services {
             self.compare_tampered(&run, &mut view.tampered).await?;
         }
         let node = revision.graph.node(&row.at.node).filter(|node| node.gated().is_some());
-        let mut told = None;
+        let (mut attempts, mut last_words, mut workspace_changes) = (Vec::new(), None, None);
         if let Some(node) = node.filter(|_| !is_plan) {
-            told = Some(self.told_of(&run, node).await?);
-        }
-        let (attempts, last_words) = told.unwrap_or_default();
-        let mut workspace_changes = None;
-        if row.is_open && node.is_some() && !is_plan {
-            workspace_changes = self.workspace_changes(&run, &revision.graph, &row.at.node).await?;
+            (attempts, last_words) = self.told_of(&run, node).await?;
+            if row.is_open {
+                workspace_changes = self.workspace_changes(&run, &revision.graph, node).await?;
+            }
         }
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),

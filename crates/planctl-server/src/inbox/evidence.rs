@@ -1,10 +1,10 @@
-//! What a person sees beside an ask about a step: the attempts, the workspace as it is, and the approval it works under.
+//! The evidence beside an ask about a step: the attempts, the workspace as it is, and the approval it works under.
 
 use std::path::Path;
 
 use planctl_api::wire::{ApprovedView, AttemptSummary, ChangedFile, WorkspaceChanges, moment};
-use planctl_engine::{Graph, Node, NodeId};
-use planctl_harness::{ChangeKind, changes_since_head};
+use planctl_engine::{Graph, Node};
+use planctl_harness::{Baseline, ChangeKind, changes_since_head};
 use planctl_store::{RunRow, Said};
 
 use crate::node::services::{ServiceError, Services};
@@ -43,14 +43,15 @@ impl Services {
         &self,
         run: &RunRow,
         graph: &Graph,
-        node: &NodeId,
+        node: &Node,
     ) -> Result<Option<WorkspaceChanges>, ServiceError> {
         if run.host != self.server_node.host() {
             return Ok(None);
         }
         let place = run.place_now();
         let state_dir = self.state_dir();
-        let place = branch_worktrees::place_of(&self.store, state_dir, run.id, graph, node, place).await?;
+        let place =
+            branch_worktrees::place_of(&self.store, state_dir, run.id, graph, &node.id, place).await?;
         let compared =
             changes_since_head(self.spawner()?, Path::new(&place), &run.plan_path, DIFF_BYTES_MAX).await;
         let changes = match compared {
@@ -65,9 +66,12 @@ impl Services {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?.files,
             None => Default::default(),
         };
+        let free = node.gated().map(|gated| gated.may_change.clone()).unwrap_or_default();
+        let own = Baseline { free, ..Baseline::default() };
         let more = changes.files.len().saturating_sub(FILES_MAX);
         let files = changes.files.into_iter().take(FILES_MAX).map(|(path, change)| ChangedFile {
             protected: protected.contains_key(&path),
+            may_change: protected.contains_key(&path) && own.frees(&path),
             path,
             change: match change.kind {
                 ChangeKind::Added => "added",

@@ -1,4 +1,4 @@
-//! Draws what a person sees beside an ask about a step: attempts side by side, the changed files, the worker's last words.
+//! Draws the evidence beside an ask about a step: attempts side by side, the changed files, the worker's last words.
 
 use planctl_api::wire::{ApprovedView, AskPage, AttemptSummary, ChangedFile, WorkspaceChanges};
 
@@ -98,9 +98,13 @@ fn file_drawn(file: &ChangedFile, widest: usize) -> String {
         (Some(added), Some(removed)) => format!("+{added} -{removed}"),
         (_, _) => "no text".to_owned(),
     };
-    let protected = if file.protected { "  protected: a contract is judged by it" } else { "" };
+    let protected = match (file.protected, file.may_change) {
+        (true, true) => "  a contract is judged by it; this step may change it",
+        (true, false) => "  protected: a contract is judged by it",
+        (false, _) => "",
+    };
     let line = format!("    {:<7}  {:<widest$}  {counts}{protected}\n", file.change, show::safe(&file.path));
-    if file.protected { styled(show::CARE, &line) } else { line }
+    if file.protected && !file.may_change { styled(show::CARE, &line) } else { line }
 }
 
 fn approved_drawn(approved: &ApprovedView, plan: &str, now_unix_seconds: f64) -> String {

@@ -226,6 +226,8 @@ impl Walk {
             "/context",
             "/context?form=workflow",
             "/audit",
+            "/bundle",
+            "/bundle?since=1",
         ] {
             self.get(&format!("/v1/runs/{run}{part}"));
         }

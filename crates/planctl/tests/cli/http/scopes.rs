@@ -40,6 +40,7 @@ GET /v1/runs/{run}/context read
 GET /v1/runs/{run}/session read
 POST /v1/runs/{run}/session/turn approve
 GET /v1/runs/{run}/audit read
+GET /v1/runs/{run}/bundle read
 POST /v1/runs/{run}/resume approve, a person decides
 POST /v1/runs/{run}/pause approve, a person decides
 POST /v1/runs/{run}/cancel approve, a person decides
