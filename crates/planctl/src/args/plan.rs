@@ -144,11 +144,18 @@ Another text has another digest, so an approval of the earlier one no longer hol
     #[command(before_help = "Examples:
   planctl plan approve plans/fix.md --note 'read all contracts'
   planctl plan approve 17 18                          asks, by their numbers
-  planctl plan approve                                the only ask that waits for an approval")]
+  planctl plan approve                                the only ask that waits for an approval
+  planctl plan approve --all --run fix-3              every ask of a run that waits for one")]
     Approve {
         /// Plans, or numbers of asks [default: the only ask that waits for an approval]
-        #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask())]
+        #[arg(value_name = "FILE|ASK", add = completing::plan_or_ask(), conflicts_with = "all")]
         what: Vec<String>,
+        /// Every ask of a run that waits for an approval, each with a line of its own in the run's history
+        #[arg(long, requires = "run")]
+        all: bool,
+        /// The run of `--all`
+        #[arg(long, value_name = "RUN", requires = "all", add = completing::run())]
+        run: Option<String>,
         /// Why, for the record
         #[arg(long)]
         note: Option<String>,

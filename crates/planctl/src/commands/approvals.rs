@@ -64,10 +64,6 @@ pub async fn meant(client: &Client, ids: &[u64], word: Option<&str>) -> Result<V
     if !ids.is_empty() {
         return Ok(ids.to_vec());
     }
-    let takes = |ask: &AskView, word: &str| {
-        let is_proposal = ask.kind == "insertion" && word == "approve";
-        is_proposal || ask.answers.iter().any(|answer| answer == word)
-    };
     let mut open = client.asks(None).await?.asks;
     open.retain(|ask| word.is_none_or(|word| takes(ask, word)));
     if open.len() > 1 {
@@ -88,6 +84,12 @@ pub async fn meant(client: &Client, ids: &[u64], word: Option<&str>) -> Result<V
             Err(Failure::usage(message).next("planctl approvals"))
         }
     }
+}
+
+/// Says whether an ask is open to this answer; a proposed step is put in by what is called an approval.
+fn takes(ask: &AskView, word: &str) -> bool {
+    let is_proposal = ask.kind == "insertion" && word == "approve";
+    is_proposal || ask.answers.iter().any(|answer| answer == word)
 }
 
 async fn ls(context: &Context, filter: AskFilter) -> Answer {
@@ -559,6 +561,20 @@ pub async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answe
     } else {
         answered(context, &client, &others, &Word::Approve, given).await
     }
+}
+
+/// Approves every ask of a run that waits for an approval, one after another: each is a decision of its own.
+pub async fn approve_all_of(context: &Context, run: &str, given: &Approving) -> Answer {
+    let client = Client::open(context).await?;
+    let handle = client.find(run).await?;
+    let open = client.asks(Some(handle)).await?.asks;
+    let ids: Vec<u64> = open.iter().filter(|ask| takes(ask, "approve")).map(|ask| ask.id).collect();
+    if ids.is_empty() {
+        let run = shell_word(run);
+        let message = format!("no ask of {} waits for an approval", show::safe(&run));
+        return Err(Failure::not_found(message).next(format!("planctl status {run}")));
+    }
+    approve(context, &ids, given).await
 }
 
 async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {

@@ -53,9 +53,12 @@ pub async fn on_file(context: &Context, verb: PlanVerb) -> Answer {
             changes::diff(context, &file, &changes::Between { since, until, text }).await
         }
         PlanVerb::Review(args) => review::review(context, &args).await,
-        PlanVerb::Approve { what, note, accept_changed, worker } => {
+        PlanVerb::Approve { what, all: _, run, note, accept_changed, worker } => {
             let given = Approving { note, accept_changed, worker: worker.worker() };
-            approve_all(context, what, &given).await
+            match run {
+                Some(run) => approvals::approve_all_of(context, &run, &given).await,
+                None => approve_all(context, what, &given).await,
+            }
         }
         PlanVerb::Reject { what, note } => reject_all(context, what, note.as_deref()).await,
         PlanVerb::Expand { file, expanding } => super::expand::run(context, &file, &expanding).await,

@@ -69,7 +69,7 @@ fn list_in(header: &[&str], rows: Vec<Vec<Cell>>, columns: usize) -> String {
 }
 
 fn styled_if(style: Style, text: &str) -> String {
-    if style == Style::new() { text.to_owned() } else { styled(style, text) }
+    if style == Style::new() || text.is_empty() { text.to_owned() } else { styled(style, text) }
 }
 
 /// Cuts a text to a number of columns.

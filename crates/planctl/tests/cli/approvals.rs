@@ -1,5 +1,7 @@
 //! A person's answers, and their consequences.
 
+use std::process::Stdio;
+
 use rustix::process::Signal;
 
 use crate::fixture::{Fixture, git, plan};
@@ -113,6 +115,63 @@ fn an_ask_shows_what_each_attempt_brought_what_changed_and_what_the_worker_said_
     let shown = fixture.planctl(&["approvals", "show", &ask]);
     assert!(shown.out.contains("\nanswered skip by ann after "), "{}", shown.out);
     assert!(!shown.out.contains("changed since commit"), "the workspace goes on: {}", shown.out);
+}
+
+#[test]
+fn approve_all_answers_each_ask_of_one_run_and_none_of_another() {
+    let fixture = Fixture::new();
+    for name in ["one", "two"] {
+        fixture.write(&format!("{name}.md"), &plan(name, "5 minutes", &[("One", "true", "escalate")]));
+        let said = fixture.planctl(&["plan", "run", &format!("{name}.md"), "--no-wait", "--simulate"]);
+        assert_eq!(said.code, 3, "{said:?}");
+    }
+    let said = fixture.planctl(&["approve", "--all", "--run", "one-1", "--note", "read"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let open = fixture.json(&["approvals", "--json"]);
+    let open: Vec<_> =
+        open["asks"].as_array().unwrap().iter().map(|ask| ask["run"].as_str().unwrap()).collect();
+    assert_eq!(open, ["two-1"]);
+    let events = fixture.planctl(&["events", "one-1", "--json"]).out;
+    assert_eq!(events.matches("\"event\":\"ask_answered\"").count(), 1, "{events}");
+    let again = fixture.planctl(&["approve", "--all", "--run", "one-1"]);
+    assert_eq!(again.code, 4, "{again:?}");
+    assert!(
+        again.err.contains("no ask of one-1 waits for an approval\nnext: planctl status one-1"),
+        "{again:?}"
+    );
+    let alone = fixture.planctl(&["approve", "--all"]);
+    assert_eq!(alone.code, 2, "every run at once is no decision: {alone:?}");
+}
+
+#[test]
+fn of_a_hundred_deciders_at_once_one_wins_and_the_others_are_told_who() {
+    let fixture = Fixture::new();
+    let ask = stuck(&fixture);
+    let decide = |number: u32| {
+        let (word, name) = (["skip", "waive"][number as usize % 2], format!("decider-{number}"));
+        let mut command = fixture.command(&["approvals", word, &ask, "--note", "mine", "--as", &name]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let deciders: Vec<_> = (0..100).map(decide).collect();
+    let ends: Vec<_> = deciders.into_iter().map(|decider| decider.wait_with_output().unwrap()).collect();
+    let (won, lost): (Vec<_>, Vec<_>) = ends.iter().partition(|end| end.status.code() == Some(0));
+    assert_eq!(won.len(), 1, "{won:?}");
+    let answered = fixture.json(&["approvals", "show", &ask, "--json"])["answer"].clone();
+    let told = format!(
+        "{} answered it with {}",
+        answered["by"].as_str().unwrap(),
+        answered["answer"].as_str().unwrap()
+    );
+    for end in lost {
+        let said = String::from_utf8_lossy(&end.stderr);
+        assert_eq!(end.status.code(), Some(5), "{said}");
+        assert!(said.contains(&told), "{told}: {said}");
+    }
+    let events = fixture.planctl(&["events", "@last", "--json"]).out;
+    let decided = events
+        .lines()
+        .filter(|line| line.contains("\"event\":\"ask_answered\"") && line.contains("\"mine\""));
+    assert_eq!(decided.count(), 1, "{events}");
 }
 
 #[test]
