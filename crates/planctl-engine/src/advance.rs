@@ -100,10 +100,11 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
         }
         Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),
         Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
-        Event::Human(event) => match event.decision {
+        Event::Human(event) => match &event.decision {
+            Decision::Resume { from: None } => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
+            Decision::Resume { from: Some(_) } => Scope::All,
             Decision::Submit => with_successors(graph.start()),
             Decision::Answer { .. } | Decision::Cancel | Decision::Pause => Scope::Live(BTreeSet::new()),
-            Decision::Resume => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
             Decision::Revise { .. } => Scope::All,
         },
     }

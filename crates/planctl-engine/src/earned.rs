@@ -105,6 +105,10 @@ impl Earned {
                 self.carried.clear();
                 self.let_pass.clear();
             }
+            // The person leaves behind what failed or was under way where the run stopped: it goes another way from here.
+            Fact::NodeReopened { .. } => {
+                self.nodes.retain(|_, way| !matches!(way, Way::Entered(_) | Way::Failed(_)));
+            }
             Fact::PlanCompleted { .. } => return self.completed(graph),
             Fact::NodeSettled { node, .. } => {
                 self.nodes.remove(node);

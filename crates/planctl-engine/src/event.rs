@@ -323,7 +323,11 @@ pub enum Decision {
     /// Stop the run until it is resumed, or another revision is approved.
     Pause,
     /// Take a failed or paused run up again.
-    Resume,
+    Resume {
+        /// The step to do anew, though it had passed: its contract holds no longer. Left out, the run goes on where it stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<NodeId>,
+    },
     /// Go on with another revision of the steps not yet passed.
     Revise {
         /// The approved revision.
@@ -461,7 +465,7 @@ impl Event {
                 Decision::Answer { .. } => "human.answered",
                 Decision::Cancel => "human.cancelled",
                 Decision::Pause => "human.paused",
-                Decision::Resume => "human.resumed",
+                Decision::Resume { .. } => "human.resumed",
                 Decision::Revise { .. } => "human.revised",
             },
             Event::Clock(event) => match event {
@@ -518,6 +522,11 @@ pub enum Refusal {
     /// The evidence is of another contract.
     #[error("the evidence is of another contract")]
     ForeignEvidence,
+    /// The step can't be done anew by itself.
+    #[error(
+        "step `{0}` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others"
+    )]
+    NotRepeatable(NodeId),
     /// The revision changes a step that is settled.
     #[error("the revision changes step `{0}`, which is settled")]
     SettledStepChanged(NodeId),

@@ -332,6 +332,16 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turns: Option<u32>,
     },
+    /// A person has a step done anew that had passed, and with it everything behind.
+    NodeReopened {
+        /// The node.
+        node: NodeId,
+        /// The person.
+        by: Actor,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
     /// The run waits until it is resumed, or another revision of the plan is approved.
     PlanPaused {
         /// The node whose ask was answered with `revise`; none where the run was paused by itself.
@@ -401,6 +411,7 @@ impl Fact {
             Fact::PaceChanged { .. } => "pace_changed",
             Fact::BudgetNoticed { .. } => "budget_noticed",
             Fact::PlanExpired { .. } => "plan_expired",
+            Fact::NodeReopened { .. } => "node_reopened",
             Fact::PlanPaused { .. } => "plan_paused",
             Fact::PlanCompleted { .. } => "plan_completed",
             Fact::PlanFailed { .. } => "plan_failed",
@@ -438,6 +449,7 @@ impl Fact {
             | Fact::AskAnswered { node, .. }
             | Fact::PlanEscalated { node, .. }
             | Fact::PaceChanged { node, .. }
+            | Fact::NodeReopened { node, .. }
             | Fact::PlanFailed { node, .. } => Some(node),
             Fact::PlanPaused { node, .. } => node.as_ref(),
             Fact::EdgeFollowed { from, .. } => Some(from),

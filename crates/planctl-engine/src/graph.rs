@@ -366,6 +366,14 @@ impl Graph {
         self.branches.members(self, join)
     }
 
+    /// Says whether a node is reached from a fork before the join of that fork, so that others may go on beside it.
+    pub fn is_on_a_branch(&self, node: &NodeId) -> bool {
+        let forks = self.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Fork(_)));
+        let mut begins =
+            forks.flat_map(|fork| self.edges_from(&fork.id).iter().map(|edge| (&fork.id, &edge.to)));
+        begins.any(|(fork, to)| self.branch_from(to, |id| self.fork_of(id) == Some(fork)).contains(node))
+    }
+
     /// Returns the branch with a git worktree of its own in which a node works, the innermost where they are nested; a
     /// fork and a join work where the fork was entered.
     pub fn worktree_branch(&self, id: &NodeId) -> Option<&WorktreeBranch> {

@@ -225,6 +225,9 @@ pub fn sentence(graph: &Graph, fact: &Fact) -> String {
         Fact::BudgetNoticed { percent } => format!("{percent} % of the budget is used"),
         Fact::PlanExpired { turns: Some(turns), .. } => format!("nothing got further for {turns} turns"),
         Fact::PlanExpired { seconds, turns: None } => format!("nothing moved for {seconds} s"),
+        Fact::NodeReopened { node, by, note } => {
+            format!("{by} has {} done anew{}", name(node), quoted(note.as_deref()))
+        }
         Fact::PlanPaused { node: Some(node), .. } => {
             format!("the run waits for another revision, asked for at {}", name(node))
         }

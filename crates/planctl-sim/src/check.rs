@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::{
-    AgentSaid, At, ClockEvent, Earned, End, Ending, Event, Fact, Graph, HarnessResult, ItemId, NodeId,
-    NodeKind, NodeState, Outcome, Outcomes, Purpose, RedFirst, RehearsalResult, Run, RunStatus, Spent,
-    TimerId, Timestamp, Usage, Verdict, Work, advance,
+    AgentSaid, At, ClockEvent, Decision, Earned, End, Ending, Event, Fact, Graph, HarnessResult, HumanEvent,
+    ItemId, NodeId, NodeKind, NodeState, Outcome, Outcomes, Purpose, RedFirst, RehearsalResult, Run,
+    RunStatus, Spent, TimerId, Timestamp, Usage, Verdict, Work, advance,
 };
 
 use serde::Serialize;
@@ -414,12 +414,22 @@ fn steps_run_in_order(store: &Store) -> Result<(), String> {
         }
     }
     let mut passed = BTreeSet::new();
-    for fact in store.history.iter().flat_map(|entry| &entry.facts) {
-        if let Fact::NodeSettled { node, outcome: Outcome::Passed, .. } = fact {
-            passed.insert(node);
+    for entry in &store.history {
+        // A person may have a step done anew, and with it those behind.
+        if let Event::Human(HumanEvent { decision: Decision::Resume { from: Some(from) }, .. }) = &entry.event
+        {
+            let again = steps.iter().skip_while(|(node, _)| node.id != *from);
+            for (node, _) in again {
+                passed.remove(&node.id);
+            }
         }
-        if let Fact::NodeEntered { node, .. } = fact {
-            ensure(!passed.contains(node), || format!("{node} runs again after it passed"))?;
+        for fact in &entry.facts {
+            if let Fact::NodeSettled { node, outcome: Outcome::Passed, .. } = fact {
+                passed.insert(node);
+            }
+            if let Fact::NodeEntered { node, .. } = fact {
+                ensure(!passed.contains(node), || format!("{node} runs again after it passed"))?;
+            }
         }
     }
     Ok(())

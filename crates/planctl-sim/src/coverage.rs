@@ -24,7 +24,7 @@ pub fn expected() -> Coverage {
         "fact",
         "plan_activated node_entered node_rehearsed node_verified retry_triggered edge_followed node_settled node_resting \
          node_interrupted gate_repeated ask_opened ask_answered plan_escalated budget_noticed plan_expired \
-         plan_paused plan_completed plan_failed plan_cancelled pace_changed \
+         plan_paused node_reopened plan_completed plan_failed plan_cancelled pace_changed \
          node_queued context_refused node_decided checkpoint_saved checkpoint_restored branches_joined goal_unmet \
          epoch_began branches_parted branches_merged merge_conflicted sub_plan_began sub_plan_ended",
     );

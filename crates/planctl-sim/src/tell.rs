@@ -63,7 +63,8 @@ pub fn event(event: &Event) -> String {
                 Decision::Submit => "human submitted".to_owned(),
                 Decision::Cancel => "human cancelled".to_owned(),
                 Decision::Pause => "human paused".to_owned(),
-                Decision::Resume => "human resumed".to_owned(),
+                Decision::Resume { from: None } => "human resumed".to_owned(),
+                Decision::Resume { from: Some(node) } => format!("human resumed from {node}"),
                 Decision::Revise { changed, .. } => format!("human revised {changed:?}"),
             }
         }
@@ -147,6 +148,7 @@ pub fn fact(fact: &Fact) -> String {
         }
         Fact::BudgetNoticed { .. } => "budget noticed".to_owned(),
         Fact::PlanExpired { .. } => "expired".to_owned(),
+        Fact::NodeReopened { node, .. } => format!("reopened {node}"),
         Fact::PlanPaused { node: Some(node), .. } => format!("paused at {node}"),
         Fact::PlanPaused { node: None, .. } => "paused".to_owned(),
         Fact::PlanCompleted { .. } => "completed".to_owned(),

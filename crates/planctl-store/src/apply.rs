@@ -377,7 +377,7 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
             | Decision::Answer { .. }
             | Decision::Cancel
             | Decision::Pause
-            | Decision::Resume => None,
+            | Decision::Resume { .. } => None,
         },
         Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,
     }

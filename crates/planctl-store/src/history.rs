@@ -267,6 +267,7 @@ impl LineSubject {
             | Fact::PaceChanged { .. }
             | Fact::BudgetNoticed { .. }
             | Fact::PlanExpired { .. }
+            | Fact::NodeReopened { .. }
             | Fact::PlanPaused { .. }
             | Fact::PlanCompleted { .. }
             | Fact::PlanFailed { .. }

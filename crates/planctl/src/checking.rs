@@ -5,10 +5,10 @@ use std::path::Path;
 
 use planctl_config::Agent;
 use planctl_harness::{ReplicaError, ReplicaLimits, Spawner, Unreadable};
-use planctl_lang::{Levels, PLAN_BYTES_MAX, Reach, Source};
+use planctl_lang::{Candidate, Levels, PLAN_BYTES_MAX, Reach, Source};
 use planctl_server::autofix::{self, Mended};
 use planctl_server::check::{self, CheckError, Checked, Checking};
-use planctl_server::probe::{Probe, ProbeError, ProbeProgress};
+use planctl_server::probe::{Probe, ProbeError, ProbeProgress, Rechecked};
 use tokio::sync::watch;
 
 use crate::commands::plan::shell_word;
@@ -152,6 +152,32 @@ impl Prober {
         self.verify(context, &Levels::default(), check).await
     }
 
+    /// Says whether the contract of a step that passed would still pass in a workspace.
+    pub async fn recheck(
+        &self,
+        context: &Context,
+        candidate: &Candidate,
+        workspace: &Path,
+    ) -> Result<Rechecked, Failure> {
+        let Some(probe) = &self.probe else {
+            return Err(Failure::new(Exit::Temporary, "the helper is gone"));
+        };
+        let config = &context.config()?.config;
+        probe
+            .recheck(candidate, workspace, config)
+            .await
+            .map_err(|error| self.failure(CheckError::Probe(error)))
+    }
+
+    fn failure(&self, error: CheckError) -> Failure {
+        match (&error, *self.stopped.borrow()) {
+            (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
+                Failure::new(exit, "stopped; the copy of the workspace is removed")
+            }
+            _ => check_failure(error),
+        }
+    }
+
     async fn verify(
         &self,
         context: &Context,
@@ -162,12 +188,7 @@ impl Prober {
         let levels = &config.verify.clone().then(levels);
         let (workspace, probe) = (context.workspace(), self.probe.as_ref());
         let checking = Checking { workspace, folder: "", config, worker: None, levels, probe };
-        verify(checking, &self.spawner).await.map_err(|error| match (&error, *self.stopped.borrow()) {
-            (CheckError::Probe(ProbeError::Interrupted), Some(exit)) => {
-                Failure::new(exit, "stopped; the copy of the workspace is removed")
-            }
-            _ => check_failure(error),
-        })
+        verify(checking, &self.spawner).await.map_err(|error| self.failure(error))
     }
 }
 

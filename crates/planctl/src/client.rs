@@ -222,7 +222,18 @@ impl Client {
 
     /// Takes a run up by itself.
     pub async fn resume(&self, handle: Handle, worker: Option<&Agent>) -> Result<Decided, Failure> {
-        let call = ResumeCall { place: self.place(), worker: worker.cloned() };
+        self.resume_from(handle, worker, None).await
+    }
+
+    /// Takes up a run at a step that passed, and says why; without one, where it stopped.
+    pub async fn resume_from(
+        &self,
+        handle: Handle,
+        worker: Option<&Agent>,
+        from: Option<(u32, String)>,
+    ) -> Result<Decided, Failure> {
+        let (from, note) = from.unzip();
+        let call = ResumeCall { place: self.place(), worker: worker.cloned(), from, note };
         self.api.post(&format!("/v1/runs/{}/resume", handle.0), &[], &call).await
     }
 

@@ -46,6 +46,7 @@ mod lsp;
 mod new;
 pub(crate) mod plan;
 pub(crate) mod plans;
+mod recheck;
 mod review;
 mod run;
 mod salute;

@@ -300,6 +300,7 @@ impl Progress {
             }
             "budget_noticed" => format!("budget={}%", number("percent")),
             "plan_expired" => format!("run=stale seconds={}", number("seconds")),
+            "node_reopened" => format!("reopened by={}{}", by(), said("note").unwrap_or_default()),
             "plan_paused" if line.data.get("by").is_some() => format!("run=paused by={}", by()),
             "plan_paused" => "run=paused".to_owned(),
             "node_queued" => "work=queued".to_owned(),

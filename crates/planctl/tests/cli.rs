@@ -111,6 +111,8 @@ mod approvals;
 mod budget;
 #[path = "cli/bundle.rs"]
 mod bundle;
+#[path = "cli/recheck.rs"]
+mod recheck;
 
 #[path = "cli/swaps.rs"]
 mod swaps;

@@ -227,6 +227,12 @@ pub struct ResumeCall {
     #[serde(default)]
     #[schemars(with = "Option<serde_json::Value>")]
     pub worker: Option<Agent>,
+    /// The number of a step that passed and is to be done anew, with all that follows it.
+    #[serde(default)]
+    pub from: Option<u32>,
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// Pauses a run.

@@ -16,7 +16,7 @@ pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Ref
         Decision::Answer { item, answer } => answered(turn, event, item, answer),
         Decision::Cancel => cancel(turn, event),
         Decision::Pause => pause(turn, event),
-        Decision::Resume => resume(turn),
+        Decision::Resume { from } => resume(turn, event, from.as_ref()),
         Decision::Revise { changed, .. } => revise::revised(turn, changed),
     }
 }
@@ -318,10 +318,18 @@ fn pause(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Queues a failed or paused run again; a cancelled run stays cancelled (P16).
-fn resume(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+/// Queues a failed or paused run again; a cancelled run stays cancelled (P16). A step that passed and does no longer is where
+/// it goes on, with everything behind that.
+fn resume(turn: &mut Turn<'_>, event: &HumanEvent, from: Option<&NodeId>) -> Result<(), Refusal> {
     match turn.run.head.status {
-        RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => revise::queue(turn),
+        RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => {
+            if let Some(from) = from {
+                revise::reopen(turn, from)?;
+                let (by, note) = (event.by.clone(), event.note.clone());
+                turn.facts.push(Fact::NodeReopened { node: from.clone(), by, note });
+            }
+            revise::queue(turn)
+        }
         RunStatus::New
         | RunStatus::Awaiting
         | RunStatus::Queued { .. }

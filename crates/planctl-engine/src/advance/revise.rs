@@ -29,6 +29,25 @@ pub(super) fn queue(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Lets the run go on with a node that passed; it and everything behind it have a full allowance. Refuses one that no contract
+/// judged as passed, or beside which others go on: the join behind it counts what came of each branch.
+pub(super) fn reopen(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let graph = turn.graph;
+    let is_judged = graph.gated(node).is_some_and(|gated| !gated.contract.command.is_empty());
+    if !is_judged || graph.is_on_a_branch(node) || turn.state(node)?.outcome() != Some(Outcome::Passed) {
+        return Err(Refusal::NotRepeatable(node.clone()));
+    }
+    for behind in graph.branch_from(node, |_| false) {
+        let tally = turn.run.record(behind)?.tally;
+        if tally.failed > 0 || tally.granted > 0 {
+            let tally = &mut turn.run.record_mut(behind)?.tally;
+            (tally.failed, tally.granted) = (0, 0);
+        }
+    }
+    turn.run.head.stopped_at = vec![node.clone()];
+    Ok(())
+}
+
 /// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
 ///
 /// It goes on once it is admitted: another run may have the workspace by now.

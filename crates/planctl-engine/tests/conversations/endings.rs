@@ -93,3 +93,53 @@ fn an_aborted_run_can_be_resumed() {
         ",
     );
 }
+
+#[test]
+fn a_run_may_be_resumed_from_a_step_that_passed_and_passes_no_longer() {
+    talk(
+        "
+        plan  a: task retry 1 abort  b: task abort  c: task
+        approved
+        -> clock admitted           a#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed; b#1 to coder
+        -> agent overran b#1        b settled failed; FAILED
+        -> human resumes from b     refused: step `b` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
+        -> human resumes from c     refused: step `c` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
+        -> human resumes from none  refused: step `none` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
+        -> human resumes from a     queued
+        -> human resumes from a     refused: the run is not in a state for this
+        -> clock admitted           goes on; a#2 to coder
+        -> agent overran a#2        a#3 to coder, told #2 failed
+        -> agent reported a#3       a#3 to harness
+        -> harness found a#3 exit 0  a#3 passed; a settled passed; b#2 to coder
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed; c#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn a_step_on_a_branch_is_not_done_anew_by_itself_and_one_before_the_fork_is_with_all_branches() {
+    talk(
+        "
+        plan  z: task  f: fork j  a: task  b: task abort  j: join  z -on_success-> f  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> done  parallel 2
+        approved
+        -> clock admitted           z#1 to coder
+        -> agent reported z#1       z#1 to harness
+        -> harness found z#1 exit 0  z#1 passed; z settled passed; a#1 to coder; b#1 to coder
+        -> agent reported a#1       a#1 to harness
+        -> harness found a#1 exit 0  a#1 passed; a settled passed
+        -> agent overran b#1        b settled failed; FAILED
+        -> human resumes from a     refused: step `a` can't be done anew: it must have a contract, have passed, and lie on no branch that runs beside others
+        -> human resumes from z     queued
+        -> clock admitted           goes on; z#2 to coder
+        -> agent reported z#2       z#2 to harness
+        -> harness found z#2 exit 0  z#2 passed; z settled passed; a#2 to coder; b#2 to coder
+        -> agent reported a#2       a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed
+        -> agent reported b#2       b#2 to harness
+        -> harness found b#2 exit 0  b#2 passed; b settled passed; j joined 2 met, 0 failed; j settled passed; DONE
+        ",
+    );
+}

@@ -331,6 +331,7 @@ fn fact_in_words(fact: &Fact) -> Option<String> {
         | Fact::AskOpened { .. }
         | Fact::AskAnswered { .. }
         | Fact::PlanEscalated { .. }
+        | Fact::NodeReopened { .. }
         | Fact::PlanPaused { .. }
         | Fact::PlanCompleted { .. }
         | Fact::PlanFailed { .. }

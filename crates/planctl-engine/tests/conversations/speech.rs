@@ -255,7 +255,8 @@ fn decided(context: &Context<'_>, words: &[&str]) -> Decision {
         ["submits"] => return Decision::Submit,
         ["cancels"] => return Decision::Cancel,
         ["pauses"] => return Decision::Pause,
-        ["resumes"] => return Decision::Resume,
+        ["resumes"] => return Decision::Resume { from: None },
+        ["resumes", "from", node] => return Decision::Resume { from: Some(NodeId::from(*node)) },
         ["revises", changed @ ..] => {
             let changed = changed.iter().map(|name| NodeId::from(*name)).collect();
             return Decision::Revise { revision: Digest::from("sha256:next"), changed };

@@ -190,9 +190,9 @@ pub(super) async fn audit(call: Call) -> Answer {
 
 pub(super) async fn resume(call: Call) -> Answer {
     let wanted: ResumeCall = call.body()?;
-    let services = call.services_of(wanted.place).await?;
+    let services = call.services_of(wanted.place.clone()).await?;
     let run = services.find(call.parameter("run")).await?;
-    json(&services.resume(run, wanted.worker.as_ref()).await?)
+    json(&services.resume(run, &wanted).await?)
 }
 
 pub(super) async fn pause(call: Call) -> Answer {

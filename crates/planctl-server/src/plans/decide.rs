@@ -23,7 +23,7 @@ impl Services {
             Decision::Answer { .. }
             | Decision::Cancel
             | Decision::Pause
-            | Decision::Resume
+            | Decision::Resume { .. }
             | Decision::Revise { .. } => {
                 Proof::Person { key: self.caller.request.map(|request| request.key(run, &decision)) }
             }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use planctl_api::Next;
 use planctl_api::wire::Decided;
+use planctl_api::wire::calls::ResumeCall;
 use planctl_config::Agent;
-use planctl_engine::{Decision, End, RunId, RunStatus};
+use planctl_engine::{Decision, End, NodeId, RunId, RunStatus};
 use planctl_store::{RunRow, StoreError};
 
 use crate::node::quarantine::SweepReport;
@@ -14,14 +15,24 @@ use crate::plans::start::{refuse_missing_programs, refuse_other_worker, settings
 use crate::runs::settings::RunSettings;
 
 impl Services {
-    /// Takes up a run by itself: a failed or paused one is queued again, even if its plan's file has changed.
+    /// Takes up a run by itself: a failed or paused one is queued again, even if its plan's file has changed; on wish it begins
+    /// anew with a step that passed. One that goes on by itself can't do that.
     ///
     /// # Errors
     ///
     /// [`ServiceError::Conflict`] where the run is over for good, waits for an approval or has lost it, and those of the
     /// store.
-    pub async fn resume(&self, run: RunId, worker: Option<&Agent>) -> Result<Decided, ServiceError> {
+    pub async fn resume(
+        &self,
+        run: RunId,
+        ResumeCall { worker, from, note, place: _ }: &ResumeCall,
+    ) -> Result<Decided, ServiceError> {
         let row = self.store.run(run).await?;
+        let worker = worker.as_ref();
+        let from = match *from {
+            Some(step) => Some(self.node_of_step(&row, step).await?),
+            None => None,
+        };
         let decided = |repeated| Decided {
             run: Some(row.name.clone()),
             run_id: Some(row.id.to_string()),
@@ -45,13 +56,17 @@ impl Services {
                 self.refuse_without_worktree(&row)?;
                 self.refuse_unless_approval_holds(&row).await?;
                 self.take_over(&row, worker).await?;
-                match self.decide(run, Decision::Resume, None).await {
+                match self.decide(run, Decision::Resume { from }, note.as_deref()).await {
                     Ok(_) => Ok(decided(false)),
                     // Somebody else resumed it at the same moment.
                     Err(ServiceError::Store(StoreError::Refused(_))) => Ok(decided(true)),
                     Err(error) => Err(error),
                 }
             }
+            RunStatus::Queued { .. } | RunStatus::Active if from.is_some() => Err(ServiceError::Conflict {
+                what: format!("begin {} anew at a step: it goes on", row.name),
+                next: Next::show(&row.name),
+            }),
             RunStatus::Queued { .. } | RunStatus::Active => {
                 self.server_node.try_worktree_again(&row).await?;
                 self.take_over(&row, worker).await?;
@@ -66,6 +81,12 @@ impl Services {
                 next: Next::start_again(&row.plan_path),
             }),
         }
+    }
+
+    async fn node_of_step(&self, run: &RunRow, step: u32) -> Result<NodeId, ServiceError> {
+        let graph = self.store.graph_of(run).await?;
+        let node = graph.nodes().iter().find(|node| node.step() == Some(step)).map(|node| node.id.clone());
+        node.ok_or_else(|| ServiceError::NotFound { what: format!("step {step} in {}", run.name) })
     }
 
     /// Pauses a run until it is resumed, or another revision of its plan is approved.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planctl_api::wire::calls::{Approving, Start};
+use planctl_api::wire::calls::{Approving, ResumeCall, Start};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, WorkspaceMode};
 use planctl_engine::{Actor, Decision, Digest, End, Graph, RunId, RunStatus, Tier};
@@ -231,7 +231,8 @@ impl Services {
                 if let Some(given) = &start.approve {
                     self.approve(checked, given).await?;
                 }
-                self.resume(run.id, start.worker.as_ref()).await?;
+                let call = ResumeCall { worker: start.worker.clone(), ..ResumeCall::default() };
+                self.resume(run.id, &call).await?;
             }
             RunStatus::Ended { .. } => return Ok(None),
             RunStatus::New | RunStatus::Awaiting if !is_same_text || !is_same_place => {

@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_engine::view::telling_line;
-use planctl_engine::{Contract, Evidence, HarnessResult, Inconclusive, Tier};
+use planctl_engine::view::{self, telling_line};
+use planctl_engine::{
+    Attempt, Contract, Evidence, Failing, Failure, HarnessResult, Inconclusive, Tier, Verdict,
+};
 use planctl_harness::{
     ReplicaError, ReplicaLimits, Spawner, Trial as Brought, TrialPlace, TrialRunner, git_top_level,
     probe_isolation, sweep_scratch,
@@ -61,6 +63,23 @@ pub struct Probed {
     pub tried: usize,
     /// How long that took, the copy included.
     pub duration: Duration,
+}
+
+/// Whether a contract that passed would still do so.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rechecked {
+    /// It would.
+    Passes,
+    /// It would not.
+    Fails {
+        /// How it ended, and the line that says why.
+        why: String,
+    },
+    /// It was not tried.
+    NotTried {
+        /// Why, as the end of a sentence: `it names …`.
+        reason: String,
+    },
 }
 
 /// Why contracts could not be tried.
@@ -165,6 +184,42 @@ impl Probe {
             | HarnessResult::Ended(_)
             | HarnessResult::Nothing(_)) => Ok(found),
         }
+    }
+
+    /// Says whether the contract of a step that passed would still pass: it runs once in the copy, which proves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] where there is no copy, or the caller asked to stop.
+    pub async fn recheck(
+        &self,
+        candidate: &Candidate,
+        workspace: &Path,
+        config: &Config,
+    ) -> Result<Rechecked, ProbeError> {
+        if let Some(Obstacle::Unsafe(reason)) = &candidate.obstacle {
+            return Ok(Rechecked::NotTried { reason: reason.clone() });
+        }
+        let contract = configured(candidate, config);
+        let found = self.run_once(&contract, workspace, config).await?;
+        let HarnessResult::Evidence(evidence) = found else {
+            return Ok(Rechecked::NotTried { reason: "it could not be run there".to_owned() });
+        };
+        let verdict = contract.judge(&evidence).unwrap_or(Verdict::Failed);
+        if verdict == Verdict::Passed {
+            return Ok(Rechecked::Passes);
+        }
+        let said = reason(&evidence);
+        let failure = Failure {
+            attempt: Attempt::NONE,
+            what: Failing::Contract { verdict, ending: evidence.ending, tampered: Vec::new() },
+            duration: evidence.duration,
+            stdout: evidence.stdout,
+            stderr: evidence.stderr,
+            denied: Vec::new(),
+        };
+        let line = view::failed_line(&failure);
+        Ok(Rechecked::Fails { why: if said.is_empty() { line } else { format!("{line}: {said}") } })
     }
 
     async fn stopped(&self) {

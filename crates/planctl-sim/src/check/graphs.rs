@@ -57,6 +57,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             | Fact::PaceChanged { .. }
             | Fact::BudgetNoticed { .. }
             | Fact::PlanExpired { .. }
+            | Fact::NodeReopened { .. }
             | Fact::PlanPaused { .. }
             | Fact::PlanFailed { .. }
             | Fact::PlanCancelled { .. } => {}

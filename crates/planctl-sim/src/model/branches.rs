@@ -26,6 +26,43 @@ impl Come {
 }
 
 impl Model {
+    /// Says whether a step may be done anew by itself: it has a contract, and no way from a fork leads to it that has not come
+    /// through the fork's join.
+    pub(super) fn can_repeat(&self, node: &NodeId) -> bool {
+        let has_contract =
+            self.graph.gated(node).is_some_and(|gated| !gated.contract.command.trim().is_empty());
+        let forks = self.graph.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Fork(_)));
+        let is_beside = |fork: &NodeId| {
+            let is_joined = |id: &NodeId| self.graph.fork_of(id) == Some(fork);
+            self.edges_of(fork).iter().any(|edge| self.leads_to(&edge.to, is_joined).contains(node))
+        };
+        has_contract && !forks.map(|fork| &fork.id).any(is_beside)
+    }
+
+    /// A node and everything behind it.
+    pub(super) fn behind(&self, node: &NodeId) -> Vec<NodeId> {
+        self.leads_to(node, |_| false)
+    }
+
+    /// Follows all ways within an epoch from a node, up to those that end a way, exits and escalations.
+    fn leads_to(&self, first: &NodeId, ends: impl Fn(&NodeId) -> bool) -> Vec<NodeId> {
+        let leads_on = |id: &NodeId| {
+            let kind = self.graph.node(id).map(|node| &node.kind);
+            !ends(id) && !matches!(kind, None | Some(NodeKind::Exit { .. } | NodeKind::Escalate { .. }))
+        };
+        let mut reached: Vec<NodeId> = Some(first.clone()).into_iter().filter(leads_on).collect();
+        let mut next = 0;
+        while let Some(from) = reached.get(next).cloned() {
+            next += 1;
+            for edge in self.edges_of(&from).iter().filter(|edge| edge.restart.is_none()) {
+                if leads_on(&edge.to) && !reached.contains(&edge.to) {
+                    reached.push(edge.to.clone());
+                }
+            }
+        }
+        reached
+    }
+
     /// Begins the branches of a fork, once they have worktrees where they want any; a run that walks again from its start
     /// passes branches that are merged already.
     pub(super) fn begin_branches(&mut self, node: &NodeId) {

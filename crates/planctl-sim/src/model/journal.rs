@@ -28,6 +28,8 @@ pub(super) enum Entry {
     Failed { node: NodeId },
     /// A person granted an attempt.
     Granted { node: NodeId },
+    /// A person has something before the node done anew, so that it has a full allowance.
+    Refilled { node: NodeId },
     /// A delivery was lost.
     Lost { node: NodeId },
     /// Our own stop interrupted the work or the gate.
@@ -145,6 +147,7 @@ impl Entry {
             | Entry::Before { node, .. }
             | Entry::Failed { node }
             | Entry::Granted { node }
+            | Entry::Refilled { node }
             | Entry::Lost { node }
             | Entry::Interrupted { node }
             | Entry::Repeated { node }
@@ -183,7 +186,9 @@ impl Model {
 
     /// The events at a node since its allowance was last refilled.
     fn since_refill<'a>(&'a self, id: &'a NodeId) -> impl Iterator<Item = &'a Entry> {
-        self.of(id).rev().take_while(|entry| !matches!(entry, Entry::Entered { refills: true, .. }))
+        let refills =
+            |entry: &&Entry| matches!(entry, Entry::Entered { refills: true, .. } | Entry::Refilled { .. });
+        self.of(id).rev().take_while(move |entry| !refills(entry))
     }
 
     /// The events at a node since its newest attempt, or its newest rehearsal, began.

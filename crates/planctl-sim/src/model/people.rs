@@ -39,8 +39,18 @@ impl Model {
                 self.tell("paused".to_owned());
                 Ok(())
             }
-            Decision::Resume => {
+            Decision::Resume { from } => {
                 self.must_be(&[Status::Failed, Status::Aborted, Status::Paused])?;
+                if let Some(from) = from {
+                    if self.settled(from) != Some(Outcome::Passed) || !self.can_repeat(from) {
+                        return Err(No);
+                    }
+                    for node in self.behind(from) {
+                        self.journal.push(Entry::Refilled { node });
+                    }
+                    self.stopped_at = vec![from.clone()];
+                    self.tell(format!("reopened {from}"));
+                }
                 self.status = self.queued_again();
                 Ok(())
             }

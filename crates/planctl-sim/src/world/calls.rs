@@ -275,6 +275,7 @@ fn particulars(fact: &Fact) -> (&'static str, String) {
         | Fact::PlanEscalated { .. }
         | Fact::BudgetNoticed { .. }
         | Fact::PlanExpired { .. }
+        | Fact::NodeReopened { .. }
         | Fact::PlanPaused { .. } => ("", String::new()),
     }
 }

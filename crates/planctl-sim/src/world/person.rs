@@ -49,13 +49,13 @@ impl World {
             RunStatus::New => self.decided(Decision::Submit, None),
             RunStatus::Paused => {
                 if self.options.has_pauses && self.dice.happens(500) {
-                    return self.decided(Decision::Resume, None);
+                    return self.resume();
                 }
                 self.revise()
             }
             RunStatus::Ended { .. } => {
                 if self.strikes(Trouble::RunResumed) {
-                    return self.decided(Decision::Resume, None);
+                    return self.resume();
                 }
                 Ok(())
             }
@@ -77,6 +77,15 @@ impl World {
                 Ok(())
             }
         }
+    }
+
+    /// Takes the run up where it stopped, or at a step that passed.
+    fn resume(&mut self) -> Result<(), String> {
+        let passed =
+            self.store.nodes.iter().filter(|(_, record)| record.state.outcome() == Some(Outcome::Passed));
+        let passed: Vec<NodeId> = passed.map(|(node, _)| node.clone()).collect();
+        let from = if self.dice.happens(300) { self.any_of(passed) } else { None };
+        self.decided(Decision::Resume { from }, None)
     }
 
     /// Names a timer that may or may not be armed.

@@ -114,7 +114,7 @@ impl World {
                 let decision = match self.dice.below(4) {
                     0 if self.options.has_pauses => Decision::Pause,
                     0 => Decision::Submit,
-                    1 => Decision::Resume,
+                    1 => Decision::Resume { from: self.dice.happens(300).then_some(at.node) },
                     _ => Decision::Revise { revision: Digest::from("sha256:odd"), changed: vec![at.node] },
                 };
                 self.human(decision)

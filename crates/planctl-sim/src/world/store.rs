@@ -498,7 +498,7 @@ impl Store {
                 Decision::Submit
                 | Decision::Cancel
                 | Decision::Pause
-                | Decision::Resume
+                | Decision::Resume { .. }
                 | Decision::Revise { .. } => None,
             },
             (Event::Clock(_), _) => None,

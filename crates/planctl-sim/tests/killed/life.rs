@@ -160,7 +160,7 @@ impl Life {
     async fn resume(&self, script: &Script, status: RunStatus) -> bool {
         let goes_on = self.heard("human.resumed").await < script.resumes && script.may_resume(status);
         if goes_on {
-            self.apply(&human(Decision::Resume), &Proof::Person { key: None }).await;
+            self.apply(&human(Decision::Resume { from: None }), &Proof::Person { key: None }).await;
         }
         goes_on
     }

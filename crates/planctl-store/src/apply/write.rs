@@ -132,7 +132,7 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
         Event::Clock(_) => ("orchestrator", None),
         Event::Agent(_) | Event::Harness(_) => ("harness", None),
     };
-    let is_resumed = matches!((decision, before), (Some(Decision::Resume), RunStatus::Paused));
+    let is_resumed = matches!((decision, before), (Some(Decision::Resume { .. }), RunStatus::Paused));
     let is_rejected = matches!(decision, Some(Decision::Answer { answer: Answer::Reject, .. }));
     let (to, from, why): (&str, &[&str], &str) = match after {
         RunStatus::Queued { resuming: false } => ("approved", &["verified", "done", "failed"], "approved"),
@@ -162,7 +162,7 @@ impl Decided {
                 Decision::Submit
                 | Decision::Cancel
                 | Decision::Pause
-                | Decision::Resume
+                | Decision::Resume { .. }
                 | Decision::Revise { .. } => None,
             },
             Event::Agent(_) | Event::Harness(_) | Event::Clock(_) => None,

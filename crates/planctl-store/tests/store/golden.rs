@@ -267,7 +267,7 @@ async fn resume_scene(world: &World, run: RunId) {
     world.step(run, 1).await;
     world.step(run, 1).await;
     answer(world, run, Answer::Abort).await;
-    world.store.apply(run, &human(Decision::Resume), &person(None), None).await.unwrap();
+    world.store.apply(run, &human(Decision::Resume { from: None }), &person(None), None).await.unwrap();
     world.admit(run).await.unwrap();
     let lost = world.claim_for(run, "gone", std::time::Duration::ZERO).await.unwrap();
     let expired = world.store.expired(&[], 10).await.unwrap().remove(0).unwrap();

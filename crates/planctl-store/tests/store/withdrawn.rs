@@ -149,7 +149,7 @@ async fn a_run_that_is_taken_up_waits_for_the_end_of_its_own_worker() {
     let (world, run, work) = stale(linear(1)).await;
     let applied = answered(&world, run.id, Answer::Abort).await;
     assert_eq!(applied.head.status, RunStatus::Ended { end: End::Aborted });
-    world.store.apply(run.id, &human(Decision::Resume), &person(None), None).await.unwrap();
+    world.store.apply(run.id, &human(Decision::Resume { from: None }), &person(None), None).await.unwrap();
     assert!(is_kept_out(&world, run.id, &run.name).await);
     world.store.acknowledge(&work).await.unwrap();
     world.store.admit(run.id).await.unwrap();

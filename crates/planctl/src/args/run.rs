@@ -232,6 +232,9 @@ pub enum RunVerb {
         /// Answer what the plan asks with its usual answer, else with the first option; as the run was started, if not given
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
         auto_answer: Option<bool>,
+        /// Try the contracts of the steps that passed, in a copy of the workspace; go on with the first that passes no longer
+        #[arg(long)]
+        recheck: bool,
     },
     /// Ends runs for good
     Cancel {

@@ -95,8 +95,8 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
             }
         }
         RunVerb::Why { run, step } => history::why(context, &run, step.as_deref()).await,
-        RunVerb::Resume { run, worker, no_wait, auto_answer } => {
-            super::run::resume(context, &run, worker.worker(), no_wait, auto_answer).await
+        RunVerb::Resume { run, worker, no_wait, auto_answer, recheck } => {
+            super::run::resume(context, &run, worker.worker(), no_wait, auto_answer, recheck).await
         }
         RunVerb::Pause { run, note } => pause(context, &run, note.as_deref()).await,
         RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,

@@ -15,7 +15,7 @@ use super::answer_prompt::AnswerPrompt;
 use super::plan::{exit_of, goes_on, next_of, not_verified, shell_word};
 use super::verify::Detail;
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
-use super::{Context, changes, decide, guide, library, verify};
+use super::{Context, changes, decide, guide, library, recheck, verify};
 use crate::args::Format;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
@@ -171,6 +171,7 @@ pub async fn resume(
     worker: Option<Agent>,
     no_wait: bool,
     auto_answer: Option<bool>,
+    rechecks: bool,
 ) -> Answer {
     let manner = manner(context)?;
     isolation(context).await?;
@@ -179,8 +180,12 @@ pub async fn resume(
     // The person who started the run said it for all of it; a word at this command counts for this time.
     let before = client.status(handle).await?;
     let auto_answer = auto_answer.unwrap_or(before.auto_answer);
+    let from = match rechecks {
+        true => recheck::first_regressed(context, &client, handle, &before).await?,
+        false => None,
+    };
     let mut stop = Stop::listen()?;
-    let resumed = until_stopped(&mut stop, client.resume(handle, worker.as_ref())).await?;
+    let resumed = until_stopped(&mut stop, client.resume_from(handle, worker.as_ref(), from)).await?;
     resumed.map_err(stopped_before)?;
     let is_guided = match worker {
         Some(worker) => worker == Agent::Session,

@@ -1,0 +1,81 @@
+//! `resume --recheck`: of the steps that passed, the first that passes no longer is done anew.
+
+use crate::fixture::{Fixture, plan};
+
+const WORKER: &str = "touch done-$PLANCTL_STEP; echo $PLANCTL_STEP >> worked";
+
+/// A run that failed at its third step.
+fn failed() -> Fixture {
+    let fixture = Fixture::new();
+    let steps = [
+        ("One", "test -e done-1", "abort"),
+        ("Two", "test -e done-2", "abort"),
+        ("Three", "test -e done-3 && test -e given", "abort"),
+    ];
+    fixture.write("p.md", &plan("Three files", "5 minutes", &steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", WORKER]);
+    assert_eq!(said.code, 1, "{said:?}");
+    fixture.write("given", "");
+    fixture
+}
+
+#[test]
+fn the_first_step_that_passes_no_longer_is_done_anew_with_all_that_follows() {
+    let fixture = failed();
+    std::fs::remove_file(fixture.path("done-2")).unwrap();
+    let said = fixture.planctl(&["resume", "@last", "--recheck"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("step 2 \"Two\" passes no longer: contract exit 1\n"), "{said:?}");
+    assert!(said.err.contains("goes on with step 2, and with all that follows it"), "{said:?}");
+    assert_eq!(fixture.read("worked"), "1\n2\n3\n2\n3\n", "step 1 passes and is not done again");
+    let why = fixture.planctl(&["why", "@last", "2"]);
+    assert!(
+        why.out.contains("ann has step 2 \"Two\" done anew: \"recheck: contract exit 1\""),
+        "{}",
+        why.out
+    );
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn where_all_still_pass_the_run_goes_on_where_it_stopped_and_the_check_leaves_nothing_behind() {
+    let fixture = failed();
+    let said = fixture.planctl(&["resume", "@last", "--recheck"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("2 steps that passed still pass\n"), "{said:?}");
+    assert_eq!(fixture.read("worked"), "1\n2\n3\n3\n");
+}
+
+#[test]
+fn a_run_that_is_done_or_waits_is_not_rechecked() {
+    let fixture = failed();
+    assert_eq!(fixture.planctl(&["resume", "@last"]).code, 0);
+    let said = fixture.planctl(&["resume", "@last", "--recheck"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(
+        said.err.contains(
+            "p-1 is done: only a run that failed or is paused is rechecked\nnext: planctl run p.md"
+        ),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_contract_that_must_not_run_in_a_copy_is_named_and_the_next_one_is_tried() {
+    let fixture = Fixture::new();
+    let outside = format!("test -e {}", fixture.path("done-1").display());
+    let steps = [
+        ("One", outside.as_str(), "abort"),
+        ("Two", "test -e done-2", "abort"),
+        ("Three", "test -e given", "abort"),
+    ];
+    fixture.write("p.md", &plan("Three files", "5 minutes", &steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", WORKER]);
+    assert_eq!(said.code, 1, "{said:?}");
+    fixture.write("given", "");
+    std::fs::remove_file(fixture.path("done-2")).unwrap();
+    let said = fixture.planctl(&["resume", "@last", "--recheck"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("step 1 \"One\" was not tried: "), "{said:?}");
+    assert!(said.err.contains("step 2 \"Two\" passes no longer"), "{said:?}");
+}
