@@ -12,5 +12,7 @@ mod hostile;
 mod patterns;
 #[path = "planner/red.rs"]
 mod red;
+#[path = "planner/resolving.rs"]
+mod resolving;
 #[path = "planner/sample.rs"]
 mod sample;
