@@ -41,9 +41,9 @@ pub use proposal::{ANSWER_BYTES_MAX, Proposal, Question, Step, Unreadable, schem
 pub use red::{WrongReason, wrong_reason};
 pub use resolve::{
     ASK_PERSON, Action, Argument, ArgumentValue, Binding, Call, Candidate, Capability, Catalog, Decision,
-    Found, History, Open, Parameter, ParameterKind, Planned, PlannedStep, Remark, Remembered, Resolver,
-    Served, Source, Tally, Tried, Vectors, Verified, Went, bind, coerced, embedded, key_of, planned, type_of,
-    verified,
+    Found, History, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk, QuestAskKind,
+    QuestEvent, QuestNext, Remark, Remembered, Resolver, Served, Source, Tally, Tried, Vectors, Verified,
+    Went, bind, coerced, embedded, key_of, planned, type_of, verified, written,
 };
 pub use review::{REVIEW_BYTES_MAX, Review, review_schema};
 pub use signals::{Signal, signals};

@@ -14,9 +14,11 @@ mod collapse;
 mod history;
 mod parameter;
 mod planned;
+mod quest;
 mod score;
 mod verify;
 mod words;
+mod written;
 
 pub use self::bind::{Argument, ArgumentValue, Binding, bind};
 pub use self::capability::{ASK_PERSON, Capability};
@@ -24,7 +26,9 @@ pub use self::catalog::Catalog;
 pub use self::history::{History, Remembered, Tally, Went, key_of, type_of};
 pub use self::parameter::{Parameter, ParameterKind, coerced};
 pub use self::planned::{Action, Call, Decision, Open, Planned, PlannedStep, Remark, planned};
+pub use self::quest::{Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext};
 pub use self::verify::{Verified, verified};
+pub use self::written::written;
 
 use self::catalog::Near;
 use self::score::{Reach, Score, score};
@@ -34,6 +38,8 @@ use self::words::Wording;
 const NAME_MIN: f64 = 0.6;
 /// A capability whose whole text scores less is no answer; no text has all the words of an intent.
 const TEXT_MIN: f64 = 0.45;
+/// A capability that scores less is not even shown where a person says where to look.
+const DISCOVERED_MIN: f64 = 0.3;
 /// Two that are nearer than this are both possible, and a person chooses.
 const APART_MIN: f64 = 0.05;
 /// Vectors that are less alike than this say nothing.
@@ -181,6 +187,25 @@ impl Resolver<'_> {
         Found { served: Served::Missing(nearest), tried, looked_at }
     }
 
+    /// Looks for capabilities that may serve an intent: among all, by the bar of the strategies, or where names match a word of a
+    /// person's, by a lower one (M-38, M-39d).
+    pub fn discover(&self, intent: &Intent, patterns: &[String]) -> Vec<Candidate> {
+        let wording = Wording::of_intent(&intent.text);
+        let near = self.catalog.near(&wording);
+        let patterns: Vec<String> = patterns.iter().map(|pattern| pattern.to_lowercase()).collect();
+        let least = if patterns.is_empty() { NAME_MIN } else { DISCOVERED_MIN };
+        let mut found: Vec<Candidate> = self
+            .ranked(&wording, &near, Reach::Text, |_| true)
+            .into_iter()
+            .filter(|candidate| candidate.score >= least)
+            .collect();
+        found.retain(|candidate| {
+            let name = candidate.capability.to_lowercase();
+            patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, &name))
+        });
+        found
+    }
+
     fn by(&self, source: Source, intent: &Intent, wording: &Wording, near: &Near) -> (Option<Served>, Tried) {
         match source {
             Source::Hint => self.by_hint(intent),
@@ -261,6 +286,18 @@ impl Resolver<'_> {
 /// Returns the text by which a capability is embedded.
 pub fn embedded(capability: &Capability) -> String {
     format!("{}: {}", capability.id(), capability.description)
+}
+
+/// Says whether a name matches a word of a person's: it stands in it, or fits it with `*` for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut rest = name;
+    pattern.split('*').all(|part| match rest.find(part) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
 }
 
 fn rank(candidates: &mut Vec<Candidate>) {

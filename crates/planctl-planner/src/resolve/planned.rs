@@ -54,10 +54,15 @@ pub enum Action {
     },
     /// A capability is called.
     Call(Call),
-    /// An agent writes what no capability does; a person approves that before (M-39a).
+    /// An agent writes it, since no capability does it; a person approved that (M-39a).
     Write {
         /// The task of the agent.
         task: String,
+    },
+    /// A command of a person's own does it.
+    Run {
+        /// The command.
+        command: String,
     },
 }
 
@@ -102,6 +107,8 @@ pub enum Decision {
     Use(String),
     /// An agent writes it, with this task.
     Write(String),
+    /// This command does it.
+    Run(String),
 }
 
 /// Resolves the intents of a goal and arranges them as steps. Intents that became parts are served by their parts.
@@ -172,6 +179,9 @@ impl Planning<'_> {
         }
         match self.decisions.get(&intent.id) {
             Some(Decision::Write(task)) => return self.push(intent, Action::Write { task: task.clone() }),
+            Some(Decision::Run(command)) => {
+                return self.push(intent, Action::Run { command: command.clone() });
+            }
             Some(Decision::Use(name)) if self.resolver.catalog.named(name).is_none() => {
                 return self.remark(intent, format!("there is no capability `{name}`"));
             }
@@ -179,7 +189,7 @@ impl Planning<'_> {
         }
         let chosen = match self.decisions.get(&intent.id) {
             Some(Decision::Use(name)) => Intent { tool: Some(name.clone()), ..intent.clone() },
-            Some(Decision::Write(_)) | None => intent.clone(),
+            Some(Decision::Write(_) | Decision::Run(_)) | None => intent.clone(),
         };
         let found = self.resolver.find(&chosen);
         let served = found.served.clone();
@@ -306,7 +316,7 @@ impl Planning<'_> {
             let takes = |argument: &&Argument| matches!(&argument.value, ArgumentValue::ResultOf(id, _) if *id == step.id);
             let arguments = steps.iter().filter_map(|other| match &other.action {
                 Action::Call(call) => Some(&call.arguments),
-                Action::Ask { .. } | Action::Write { .. } => None,
+                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } => None,
             });
             let takers: BTreeSet<&str> =
                 arguments.flatten().filter(takes).map(|argument| argument.parameter.as_str()).collect();

@@ -138,3 +138,10 @@ pub(super) fn likeness(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 
     }
     2.0 * both as f64 / (one.len() + other.len()) as f64
 }
+
+/// Returns a file's name of an intent's words.
+pub(super) fn slug(text: &str) -> String {
+    let words = words_of(text).into_iter().filter(|word| !FILLERS.contains(&word.as_str()));
+    let ascii = words.map(|word| word.chars().filter(char::is_ascii_alphanumeric).collect::<String>());
+    ascii.filter(|word| !word.is_empty()).take(5).collect::<Vec<_>>().join("-")
+}
