@@ -38,7 +38,7 @@ pub struct Remembered {
     pub capability: String,
     /// How it went.
     pub went: Went,
-    /// The plan and the step that calls it, where one was written.
+    /// The digest of the plan and the step that calls it, where one was written.
     pub step: Option<(String, u32)>,
 }
 
@@ -69,13 +69,20 @@ impl Tally {
 }
 
 impl History {
-    /// Remembers what resolved an intent. The same intent of the same step of a plan is remembered once.
+    /// Remembers what resolved an intent. A step of a plan is remembered once, however often that plan is written.
     pub fn remember(&mut self, new: Remembered) {
-        let is_same = |old: &Remembered| old.step.is_some() && old.step == new.step;
-        self.entries.retain(|old| !is_same(old));
+        if new.step.is_some() && self.entries.iter().any(|old| old.step == new.step) {
+            return;
+        }
         self.entries.push(new);
         let surplus = self.entries.len().saturating_sub(ENTRIES_MAX);
         self.entries.drain(..surplus);
+    }
+
+    /// Says whether nobody knows yet how a step of this plan went.
+    pub fn waits_for(&self, plan: &str) -> bool {
+        let of_plan = |entry: &&Remembered| entry.step.as_ref().is_some_and(|(own, _)| own == plan);
+        self.entries.iter().filter(of_plan).any(|entry| entry.went == Went::Unknown)
     }
 
     /// Hears how a step of a plan went.

@@ -141,7 +141,10 @@ impl Services {
         let record = shown.view.records.get(&node.id).unwrap_or(&none);
         let step = shown.step(node.step().unwrap_or(0), node, record);
         let next = next_for(&shown.waiting_on(), &step);
-        Ok(WhyView { run: shown.view.run.name.clone(), step, because, attempts, choices, next })
+        let row = &shown.view.run;
+        let source = self.store.revision(row.plan, &row.revision).await?.source;
+        let intent = intent_of(&row.plan_path, &source, step.number);
+        Ok(WhyView { run: row.name.clone(), step, intent, because, attempts, choices, next })
     }
 
     /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
@@ -263,6 +266,16 @@ fn note_attempt(attempts: &mut Vec<WhyAttempt>, node: &Node, event: &Event) {
         }))
         .filter(|_| verdict != Verdict::Passed);
     }
+}
+
+/// Returns the piece of a goal that a step of a plan in markdown serves, as its plan says.
+fn intent_of(path: &str, source: &str, number: u32) -> Option<String> {
+    if Language::of(path).is_some() {
+        return None;
+    }
+    let (tree, _) = planctl_lang::parse(&Source::new(path, source));
+    let step = tree.steps.into_iter().find(|step| step.fixed_number() == Some(number))?;
+    step.intent.map(|intent| intent.value)
 }
 
 /// Reads the source of a run for what is said there and not in the graph that runs; of a library, the plan of its title.
