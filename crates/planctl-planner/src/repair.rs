@@ -12,6 +12,8 @@ const FAILURE_BYTES_MAX: usize = 8 * 1024;
 pub struct FailedRun {
     /// The run's name.
     pub run: String,
+    /// The digest of the text that ran: a run may fail again with another one.
+    pub digest: String,
     /// The step that failed.
     pub step: u32,
     /// The failure, as the contract printed it.

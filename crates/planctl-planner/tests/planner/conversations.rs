@@ -229,7 +229,13 @@ fn json_in_prose_and_in_a_fence_is_found() {
 }
 
 fn failed(run: &str, failure: &str) -> FailedRun {
-    FailedRun { run: run.to_owned(), step: 2, failure: failure.to_owned(), passed: vec![1] }
+    FailedRun {
+        run: run.to_owned(),
+        digest: run.to_owned(),
+        step: 2,
+        failure: failure.to_owned(),
+        passed: vec![1],
+    }
 }
 
 #[test]

@@ -28,6 +28,7 @@ use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::model::Model;
 use crate::{secrecy, show};
 
+mod failed;
 pub(super) mod kept;
 mod shown;
 mod surroundings;
@@ -105,6 +106,9 @@ impl<'a> Drafting<'a> {
 
     async fn go_on(mut self) -> Ended {
         self.hear_person()?;
+        if let Some(run) = &self.args.repair {
+            failed::hear(self.context, run, &mut self.record).await?;
+        }
         self.kept.write(&self.record)?;
         let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
         let mut stop = Stop::listen()?;
@@ -328,14 +332,21 @@ pub(super) fn put(
     before: Option<&(PathBuf, String)>,
 ) -> Result<(), Failure> {
     let found = std::fs::read_to_string(file).ok();
-    if found.as_deref() == Some(text) {
+    let says_the_same = |one: &str, other: &str| {
+        let digest = |text: &str| planctl_lang::digest(&Source::new("plan.md", text));
+        digest(one) == digest(other)
+    };
+    // The marks of a run are no change of the plan.
+    if let Some(found) = &found
+        && says_the_same(found, text)
+    {
         return Ok(());
     }
     if let (Some(found), Some((written, old))) = (&found, before)
         && written == file
-        && found == old
+        && says_the_same(found, old)
     {
-        return write::replace(context, file, old, text);
+        return write::replace(context, file, found, text);
     }
     write::create(file, text).map_err(|failure| {
         if failure.exit == Exit::Conflict { failure.help("name another file: --out FILE") } else { failure }
