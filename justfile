@@ -129,6 +129,10 @@ bench-verify *ARGS:
     cargo bench -p planctl-lang --bench verify {{ARGS}}
     cargo bench -p planctl-server --bench verify
 
+# The cost of finding the tool for an intent among 10,000
+bench-resolve *ARGS:
+    cargo bench -p planctl-planner --bench resolve {{ARGS}}
+
 # The cost of a step in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database; the ratio is told
 bench-graphs:
     cargo bench -p planctl-store --bench steps -- graphs

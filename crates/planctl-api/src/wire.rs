@@ -1267,6 +1267,9 @@ pub struct WhyView {
     pub run: String,
     /// The step; of a node that is none, its number is 0.
     pub step: StepView,
+    /// The piece of a goal that the step serves, where its plan says so.
+    #[serde(default)]
+    pub intent: Option<String>,
     /// The events, one sentence each, oldest first.
     pub because: Vec<BecauseView>,
     /// Its attempts, oldest first.

@@ -108,6 +108,8 @@ pub struct StepTree {
     pub target: Option<Spanned<String>>,
     /// `**type:**`
     pub kind: Option<Spanned<StepKind>>,
+    /// `**intent:**`: the piece of a goal that the step serves.
+    pub intent: Option<Spanned<String>>,
     /// `**subscriptions:**`
     pub subscriptions: Vec<Spanned<Subscription>>,
     /// `**task:**`
@@ -240,6 +242,7 @@ fields! {
     RedFirst "red_first" both,
     Target "target" step,
     Kind "type" step,
+    Intent "intent" step,
     Subscriptions "subscriptions" step,
     Task "task" step,
     Contract "contract" step,
@@ -270,6 +273,7 @@ impl Field {
     pub const OF_STEPS: &[&str] = &[
         "target",
         "type",
+        "intent",
         "subscriptions",
         "task",
         "contract",
@@ -305,6 +309,7 @@ impl Field {
             | Field::MaxVisits
             | Field::Target
             | Field::Kind
+            | Field::Intent
             | Field::ExitCode
             | Field::OnFail
             | Field::Timeout
@@ -347,6 +352,7 @@ impl StepTree {
             status: None,
             target: None,
             kind: None,
+            intent: None,
             subscriptions: Vec::new(),
             task: None,
             contract: None,

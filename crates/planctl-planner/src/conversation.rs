@@ -9,6 +9,7 @@ use crate::goal::Goal;
 use crate::judge::{Finding, Judgement, Looked, Outcome, Rule, Traced, judge, traced};
 use crate::prompt::{self, Prompt};
 use crate::proposal::{ANSWER_BYTES_MAX, Proposal, Question};
+use crate::repair::{FailedRun, REPAIRS_MAX, Repair};
 use crate::review::{Review, ReviewVerdict};
 use crate::write::{self, Around};
 
@@ -196,12 +197,21 @@ pub struct Conversation {
     hints: Vec<Hint>,
     /// Requirements that a person took out.
     without: BTreeSet<String>,
+    /// Runs of the draft that failed.
+    #[serde(default)]
+    repairs: Vec<Repair>,
 }
 
 impl Conversation {
     /// Begins one.
     pub fn new(brief: Brief) -> Conversation {
-        Conversation { brief, rounds: Vec::new(), hints: Vec::new(), without: BTreeSet::new() }
+        Conversation {
+            brief,
+            rounds: Vec::new(),
+            hints: Vec::new(),
+            without: BTreeSet::new(),
+            repairs: Vec::new(),
+        }
     }
 
     /// Returns what it is about.
@@ -217,6 +227,11 @@ impl Conversation {
     /// Returns what a person said.
     pub fn hints(&self) -> &[Hint] {
         &self.hints
+    }
+
+    /// Returns the failed runs that the writer was told.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
     }
 
     /// Returns the requirements that a person took out.
@@ -254,8 +269,7 @@ impl Conversation {
     /// Says what has to happen next. It changes nothing: asked again it says the same.
     pub fn next(&self) -> Next {
         let Some(last) = self.rounds.last() else { return self.ask_writer() };
-        let has_hint = self.hints.iter().any(|hint| hint.after == self.rounds.len());
-        if has_hint {
+        if self.said_after().any(|after| after == self.rounds.len()) {
             return self.ask_writer();
         }
         let proposal = Proposal::read(&last.answer.text).ok();
@@ -303,7 +317,10 @@ impl Conversation {
         let Some(last) = self.rounds.last() else { return };
         let Ok(proposal) = Proposal::read(&last.answer.text) else { return };
         let text = self.text_of(&proposal);
-        let judgement = judge(&self.brief.goal, &proposal, &text, looked, &self.without);
+        let passed: BTreeSet<&str> =
+            self.repairs.iter().flat_map(|repair| &repair.passed).map(String::as_str).collect();
+        let judgement = judge(&self.brief.goal, &proposal, &text, looked, &self.without)
+            .without_green(&proposal, &passed);
         if let Some(last) = self.rounds.last_mut() {
             last.judgement = Some(judgement);
         }
@@ -312,6 +329,28 @@ impl Conversation {
     /// Hears what a person says of the draft; the writer is asked again. Words that were heard already change nothing.
     pub fn hinted(&mut self, text: &str) {
         self.hint(None, text);
+    }
+
+    /// Hears that a run of the draft failed; the writer is asked again. A failure that was heard already changes nothing.
+    /// Returns how many repairs there were, this one included.
+    ///
+    /// # Errors
+    ///
+    /// How many repairs there were, where there may be no more.
+    pub fn failed(&mut self, failed: FailedRun) -> Result<usize, usize> {
+        if let Some(at) = self.repairs.iter().position(|repair| repair.failed == failed) {
+            return Ok(at + 1);
+        }
+        if self.repairs.len() >= REPAIRS_MAX {
+            return Err(self.repairs.len());
+        }
+        let last = self.rounds.last().and_then(|round| Proposal::read(&round.answer.text).ok());
+        let steps = last.map(|proposal| proposal.steps).unwrap_or_default();
+        let place = |number: &u32| usize::try_from(*number).ok()?.checked_sub(1);
+        let passed = failed.passed.iter().filter_map(place).filter_map(|at| steps.get(at));
+        let passed = passed.map(|step| step.contract.trim().to_owned()).collect();
+        self.repairs.push(Repair { failed, passed, after: self.rounds.len() });
+        Ok(self.repairs.len())
     }
 
     /// Hears a person's answer to a question of the draft.
@@ -357,8 +396,14 @@ impl Conversation {
     }
 
     fn rounds_since_hint(&self) -> u32 {
-        let from = self.hints.iter().map(|hint| hint.after).max().unwrap_or(0);
+        let from = self.said_after().max().unwrap_or(0);
         u32::try_from(self.rounds.len().saturating_sub(from)).unwrap_or(u32::MAX)
+    }
+
+    /// Returns after how many rounds each word of a person's and each failed run came.
+    fn said_after(&self) -> impl Iterator<Item = usize> {
+        let hints = self.hints.iter().map(|hint| hint.after);
+        hints.chain(self.repairs.iter().map(|repair| repair.after))
     }
 
     fn ask_writer(&self) -> Next {

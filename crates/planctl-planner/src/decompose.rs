@@ -1,6 +1,6 @@
 //! Breaks a goal into intents: by its form, or by a writer who sees the tools or does not, until each is one piece of work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_lang::{digest_of_text, escape};
 use serde::{Deserialize, Serialize};
@@ -237,7 +237,7 @@ enum Taken {
 const RULES: &str = "\
 You break a goal into intents: pieces that say what is wanted and not how. Each is one piece of work, or one question to the
 person. A piece that filters, sorts or shows results is a `transform`. `needs` has the ids of earlier pieces whose results a
-piece needs. Say `coarse: true` of a piece that you can't make smaller without knowing more. Answer with one JSON object.";
+piece needs. `parameters` has what the goal itself says of a piece, such as a name or a number. Say `coarse: true` of a piece that you can't make smaller without knowing more. Answer with one JSON object.";
 const GROUNDED: &str = "
 The tools that there are stand below, with their parameters. Use their words: ask for `perPage` and not for pagination. A
 filter or a page is a parameter of a tool, and no piece of its own. Name a tool in `tool` only where it is on the list.";
@@ -258,7 +258,7 @@ pub fn schema() -> Value {
             "intents": { "type": "array", "items": {
                 "type": "object",
                 "additionalProperties": false,
-                "required": ["id", "text", "kind", "topic", "needs", "tool", "coarse"],
+                "required": ["id", "text", "kind", "topic", "needs", "tool", "parameters", "coarse"],
                 "properties": {
                     "id": { "type": "string" },
                     "text": { "type": "string" },
@@ -266,6 +266,12 @@ pub fn schema() -> Value {
                     "topic": { "type": ["string", "null"] },
                     "needs": { "type": "array", "items": { "type": "string" } },
                     "tool": { "type": ["string", "null"] },
+                    "parameters": { "type": "array", "items": {
+                        "type": "object",
+                        "additionalProperties": false,
+                        "required": ["name", "value"],
+                        "properties": { "name": { "type": "string" }, "value": { "type": "string" } },
+                    } },
                     "coarse": { "type": "boolean" },
                 },
             } },
@@ -297,7 +303,15 @@ struct SaidIntent {
     #[serde(default)]
     tool: Option<String>,
     #[serde(default)]
+    parameters: Vec<SaidParameter>,
+    #[serde(default)]
     coarse: bool,
+}
+
+#[derive(Deserialize)]
+struct SaidParameter {
+    name: String,
+    value: Value,
 }
 
 /// The mark of a piece that its writer could not make smaller, at the end of its text in the record.
@@ -351,6 +365,7 @@ fn read(
             needs,
             part_of: part_of.map(|intent| intent.id.clone()),
             tool,
+            parameters: one.parameters.iter().map(|own| (own.name.clone(), own.value.clone())).collect(),
         });
     }
     match faults.is_empty() {
@@ -441,6 +456,7 @@ fn piece(id: &str, text: &str, kind: IntentKind, needs: &[&str]) -> Intent {
         needs: needs.iter().map(|need| (*need).to_owned()).collect(),
         part_of: None,
         tool: None,
+        parameters: BTreeMap::new(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Intents: the pieces of a goal before anybody knows who does them, and the graph that traces each to the goal.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One piece of a goal.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -23,6 +26,9 @@ pub struct Intent {
     /// The tool that its writer had in mind, which is known by this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The arguments that its writer gave, by names of the writer's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Value>,
 }
 
 /// The kind of an intent.
@@ -119,20 +125,28 @@ pub fn topic(words: &str) -> String {
         .join(" ")
 }
 
-/// Returns the question that a person is asked for a parameter (M-31).
+/// The questions for parameters whose names say too little (M-31).
+const QUESTIONS: [(&str, &str); 4] = [
+    ("perPage", "How many items per page? (e.g., 10, 25, 50)"),
+    ("state", "Issue state: open, closed, or all?"),
+    ("labels", "Labels to filter by (comma-separated, e.g., bug, enhancement)"),
+    ("assignee", "Assignee username (or 'none' for unassigned)"),
+];
+
+/// Returns the question of a parameter that has one of its own.
+pub(crate) fn own_question(parameter: &str) -> Option<&'static str> {
+    QUESTIONS.iter().find(|(name, _)| *name == parameter).map(|(_, question)| *question)
+}
+
+/// Returns the question that a person is asked for a parameter.
 pub fn humanised(parameter: &str) -> String {
-    match parameter {
-        "perPage" => "How many items per page? (e.g., 10, 25, 50)".to_owned(),
-        "state" => "Issue state: open, closed, or all?".to_owned(),
-        "labels" => "Labels to filter by (comma-separated, e.g., bug, enhancement)".to_owned(),
-        "assignee" => "Assignee username (or 'none' for unassigned)".to_owned(),
-        other => {
-            let words = words_of(&topic(other)).join(" ");
-            let mut characters = words.chars();
-            let first = characters.next().map(|first| first.to_uppercase().collect::<String>());
-            format!("{}{}?", first.unwrap_or_default(), characters.as_str())
-        }
+    if let Some(question) = own_question(parameter) {
+        return question.to_owned();
     }
+    let words = words_of(&topic(parameter)).join(" ");
+    let mut characters = words.chars();
+    let first = characters.next().map(|first| first.to_uppercase().collect::<String>());
+    format!("{}{}?", first.unwrap_or_default(), characters.as_str())
 }
 
 /// Splits a name or a text into words, in small letters and as one of several: `listIssues` is `list`, `issue`.

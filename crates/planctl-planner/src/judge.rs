@@ -132,6 +132,17 @@ impl Judgement {
         };
         Judgement { outcome, findings }
     }
+
+    /// Leaves out that a contract is green where its step passed in a run before: the work is done.
+    pub(crate) fn without_green(self, proposal: &Proposal, passed: &BTreeSet<&str>) -> Judgement {
+        let is_done =
+            |number: u32| step_of(proposal, number).is_some_and(|step| passed.contains(step.contract.trim()));
+        let is_green = |finding: &Finding| {
+            let is_of_trial = finding.rule == Rule::Red || finding.code == Some(Code::P103.to_string());
+            is_of_trial && finding.step.is_some_and(is_done)
+        };
+        Judgement::of(self.findings.into_iter().filter(|finding| !is_green(finding)).collect())
+    }
 }
 
 /// Returns the files that the contracts of a plan name in their text.

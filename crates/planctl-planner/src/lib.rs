@@ -17,6 +17,8 @@ mod pattern;
 mod prompt;
 mod proposal;
 mod red;
+mod repair;
+mod resolve;
 mod review;
 mod signals;
 mod write;
@@ -38,5 +40,12 @@ pub use pattern::{Deferral, Matched, PATTERN_CONFIDENCE, PatternFacts, draft_by_
 pub use prompt::Prompt;
 pub use proposal::{ANSWER_BYTES_MAX, Proposal, Question, Step, Unreadable, schema};
 pub use red::{WrongReason, wrong_reason};
+pub use repair::{FailedRun, REPAIRS_MAX, Repair};
+pub use resolve::{
+    ASK_PERSON, Action, Argument, ArgumentValue, Binding, Call, Candidate, Capability, Catalog, Decision,
+    Found, History, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk, QuestAskKind,
+    QuestEvent, QuestNext, Remark, Remembered, Resolver, Served, Source, Tally, Tried, Vectors, Verified,
+    Went, bind, coerced, embedded, key_of, planned, type_of, verified, written,
+};
 pub use review::{REVIEW_BYTES_MAX, Review, review_schema};
 pub use signals::{Signal, signals};

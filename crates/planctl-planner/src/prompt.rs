@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::conversation::{Brief, Conversation, Hint, Round, WorkspaceFacts};
 use crate::judge::Finding;
 use crate::proposal::schema;
+use crate::repair::{REPAIRS_MAX, Repair};
 use crate::review::review_schema;
 
 /// The most findings that one prompt names.
@@ -73,6 +74,9 @@ pub(crate) fn to_writer(conversation: &Conversation) -> Prompt {
     let mut text = about(brief);
     for hint in conversation.hints() {
         text.push_str(&hinted(hint));
+    }
+    for (at, repair) in conversation.repairs().iter().enumerate() {
+        text.push_str(&failed(at + 1, repair, &key_of(brief)));
     }
     let last = conversation.rounds().last();
     if let Some(last) = last {
@@ -148,6 +152,21 @@ fn hinted(hint: &Hint) -> String {
         Some(question) => format!("\n# A person answered\n\nQuestion: {question}\nAnswer: {}\n", hint.text),
         None => format!("\n# A person says of the draft before\n\n{}\n", hint.text),
     }
+}
+
+fn failed(number: usize, repair: &Repair, key: &str) -> String {
+    let step = repair.failed.step;
+    let mut text = format!(
+        "\n# A run of the draft failed\n\nThis is repair {number} of {REPAIRS_MAX}. Step {step} of the draft did not pass:\n\n{}",
+        fenced("the failure", repair.failed.told(), key)
+    );
+    if !repair.passed.is_empty() {
+        text.push_str(&format!(
+            "\nThe steps with these contracts passed. Keep them as they are, and mend the rest:\n\n{}",
+            fenced("passed", &repair.passed.join("\n"), key)
+        ));
+    }
+    text
 }
 
 fn again(round: &Round, key: &str) -> String {

@@ -178,6 +178,11 @@ impl Proposal {
 
 /// Finds the object in an answer.
 pub(crate) fn object_in(answer: &str) -> Result<Value, Unreadable> {
+    any_object_in(answer, &["steps", "verdict", "title"])
+}
+
+/// Finds the object in an answer that has one of these fields.
+pub(crate) fn any_object_in(answer: &str, keys: &[&str]) -> Result<Value, Unreadable> {
     if answer.len() > ANSWER_BYTES_MAX {
         let size = answer.len();
         return Err(Unreadable::one(format!(
@@ -194,7 +199,10 @@ pub(crate) fn object_in(answer: &str) -> Result<Value, Unreadable> {
     while let Some(at) = trimmed[from..].find('{').map(|at| at + from) {
         let mut values = serde_json::Deserializer::from_str(&trimmed[at..]).into_iter::<Value>();
         match values.next() {
-            Some(Ok(value @ Value::Object(_))) if is_answer(&value) => return Ok(value),
+            // Other objects may stand in the prose before it: an example, a file's content.
+            Some(Ok(value @ Value::Object(_))) if keys.iter().any(|key| value.get(key).is_some()) => {
+                return Ok(value);
+            }
             Some(Ok(_)) => from = at + values.byte_offset().max(1),
             Some(Err(error)) => {
                 reason.get_or_insert_with(|| escape(&error.to_string()));
@@ -208,11 +216,6 @@ pub(crate) fn object_in(answer: &str) -> Result<Value, Unreadable> {
         Some(reason) => format!("the answer is no JSON: {reason}"),
         None => "the answer has no JSON object with the fields that were asked for".to_owned(),
     }))
-}
-
-// Other objects may stand in the prose before it: an example, a file's content.
-fn is_answer(value: &Value) -> bool {
-    ["steps", "verdict", "title"].iter().any(|key| value.get(key).is_some())
 }
 
 /// Returns the JSON Schema of an answer, as endpoints take it for structured output.

@@ -115,7 +115,7 @@ fn contract(step: &Step) -> String {
 }
 
 // Longer than any run of backticks within, so that the script can't end its fence.
-fn fence(script: &str) -> String {
+pub(crate) fn fence(script: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
     for character in script.chars() {
@@ -126,7 +126,7 @@ fn fence(script: &str) -> String {
 }
 
 // Lines that are neither heading, field nor fence.
-fn task(task: &str) -> String {
+pub(crate) fn task(task: &str) -> String {
     let mut is_fenced = false;
     let lines = safe(task.trim()).replace("\r\n", "\n");
     let lines = lines.lines().map(|line| {
@@ -176,7 +176,7 @@ fn suspicions(found: &[Suspicion]) -> String {
     )
 }
 
-fn yaml(text: &str) -> String {
+pub(crate) fn yaml(text: &str) -> String {
     let is_plain =
         !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     match is_plain {
@@ -185,21 +185,21 @@ fn yaml(text: &str) -> String {
     }
 }
 
-fn heading(text: &str) -> String {
+pub(crate) fn heading(text: &str) -> String {
     let text = safe(&one_line(text));
     text.trim_start_matches(['#', '*', ' ']).trim_end_matches([' ', '#']).to_owned()
 }
 
 // A comment that began here would take in the fields behind it.
-fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     text.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
 }
 
 // Words within a comment can't end it.
-fn uncommented(text: &str) -> String {
+pub(crate) fn uncommented(text: &str) -> String {
     one_line(text).replace("--", "- -").replace(['<', '>'], "'")
 }
 
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

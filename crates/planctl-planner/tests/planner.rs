@@ -10,7 +10,11 @@ mod goals;
 mod hostile;
 #[path = "planner/patterns.rs"]
 mod patterns;
+#[path = "planner/quests.rs"]
+mod quests;
 #[path = "planner/red.rs"]
 mod red;
+#[path = "planner/resolving.rs"]
+mod resolving;
 #[path = "planner/sample.rs"]
 mod sample;

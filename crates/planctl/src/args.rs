@@ -24,7 +24,9 @@ pub use admin::{
 };
 pub use approvals::{ApprovalsCommand, AskFilter, Noted};
 pub use daemon::{AtOnce, DaemonCommand, LogFormat};
-pub use goal::{GoalArgs, GoalCommand, StrategyWord};
+pub use goal::{
+    GoalArgs, GoalCommand, GoalSource, GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord, ToolsFile,
+};
 pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
@@ -430,7 +432,7 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
-    /// Goals: broken into intents, and the graph of them
+    /// Goals: broken into intents, and the tools that serve them
     #[command(subcommand)]
     Goal(GoalCommand),
     /// Graphs written in DOT, JSON or markdown: checked, and drawn

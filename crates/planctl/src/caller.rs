@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 118] = [
+const COMMANDS: [(&str, Caller); 121] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -29,6 +29,9 @@ const COMMANDS: [(&str, Caller); 118] = [
     ("plan draft", Person),
     ("goal decompose", Person),
     ("goal graph", Person),
+    ("goal resolve", Person),
+    ("goal verify", Person),
+    ("goal stats", Person),
     ("plan fmt", Anyone),
     ("plan verify", Anyone),
     ("plan explain", Anyone),

@@ -14,6 +14,8 @@ mod home;
 mod models;
 #[path = "drafting/pieces.rs"]
 mod pieces;
+#[path = "drafting/resolving.rs"]
+mod resolving;
 #[path = "support/schema.rs"]
 mod schema;
 #[path = "drafting/service.rs"]

@@ -23,6 +23,9 @@ pub struct DraftView {
     pub steps: usize,
     /// How often the writer was asked.
     pub rounds: usize,
+    /// How often it was mended after a run failed.
+    #[serde(default)]
+    pub repairs: usize,
     /// How sure the writer is, from 0 to 1; null where there is no draft.
     pub confidence: Option<f64>,
     /// The requirements of the goal, each with its proof.

@@ -74,3 +74,169 @@ pub struct GoalEdgeView {
     /// `is_subgoal_of` or `depends_on`.
     pub kind: String,
 }
+
+/// The answer of `goal resolve --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalResolveView {
+    /// The goal.
+    pub goal: String,
+    /// `ok`, `warning`, `invalid`, or `open` where a person has to answer first.
+    pub outcome: String,
+    /// The plan that was written; null where there is none.
+    pub file: Option<String>,
+    /// The steps, in order.
+    pub steps: Vec<GoalStepView>,
+    /// How a capability was looked for, intent by intent.
+    pub resolved: Vec<GoalFoundView>,
+    /// The questions that are open; `--answer ID=…` answers one.
+    pub asks: Vec<GoalAskView>,
+    /// Errors and warnings.
+    pub findings: Vec<GoalFindingView>,
+}
+
+/// A step of a resolved goal.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalStepView {
+    /// Its number in the plan.
+    pub number: u32,
+    /// The intent that it serves.
+    pub intent: String,
+    /// Further intents that are part of it.
+    pub merged: Vec<String>,
+    /// The intent in words.
+    pub text: String,
+    /// `ask`, `call`, `write` or `run`.
+    pub kind: String,
+    /// The question, the task or the command; null for a call.
+    pub words: Option<String>,
+    /// The capability that is called.
+    pub capability: Option<String>,
+    /// The strategy that found it.
+    pub source: Option<String>,
+    /// How well it serves, from 0 to 1.
+    pub score: Option<f64>,
+    /// The effects that it declares; null where it declares nothing.
+    pub effects: Option<Vec<String>>,
+    /// Its arguments.
+    pub arguments: Vec<GoalArgumentView>,
+    /// The numbers of the steps that come before it.
+    pub needs: Vec<u32>,
+}
+
+/// An argument of a call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalArgumentView {
+    /// The parameter.
+    pub parameter: String,
+    /// Its value; null where it is the result of a step.
+    pub value: Option<serde_json::Value>,
+    /// The number of the step whose result it is.
+    pub result_of: Option<u32>,
+    /// Where it comes from, in words.
+    pub why: String,
+}
+
+/// How a capability was looked for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalFoundView {
+    /// The intent.
+    pub intent: String,
+    /// The strategies that were tried, in order.
+    pub tried: Vec<GoalTriedView>,
+    /// How many entries of the index were looked at.
+    pub looked_at: u64,
+}
+
+/// A strategy that was tried.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalTriedView {
+    /// `hint`, `history`, `catalog`, `mcp` or `semantic`.
+    pub strategy: String,
+    /// Its outcome, a sentence.
+    pub why: String,
+    /// The best that it found.
+    pub candidates: Vec<GoalCandidateView>,
+}
+
+/// A capability that was considered.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalCandidateView {
+    /// Its full name.
+    pub capability: String,
+    /// How well it serves, from 0 to 1.
+    pub score: f64,
+    /// The reasons against it; empty where there are none.
+    pub why: String,
+}
+
+/// An open question of a resolved goal.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalAskView {
+    /// The id that an answer names.
+    pub id: String,
+    /// The intent.
+    pub intent: String,
+    /// `alternatives`, `implementation`, `discovery`, `command`, `hint` or `synthesis_approval`.
+    pub kind: String,
+    /// The question.
+    pub text: String,
+    /// The answers to choose from by number; words are the answer where there are none.
+    pub options: Vec<String>,
+}
+
+/// A finding about a resolved goal.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalFindingView {
+    /// The intent.
+    pub intent: String,
+    /// Says that nothing can run as it is.
+    pub is_error: bool,
+    /// The finding, a sentence.
+    pub message: String,
+}
+
+/// The answer of `goal verify --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalVerifyView {
+    /// The goal.
+    pub goal: String,
+    /// `ok`, `warning` or `invalid`.
+    pub outcome: String,
+    /// Errors and warnings.
+    pub findings: Vec<GoalFindingView>,
+}
+
+/// The answer of `goal stats --json`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalStatsView {
+    /// By the strategy that found the capability.
+    pub strategies: Vec<GoalTallyView>,
+    /// By the type of intent: what its verb does.
+    pub intent_types: Vec<GoalTallyView>,
+}
+
+/// How often something served, and how that went.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GoalTallyView {
+    /// The strategy, or the type.
+    pub name: String,
+    /// How many intents it resolved.
+    pub resolved: u32,
+    /// How many of their steps passed.
+    pub passed: u32,
+    /// How many of their steps failed.
+    pub failed: u32,
+    /// The share of those that ended which passed, from 0 to 1; null where none ended.
+    pub rate: Option<f64>,
+}

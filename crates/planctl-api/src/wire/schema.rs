@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::draft::DraftView;
-use crate::wire::goal::{GoalGraphView, GoalView};
+use crate::wire::goal::{GoalGraphView, GoalResolveView, GoalStatsView, GoalVerifyView, GoalView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
@@ -32,6 +32,9 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-draft", "plan draft --json"),
     ("goal", "goal decompose --json"),
     ("goal-graph", "goal graph --json"),
+    ("goal-resolve", "goal resolve --json"),
+    ("goal-verify", "goal verify --json"),
+    ("goal-stats", "goal stats --json"),
     ("plan-status", "status --json: one run where one is named, else a list of runs"),
     ("plan-salute", "status RUN --salute --json"),
     ("plan-traversal", "status RUN --traversal --json"),
@@ -91,6 +94,9 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-draft" => of::<DraftView>(),
         "goal" => of::<GoalView>(),
         "goal-graph" => of::<GoalGraphView>(),
+        "goal-resolve" => of::<GoalResolveView>(),
+        "goal-verify" => of::<GoalVerifyView>(),
+        "goal-stats" => of::<GoalStatsView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
         "plan-traversal" => of::<TraversalView>(),

@@ -213,6 +213,14 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "code",
     },
     FieldHelp {
+        name: "intent",
+        label: "intent",
+        meaning: "The piece of a goal that the step serves; `planctl why` tells it, and it changes nothing.",
+        default: "none",
+        values: &[],
+        example: "I2: list the issues",
+    },
+    FieldHelp {
         name: "needs",
         label: "needs",
         meaning: "The numbers of the steps that must pass first; `none` begins at once. Steps that need the same one may run side by side.",

@@ -1,6 +1,6 @@
 //! Rounds, hints, questions, reviews: what happens next after each answer.
 
-use planctl_planner::{Answer, Asked, Conversation, Goal, Next, Outcome, Rule};
+use planctl_planner::{Answer, Asked, Conversation, FailedRun, Goal, Next, Outcome, REPAIRS_MAX, Rule};
 use serde_json::{Value, json};
 
 use crate::sample::{GOAL, answer, brief, conversation, errors, good, hear, look, tried};
@@ -226,4 +226,60 @@ fn json_in_prose_and_in_a_fence_is_found() {
         look(&mut conversation, &[]);
         done(&conversation);
     }
+}
+
+fn failed(run: &str, failure: &str) -> FailedRun {
+    FailedRun {
+        run: run.to_owned(),
+        digest: run.to_owned(),
+        step: 2,
+        failure: failure.to_owned(),
+        passed: vec![1],
+    }
+}
+
+#[test]
+fn m_40_a_failed_run_is_told_with_the_goal_and_the_error_three_times_at_most() {
+    let mut conversation = conversation(GOAL);
+    hear(&mut conversation, &good(), &[]);
+    assert!(matches!(conversation.next(), Next::Done(_)));
+    for attempt in 1..=REPAIRS_MAX {
+        let failure = failed(&format!("flag-{attempt}"), &format!("grep: no match {attempt}"));
+        assert_eq!(conversation.failed(failure.clone()), Ok(attempt));
+        assert_eq!(conversation.failed(failure), Ok(attempt), "a failure is heard once");
+        let Next::Ask { who: Asked::Writer, prompt } = conversation.next() else { panic!("{attempt}") };
+        for part in [
+            GOAL,
+            &format!("repair {attempt} of 3"),
+            &format!("grep: no match {attempt}"),
+            "Keep them as they are",
+        ] {
+            assert!(prompt.text.contains(part), "{part}: {}", prompt.text);
+        }
+        let mut mended = good();
+        mended["steps"][1]["contract"] = json!(format!("grep -q -- '--json {attempt}' README.md"));
+        // The contract of the step that passed is green by now, and that is no error.
+        hear(&mut conversation, &mended, &[(1, tried(0, ""))]);
+        assert!(
+            done(&conversation).text.contains(&format!("--json {attempt}")),
+            "{:#?}",
+            errors(&conversation)
+        );
+    }
+    assert_eq!(conversation.failed(failed("flag-9", "still no match")), Err(REPAIRS_MAX));
+}
+
+#[test]
+fn m_40_a_repair_whose_own_step_is_green_proves_nothing() {
+    let mut conversation = conversation(GOAL);
+    hear(&mut conversation, &good(), &[]);
+    assert_eq!(conversation.failed(failed("flag-1", "no match")), Ok(1));
+    let mut weak = good();
+    weak["steps"][1]["contract"] = json!("grep -q '^#' README.md");
+    hear(&mut conversation, &weak, &[(1, tried(0, "")), (2, tried(0, ""))]);
+    assert!(
+        errors(&conversation).iter().any(|error| error.contains("passes before any work")),
+        "{:?}",
+        errors(&conversation)
+    );
 }

@@ -137,9 +137,13 @@ impl Services {
         let record = shown.view.records.get(&node.id).unwrap_or(&none);
         let step = shown.step(node.step().unwrap_or(0), node, record);
         let next = next_for(&shown.waiting_on(), &step);
+        let row = &shown.view.run;
+        let source = self.store.revision(row.plan, &row.revision).await?.source;
+        let intent = intent_of(&row.plan_path, &source, step.number);
         Ok(WhyView {
-            run: shown.view.run.name.clone(),
+            run: row.name.clone(),
             step,
+            intent,
             because,
             attempts: attempts.summaries(),
             choices,
@@ -237,6 +241,16 @@ fn attempt_of(fact: &Fact) -> Option<u16> {
         return None;
     };
     Some(attempt.number()).filter(|number| *number > 0)
+}
+
+/// Returns the piece of a goal that a step of a plan in markdown serves, as its plan says.
+fn intent_of(path: &str, source: &str, number: u32) -> Option<String> {
+    if Language::of(path).is_some() {
+        return None;
+    }
+    let (tree, _) = planctl_lang::parse(&Source::new(path, source));
+    let step = tree.steps.into_iter().find(|step| step.fixed_number() == Some(number))?;
+    step.intent.map(|intent| intent.value)
 }
 
 /// Reads the source of a run for what is said there and not in the graph that runs; of a library, the plan of its title.

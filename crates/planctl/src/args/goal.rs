@@ -1,4 +1,4 @@
-//! The arguments of `planctl goal`: what a goal is made of, before anybody knows who does it.
+//! The arguments of `planctl goal`: what a goal is made of, and the tools that serve it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,29 +17,40 @@ pub enum GoalCommand {
   planctl goal decompose 'close stale issues' --model writer --tools tools.json
   planctl goal decompose 'close stale issues' --model writer --explain   says which strategies were considered
 
-A file of tools is a JSON list of {\"name\", \"about\", \"parameters\"}; with it a writer is shown the tools that there are.")]
+A file of tools is the answer of an MCP server to tools/list, or a JSON list of {\"name\", \"about\", \"parameters\"}; with
+it a writer is shown the tools that there are.")]
     Decompose(GoalArgs),
     /// Shows a goal's intents as a graph: which is a part of which, and which needs the result of which
     Graph(GoalArgs),
+    /// Finds the tool for each intent of a goal, and writes a plan that calls them; runs nothing
+    #[command(before_help = "Examples:
+  planctl goal resolve 'list issues in owner/repo but ask me for the page size' --tools github=tools.json
+  planctl goal resolve 'list issues in owner/repo' --tools github=tools.json --explain   says what each strategy found
+  planctl goal resolve 'list issues in owner/repo' --answer I1-1=2                      answers an open question")]
+    Resolve(ResolveArgs),
+    /// Holds a resolved goal to the tools that there are: each is there, and takes the arguments that it is given
+    #[command(
+        before_help = "Example:\n  planctl goal verify 'list issues in owner/repo' --tools github=tools.json"
+    )]
+    Verify(GoalVerifyArgs),
+    /// Says how often each strategy resolved an intent, and how their steps went
+    Stats,
 }
 
-/// A goal, and how it is broken up.
+/// A goal, and who is asked about it.
 #[derive(Args, Clone, Debug)]
-pub struct GoalArgs {
+pub struct GoalSource {
     /// The goal, in your words
     pub goal: String,
-    /// How it is broken up
-    #[arg(long, value_name = "STRATEGY", default_value = "hybrid", hide_possible_values = true)]
-    pub strategy: StrategyWord,
     /// The agent that is asked where no pattern fits; it only reads
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
     /// The model that is asked where no pattern fits, by its name in [models]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// The tools that there are, as a JSON list
-    #[arg(long, value_name = "FILE")]
-    pub tools: Option<PathBuf>,
+    /// Tools that there are, and their server: the file's name where none is said
+    #[arg(long, value_name = "[SERVER=]FILE", value_parser = ToolsFile::parse)]
+    pub tools: Vec<ToolsFile>,
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = parse_time)]
     pub within: Duration,
@@ -51,7 +62,69 @@ pub struct GoalArgs {
     pub again: bool,
 }
 
-/// A strategy, as it is typed.
+/// A goal, and how it is broken up.
+#[derive(Args, Clone, Debug)]
+pub struct GoalArgs {
+    #[command(flatten)]
+    pub source: GoalSource,
+    /// How it is broken up
+    #[arg(long, value_name = "STRATEGY", default_value = "hybrid", hide_possible_values = true)]
+    pub strategy: StrategyWord,
+}
+
+/// A goal, and how tools are found for it.
+#[derive(Args, Clone, Debug)]
+pub struct ResolveArgs {
+    #[command(flatten)]
+    pub source: GoalSource,
+    /// How tools are found
+    #[arg(long, value_name = "STRATEGY", default_value = "composite", hide_possible_values = true)]
+    pub strategy: ResolutionWord,
+    /// Answers an open question: ID=NUMBER, or ID=WORDS
+    #[arg(long, value_name = "ID=ANSWER")]
+    pub answer: Vec<String>,
+    /// The plan's file; plans/TITLE.md where nothing is said
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A goal that was resolved, and the tools that there are.
+#[derive(Args, Clone, Debug)]
+pub struct GoalVerifyArgs {
+    /// The goal, in the words in which it was resolved
+    pub goal: String,
+    /// Tools that there are, and their server: the file's name where none is said
+    #[arg(long, value_name = "[SERVER=]FILE", value_parser = ToolsFile::parse)]
+    pub tools: Vec<ToolsFile>,
+}
+
+/// A file of tools, and the server whose they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolsFile {
+    /// The server.
+    pub server: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl ToolsFile {
+    /// Reads `SERVER=FILE`, or a file whose name is the server's.
+    pub fn parse(text: &str) -> Result<ToolsFile, String> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        };
+        if let Some((server, path)) = text.split_once('=').filter(|(server, _)| is_name(server)) {
+            return Ok(ToolsFile { server: server.to_owned(), path: PathBuf::from(path) });
+        }
+        let path = PathBuf::from(text);
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let server =
+            stem.filter(|stem| is_name(stem)).ok_or("the server can't be told: write SERVER=FILE")?;
+        Ok(ToolsFile { server, path })
+    }
+}
+
+/// A strategy of breaking up, as it is typed.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StrategyWord {
     /// By the form of the goal
@@ -62,4 +135,17 @@ pub enum StrategyWord {
     Grounded,
     /// A pattern, then grounded, then intents first
     Hybrid,
+}
+
+/// A strategy of finding tools, as it is typed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResolutionWord {
+    /// The intent's own tool, earlier success, local commands, tools of servers, descriptions
+    Composite,
+    /// Local commands
+    Catalog,
+    /// Tools of servers, by their names
+    Mcp,
+    /// All, by their descriptions
+    Semantic,
 }

@@ -39,6 +39,7 @@ pub enum PlanCommand {
   planctl plan draft --from issue.md --model writer --out plans/login.md --budget '200k tokens, $1'
   planctl plan draft --from issue.md --model writer --answer Q1='all of them'    goes on with the answer
   planctl plan draft --from issue.md --model writer --hint 'keep the old flag'   has it written again
+  planctl plan draft --from issue.md --model writer --repair login-1             mends it where that run failed
 
 Every contract of a draft was tried in a copy of the workspace and failed there, since the work is not done yet. The same
 command goes on where an earlier one was stopped.")]
@@ -341,6 +342,9 @@ pub struct DraftArgs {
     /// Your word on the draft; it is written again
     #[arg(long, value_name = "TEXT")]
     pub hint: Option<String>,
+    /// A run of the draft that failed; the draft is written again with the failure, three times at most
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["hint", "again"], add = completing::run())]
+    pub repair: Option<String>,
     /// Your answer to a question of the draft; may be given again
     #[arg(long, value_name = "Q=TEXT")]
     pub answer: Vec<String>,

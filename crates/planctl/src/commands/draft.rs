@@ -28,6 +28,7 @@ use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::model::Model;
 use crate::{secrecy, show};
 
+mod failed;
 pub(super) mod kept;
 mod shown;
 mod surroundings;
@@ -105,6 +106,9 @@ impl<'a> Drafting<'a> {
 
     async fn go_on(mut self) -> Ended {
         self.hear_person()?;
+        if let Some(run) = &self.args.repair {
+            failed::hear(self.context, run, &mut self.record).await?;
+        }
         self.kept.write(&self.record)?;
         let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
         let mut stop = Stop::listen()?;
@@ -254,7 +258,7 @@ impl<'a> Drafting<'a> {
             (None, Some((file, _))) => file.clone(),
             (None, None) => PathBuf::from(format!("plans/{}.md", slug(&draft.title))),
         };
-        self.put(&file, &draft.text)?;
+        put(self.context, &file, &draft.text, self.record.written.as_ref())?;
         self.record.written = Some((file.clone(), draft.text.clone()));
         self.kept.write(&self.record)?;
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
@@ -267,27 +271,6 @@ impl<'a> Drafting<'a> {
             show::print(&shown::drawn(&view, &self.command(self.args.out.as_deref())))?;
         }
         Ok(if draft.questions.is_empty() { Exit::Yes } else { Exit::Waiting })
-    }
-
-    /// Writes the plan's file. One that this draft wrote is replaced as long as nobody changed it.
-    fn put(&self, file: &Path, text: &str) -> Result<(), Failure> {
-        let found = std::fs::read_to_string(file).ok();
-        if found.as_deref() == Some(text) {
-            return Ok(());
-        }
-        if let (Some(found), Some((written, old))) = (&found, &self.record.written)
-            && written == file
-            && found == old
-        {
-            return write::replace(self.context, file, old, text);
-        }
-        write::create(file, text).map_err(|failure| {
-            if failure.exit == Exit::Conflict {
-                failure.help("name another file: --out FILE")
-            } else {
-                failure
-            }
-        })
     }
 
     fn given_up(self, end: &GiveUp) -> Ended {
@@ -339,6 +322,35 @@ impl<'a> Drafting<'a> {
         words.extend(out.map(|out| path("--out", out)));
         words.join(" ")
     }
+}
+
+/// Writes a plan's file. One that was written before is replaced as long as nobody changed it.
+pub(super) fn put(
+    context: &Context,
+    file: &Path,
+    text: &str,
+    before: Option<&(PathBuf, String)>,
+) -> Result<(), Failure> {
+    let found = std::fs::read_to_string(file).ok();
+    let says_the_same = |one: &str, other: &str| {
+        let digest = |text: &str| planctl_lang::digest(&Source::new("plan.md", text));
+        digest(one) == digest(other)
+    };
+    // The marks of a run are no change of the plan.
+    if let Some(found) = &found
+        && says_the_same(found, text)
+    {
+        return Ok(());
+    }
+    if let (Some(found), Some((written, old))) = (&found, before)
+        && written == file
+        && says_the_same(found, old)
+    {
+        return write::replace(context, file, found, text);
+    }
+    write::create(file, text).map_err(|failure| {
+        if failure.exit == Exit::Conflict { failure.help("name another file: --out FILE") } else { failure }
+    })
 }
 
 fn written_by_form(proposal: &Proposal) -> Result<Answer, Failure> {

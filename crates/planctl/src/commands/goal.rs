@@ -1,43 +1,68 @@
 //! `planctl goal`: breaks a goal into intents and shows their graph; it asks a writer where no pattern fits, and runs nothing.
 
-use std::path::Path;
-
 use planctl_api::wire::goal::{ConsideredView, GoalEdgeView, GoalGraphView, GoalView, IntentView};
+use planctl_config::Config;
 use planctl_engine::Budget;
 use planctl_planner::{
-    Breakdown, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Spending, Strategy, Tool,
-    humanised, serving,
+    Breakdown, Capability, Decomposition, Intent, IntentGraph, IntentKind, NextPiece, Relation, Spending,
+    Strategy, Tool, humanised, serving,
 };
 
 use super::draft::kept::Kept;
 use super::draft::writer::{self, Purse, Writer};
 use super::{Context, Stop};
-use crate::args::{Format, GoalArgs, GoalCommand, StrategyWord};
+use crate::args::{Format, GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::caller::must_be_human;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, FAINT, styled};
 
+mod learned;
+mod resolve;
+mod resolved;
+
 /// Below this a person should look at the pieces.
 const CONFIDENCE_MIN: f64 = 0.5;
 /// The largest file of tools.
-const TOOLS_BYTES_MAX: u64 = 4 << 20;
+const TOOLS_BYTES_MAX: u64 = 64 << 20;
 
 /// Does what was typed after `planctl goal`.
 pub async fn run(context: &Context, command: GoalCommand) -> Answer {
-    must_be_human("break up a goal")?;
+    must_be_human("work on a goal")?;
     context.format(&[Format::Human, Format::Json])?;
-    let (args, wants_graph) = match &command {
-        GoalCommand::Decompose(args) => (args, false),
-        GoalCommand::Graph(args) => (args, true),
-    };
-    let tools = args.tools.as_deref().map(tools_of).transpose()?.unwrap_or_default();
-    let writer = writer_of(context, args)?;
-    let breakdown = broken_up(context, args, &tools, writer.as_ref()).await?;
+    match &command {
+        GoalCommand::Decompose(args) => decompose(context, args, false).await,
+        GoalCommand::Graph(args) => decompose(context, args, true).await,
+        GoalCommand::Resolve(args) => resolve::run(context, args).await,
+        GoalCommand::Verify(args) => resolve::verify(context, args),
+        GoalCommand::Stats => learned::stats(context).await,
+    }
+}
+
+async fn decompose(context: &Context, args: &GoalArgs, wants_graph: bool) -> Answer {
+    let source = &args.source;
+    let tools: Vec<Tool> = capabilities_of(&source.tools)?.iter().map(tool).collect();
+    let writer = writer_of(context, source)?;
+    let breakdown = broken_up(context, source, args.strategy, &tools, writer.as_ref()).await?;
     match breakdown.next() {
-        NextPiece::Done(pieces) if wants_graph => graph(context, &args.goal, &pieces, &tools),
-        NextPiece::Done(pieces) => shown(context, args, &breakdown, &pieces, &tools),
-        NextPiece::Deferred(..) => deferred(context, args, &breakdown),
-        NextPiece::TooDeep(intent) => Err(Failure::new(
+        NextPiece::Done(pieces) if wants_graph => graph(context, &source.goal, &pieces, &tools),
+        NextPiece::Done(pieces) => shown(context, source, &breakdown, &pieces, &tools),
+        NextPiece::Deferred(..) => {
+            if context.is_json()? {
+                show::print_json(&view(source, &breakdown, None, &[]))?;
+            }
+            Err(undone(context, &breakdown)?)
+        }
+        NextPiece::TooDeep(_) | NextPiece::Unreadable(_) | NextPiece::Ask(_) => {
+            Err(undone(context, &breakdown)?)
+        }
+    }
+}
+
+/// Says why a goal is in no pieces.
+fn undone(context: &Context, breakdown: &Breakdown) -> Result<Failure, Failure> {
+    Ok(match breakdown.next() {
+        NextPiece::Deferred(..) => deferred(&context.config()?.config, breakdown),
+        NextPiece::TooDeep(intent) => Failure::new(
             Exit::No,
             format!(
                 "could not break up the goal: {} \"{}\" is still several pieces",
@@ -45,24 +70,27 @@ pub async fn run(context: &Context, command: GoalCommand) -> Answer {
                 show::safe(&intent.text)
             ),
         )
-        .help("say the goal in smaller parts")),
-        NextPiece::Unreadable(faults) => Err(Failure::new(
+        .help("say the goal in smaller parts"),
+        NextPiece::Unreadable(faults) => Failure::new(
             Exit::No,
             format!("could not read the writer's answers: {}", show::safe(&faults.join("; "))),
         )
-        .help("another writer, or --again")),
+        .help("another writer, or --again"),
         // `broken_up` asks until nothing is to be asked.
-        NextPiece::Ask(_) => Err(Failure::new(Exit::Temporary, "the goal is not broken up yet")),
-    }
+        NextPiece::Ask(_) | NextPiece::Done(_) => {
+            Failure::new(Exit::Temporary, "the goal is not broken up yet")
+        }
+    })
 }
 
 async fn broken_up(
     context: &Context,
-    args: &GoalArgs,
+    args: &GoalSource,
+    strategy: StrategyWord,
     tools: &[Tool],
     writer: Option<&Writer>,
 ) -> Result<Breakdown, Failure> {
-    let strategy = match args.strategy {
+    let strategy = match strategy {
         StrategyWord::Pattern => Strategy::Pattern,
         StrategyWord::IntentFirst => Strategy::IntentFirst,
         StrategyWord::Grounded => Strategy::Grounded,
@@ -89,7 +117,7 @@ async fn broken_up(
     Ok(breakdown)
 }
 
-fn writer_of(context: &Context, args: &GoalArgs) -> Result<Option<Writer>, Failure> {
+fn writer_of(context: &Context, args: &GoalSource) -> Result<Option<Writer>, Failure> {
     if let Some(agent) = &args.agent {
         writer::checked(agent)?;
         return Ok(Some(Writer::Agent(agent.clone(), args.within)));
@@ -99,39 +127,59 @@ fn writer_of(context: &Context, args: &GoalArgs) -> Result<Option<Writer>, Failu
     Ok(Some(Writer::Model(Box::new(model))))
 }
 
-fn tools_of(path: &Path) -> Result<Vec<Tool>, Failure> {
-    let name = show::safe(&path.display().to_string());
-    let failed = |what: String| Failure::new(Exit::No, format!("could not read the tools in {name}: {what}"));
-    let size = std::fs::metadata(path)
-        .map_err(|error| failed(error.to_string()).help("a JSON list of tools"))?
-        .len();
-    if size > TOOLS_BYTES_MAX {
-        return Err(failed("the file is larger than 4 MiB".to_owned()));
+/// Reads files of tools.
+fn capabilities_of(files: &[ToolsFile]) -> Result<Vec<Capability>, Failure> {
+    let mut all: Vec<Capability> = Vec::new();
+    for file in files {
+        let name = show::safe(&file.path.display().to_string());
+        let failed = |exit, what: String| {
+            let failure = Failure::new(exit, format!("could not read the tools in {name}: {what}"));
+            failure.help(
+                "it is the answer of an MCP server to tools/list, or a JSON list of {\"name\", \"about\", \"parameters\"}",
+            )
+        };
+        let unread = |error: std::io::Error| {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            failed(if is_missing { Exit::NotFound } else { Exit::No }, error.to_string())
+        };
+        let size = std::fs::metadata(&file.path).map_err(unread)?.len();
+        if size > TOOLS_BYTES_MAX {
+            return Err(failed(Exit::No, "the file is larger than 64 MiB".to_owned()));
+        }
+        let text = std::fs::read_to_string(&file.path).map_err(unread)?;
+        let read = Capability::read_all(&text, &file.server)
+            .map_err(|faults| failed(Exit::No, faults.into_iter().take(5).collect::<Vec<_>>().join("; ")))?;
+        all.extend(read);
     }
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| {
-        failed(error.to_string()).help("it is a JSON list of {\"name\", \"about\", \"parameters\"}")
-    })
+    Ok(all)
 }
 
-fn deferred(context: &Context, args: &GoalArgs, breakdown: &Breakdown) -> Answer {
-    let considered = breakdown.considered();
-    let why: Vec<String> = considered.iter().map(|one| one.why.clone()).collect();
-    if context.is_json()? {
-        let view = view(args, breakdown, None, &[]);
-        show::print_json(&view)?;
+/// Returns a capability as a writer is shown it.
+fn tool(capability: &Capability) -> Tool {
+    Tool {
+        name: capability.id(),
+        about: capability.description.clone(),
+        parameters: capability.parameters.iter().map(|own| own.name.clone()).collect(),
     }
-    let config = &context.config()?.config;
-    let offered = writer::offered(config);
+}
+
+fn deferred(config: &Config, breakdown: &Breakdown) -> Failure {
+    let why: Vec<String> = breakdown.considered().into_iter().map(|one| one.why).collect();
     let failure =
         Failure::new(Exit::No, format!("no pattern breaks up this goal: {}", show::safe(&why.join("; "))));
-    Err(match offered.is_empty() {
+    let offered = writer::offered(config);
+    match offered.is_empty() {
         true => failure.help("set [models.NAME] in planctl.toml, or name an agent: --agent exec:CMD"),
         false => failure.help(format!("name a writer: {}", offered.join(", "))),
-    })
+    }
 }
 
-fn view(args: &GoalArgs, breakdown: &Breakdown, pieces: Option<&Decomposition>, tools: &[Tool]) -> GoalView {
+fn view(
+    args: &GoalSource,
+    breakdown: &Breakdown,
+    pieces: Option<&Decomposition>,
+    tools: &[Tool],
+) -> GoalView {
     let signs = planctl_planner::signals(&args.goal);
     GoalView {
         goal: args.goal.clone(),
@@ -168,7 +216,7 @@ fn intent(intent: &Intent, tools: &[Tool]) -> IntentView {
 
 fn shown(
     context: &Context,
-    args: &GoalArgs,
+    args: &GoalSource,
     breakdown: &Breakdown,
     pieces: &Decomposition,
     tools: &[Tool],

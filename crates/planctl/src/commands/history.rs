@@ -152,6 +152,9 @@ fn why_drawn(view: &WhyView) -> String {
     if let Some(level) = &view.step.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
+    if let Some(intent) = &view.intent {
+        text.push_str(&format!("  serves {}\n", show::safe(intent)));
+    }
     if let Some(caveat) = show::caveat(&view.step) {
         text.push_str(&format!("  {}\n", styled(CARE, &caveat)));
     }

@@ -15,6 +15,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("plan draft", &["a goal"]),
     ("goal decompose", &["a goal"]),
     ("goal graph", &["a goal"]),
+    ("goal resolve", &["a goal"]),
+    ("goal verify", &["a goal"]),
     ("approvals edit", &["1"]),
     ("approvals approve", &["1"]),
     ("approvals reject", &["1"]),

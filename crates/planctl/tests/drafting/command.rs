@@ -1,5 +1,6 @@
 //! The command as people and scripts meet it: questions, hints, files, exits, and what survives a kill.
 
+use planctl_server::testing::TestDatabase;
 use serde_json::{Value, json};
 
 use crate::home::{GOAL, Home, app, good};
@@ -256,4 +257,38 @@ fn a34_a_worker_drafts_nothing() {
     let (home, service) = with(vec![Reply::Structured(good())]);
     let said = home.planctl_with(&WORDS, &[("PLANCTL_ITEM_ID", "x")]);
     assert_eq!((said.code, service.calls().len()), (77, 0), "{said:?}");
+}
+
+#[test]
+fn m_40_a_run_that_failed_is_told_to_the_writer_and_the_plan_is_mended_and_diffed() {
+    let mut mended = good();
+    mended["steps"][1]["task"] = json!("Describe the flag --json in `README.md`, by `cat`.");
+    let (home, service) = with(vec![Reply::Structured(good()), Reply::Structured(mended)]);
+    let database = TestDatabase::migrated();
+    let url = database.url();
+    let said = |words: &[&str]| home.planctl_with(words, &[("PLANCTL_DATABASE_URL", url.as_str())]);
+    let view = home.json(&more(&["--json"]), 0);
+    let file = view["file"].as_str().unwrap().to_owned();
+    // The worker does the first step alone.
+    home.write("worker.sh", "echo 'echo \"{}\"' >>src/app.sh\n");
+    let run = said(&["plan", "run", &file, "--approve", "--no-wait", "--exec", "bash worker.sh"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    let name = format!("{}-1", file.trim_start_matches("plans/").trim_end_matches(".md"));
+    let other = said(&more(&["--repair", "no-such-run"]));
+    assert_eq!(other.code, 4, "{other:?}");
+    let repaired = said(&more(&["--repair", &name]));
+    assert_eq!(repaired.code, 0, "{repaired:?}");
+    assert!(
+        repaired.out.contains("repair 1 of 3") && repaired.out.contains("planctl plan diff"),
+        "{repaired:?}"
+    );
+    let asked = service.calls()[1].prompt();
+    for part in [GOAL, "A run of the draft failed", "step 2 \"Document it\"", "Keep them as they are"] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    assert!(home.read(&file).contains("by `cat`"), "marks of the run don't keep the file from being mended");
+    let diff = said(&["plan", "diff", &file]);
+    assert!(diff.code == 1 && diff.out.contains("cat"), "{diff:?}");
+    let again = said(&more(&["--repair", &name]));
+    assert_eq!((again.code, service.calls().len()), (0, 2), "a failure is told once: {again:?}");
 }

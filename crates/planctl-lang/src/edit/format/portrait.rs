@@ -161,6 +161,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
         status,
         target,
         kind,
+        intent,
         subscriptions,
         task,
         contract,
@@ -187,7 +188,7 @@ fn bare_step(mut step: StepTree) -> StepTree {
     none(number);
     (*heading, *end) = (Span::default(), 0);
     none(title);
-    [mark, status, target, task, when, for_each, gate].into_iter().flatten().for_each(none);
+    [mark, status, target, intent, task, when, for_each, gate].into_iter().flatten().for_each(none);
     kind.iter_mut().for_each(none);
     subscriptions.iter_mut().for_each(none);
     contract.iter_mut().for_each(bare_contract);

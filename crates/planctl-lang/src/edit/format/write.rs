@@ -33,9 +33,10 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 23] = [
+const ORDER: [Field; 24] = [
     Field::Target,
     Field::Kind,
+    Field::Intent,
     Field::Subscriptions,
     Field::Needs,
     Field::When,

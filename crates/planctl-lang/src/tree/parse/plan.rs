@@ -35,6 +35,7 @@ impl Reader<'_> {
             | Field::Budget
             | Field::Target
             | Field::Kind
+            | Field::Intent
             | Field::Subscriptions
             | Field::Task
             | Field::Contract

@@ -57,6 +57,7 @@ impl Reader<'_> {
         match known {
             Field::Target => self.on_step(|step| step.target = Some(value)),
             Field::Kind => self.take_kind(value),
+            Field::Intent => self.on_step(|step| step.intent = Some(value)),
             Field::OnFail => self.take_on_fail(value),
             Field::ExitCode => self.take_exit_code_field(value),
             Field::Timeout => {

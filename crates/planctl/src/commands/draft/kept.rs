@@ -19,6 +19,8 @@ const FOLDER: &str = "drafts";
 /// How many drafts are kept.
 const KEPT: usize = 200;
 const RECORD: &str = "draft.json";
+/// The folder of what resolved intents, and how that went.
+const HISTORY: &str = "goals";
 
 /// A draft as it is kept.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -48,8 +50,7 @@ impl Kept {
         let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(32).collect();
         let all = state_dir.join(FOLDER);
         let folder = all.join(name);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-        let lock = File::create(folder.join("lock")).map_err(failed)?;
+        let lock = lock_file(&folder).map_err(failed)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -59,6 +60,20 @@ impl Kept {
             Err(error) => return Err(failed(error.into())),
         }
         forget_oldest(&all, &folder);
+        Ok(Kept { folder, _lock: lock })
+    }
+
+    /// Takes the place of what resolved intents; it is kept for ever, and waits for another process that has it.
+    pub fn history(state_dir: &Path) -> Result<Kept, Failure> {
+        let folder = state_dir.join(HISTORY);
+        let taken = || -> std::io::Result<File> {
+            let lock = lock_file(&folder)?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            Ok(lock)
+        };
+        let lock = taken().map_err(|error| {
+            Failure::new(Exit::Temporary, format!("could not use {}: {error}", folder.display()))
+        })?;
         Ok(Kept { folder, _lock: lock })
     }
 
@@ -105,6 +120,11 @@ impl Kept {
         })?;
         Ok(path)
     }
+}
+
+fn lock_file(folder: &Path) -> std::io::Result<File> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    File::create(folder.join("lock"))
 }
 
 /// Removes the oldest drafts beyond those that are kept; where that fails they stay.

@@ -7,7 +7,7 @@ use planctl_api::wire::draft::{
     DraftFindingView, DraftQuestionView, DraftSpentView, DraftState, DraftStrategy, DraftView, EstimateView,
     RequirementView, SuspicionView,
 };
-use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, Rule};
+use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule};
 
 use super::writer::{Writer, dollars};
 use crate::commands::plan::shell_word;
@@ -33,6 +33,7 @@ pub fn view(conversation: &Conversation, writer: &Writer, findings: &[Finding]) 
         title: None,
         steps: 0,
         rounds: conversation.rounds().len(),
+        repairs: conversation.repairs().len(),
         confidence: None,
         requirements: Vec::new(),
         findings: findings.iter().map(finding).collect(),
@@ -151,6 +152,14 @@ pub fn drawn(view: &DraftView, command: &str) -> String {
     match (&view.file, view.questions.first()) {
         (Some(_), Some(question)) => {
             text.push_str(&format!("{} {command} --answer {}='…'\n", styled(BOLD, "next:"), question.id));
+        }
+        (Some(file), None) if view.repairs > 0 => {
+            let next = format!("planctl plan diff {}", shell_word(file));
+            text.push_str(&format!(
+                "repair {} of {REPAIRS_MAX}\n{} {next}\n",
+                view.repairs,
+                styled(BOLD, "next:")
+            ));
         }
         (Some(file), None) => {
             text.push_str(&format!("{} planctl show {}\n", styled(BOLD, "next:"), shell_word(file)));

@@ -1,0 +1,210 @@
+//! Parameters as a JSON Schema has them, and values that are made to fit them or are refused (M-26, M-27).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// A parameter of a capability.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Its name, as the schema spells it.
+    pub name: String,
+    /// The values that it takes.
+    pub kind: ParameterKind,
+    /// Its meaning, in words.
+    pub about: String,
+    /// Says that a call without it is refused.
+    pub is_required: bool,
+    /// The only texts that it takes, where there are such.
+    pub choices: Vec<String>,
+}
+
+/// The values that a parameter takes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParameterKind {
+    /// Texts.
+    Text,
+    /// Whole numbers.
+    Integer,
+    /// Numbers.
+    Number,
+    /// True and false.
+    Boolean,
+    /// Lists.
+    List(Box<ParameterKind>),
+    /// Objects.
+    Object,
+    /// Values that its schema does not say plainly.
+    Any,
+}
+
+impl ParameterKind {
+    /// Returns it with its article, for people.
+    pub fn words(&self) -> &'static str {
+        match self {
+            ParameterKind::Text => "a text",
+            ParameterKind::Integer => "an integer",
+            ParameterKind::Number => "a number",
+            ParameterKind::Boolean => "true or false",
+            ParameterKind::List(_) => "a list",
+            ParameterKind::Object => "an object",
+            ParameterKind::Any => "any value",
+        }
+    }
+}
+
+/// Reads the parameters of a schema, or a list of their names; and whether others are taken, too.
+pub(super) fn parameters_of(schema: Option<&Value>) -> (Vec<Parameter>, bool) {
+    let Some(schema) = schema else { return (Vec::new(), false) };
+    if let Value::Array(names) = schema {
+        let named = names.iter().filter_map(Value::as_str).map(|name| Parameter {
+            name: name.to_owned(),
+            kind: ParameterKind::Any,
+            about: String::new(),
+            is_required: false,
+            choices: Vec::new(),
+        });
+        return (named.collect(), false);
+    }
+    let required: Vec<&str> = match schema.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        Some(_) | None => Vec::new(),
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let parameters = properties.into_iter().flatten().map(|(name, property)| Parameter {
+        name: name.clone(),
+        kind: kind_of(property),
+        about: property.get("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        is_required: required.contains(&name.as_str()),
+        choices: choices_of(property),
+    });
+    let takes_others = !matches!(schema.get("additionalProperties"), Some(Value::Bool(false)) | None);
+    (parameters.collect(), takes_others)
+}
+
+fn kind_of(property: &Value) -> ParameterKind {
+    let named = match property.get("type") {
+        Some(Value::String(named)) => Some(named.as_str()),
+        // One of several types is plain where the other is null.
+        Some(Value::Array(several)) => {
+            let mut named = several.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            named.next().filter(|_| named.next().is_none())
+        }
+        Some(_) | None => None,
+    };
+    match named {
+        Some("string") => ParameterKind::Text,
+        Some("integer") => ParameterKind::Integer,
+        Some("number") => ParameterKind::Number,
+        Some("boolean") => ParameterKind::Boolean,
+        Some("array") => {
+            ParameterKind::List(Box::new(property.get("items").map_or(ParameterKind::Any, kind_of)))
+        }
+        Some("object") => ParameterKind::Object,
+        Some(_) => ParameterKind::Any,
+        None => kind_of_forms(property),
+    }
+}
+
+fn kind_of_forms(property: &Value) -> ParameterKind {
+    if !choices_of(property).is_empty() {
+        return ParameterKind::Text;
+    }
+    let forms = ["anyOf", "oneOf"].iter().find_map(|key| property.get(*key)?.as_array());
+    let is_null = |form: &&Value| form.get("type").and_then(Value::as_str) == Some("null");
+    let mut plain = forms.into_iter().flatten().filter(|form| !is_null(form));
+    match (plain.next(), plain.next()) {
+        (Some(form), None) => kind_of(form),
+        (Some(_) | None, _) => ParameterKind::Any,
+    }
+}
+
+fn choices_of(property: &Value) -> Vec<String> {
+    let listed = property.get("enum").and_then(Value::as_array);
+    listed.into_iter().flatten().filter_map(|choice| choice.as_str().map(str::to_owned)).collect()
+}
+
+/// Makes a value fit a parameter: `"10"` becomes 10 where an integer is due, and a text stays one where a text is.
+///
+/// # Errors
+///
+/// Why it does not fit, as the end of a sentence.
+pub fn coerced(parameter: &Parameter, value: &Value) -> Result<Value, String> {
+    let value = fitted(&parameter.kind, value).map_err(|()| {
+        format!("`{}` takes {}, and {value} is none", parameter.name, parameter.kind.words())
+    })?;
+    match &value {
+        Value::String(text) if !parameter.choices.is_empty() => {
+            let same = parameter.choices.iter().find(|choice| choice.eq_ignore_ascii_case(text));
+            let choices = || parameter.choices.join(", ");
+            same.map(|choice| Value::String(choice.clone())).ok_or_else(|| {
+                format!("`{}` takes {}, and {value} is none of them", parameter.name, choices())
+            })
+        }
+        Value::String(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Array(_)
+        | Value::Object(_) => Ok(value),
+    }
+}
+
+fn fitted(kind: &ParameterKind, value: &Value) -> Result<Value, ()> {
+    let text = value.as_str().map(str::trim);
+    match kind {
+        ParameterKind::Any => Ok(value.clone()),
+        ParameterKind::Text => match value {
+            Value::String(_) => Ok(value.clone()),
+            Value::Number(_) | Value::Bool(_) => Ok(Value::String(value.to_string())),
+            Value::Null | Value::Array(_) | Value::Object(_) => Err(()),
+        },
+        ParameterKind::Integer => match (value, text) {
+            (Value::Number(number), _) if number.is_i64() || number.is_u64() => Ok(value.clone()),
+            (_, Some(text)) => text.parse::<i64>().map(Value::from).map_err(drop),
+            (_, None) => Err(()),
+        },
+        ParameterKind::Number => match (value, text) {
+            (Value::Number(_), _) => Ok(value.clone()),
+            (_, Some(text)) => match text.parse::<i64>() {
+                Ok(whole) => Ok(Value::from(whole)),
+                Err(_) => {
+                    let number = text.parse::<f64>().ok().and_then(Number::from_f64);
+                    number.map(Value::Number).ok_or(())
+                }
+            },
+            (_, None) => Err(()),
+        },
+        ParameterKind::Boolean => match (value, text) {
+            (Value::Bool(_), _) => Ok(value.clone()),
+            (_, Some(text)) => match text.to_lowercase().as_str() {
+                "true" | "yes" => Ok(Value::Bool(true)),
+                "false" | "no" => Ok(Value::Bool(false)),
+                _ => Err(()),
+            },
+            (_, None) => Err(()),
+        },
+        ParameterKind::List(of) => list(of, value),
+        ParameterKind::Object => match (value, text) {
+            (Value::Object(_), _) => Ok(value.clone()),
+            (_, Some(text)) => serde_json::from_str(text).ok().filter(Value::is_object).ok_or(()),
+            (_, None) => Err(()),
+        },
+    }
+}
+
+/// Makes a list of one: written as JSON, or as people write lists, with commas.
+fn list(of: &ParameterKind, value: &Value) -> Result<Value, ()> {
+    let elements = match value {
+        Value::Array(elements) => elements.clone(),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(Value::Array(elements)) => elements,
+            Ok(_) | Err(_) => {
+                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+                parts.map(|part| Value::String(part.to_owned())).collect()
+            }
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![value.clone()],
+    };
+    elements.iter().map(|element| fitted(of, element)).collect::<Result<Vec<_>, ()>>().map(Value::Array)
+}

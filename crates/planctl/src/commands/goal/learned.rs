@@ -1,0 +1,114 @@
+//! The history of resolved intents: kept in the state directory, and told by runs how their steps went.
+
+use std::time::Duration;
+
+use planctl_api::wire::goal::{GoalStatsView, GoalTallyView};
+use planctl_api::wire::{RunView, StepState};
+use planctl_planner::{History, Tally, Went};
+
+use super::super::Context;
+use super::super::draft::kept::Kept;
+use crate::client::Client;
+use crate::failure::{Answer, Exit, Failure};
+use crate::{secrecy, show};
+
+/// The database is waited for so long at most; without it the history says what it said before.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// Takes the history, with what runs have shown since.
+pub(super) async fn take(context: &Context) -> Result<(Kept, History), Failure> {
+    let kept = Kept::history(&context.state_dir()?)?;
+    let mut history = kept.read::<History>()?.unwrap_or_default();
+    if history.entries.iter().any(|entry| entry.went == Went::Unknown) {
+        for run in runs(context, &history).await {
+            for step in &run.steps {
+                if let Some(went) = went(step.state) {
+                    history.ended(&run.digest, step.number, went);
+                }
+            }
+        }
+        kept.write(&history)?;
+    }
+    Ok((kept, history))
+}
+
+/// Returns the runs of this workspace that show how remembered steps went; none where no database answers.
+async fn runs(context: &Context, history: &History) -> Vec<RunView> {
+    let is_named = context.server().is_some()
+        || context.named_database().is_some()
+        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+    if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
+        return Vec::new();
+    }
+    let asked = async {
+        let client = Client::open_quietly(context).await?;
+        let mut runs = Vec::new();
+        for run in client.list(false).await?.runs {
+            if history.waits_for(&run.digest) {
+                runs.push(client.status(client.find(&run.run).await?).await?);
+            }
+        }
+        Ok::<_, Failure>(runs)
+    };
+    let Ok(Ok(runs)) = tokio::time::timeout(WITHIN, asked).await else {
+        context.say("warning: the database does not answer, so nothing is learned of runs");
+        return Vec::new();
+    };
+    runs
+}
+
+fn went(state: StepState) -> Option<Went> {
+    match state {
+        StepState::Passed => Some(Went::Passed),
+        StepState::Failed => Some(Went::Failed),
+        StepState::Pending
+        | StepState::Ready
+        | StepState::Resting
+        | StepState::Working
+        | StepState::Checking
+        | StepState::Waiting
+        | StepState::Skipped
+        | StepState::Waived
+        | StepState::Warned => None,
+    }
+}
+
+/// Shows what the history says.
+pub(super) async fn stats(context: &Context) -> Answer {
+    let (_kept, history) = take(context).await?;
+    let strategies = history.by_source().into_iter().map(|(source, tally)| tallied(source.word(), tally));
+    let types = history.by_type();
+    let view = GoalStatsView {
+        strategies: strategies.collect(),
+        intent_types: types.iter().map(|(name, tally)| tallied(name, *tally)).collect(),
+    };
+    if context.is_json()? {
+        show::print_json(&view)?;
+        return Ok(Exit::Yes);
+    }
+    if view.strategies.is_empty() {
+        show::print("no intent was resolved yet\n")?;
+        return Ok(Exit::Yes);
+    }
+    let columns = |first| [first, "RESOLVED", "PASSED", "FAILED", "RATE"];
+    let mut text = show::table(&columns("STRATEGY"), view.strategies.iter().map(row).collect());
+    text.push('\n');
+    text.push_str(&show::table(&columns("INTENT"), view.intent_types.iter().map(row).collect()));
+    show::print(&text)?;
+    Ok(Exit::Yes)
+}
+
+fn tallied(name: &str, tally: Tally) -> GoalTallyView {
+    GoalTallyView {
+        name: name.to_owned(),
+        resolved: tally.resolved,
+        passed: tally.passed,
+        failed: tally.failed,
+        rate: tally.rate(),
+    }
+}
+
+fn row(view: &GoalTallyView) -> Vec<String> {
+    let rate = view.rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0));
+    vec![view.name.clone(), view.resolved.to_string(), view.passed.to_string(), view.failed.to_string(), rate]
+}

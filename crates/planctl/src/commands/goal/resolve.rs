@@ -1,0 +1,244 @@
+//! `planctl goal resolve` and `goal verify`: finds the tool for each intent, asks where that is unclear, and writes a plan of calls.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use planctl_engine::Budget;
+use planctl_lang::{Source as PlanSource, digest, slug};
+use planctl_planner::{
+    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned, Quest, QuestAsk,
+    QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool, Verified, Went, key_of, planned,
+    type_of, verified, written,
+};
+use serde::{Deserialize, Serialize};
+
+use super::super::draft::kept::Kept;
+use super::super::draft::put;
+use super::super::draft::writer::{Purse, Writer};
+use super::super::plan::shell_word;
+use super::super::{Context, Stop};
+use super::{broken_up, capabilities_of, learned, resolved, tool, undone, writer_of};
+use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
+use crate::failure::{Answer, Exit, Failure};
+use crate::show;
+
+/// A goal that is being resolved, as it is kept.
+#[derive(Default, Serialize, Deserialize)]
+struct Record {
+    /// The searches for what no strategy found, by intent.
+    quests: BTreeMap<String, Quest>,
+    /// The steps as they were resolved last.
+    planned: Option<Planned>,
+    /// The file that was written last, and its text.
+    written: Option<(PathBuf, String)>,
+}
+
+/// Resolves a goal.
+pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
+    let source = &args.source;
+    let mut capabilities = capabilities_of(&source.tools)?;
+    let tools: Vec<Tool> = capabilities.iter().map(tool).collect();
+    capabilities.push(Capability::ask_person());
+    let catalog = Catalog::new(capabilities);
+    let writer = writer_of(context, source)?;
+    let breakdown = broken_up(context, source, StrategyWord::Hybrid, &tools, writer.as_ref()).await?;
+    let NextPiece::Done(pieces) = breakdown.next() else { return Err(undone(context, &breakdown)?) };
+    let kept = place(context, &source.goal)?;
+    let mut record =
+        if source.again { Record::default() } else { kept.read::<Record>()?.unwrap_or_default() };
+    let (history_kept, mut history) = learned::take(context).await?;
+    hear(&mut record.quests, &args.answer)?;
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: sources(args.strategy), vectors: None };
+    let intents = &pieces.intents;
+    let planned = loop {
+        let decided = planned(intents, &resolver, &decisions(&record.quests));
+        let mut is_new = false;
+        for open in &decided.open {
+            let known =
+                record.quests.get(&open.intent.id).is_some_and(|quest| *quest.intent() == open.intent);
+            if !known {
+                record.quests.insert(open.intent.id.clone(), Quest::new(open));
+            }
+            let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
+            is_new |= search(context, quest, &resolver, writer.as_ref()).await?;
+            kept.write(&record)?;
+        }
+        if !is_new {
+            break decided;
+        }
+    };
+    let verified = verified(&planned, &catalog);
+    let asks = asks(&planned, &record.quests);
+    let is_open = !asks.is_empty();
+    let file = match verified.outcome {
+        Outcome::Invalid => None,
+        Outcome::Ok | Outcome::Warning => {
+            let text = written(&source.goal, &context.actor(), &planned);
+            let file = file_of(args, &record);
+            put(context, &file, &text, record.written.as_ref())?;
+            remember(&mut history, &planned, intents, &text);
+            history_kept.write(&history)?;
+            record.written = Some((file.clone(), text));
+            Some(file)
+        }
+    };
+    record.planned = Some(planned.clone());
+    kept.write(&record)?;
+    let view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
+    if context.is_json()? {
+        show::print_json(&view)?;
+    } else {
+        show::print(&resolved::drawn(&view, source.explain, &command(&source.goal)))?;
+    }
+    match (verified.outcome, is_open) {
+        (Outcome::Ok | Outcome::Warning, _) => Ok(Exit::Yes),
+        (Outcome::Invalid, true) => Ok(Exit::Waiting),
+        (Outcome::Invalid, false) => {
+            Err(Failure::new(Exit::No, "the goal can't be carried out as it was resolved")
+                .help("say the missing part in the goal, or name tools that have it: --tools SERVER=FILE"))
+        }
+    }
+}
+
+/// Holds what was resolved to the tools that there are.
+pub(super) fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
+    let mut capabilities = capabilities_of(&args.tools)?;
+    capabilities.push(Capability::ask_person());
+    let record = place(context, &args.goal)?.read::<Record>()?;
+    let Some(planned) = record.and_then(|record| record.planned) else {
+        let failure = Failure::not_found("this goal was not resolved in this workspace");
+        return Err(failure.next(command(&args.goal)));
+    };
+    let verified = verified(&planned, &Catalog::new(capabilities));
+    let view = resolved::verify_view(&args.goal, &verified);
+    if context.is_json()? {
+        show::print_json(&view)?;
+    } else {
+        show::print(&resolved::verify_drawn(&view))?;
+    }
+    Ok(if verified.outcome == Outcome::Invalid { Exit::No } else { Exit::Yes })
+}
+
+fn place(context: &Context, goal: &str) -> Result<Kept, Failure> {
+    let workspace = context.workspace().to_string_lossy().into_owned();
+    Kept::take(&context.state_dir()?, &["resolved", &workspace, goal.trim()])
+}
+
+fn sources(word: ResolutionWord) -> &'static [Source] {
+    match word {
+        ResolutionWord::Composite => &Source::ALL,
+        ResolutionWord::Catalog => &[Source::Catalog],
+        ResolutionWord::Mcp => &[Source::Mcp],
+        ResolutionWord::Semantic => &[Source::Semantic],
+    }
+}
+
+/// Tells the searches what a person answered.
+fn hear(quests: &mut BTreeMap<String, Quest>, answers: &[String]) -> Result<(), Failure> {
+    for answer in answers {
+        let Some((id, text)) = answer.split_once('=') else {
+            return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
+                .help("write --answer ID=NUMBER, or ID=WORDS"));
+        };
+        let quest = id.rsplit_once('-').and_then(|(intent, _)| quests.get_mut(intent));
+        let unknown = || Failure::not_found(format!("there is no open question {}", show::safe(id)));
+        let Some(quest) = quest else {
+            return Err(unknown().help("the goal's own command shows those that there are"));
+        };
+        quest.answered(id, text).map_err(|open| match open.is_empty() {
+            true => unknown().help("the intent is decided; --again begins from nothing"),
+            false => unknown().help(format!("the open question is {open}")),
+        })?;
+    }
+    Ok(())
+}
+
+/// Goes on with a search until a person has to answer; says whether it came to a decision.
+async fn search(
+    context: &Context,
+    quest: &mut Quest,
+    resolver: &Resolver<'_>,
+    writer: Option<&Writer>,
+) -> Result<bool, Failure> {
+    loop {
+        match quest.next() {
+            QuestNext::Discover(patterns) => {
+                let found = resolver.discover(quest.intent(), &patterns);
+                quest.heard(QuestEvent::Discovered(found));
+            }
+            QuestNext::AskModel(prompt) => {
+                let Some(writer) = writer else {
+                    let failure =
+                        Failure::new(Exit::No, "a model is to be asked for alternatives, and none is named");
+                    return Err(failure.help("name one: --model NAME, or --agent NAME"));
+                };
+                let name = writer.name().unwrap_or_default();
+                context.say(&format!("{} looks for another way …", show::safe(&name)));
+                let purse = Purse { budget: &Budget::default(), spent: Spending::default() };
+                let answer = writer.ask(context, &prompt, &purse, &mut Stop::listen()?).await?;
+                quest.heard(QuestEvent::Said(answer));
+            }
+            QuestNext::Decided(_) => return Ok(true),
+            QuestNext::Ask(_) | QuestNext::GivenUp => return Ok(false),
+        }
+    }
+}
+
+fn decisions(quests: &BTreeMap<String, Quest>) -> BTreeMap<String, Decision> {
+    let decided = quests.iter().filter_map(|(id, quest)| match quest.next() {
+        QuestNext::Decided(decision) => Some((id.clone(), decision)),
+        QuestNext::Discover(_) | QuestNext::Ask(_) | QuestNext::AskModel(_) | QuestNext::GivenUp => None,
+    });
+    decided.collect()
+}
+
+/// Returns the questions that are open, with their intents.
+fn asks(planned: &Planned, quests: &BTreeMap<String, Quest>) -> Vec<(String, QuestAsk)> {
+    let open = planned.open.iter().filter_map(|open| quests.get(&open.intent.id));
+    let asked = open.filter_map(|quest| match quest.next() {
+        QuestNext::Ask(ask) => Some((quest.intent().id.clone(), ask)),
+        QuestNext::Discover(_) | QuestNext::AskModel(_) | QuestNext::Decided(_) | QuestNext::GivenUp => None,
+    });
+    asked.collect()
+}
+
+fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {
+    match (&args.out, &record.written) {
+        (Some(out), _) => out.clone(),
+        (None, Some((file, _))) => file.clone(),
+        (None, None) => PathBuf::from(format!("plans/{}.md", slug(&args.source.goal))),
+    }
+}
+
+/// Remembers which capability was found for which intent, and the step of the plan that will show how it went.
+fn remember(history: &mut History, planned: &Planned, intents: &[Intent], text: &str) {
+    let digest = digest(&PlanSource::new("plan.md", text)).to_string();
+    for (at, step) in planned.steps.iter().enumerate() {
+        let (Action::Call(call), Some(intent)) = (&step.action, intents.iter().find(|own| own.id == step.id))
+        else {
+            continue;
+        };
+        history.remember(Remembered {
+            key: key_of(intent),
+            intent_type: type_of(intent),
+            source: call.source,
+            capability: call.capability.id(),
+            went: Went::Unknown,
+            step: Some((digest.clone(), u32::try_from(at + 1).unwrap_or(u32::MAX))),
+        });
+    }
+}
+
+fn command(goal: &str) -> String {
+    format!("planctl goal resolve {}", shell_word(goal))
+}
+
+/// Returns the verdict's word.
+pub(super) fn outcome(verified: &Verified) -> &'static str {
+    match verified.outcome {
+        Outcome::Ok => "ok",
+        Outcome::Warning => "warning",
+        Outcome::Invalid => "invalid",
+    }
+}

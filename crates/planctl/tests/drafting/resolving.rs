@@ -1,0 +1,189 @@
+//! `planctl goal resolve`: intents become calls of tools, what is unclear becomes a question, and the plan is written or not at all.
+
+use planctl_server::testing::TestDatabase;
+use serde_json::{Value, json};
+
+use crate::home::{Home, app};
+use crate::service::{Form, Reply, Service};
+
+const GOAL: &str = "list issues in mandubian/ccos but ask me for the page size";
+const FILE: &str = "plans/list-issues-in-mandubian-ccos-but-ask-me-for-the-page-size.md";
+
+fn tool(name: &str, about: &str, properties: &Value, required: &[&str]) -> Value {
+    json!({ "name": name, "description": about, "annotations": { "readOnlyHint": true },
+            "inputSchema": { "type": "object", "properties": properties, "required": required } })
+}
+
+fn github() -> Value {
+    let properties = json!({
+        "owner": { "type": "string" }, "repo": { "type": "string" }, "perPage": { "type": "integer" },
+        "state": { "type": "string", "enum": ["open", "closed"] },
+    });
+    json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [
+        tool("list_issues", "Lists issues", &properties, &["owner", "repo"]),
+        tool("list_issue_types", "Lists types of issues", &json!({ "owner": { "type": "string" } }), &["owner"]),
+    ] } })
+}
+
+fn home() -> Home {
+    let home = app();
+    home.write("github.json", &github().to_string());
+    home
+}
+
+fn resolve<'a>(goal: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["goal", "resolve", goal, "--tools", "github.json", "--json"];
+    words.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn m_16_m_18_m_24_a_goal_becomes_a_plan_of_a_question_and_a_call() {
+    let home = home();
+    let view = home.json(&resolve(GOAL, &[]), 0);
+    assert_eq!((&view["outcome"], &view["file"]), (&json!("ok"), &json!(FILE)));
+    assert_eq!(view["steps"][0]["words"], "How many items per page? (e.g., 10, 25, 50)");
+    let call = &view["steps"][1];
+    assert_eq!((&call["capability"], &call["source"]), (&json!("github.list_issues"), &json!("mcp")));
+    assert_eq!((&call["effects"], &call["needs"]), (&json!(["read"]), &json!([1])));
+    assert_eq!(view["resolved"][0]["tried"][3]["candidates"][1]["why"], "it is also about type");
+    let text = home.read(FILE);
+    let expected = "**type:** call\n**needs:** 1\n**intent:** I2: list issues in mandubian/ccos\n**server:** github\n\
+                    **tool:** list_issues\n**arguments:**\n```json\n{\n  \"owner\": \"mandubian\",\n  \
+                    \"perPage\": \"${steps.1.output}\",\n  \"repo\": \"ccos\"\n}\n```\n";
+    assert!(text.contains(expected), "{text}");
+    let said = home.planctl(&["goal", "resolve", GOAL, "--tools", "github.json", "--explain"]);
+    assert!(
+        said.out.contains("0.69  github.list_issue_types") || said.out.contains("it is also about type"),
+        "{said:?}"
+    );
+    home.write(FILE, "changed by hand\n");
+    let refused = home.planctl(&resolve(GOAL, &[]));
+    assert_eq!(refused.code, 5, "{refused:?}");
+    assert_eq!(home.read(FILE), "changed by hand\n", "a file that somebody changed stays");
+}
+
+#[test]
+fn m_15_a_strategy_that_is_named_is_the_only_one() {
+    let home = home();
+    home.write(
+        "own.json",
+        "[{\"name\": \"list_branches\", \"about\": \"Lists branches\", \"command\": \"git branch\"}]",
+    );
+    let words =
+        ["goal", "resolve", "list branches", "--tools", "own.json", "--strategy", "catalog", "--json"];
+    let view = home.json(&words, 0);
+    assert_eq!(view["steps"][0]["source"], "catalog");
+    assert!(home.read("plans/list-branches.md").contains("```shell\ngit branch\n```"));
+    let view = home.json(&resolve("list issues in o/r", &["--strategy", "catalog"]), 3);
+    assert_eq!(view["resolved"][0]["tried"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn m_38_m_39b_a_missing_capability_is_a_question_and_its_answer_is_heard_once() {
+    let home = home();
+    let goal = "list pull requests in o/r";
+    let view = home.json(&resolve(goal, &[]), 3);
+    assert_eq!((&view["outcome"], &view["file"]), (&json!("open"), &Value::Null));
+    assert_eq!(view["asks"][0]["kind"], "alternatives");
+    assert_eq!(view["asks"][0]["options"].as_array().unwrap().last().unwrap(), "None of the above");
+    assert!(!home.has("plans/list-pull-requests-in-o-r.md"), "nothing is written while a question is open");
+    let none = home.json(&resolve(goal, &["--answer", "I1-1=none"]), 3);
+    assert_eq!(
+        (&none["asks"][0]["kind"], &none["asks"][0]["id"]),
+        (&json!("implementation"), &json!("I1-2"))
+    );
+    let again = home.json(&resolve(goal, &["--answer", "I1-1=none"]), 3);
+    assert_eq!(again["asks"], none["asks"]);
+    let stale = home.planctl(&resolve(goal, &["--answer", "I1-1=1"]));
+    assert!(stale.code == 4 && stale.err.contains("the open question is I1-2"), "{stale:?}");
+    let written = home.json(&resolve(goal, &["--answer", "I1-2=4", "--answer", "I1-3=gh pr list"]), 0);
+    assert_eq!(written["steps"][0]["kind"], "run");
+    assert!(home.read("plans/list-pull-requests-in-o-r.md").contains("```shell\ngh pr list\n```"));
+}
+
+#[test]
+fn m_39c_a_model_proposes_and_a_person_decides() {
+    let home = home();
+    let hint = json!({ "server": "github", "tool": "list_issues", "implementation": "", "input_schema": {},
+                       "output_schema": {}, "permissions": ["read"] });
+    let service = Service::start(Form::Messages, vec![Reply::Structured(hint)]);
+    home.models(&[("writer", &service)]);
+    let goal = "list problems in o/r";
+    let ways = home.json(&resolve(goal, &["--model", "writer"]), 3);
+    let first = ways["asks"][0]["options"].as_array().unwrap().len();
+    let none = format!("I1-1={first}");
+    home.json(&resolve(goal, &["--model", "writer", "--answer", &none]), 3);
+    let alone = home.planctl(&resolve(goal, &["--answer", "I1-2=3"]));
+    assert!(alone.code == 1 && alone.err.contains("--model NAME"), "{alone:?}");
+    let proposal = home.json(&resolve(goal, &["--model", "writer", "--answer", "I1-2=3"]), 3);
+    assert_eq!((&proposal["asks"][0]["kind"], service.calls().len()), (&json!("hint"), 1), "{proposal:#}");
+    assert!(service.calls()[0].prompt().contains("the required permissions"));
+}
+
+#[test]
+fn m_27_an_argument_that_does_not_fit_is_an_error_and_no_plan() {
+    let home = home();
+    let answer = json!({ "title": "x", "confidence": 0.9, "intents": [
+        { "id": "a", "text": "list issues in o/r", "parameters": [{ "name": "per_page", "value": "ten" }] },
+    ] });
+    let service = Service::start(Form::Chat, vec![Reply::Structured(answer)]);
+    home.models(&[("writer", &service)]);
+    let said = home.planctl(&resolve("show me ten issues, please", &["--model", "writer"]));
+    assert_eq!(said.code, 1, "{said:?}");
+    let view: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(view["findings"][0]["message"], "`perPage` takes an integer, and \"ten\" is none");
+    assert!(!home.has("plans"), "nothing is written");
+}
+
+#[test]
+fn m_42_a_resolved_goal_is_verified_against_the_tools_that_there_are() {
+    let home = home();
+    let verify = ["goal", "verify", GOAL, "--tools", "github.json", "--json"];
+    assert_eq!(home.planctl(&verify).code, 4, "it was not resolved yet");
+    home.json(&resolve(GOAL, &[]), 0);
+    assert_eq!(home.json(&verify, 0)["outcome"], "ok");
+    let mut list = github();
+    list["result"]["tools"][0]["inputSchema"]["properties"]["perPage"] = json!(null);
+    let properties = list["result"]["tools"][0]["inputSchema"]["properties"].as_object_mut().unwrap();
+    properties.remove("perPage");
+    list["result"]["tools"][0]["inputSchema"]["additionalProperties"] = json!(false);
+    home.write("github.json", &list.to_string());
+    let view = home.json(&verify, 1);
+    assert_eq!(view["findings"][0]["message"], "github.list_issues has no parameter `perPage`");
+    list["result"]["tools"][0]["annotations"] = json!({});
+    list["result"]["tools"][0]["inputSchema"]["additionalProperties"] = json!(true);
+    home.write("github.json", &list.to_string());
+    assert_eq!(home.json(&verify, 0)["outcome"], "warning", "it does not say what it changes");
+}
+
+#[test]
+fn m_12_m_14_m_47_a_step_says_which_intent_it_serves_and_one_that_passed_serves_the_same_again() {
+    let (home, database) = (app(), TestDatabase::migrated());
+    let url = database.url();
+    let said = |words: &[&str]| home.planctl_with(words, &[("PLANCTL_DATABASE_URL", url.as_str())]);
+    let told = |words: &[&str]| {
+        let said = said(words);
+        assert_eq!(said.code, 0, "{words:?}: {said:?}");
+        crate::schema::check(words, &said.out);
+        serde_json::from_str::<Value>(&said.out).unwrap()
+    };
+    home.write(
+        "own.json",
+        "[{\"name\": \"gather\", \"about\": \"Lists the branches of the repository\", \"command\": \"git branch\"}]",
+    );
+    let resolve = |goal: &'static str| told(&["goal", "resolve", goal, "--tools", "own.json", "--json"]);
+    let first = resolve("list branches");
+    assert_eq!(first["steps"][0]["source"], "semantic", "{first:#}");
+    let tally = || told(&["goal", "stats", "--json"])["strategies"][0].clone();
+    assert_eq!(tally(), json!({ "name": "semantic", "resolved": 1, "passed": 0, "failed": 0, "rate": null }));
+    let run = said(&["plan", "run", "plans/list-branches.md", "--approve"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let why = told(&["why", "list-branches-1", "1", "--json"]);
+    assert_eq!(why["intent"], "I1: list branches");
+    assert!(said(&["why", "list-branches-1", "1"]).out.contains("serves I1: list branches"));
+    assert_eq!(tally()["passed"], 1);
+    let again = resolve("show branches");
+    assert_eq!(again["steps"][0]["source"], "history", "{again:#}");
+    let types = told(&["goal", "stats", "--json"])["intent_types"].clone();
+    assert_eq!((&types[0]["name"], &types[0]["resolved"]), (&json!("list"), &json!(2)));
+}
