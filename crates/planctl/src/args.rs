@@ -15,6 +15,7 @@ mod guide;
 mod item;
 mod levels;
 mod library;
+mod mcp;
 mod plan;
 mod run;
 mod worker;
@@ -29,6 +30,7 @@ pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
+pub use mcp::SessionCommand;
 pub use plan::{
     Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
@@ -63,6 +65,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "man",
             "schema",
             "lsp",
+            "session",
             "help",
             "version",
         ],
@@ -403,6 +406,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         #[arg(long)]
         stdio: bool,
     },
+    /// The scratch list of an agent's session
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Prints completions for a shell; they know your runs, asks, roles and plans
     #[command(
         alias = "completion",

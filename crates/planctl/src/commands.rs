@@ -48,6 +48,7 @@ pub(crate) mod plans;
 mod review;
 mod run;
 mod salute;
+mod session;
 mod token;
 mod topic;
 mod traversal;
@@ -88,6 +89,7 @@ pub async fn run(cli: Cli) -> Answer {
             clean::run(&context, cleaning).await
         }
         Command::Lsp { .. } => lsp::run(&context).await,
+        Command::Session(command) => session::run(&context, &command),
         Command::Completions { shell } => completing::script(shell),
         Command::Man { dir } => help::man(&context, &dir),
         Command::Init { example, force } => init::run(&context, example, force).await,

@@ -1,0 +1,3 @@
+//! Serves planctl to agents, by the Model Context Protocol.
+
+pub mod planning;
