@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 119] = [
+const COMMANDS: [(&str, Caller); 120] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -120,6 +120,7 @@ const COMMANDS: [(&str, Caller); 119] = [
     ("doctor", Anyone),
     ("clean", Person),
     ("lsp", Anyone),
+    ("mcp", Anyone),
     ("session prompt", Anyone),
     ("completions", Anyone),
     ("man", Anyone),

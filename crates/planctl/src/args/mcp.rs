@@ -1,7 +1,21 @@
 //! The arguments of `planctl mcp` and `planctl session`: agents that speak the Model Context Protocol, and their scratch list.
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use planctl_mcp::planning::Strategy;
+
+/// Flags of `planctl mcp`.
+#[derive(Args, Clone, Debug)]
+pub struct McpArgs {
+    /// Offer no planning tools, for agents that have a list of their own
+    #[arg(long)]
+    pub no_planning: bool,
+}
+
+impl McpArgs {
+    /// The examples of `planctl mcp`.
+    pub const EXAMPLES: &str = "Your agent starts this, and talks to it over standard input and output; docs/mcp.md says what it offers.
+Nothing that it offers decides or approves anything.";
+}
 
 /// The commands of the scratch list of a session.
 #[derive(Subcommand, Clone, Debug)]
