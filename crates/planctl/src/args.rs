@@ -30,7 +30,7 @@ pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
-pub use mcp::{McpArgs, SessionCommand};
+pub use mcp::{McpArgs, McpClient, McpCommand, McpInstall, SessionCommand};
 pub use plan::{
     Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };

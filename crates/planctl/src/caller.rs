@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 120] = [
+const COMMANDS: [(&str, Caller); 121] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -121,6 +121,7 @@ const COMMANDS: [(&str, Caller); 120] = [
     ("clean", Person),
     ("lsp", Anyone),
     ("mcp", Anyone),
+    ("mcp install", Person),
     ("session prompt", Anyone),
     ("completions", Anyone),
     ("man", Anyone),

@@ -50,6 +50,7 @@ mod review;
 mod run;
 mod salute;
 mod session;
+mod settings;
 mod token;
 mod topic;
 mod traversal;

@@ -9,6 +9,10 @@ mod support;
 mod client;
 #[path = "mcp/hostile.rs"]
 mod hostile;
+#[path = "mcp/http.rs"]
+mod http;
+#[path = "mcp/install.rs"]
+mod install;
 #[path = "mcp/planning.rs"]
 mod planning;
 #[path = "mcp/tools.rs"]
