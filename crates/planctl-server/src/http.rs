@@ -12,6 +12,7 @@ mod events;
 mod guard;
 mod in_process;
 mod items;
+mod mcp;
 mod openapi;
 mod parameters;
 mod plans;
@@ -35,6 +36,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_api::{Code, Problem};
 use planctl_engine::Actor;
+use planctl_mcp::planning::Sessions;
 use planctl_store::{Listener, Page, RequestId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,6 +71,8 @@ struct Shared {
     claims: claims::ClaimsCache,
     metrics: system::Metrics,
     bodies: Bodies,
+    /// The scratch lists of agents; they end with this process.
+    scratch_sessions: Arc<Sessions>,
     /// The tasks under way: connections, and work that outlives its connection.
     tasks: TaskTracker,
 }
@@ -81,6 +85,7 @@ impl ApiState {
             claims: claims::ClaimsCache::default(),
             metrics: system::Metrics::default(),
             bodies: Bodies::default(),
+            scratch_sessions: Arc::default(),
             tasks: TaskTracker::new(),
         };
         ApiState { inner: Arc::new(inner) }
@@ -100,6 +105,10 @@ impl ApiState {
 
     fn bodies(&self) -> &Bodies {
         &self.inner.bodies
+    }
+
+    fn scratch_sessions(&self) -> Arc<Sessions> {
+        self.inner.scratch_sessions.clone()
     }
 
     fn metrics(&self) -> &system::Metrics {

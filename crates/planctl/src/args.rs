@@ -15,6 +15,7 @@ mod guide;
 mod item;
 mod levels;
 mod library;
+mod mcp;
 mod plan;
 mod run;
 mod worker;
@@ -31,6 +32,7 @@ pub use guide::{GuardArgs, GuardCommand, GuideCommand, HookArgs, Install};
 pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
+pub use mcp::{McpArgs, McpClient, McpCommand, McpInstall, SessionCommand};
 pub use plan::{
     Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
@@ -46,7 +48,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals"]),
     ("Find out", &["logs", "why", "events", "audit"]),
-    ("Hold your own agent to it", &["guard", "guide", "hook"]),
+    ("Hold your own agent to it", &["guard", "guide", "hook", "mcp"]),
     ("Workers and the daemon", &["worker", "item", "daemon", "dev", "roles", "token"]),
     (
         "More",
@@ -65,6 +67,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "man",
             "schema",
             "lsp",
+            "session",
             "help",
             "version",
         ],
@@ -405,6 +408,12 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         #[arg(long)]
         stdio: bool,
     },
+    /// Serves agents: verify, draft and submit plans, look at runs, work on items (Model Context Protocol)
+    #[command(before_help = McpArgs::EXAMPLES)]
+    Mcp(McpArgs),
+    /// The scratch list of an agent's session
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Prints completions for a shell; they know your runs, asks, roles and plans
     #[command(
         alias = "completion",

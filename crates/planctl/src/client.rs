@@ -144,6 +144,11 @@ impl Client {
         }
     }
 
+    /// Returns the API itself, for calls that are made by their paths.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
     /// Says whether a daemon works on runs, so that they go on when this process ends.
     pub fn is_daemon(&self) -> bool {
         self.server_node.is_none()

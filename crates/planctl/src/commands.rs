@@ -1,8 +1,8 @@
 //! The commands, and the context that all of them share.
 
-use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use planctl_config::{ConfigError, Loaded, Place, Sources, WorkspaceMode};
@@ -43,6 +43,7 @@ mod items;
 pub(crate) mod library;
 mod logs;
 mod lsp;
+mod mcp;
 mod new;
 pub(crate) mod plan;
 pub(crate) mod plans;
@@ -50,6 +51,8 @@ mod recheck;
 mod review;
 mod run;
 mod salute;
+mod session;
+mod settings;
 mod token;
 mod topic;
 mod traversal;
@@ -90,6 +93,8 @@ pub async fn run(cli: Cli) -> Answer {
             clean::run(&context, cleaning).await
         }
         Command::Lsp { .. } => lsp::run(&context).await,
+        Command::Mcp(given) => mcp::run(context, given).await,
+        Command::Session(command) => session::run(&context, &command),
         Command::Completions { shell } => completing::script(shell),
         Command::Man { dir } => help::man(&context, &dir),
         Command::Init { example, force } => init::run(&context, example, force).await,
@@ -127,7 +132,7 @@ pub struct Context {
     mode: Option<WorkspaceMode>,
     /// Says that the command decides or looks, which a file that came with a repository must not keep a person from.
     leaves_unread: bool,
-    loaded: OnceCell<Loaded>,
+    loaded: OnceLock<Loaded>,
 }
 
 impl Context {
@@ -136,7 +141,7 @@ impl Context {
         let named = global.workspace.as_deref();
         let mode = named.and_then(Path::to_str).and_then(WorkspaceMode::from_word);
         let workspace = find_workspace(named.filter(|_| mode.is_none()))?;
-        Ok(Context { global, workspace, mode, leaves_unread: false, loaded: OnceCell::new() })
+        Ok(Context { global, workspace, mode, leaves_unread: false, loaded: OnceLock::new() })
     }
 
     /// Returns a context like this one for another workspace.

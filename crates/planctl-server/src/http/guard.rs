@@ -87,6 +87,8 @@ impl Standing {
 pub enum Scope {
     /// Nobody in particular; a route that anybody may call.
     Nobody,
+    /// Anybody who said who they are; a route whose own calls ask for more.
+    Known,
     /// Looks.
     Read,
     /// Looks, starts runs and decides.
@@ -104,6 +106,7 @@ impl Scope {
     pub fn word(self) -> &'static str {
         match self {
             Scope::Nobody => "none",
+            Scope::Known => "any",
             Scope::Read => "read",
             Scope::Approve => "approve",
             Scope::Worker => "worker",
@@ -116,6 +119,7 @@ impl Scope {
     pub fn reaches(self, needs: Scope) -> bool {
         match needs {
             Scope::Nobody => true,
+            Scope::Known => !matches!(self, Scope::Nobody | Scope::Item),
             Scope::Read => matches!(self, Scope::Read | Scope::Approve | Scope::Admin),
             Scope::Approve => matches!(self, Scope::Approve | Scope::Admin),
             Scope::Worker => matches!(self, Scope::Worker | Scope::Admin),

@@ -17,6 +17,7 @@ use crate::node::services::Caps;
 #[derive(Clone, Debug)]
 pub struct InProcess {
     router: Router,
+    peer: Peer,
 }
 
 impl InProcess {
@@ -33,7 +34,18 @@ impl InProcess {
             slots: None,
             stop,
         };
-        InProcess { router: routes::router(&ApiState::new(server_node, options)) }
+        // The command line itself refuses to a worker what only a person may do, before it opens the database.
+        let peer = Peer::Local {
+            uid: rustix::process::geteuid().as_raw(),
+            is_inside_worker: false,
+            is_inside_session: false,
+        };
+        InProcess::for_peer(&ApiState::new(server_node, options), peer)
+    }
+
+    /// Returns the routes of a daemon, for calls that one of its handlers makes in the name of a peer.
+    pub(super) fn for_peer(api: &ApiState, peer: Peer) -> InProcess {
+        InProcess { router: routes::router(api), peer }
     }
 
     /// Does one request; `path` has the query with it. Returns the status and the whole body.
@@ -51,13 +63,7 @@ impl InProcess {
         let request = Request::builder().method(method).uri(path).body(Body::from(body));
         let mut request = request.map_err(axum::Error::new)?;
         *request.headers_mut() = headers;
-        // The command line itself refuses to a worker what only a person may do, before it opens the database.
-        let peer = Peer::Local {
-            uid: rustix::process::geteuid().as_raw(),
-            is_inside_worker: false,
-            is_inside_session: false,
-        };
-        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(self.peer);
         let (head, body) = answered(self.router.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await?;
         Ok((head.status, body.to_vec()))

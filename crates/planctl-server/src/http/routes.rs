@@ -13,7 +13,8 @@ use super::parameters::{
 };
 use super::problem::response_of;
 use super::{
-    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, sessions, system,
+    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, plans, runs, sessions,
+    system,
 };
 use planctl_api::wire;
 use planctl_api::wire::calls;
@@ -141,6 +142,17 @@ pub static ROUTES: &[Route] = &[
         Answers::json::<wire::DatabaseView>(),
         handler!(system::database),
     ),
+    // Agents.
+    post(
+        "/mcp",
+        Scope::Known,
+        "A request of the Model Context Protocol; each tool needs the scope of the routes that it calls",
+        Some(Body::of::<serde_json::Map<String, serde_json::Value>>()),
+        Answers::json_or_nothing::<serde_json::Map<String, serde_json::Value>>(),
+        handler!(mcp::serve),
+    )
+    .of_a_plan()
+    .unkeyed(),
     // Plans.
     get(
         "/v1/plans",

@@ -42,6 +42,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("guide activate", &["suggest"]),
     ("guide on", &["x"]),
     ("guide install", &["claude"]),
+    ("mcp install", &["claude"]),
 ];
 
 #[test]

@@ -184,7 +184,7 @@ impl Place {
     }
 
     /// A program in a clean environment, in the workspace; nothing of the person who runs the tests gets in.
-    fn foreign(&self, program: &str) -> Command {
+    pub fn foreign(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.path("work"))

@@ -8,8 +8,9 @@ use serde_json::{Value, to_string};
 
 use super::hooks::{SessionAgent, SessionEvent};
 use crate::args::{Format, Install};
+use crate::commands::Context;
 use crate::commands::plan::shell_word;
-use crate::commands::{Context, changes};
+use crate::commands::settings::{self, Change, ended};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, styled};
 
@@ -27,7 +28,7 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
     context.format(&[Format::Human])?;
     let file = settings_of(context, wanted.agent, wanted.user)?;
     let shown = show::safe(&file.display().to_string());
-    let before = text_of(&file)?;
+    let before = settings::text_of(&file)?;
     let old = before.as_deref().unwrap_or_default();
     let after = match (wanted.agent, wanted.remove) {
         (SessionAgent::OpenCode, _) if !old.is_empty() && !old.starts_with(PLUGIN_HEAD) => {
@@ -36,29 +37,15 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
         }
         (SessionAgent::OpenCode, true) => String::new(),
         (SessionAgent::OpenCode, false) => {
-            PLUGIN.replace("\"PLANCTL\"", &to_string(&own_program()?).unwrap_or_default())
+            PLUGIN.replace("\"PLANCTL\"", &to_string(&settings::own_program()?).unwrap_or_default())
         }
         (agent, true) => without(agent, old, &file)?,
         (agent, false) => with(agent, old, &file)?,
     };
-    if before.as_deref().unwrap_or_default() == after {
-        let state = if wanted.remove { "has no hooks of planctl" } else { "has the hooks" };
-        return show::print(&format!("{shown} {state} already\n")).map(|()| Exit::Yes);
-    }
-    let difference = planctl_server::diff::unified(before.as_deref().unwrap_or_default(), &after);
-    show::print(&changes::lines_drawn(&difference))?;
-    if wanted.dry_run {
-        context.say("nothing was written: --dry-run");
-        return Ok(Exit::Yes);
-    }
-    if after.is_empty() {
-        let refused = |error| Failure::new(Exit::Denied, format!("could not remove {shown}: {error}"));
-        std::fs::remove_file(&file).map_err(refused)?;
-        return show::print(&format!("removed {shown}\n")).map(|()| Exit::Yes);
-    }
-    write(&file, &after)?;
-    show::print(&format!("wrote {shown}\n"))?;
-    if !wanted.remove {
+    let unchanged = if wanted.remove { "has no hooks of planctl" } else { "has the hooks" };
+    let change =
+        Change { file: &file, before: before.as_deref(), after: &after, unchanged, dry_run: wanted.dry_run };
+    if settings::change(context, &change)? && !wanted.remove {
         if wanted.agent == SessionAgent::Codex {
             context.say(
                 "codex calls hooks only once you trust them: start codex here and say yes to its question",
@@ -119,7 +106,7 @@ pub fn command_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Opti
         let program: String = serde_json::from_str(line).ok()?;
         return Some(format!("{} {words}", shell_word(&program)));
     }
-    let settings = parsed(&text, file).ok()?.to_serde_value()?;
+    let settings = settings::parsed(&text, file).ok()?.to_serde_value()?;
     let groups = settings["hooks"][agent.event_name(event)].as_array()?.clone();
     let hooks = groups.iter().filter_map(|group| group["hooks"].as_array()).flatten();
     let mut commands = hooks.filter_map(|hook| hook["command"].as_str());
@@ -129,7 +116,7 @@ pub fn command_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Opti
 /// Returns for how many seconds an agent waits for planctl's hook of an event, as its settings have it.
 pub fn seconds_in(agent: SessionAgent, event: SessionEvent, file: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
-    let settings = parsed(&text, file).ok()?.to_serde_value()?;
+    let settings = settings::parsed(&text, file).ok()?.to_serde_value()?;
     let groups = settings["hooks"][agent.event_name(event)].as_array()?.clone();
     let hooks = groups.iter().filter_map(|group| group["hooks"].as_array()).flatten();
     let words = words_of(agent, event);
@@ -145,12 +132,7 @@ fn words_of(agent: SessionAgent, event: SessionEvent) -> String {
 }
 
 fn settings_of(context: &Context, agent: SessionAgent, is_user: bool) -> Result<PathBuf, Failure> {
-    let folder = if is_user {
-        let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        home.ok_or_else(|| Failure::new(Exit::Configuration, "could not find your home: HOME is not set"))?
-    } else {
-        context.workspace().to_owned()
-    };
+    let folder = if is_user { settings::home()? } else { context.workspace().to_owned() };
     Ok(folder.join(match agent {
         SessionAgent::OpenCode if is_user => ".config/opencode/plugins/planctl.js",
         SessionAgent::OpenCode => ".opencode/plugins/planctl.js",
@@ -160,46 +142,18 @@ fn settings_of(context: &Context, agent: SessionAgent, is_user: bool) -> Result<
     }))
 }
 
-fn text_of(file: &Path) -> Result<Option<String>, Failure> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::new(Exit::Denied, format!("could not read {}: {error}", file.display()))),
-    }
-}
-
 /// The program that hooks call, as words of a shell.
 fn program() -> Result<String, Failure> {
-    Ok(shell_word(&own_program()?))
-}
-
-/// The program that hooks call: by its name where that leads here, so that the file fits other machines too.
-fn own_program() -> Result<String, Failure> {
-    let own = std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Temporary, format!("could not find planctl's own program: {error}"))
-    })?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let first = std::env::split_paths(&path).map(|folder| folder.join("planctl")).find(|file| file.is_file());
-    let is_first = first.and_then(|file| file.canonicalize().ok()) == own.canonicalize().ok();
-    Ok(if is_first { "planctl".to_owned() } else { own.to_string_lossy().into_owned() })
-}
-
-fn parsed(text: &str, file: &Path) -> Result<CstRootNode, Failure> {
-    let text = if text.trim().is_empty() { "{}\n" } else { text };
-    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| {
-        let place = format!("{}:{}:{}", file.display(), error.line_display(), error.column_display());
-        Failure::new(Exit::Configuration, format!("could not read {place}: {}", error.kind()))
-            .help("planctl changes no file that it can't read; mend it, then try again")
-    })
+    Ok(shell_word(&settings::own_program()?))
 }
 
 /// Adds the hooks to the text of a settings file; those of an earlier planctl are replaced.
 fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure> {
     let program = program()?;
-    if has_all(agent, &parsed(text, file)?, &program) {
+    if has_all(agent, &settings::parsed(text, file)?, &program) {
         return Ok(text.to_owned());
     }
-    let root = parsed(&without(agent, text, file)?, file)?;
+    let root = settings::parsed(&without(agent, text, file)?, file)?;
     let wrong = || {
         Failure::new(
             Exit::Configuration,
@@ -248,7 +202,7 @@ fn without(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failu
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }
-    let root = parsed(text, file)?;
+    let root = settings::parsed(text, file)?;
     let Some(object) = root.object_value() else { return Ok(text.to_owned()) };
     let Some(hooks) = object.object_value("hooks") else { return Ok(text.to_owned()) };
     for event in agent.events().iter().copied() {
@@ -288,29 +242,4 @@ fn take_out(agent: SessionAgent, event: SessionEvent, group: &CstNode) {
     if list.elements().is_empty() {
         group.clone().remove();
     }
-}
-
-fn ended(mut text: String) -> String {
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
-}
-
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let refused = |error: std::io::Error| {
-        Failure::new(Exit::Denied, format!("could not write {}: {error}", file.display()))
-    };
-    let folder = file.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(refused)?;
-    // A link leads to the file that is meant.
-    let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let mode = std::fs::metadata(&target).map(|found| found.permissions());
-    let folder = target.parent().unwrap_or(folder);
-    let mut draft = tempfile::NamedTempFile::new_in(folder).map_err(refused)?;
-    std::io::Write::write_all(&mut draft, text.as_bytes()).map_err(refused)?;
-    let mode = mode.unwrap_or_else(|_| std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    draft.as_file().set_permissions(mode).map_err(refused)?;
-    draft.persist(&target).map_err(|error| refused(error.error))?;
-    Ok(())
 }

@@ -13,6 +13,7 @@ GET /v1/openapi.json none
 GET /v1/problems none
 GET /v1/daemon read
 GET /v1/database read
+POST /mcp any
 GET /v1/plans read
 GET /v1/plans/{plan} read
 GET /v1/plans/{plan}/revisions read
@@ -119,7 +120,7 @@ fn p19_a41_every_scope_reaches_its_routes_and_no_other() {
 
 fn may(scope: &str, needs: Scope) -> bool {
     match needs {
-        Scope::Nobody => true,
+        Scope::Nobody | Scope::Known => true,
         Scope::Read => ["read", "approve", "admin"].contains(&scope),
         Scope::Approve => ["approve", "admin"].contains(&scope),
         Scope::Worker => ["worker", "admin"].contains(&scope),
