@@ -12,6 +12,7 @@ mod events;
 mod guard;
 mod in_process;
 mod items;
+mod messages;
 mod openapi;
 mod parameters;
 mod plans;

@@ -1,5 +1,5 @@
 //! The inbox: asks that wait for a person, with their answers, and the notes that people and programs leave for steps.
 
-mod asks;
+pub(crate) mod asks;
 mod options;
 mod topics;

@@ -43,6 +43,7 @@ pub(crate) mod library;
 mod logs;
 mod lsp;
 mod new;
+mod notify;
 pub(crate) mod plan;
 pub(crate) mod plans;
 mod review;
@@ -70,6 +71,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Goal(command) => goal::run(&context, command).await,
+        Command::Notify(command) => notify::run(&context, command).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Guard(given) => guide::guard(&context, given).await,
         Command::Guide(command) => guide::run(&context, command).await,
