@@ -20,6 +20,7 @@ pub mod daemon;
 pub mod draft;
 pub mod goal;
 mod library;
+pub mod messages;
 mod pace;
 mod pages;
 mod plans;

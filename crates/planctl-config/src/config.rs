@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Agent, ApprovalPolicy, Finding, ModelConfig, Price, RoleConfig, Workspaces};
+use crate::{Agent, ApprovalPolicy, ChannelConfig, Finding, ModelConfig, Price, RoleConfig, Workspaces};
 
 /// The effective configuration.
 ///
@@ -49,6 +49,9 @@ pub struct Config {
     /// The policies that approve plans without a person, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub approval: BTreeMap<String, ApprovalPolicy>,
+    /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.
+    #[serde(skip)]
+    pub channels: BTreeMap<String, ChannelConfig>,
 }
 
 /// The settings of the library of plans.

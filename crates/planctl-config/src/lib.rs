@@ -1,5 +1,6 @@
 //! Makes planctl.toml, the user's file, `PLANCTL_*` and flags one effective value, and says where each part comes from.
 
+mod channel;
 mod config;
 mod find;
 mod layer;
@@ -15,6 +16,9 @@ mod trust;
 mod workspace;
 mod written;
 
+pub use channel::{
+    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MessageEvent, WebAddress, WebShape, wrong_web_address,
+};
 pub use config::{
     Config, ConfigError, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres, WORKER,
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,

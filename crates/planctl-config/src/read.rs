@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::layer::Layer;
 use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode};
 
+mod channel;
 mod model;
 mod policy;
 mod role;
@@ -116,7 +117,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "project",
     "workspace",
     "contracts",
@@ -128,8 +129,9 @@ const TABLES: [&str; 11] = [
     "postgres",
     "verify",
     "library",
+    "notify",
 ];
-const TABLES_LATER: [&str; 3] = ["budget", "notify", "daemon"];
+const TABLES_LATER: [&str; 2] = ["budget", "daemon"];
 
 impl Reader<'_> {
     fn root(&mut self, table: &DeTable<'_>) -> Layer {
@@ -147,6 +149,7 @@ impl Reader<'_> {
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),
                 "library" => self.library(value, &mut layer),
+                "notify" => self.channels(value, &mut layer),
                 "isolation" => layer.isolation = self.isolation(value),
                 other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
                 other => self.unknown(key.span(), other, TABLES.iter().copied().chain(["isolation"])),

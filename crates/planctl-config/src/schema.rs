@@ -5,7 +5,7 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{Commits, Effects, ModelApi, WorkspaceMode};
+use super::{ChannelTarget, Commits, Effects, MessageEvent, ModelApi, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -88,6 +88,12 @@ pub fn schema() -> Value {
                 "type": "object",
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": policy(),
+            },
+            "notify": {
+                "description": "The channels on which people get messages, by name.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": channel(),
             },
             "database": table("Which database to use; without one, a private Postgres.", json!({
                 "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
@@ -270,6 +276,34 @@ fn model() -> Value {
     );
     model["required"] = json!(["api", "url", "model"]);
     model
+}
+
+fn channel() -> Value {
+    let variable = |description: &str| json!({ "type": "string", "pattern": "^[A-Z_][A-Z0-9_]*$", "description": description });
+    let mut channel = table(
+        "A channel.",
+        json!({
+            "to": { "enum": ChannelTarget::WORDS, "description": "Where it leads." },
+            "on": {
+                "description": "What is told on it; without a list, everything.",
+                "type": "array",
+                "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
+            },
+            "timeout": time("How long one try may take; 10 seconds unless it is said."),
+            "url": { "type": "string", "pattern": "^https?://[^@/?#\\s]+[^\\s]*$", "description": "Where a webhook is sent." },
+            "url_env": variable("The variable that holds the address, where that is a secret."),
+            "secret_env": variable("The variable that holds the secret of a webhook's signature."),
+            "allow_private": {
+                "type": "boolean",
+                "default": false,
+                "description": "Whether it may be sent to this machine and to private networks.",
+            },
+            "command": { "type": "string", "description": "A shell command that reads the message on its input." },
+            "env": { "type": "array", "items": variable_name(), "description": "Variables that the command gets of planctl's own." },
+        }),
+    );
+    channel["required"] = json!(["to"]);
+    channel
 }
 
 fn price() -> Value {

@@ -568,6 +568,43 @@ fn a_model_is_read_and_names_a_variable_and_never_a_key() {
     }
 }
 
+const CHANNELS: &str = "[notify.team]\nto = \"webhook\"\nurl_env = \"HOOK_URL\"\nsecret_env = \"HOOK_SECRET\"\n\
+                        on = [\"run.failed\"]\n[notify.own]\nto = \"exec\"\ncommand = \"true\"\n";
+
+#[test]
+fn a_channel_is_read_and_names_variables_and_never_a_secret() {
+    let config = read::layer(Path::new("planctl.toml"), CHANNELS).unwrap().effective();
+    let channel = &config.channels["team"];
+    assert_eq!(channel.on, [MessageEvent::RunFailed].into());
+    assert_eq!(channel.timeout, Duration::from_secs(10));
+    assert_eq!(config.channels["own"].on.len(), MessageEvent::ALL.len(), "everything where nothing is said");
+    for (text, says) in [
+        ("[notify.a]\nto = \"webhook\"\n", "needs `url` or `url_env`, one of them"),
+        (
+            "[notify.a]\nto = \"webhook\"\nurl = \"https://a\"\nurl_env = \"B\"\n",
+            "needs `url` or `url_env`, one of them",
+        ),
+        ("[notify.a]\nurl = \"https://a\"\n", "needs `to`: one of webhook, slack, exec"),
+        ("[notify.a]\nto = \"exec\"\n", "needs `command`"),
+        ("[notify.a]\nto = \"exec\"\ncommand = \"x\"\nurl = \"https://a\"\n", "unknown key `url`"),
+        ("[notify.a]\nto = \"slack\"\nurl = \"https://a\"\nsecret_env = \"B\"\n", "takes no signature"),
+        ("[notify.a]\nto = \"webhook\"\nurl = \"https://secret@a\"\n", "an address has no login"),
+        (
+            "[notify.a]\nto = \"webhook\"\nurl_env = \"https://secret\"\n",
+            "url_env is the name of a variable in capitals",
+        ),
+        ("[notify.a]\nto = \"exec\"\ncommand = \"x\"\non = [\"run.doen\"]\n", "did you mean \"run.done\"?"),
+    ] {
+        let found = format!("{:?}", read::layer(Path::new("planctl.toml"), text).unwrap_err());
+        assert!(found.contains(&says.replace('"', "\\\"")), "{text}: {found}");
+        assert!(!found.contains("//secret"), "{found}");
+    }
+    let loaded = Project::with(CHANNELS).load();
+    assert!(loaded.config.channels.is_empty());
+    let keys: Vec<String> = loaded.distrusted.unwrap().keys.into_iter().map(|key| key.key).collect();
+    assert_eq!(keys, ["notify.own", "notify.team"]);
+}
+
 #[test]
 fn an_untrusted_project_sends_no_variable_to_an_address_of_its_own() {
     let loaded = Project::with(MODELS).load();
@@ -837,7 +874,7 @@ fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
 #[test]
 fn a14_any_change_of_what_runs_changes_what_is_approved() {
     // These settings change nothing about a run: the project's name, the places where planctl keeps its own files, which plan
-    // a message finds, and which models write drafts.
+    // a message finds, which models write drafts, and where people are told.
     let elsewhere = [
         "project.name",
         "database.url",
@@ -851,6 +888,15 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         "models.*.key_env",
         "models.*.max_tokens",
         "models.*.timeout",
+        "notify.*.to",
+        "notify.*.on",
+        "notify.*.timeout",
+        "notify.*.url",
+        "notify.*.url_env",
+        "notify.*.secret_env",
+        "notify.*.allow_private",
+        "notify.*.command",
+        "notify.*.env",
     ];
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";

@@ -9,7 +9,10 @@ use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
-use super::{ApprovalPolicy, Config, Key, Loaded, ModelConfig, Origin, Price, RoleConfig};
+use super::{
+    ApprovalPolicy, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
+    RoleConfig, WebAddress,
+};
 
 /// One value of the effective configuration.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,6 +59,9 @@ impl Writer<'_> {
         }
         for (name, policy) in &config.approval {
             self.policy(name, policy);
+        }
+        for (name, channel) in &config.channels {
+            self.channel(name, channel);
         }
         self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
         self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
@@ -138,6 +144,29 @@ impl Writer<'_> {
         say("key_env", model.key_env.as_ref().map(|variable| json!(variable)));
         say("max_tokens", Some(json!(model.max_tokens)));
         say("timeout", Some(time(model.timeout)));
+    }
+
+    fn channel(&mut self, name: &str, channel: &ChannelConfig) {
+        let mut say = |key: &str, value: Value| self.add(2, &["notify", name, key], value);
+        say("to", json!(channel.to.word()));
+        say("on", json!(channel.on.iter().map(|event| event.word()).collect::<Vec<_>>()));
+        say("timeout", time(channel.timeout));
+        match &channel.to {
+            ChannelTarget::Web { shape: _, address, secret_env, allow_private } => {
+                match address {
+                    WebAddress::Given(url) => say("url", json!(masked(url))),
+                    WebAddress::Variable(variable) => say("url_env", json!(variable)),
+                }
+                if let Some(variable) = secret_env {
+                    say("secret_env", json!(variable));
+                }
+                say("allow_private", json!(allow_private));
+            }
+            ChannelTarget::Exec { command, env } => {
+                say("command", json!(masked(command)));
+                say("env", json!(env));
+            }
+        }
     }
 
     fn price(&mut self, model: &str, price: Price) {

@@ -19,6 +19,7 @@ use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::messages::Messages;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::node::health::Health;
@@ -27,6 +28,7 @@ use crate::node::services::{Caps, ServiceError};
 use crate::node::singleton::SingletonLock;
 use crate::node::systemd;
 use crate::node::{Daemon, ServerNode};
+use planctl_api::Next;
 use planctl_api::wire::DaemonInfo;
 use planctl_config::Agent;
 
@@ -52,6 +54,8 @@ pub struct DaemonOptions {
     pub hosts: Vec<String>,
     /// From how much on no further run begins.
     pub caps: Caps,
+    /// Says what to type for a next step: only the command line knows its commands.
+    pub command: fn(&Next) -> String,
 }
 
 impl Default for DaemonOptions {
@@ -65,6 +69,7 @@ impl Default for DaemonOptions {
             listen: None,
             hosts: Vec::new(),
             caps: Caps::default(),
+            command: |_| String::new(),
         }
     }
 }
@@ -117,6 +122,7 @@ async fn serve_at(
         seen,
         (options.workers, options.gates),
     ));
+    let command = options.command;
     let (slots, taken) = Slots::new(shared.gates.clone());
     let options = HttpOptions {
         socket: http::socket_of(server_node.state_dir()),
@@ -143,6 +149,7 @@ async fn serve_at(
             take_turns(&shared, Served::default),
             take_turns(&shared, Leases::default),
             take_turns(&shared, Marks::default),
+            take_turns(&shared, || Messages::new(command)),
         )
     };
     let asked = async {

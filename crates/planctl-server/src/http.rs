@@ -13,6 +13,7 @@ mod guard;
 mod in_process;
 mod items;
 mod mcp;
+mod messages;
 mod openapi;
 mod parameters;
 mod plans;

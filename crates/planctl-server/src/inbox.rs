@@ -1,6 +1,6 @@
 //! The inbox: asks that wait for a person, with their answers, and the notes that people and programs leave for steps.
 
-mod asks;
+pub(crate) mod asks;
 mod evidence;
 mod options;
 mod topics;

@@ -6,6 +6,7 @@ mod executor;
 pub mod http;
 mod inbox;
 pub mod library;
+mod messages;
 mod node;
 pub mod picture;
 mod plans;

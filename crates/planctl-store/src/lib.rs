@@ -17,6 +17,7 @@ mod library;
 mod listen;
 mod locks;
 mod lookups;
+mod messages;
 mod migrate;
 mod outputs;
 mod page;
@@ -54,6 +55,7 @@ pub use library::{EndedRuns, FollowUp, ToFollow};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
 pub use lookups::Outstanding;
+pub use messages::{DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, Untold};
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,

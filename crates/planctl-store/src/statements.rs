@@ -1,9 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, connections, history, leases, library, listen, locks, lookups, migrate, outputs, plans,
-    queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn, workers,
-    worktrees,
+    apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
+    plans, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn,
+    workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -144,6 +144,21 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("library: to follow", library::TO_FOLLOW),
     ("library: followed", library::FOLLOWED),
     ("library: follow-up", library::FOLLOW_UP),
+    ("messages: asks untold", messages::ASKS_UNTOLD),
+    ("messages: asks to remind", messages::ASKS_TO_REMIND),
+    ("messages: asks decided", messages::ASKS_DECIDED),
+    ("messages: runs ended untold", messages::RUNS_ENDED_UNTOLD),
+    ("messages: mark runs", messages::MARK_RUNS),
+    ("messages: budgets noticed", messages::BUDGETS_NOTICED),
+    ("messages: tell", messages::TELL),
+    ("messages: tell decision", messages::TELL_DECISION),
+    ("messages: forget ask", messages::FORGET_ASK),
+    ("messages: claim deliveries", messages::CLAIM_DELIVERIES),
+    ("messages: next delivery", messages::NEXT_DELIVERY),
+    ("messages: end try", messages::END_TRY),
+    ("messages: deliveries", messages::DELIVERIES),
+    ("messages: delivery", messages::DELIVERY),
+    ("messages: replay", messages::REPLAY),
     ("topics: post note", topics::POST_NOTE),
     ("topics: note of call", topics::NOTE_OF_CALL),
     ("topics: notes", topics::NOTES),

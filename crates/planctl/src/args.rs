@@ -16,6 +16,7 @@ mod item;
 mod levels;
 mod library;
 mod mcp;
+mod notify;
 mod plan;
 mod run;
 mod worker;
@@ -33,6 +34,7 @@ pub use item::{HeldItem, ItemCommand, Used};
 pub use levels::LevelFlags;
 pub use library::{LibraryCommand, MatcherWord, Matching, NewEntry};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstall, SessionCommand};
+pub use notify::NotifyCommand;
 pub use plan::{
     Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
@@ -57,6 +59,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "goal",
             "graph",
             "topic",
+            "notify",
             "config",
             "trust",
             "clean",
@@ -331,6 +334,9 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// Topics: notes for the steps that subscribe to them (`topic:NAME`)
     #[command(subcommand)]
     Topic(TopicCommand),
+    /// Messages to you: the channels of planctl.toml, and what became of each message
+    #[command(subcommand)]
+    Notify(NotifyCommand),
     /// A command that must succeed before an agent's session may stop as done
     #[command(before_help = GuardArgs::EXAMPLES)]
     Guard(GuardArgs),

@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 121] = [
+const COMMANDS: [(&str, Caller); 125] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -75,6 +75,10 @@ const COMMANDS: [(&str, Caller); 121] = [
     ("topic post", Anyone),
     ("topic ls", Anyone),
     ("topic show", Anyone),
+    ("notify ls", Anyone),
+    ("notify test", Person),
+    ("notify deliveries", Anyone),
+    ("notify replay", Person),
     ("guide on", Person),
     ("guide activate", Person),
     ("guide off", Person),

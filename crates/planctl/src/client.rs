@@ -14,6 +14,7 @@ use planctl_api::wire::calls::{
     PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall,
     StartedView, TurnCall,
 };
+use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
 };
@@ -409,6 +410,33 @@ impl Client {
     /// Says how the newest runs of each entry of the library ended in this workspace.
     pub async fn library_runs(&self) -> Result<LibraryRuns, Failure> {
         self.api.get("/v1/library/runs", &[("workspace", self.workspace.as_str())]).await
+    }
+
+    /// Lists the channels of this workspace.
+    pub async fn channels(&self) -> Result<ChannelList, Failure> {
+        self.api.get("/v1/channels", &[("workspace", self.workspace.as_str())]).await
+    }
+
+    /// Sends a test message on one channel of this workspace, or on all.
+    pub async fn test_channels(&self, channel: Option<String>) -> Result<ChannelTests, Failure> {
+        let call = ChannelTestCall { workspace: (&self.workspace).into(), channel };
+        self.api.post("/v1/channels/test", &[], &call).await
+    }
+
+    /// Lists deliveries of this workspace, the newest first: at most so many.
+    pub async fn deliveries(&self, is_failed: bool, limit: u16) -> Result<DeliveryList, Failure> {
+        let limit = limit.to_string();
+        let query = [
+            ("workspace", self.workspace.as_str()),
+            ("failed", if is_failed { "true" } else { "false" }),
+            ("limit", limit.as_str()),
+        ];
+        self.api.get("/v1/deliveries", &query).await
+    }
+
+    /// Has a message delivered once more.
+    pub async fn replay(&self, delivery: u64) -> Result<DeliveryView, Failure> {
+        self.api.post(&format!("/v1/deliveries/{delivery}/replay"), &[], &Nothing {}).await
     }
 
     /// Adds a note to a topic.

@@ -45,6 +45,7 @@ mod logs;
 mod lsp;
 mod mcp;
 mod new;
+mod notify;
 pub(crate) mod plan;
 pub(crate) mod plans;
 mod recheck;
@@ -75,6 +76,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Goal(command) => goal::run(&context, command).await,
+        Command::Notify(command) => notify::run(&context, command).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Guard(given) => guide::guard(&context, given).await,
         Command::Guide(command) => guide::run(&context, command).await,

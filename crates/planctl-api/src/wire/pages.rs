@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::messages::{DeliveryList, DeliveryView};
 use super::work::{TokenList, TokenView, WorkerList, WorkerView};
 use super::{
     AskList, AskView, AttemptView, KeptRevision, LogView, PlanList, PlanSummary, RevisionList, RoleWork,
@@ -76,4 +77,5 @@ paged! {
     TopicList, topics: TopicSummary;
     WorkerList, workers: WorkerView;
     TokenList, tokens: TokenView;
+    DeliveryList, deliveries: DeliveryView;
 }

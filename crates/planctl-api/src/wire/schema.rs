@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::draft::DraftView;
 use crate::wire::goal::{GoalGraphView, GoalResolveView, GoalStatsView, GoalVerifyView, GoalView};
+use crate::wire::messages::{ChannelList, ChannelTests, DeliveryList, DeliveryView, MessageView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
@@ -59,6 +60,11 @@ pub const ALL: &[(&str, &str)] = &[
     ("guide-status", "guide status --json"),
     ("guards", "guard ls --json"),
     ("clean", "clean --json"),
+    ("notify-channels", "notify ls --json"),
+    ("notify-test", "notify test --json"),
+    ("notify-deliveries", "notify deliveries --json"),
+    ("notify-delivery", "notify replay --json"),
+    ("message", "what people are told: the data of a webhook, and of what a command reads"),
     ("topics", "topic ls --json"),
     ("topic", "topic show --json, and topic post --json with the new note alone"),
     ("doctor", "doctor --json"),
@@ -121,6 +127,11 @@ pub fn schema(name: &str) -> Option<Value> {
         "guide-status" => of::<GuideView>(),
         "guards" => of::<GuardList>(),
         "clean" => of::<CleanView>(),
+        "notify-channels" => of::<ChannelList>(),
+        "notify-test" => of::<ChannelTests>(),
+        "notify-deliveries" => of::<DeliveryList>(),
+        "notify-delivery" => of::<DeliveryView>(),
+        "message" => of::<MessageView>(),
         "topics" => of::<TopicList>(),
         "topic" => of::<TopicView>(),
         "doctor" => of::<DoctorView>(),

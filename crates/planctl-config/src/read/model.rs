@@ -24,7 +24,7 @@ impl Reader<'_> {
                     "api" => api = self.word(value, "api", &ModelApi::ALL, ModelApi::word),
                     "url" => url = self.model_url(value),
                     "model" => model = self.string(value).map(str::to_owned),
-                    "key_env" => key_env = self.key_variable(value),
+                    "key_env" => key_env = self.secret_variable(value, "key_env"),
                     "max_tokens" => max_tokens = self.count(value).unwrap_or(max_tokens),
                     "timeout" => timeout = self.duration(value).unwrap_or(timeout),
                     other => self.unknown(key.span(), other, KEYS),
@@ -49,20 +49,17 @@ impl Reader<'_> {
         Some(url.to_owned())
     }
 
-    // A key that stands here by mistake is not repeated.
-    fn key_variable(&mut self, value: &Value<'_>) -> Option<String> {
+    // A secret that stands here by mistake is not repeated.
+    pub(super) fn secret_variable(&mut self, value: &Value<'_>, key: &str) -> Option<String> {
         let name = self.string(value)?;
         let is_name =
             name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
                 && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
         if !is_name {
-            let help = "write the key into a variable, and the variable's name here: key_env = \"MODEL_KEY\""
-                .to_owned();
-            self.report(
-                value.span(),
-                "key_env is the name of a variable in capitals, never a key".to_owned(),
-                Some(help),
-            );
+            let message = format!("{key} is the name of a variable in capitals, never its value");
+            let help =
+                format!("write the value into a variable, and the variable's name here: {key} = \"NAME\"");
+            self.report(value.span(), message, Some(help));
             return None;
         }
         Some(name.to_owned())

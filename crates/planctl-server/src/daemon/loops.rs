@@ -27,6 +27,7 @@ mod executor_cache;
 pub(crate) mod gates;
 pub(crate) mod leases;
 pub(crate) mod marks;
+pub(crate) mod messages;
 pub(crate) mod pulse;
 mod sweep;
 mod wake;

@@ -113,6 +113,11 @@ pub(super) const LIMIT: Parameter =
     Parameter::integer("limit", 1, ENTRIES_MAX, "how many entries at most; 200 where it is left out");
 pub(super) const CURSOR: Parameter =
     Parameter::text("cursor", "what the page before named as `next`; the first page where it is left out");
+pub(super) const FAILED: Parameter = Parameter {
+    name: "failed",
+    kind: Kind::Word(&["true", "false"]),
+    summary: "only those that failed, or fail; all where it is left out",
+};
 pub(super) const NEWEST: Parameter = Parameter::integer(
     "newest",
     1,

@@ -8,13 +8,13 @@ use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
 
 use super::parameters::{
-    ATTEMPT, CURSOR, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, NEWEST, Parameter, RUN, SINCE, STEP, WAIT,
-    WORKSPACE,
+    ATTEMPT, CURSOR, FAILED, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, NEWEST, Parameter, RUN, SINCE, STEP,
+    WAIT, WORKSPACE,
 };
 use super::problem::response_of;
 use super::{
-    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, plans, runs, sessions,
-    system,
+    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, messages, plans, runs,
+    sessions, system,
 };
 use planctl_api::wire;
 use planctl_api::wire::calls;
@@ -591,6 +591,42 @@ pub static ROUTES: &[Route] = &[
         Some(Body::of::<wire::CleanCall>()),
         Answers::json::<wire::CleanView>(),
         handler!(system::clean),
+    )
+    .decision(),
+    // Messages to people.
+    get(
+        "/v1/channels",
+        Scope::Read,
+        "The channels of a workspace, without their secrets",
+        &[WORKSPACE],
+        Answers::json::<wire::messages::ChannelList>(),
+        handler!(messages::channels),
+    ),
+    post(
+        "/v1/channels/test",
+        Scope::Approve,
+        "Sends a test message on the channels of a workspace",
+        Some(Body::of::<wire::messages::ChannelTestCall>()),
+        Answers::json::<wire::messages::ChannelTests>(),
+        handler!(messages::test_channels),
+    )
+    .decision()
+    .unkeyed(),
+    get(
+        "/v1/deliveries",
+        Scope::Read,
+        "What became of messages on their channels, the newest first",
+        &[WORKSPACE, FAILED, LIMIT, CURSOR],
+        Answers::json::<wire::messages::DeliveryList>(),
+        handler!(messages::deliveries),
+    ),
+    post(
+        "/v1/deliveries/{delivery}/replay",
+        Scope::Approve,
+        "Has a message delivered once more",
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<wire::messages::DeliveryView>(),
+        handler!(messages::replay),
     )
     .decision(),
     // Workers and tokens.

@@ -376,7 +376,7 @@ impl Services {
         })
     }
 
-    async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
+    pub(crate) async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
         let mut after = 0;
         loop {
             let lines = self.store.history(row.run, after, 1000).await?;
@@ -459,7 +459,7 @@ fn step_files(node: &Node, baseline: &Baseline) -> Option<StepFilesView> {
     Some(view).filter(|view| !view.judged_by.is_empty() || !view.may_change.is_empty())
 }
 
-fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
+pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) -> AskView {
     let step = graph
         .node(&row.at.node)
         .and_then(|node| Some(StepName { number: node.step()?, title: node.title.clone() }));

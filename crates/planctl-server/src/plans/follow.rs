@@ -67,7 +67,7 @@ impl ServerNode {
     }
 
     /// Reads the configuration of a workspace as a person's command there would, who is asked before anything follows from it.
-    async fn config_there(&self, workspace: PathBuf) -> Result<Config, ServiceError> {
+    pub(crate) async fn config_there(&self, workspace: PathBuf) -> Result<Config, ServiceError> {
         let state_dir = self.state_dir().to_owned();
         let read = move || {
             planctl_config::load(&planctl_config::Sources {

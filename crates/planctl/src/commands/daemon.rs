@@ -103,6 +103,7 @@ pub(super) fn options(work: AtOnce, otherwise: Option<Agent>) -> DaemonOptions {
         listen: work.listen,
         hosts: work.hosts,
         caps: Caps { open_runs: work.max_open_runs, open_asks: work.max_open_asks },
+        command: crate::next::words,
     }
 }
 

@@ -35,6 +35,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("worker resume", &["x"]),
     ("token create", &["admin", "--name", "x"]),
     ("token revoke", &["x"]),
+    ("notify test", &[]),
+    ("notify replay", &["1"]),
     ("library edit", &["x"]),
     ("library import", &["x"]),
     ("guard", &["true"]),

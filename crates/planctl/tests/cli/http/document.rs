@@ -247,6 +247,15 @@ impl Walk {
         self.post("/v1/topics/login%2Fproxy", json!({ "text": "the proxy is slow" }));
         self.get("/v1/topics");
         self.get("/v1/topics/login%2Fproxy?since=0&limit=1");
+        self.get(&format!("/v1/channels?workspace={}", workspace.display()));
+        self.post("/v1/channels/test", json!({ "workspace": workspace }));
+        self.house.fixture.sql(
+            "with m as (insert into messages (id, workspace, event, key, body) \
+             select gen_random_uuid(), min(id), 'run.done', 'k', '{}' from workspaces returning id) \
+             insert into deliveries (message, channel, state) select id, 'gone', 'failed' from m",
+        );
+        self.get("/v1/deliveries?failed=true&limit=1");
+        self.post("/v1/deliveries/1/replay", json!({}));
         self.post("/v1/worktrees/clean", json!({ "dry_run": true }));
         let worker = self.get("/v1/workers")["workers"][0]["id"].as_str().unwrap().to_owned();
         let worker =

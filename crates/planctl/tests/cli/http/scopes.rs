@@ -64,6 +64,10 @@ GET /v1/topics read
 GET /v1/topics/{topic} read
 POST /v1/topics/{topic} approve
 POST /v1/worktrees/clean admin, a person decides
+GET /v1/channels read
+POST /v1/channels/test approve, a person decides
+GET /v1/deliveries read
+POST /v1/deliveries/{delivery}/replay approve, a person decides
 GET /v1/roles read
 GET /v1/workers read
 POST /v1/workers/{worker}/pause admin, a person decides

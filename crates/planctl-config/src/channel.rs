@@ -1,0 +1,139 @@
+//! Channels on which people get messages: where each leads, and the variables that hold its secrets.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+/// How long one try may take, where nothing is said.
+pub const CHANNEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One channel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChannelConfig {
+    /// Where it leads.
+    pub to: ChannelTarget,
+    /// What is told on it.
+    pub on: BTreeSet<MessageEvent>,
+    /// How long one try may take.
+    pub timeout: Duration,
+}
+
+/// Where a channel leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChannelTarget {
+    /// A request of HTTP.
+    Web {
+        /// The form of its body.
+        shape: WebShape,
+        /// Where it is sent.
+        address: WebAddress,
+        /// The variable that holds the secret of its signature.
+        secret_env: Option<String>,
+        /// Says that it may be sent to this machine and to private networks.
+        allow_private: bool,
+    },
+    /// A shell command, which reads the message on its input.
+    Exec {
+        /// The command.
+        command: String,
+        /// Variables that it gets of planctl's own.
+        env: Vec<String>,
+    },
+}
+
+/// The form of a request's body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WebShape {
+    /// That of Standard Webhooks.
+    Standard,
+    /// That of Slack's incoming webhooks, which others take as well.
+    Slack,
+}
+
+/// The address of a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WebAddress {
+    /// This one.
+    Given(String),
+    /// The value of this variable, of an address that is a secret itself.
+    Variable(String),
+}
+
+impl ChannelTarget {
+    /// The words of the configuration.
+    pub const WORDS: [&str; 3] = ["webhook", "slack", "exec"];
+
+    /// Returns the word of the configuration.
+    pub fn word(&self) -> &'static str {
+        match self {
+            ChannelTarget::Web { shape: WebShape::Standard, .. } => "webhook",
+            ChannelTarget::Web { shape: WebShape::Slack, .. } => "slack",
+            ChannelTarget::Exec { .. } => "exec",
+        }
+    }
+}
+
+/// What people are told of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum MessageEvent {
+    /// An ask waits for a person.
+    ApprovalOpened,
+    /// It still waits.
+    ApprovalReminder,
+    /// It was answered or taken back.
+    ApprovalDecided,
+    /// A run is done.
+    RunDone,
+    /// A run failed.
+    RunFailed,
+    /// A run was cancelled.
+    RunCancelled,
+    /// Most of a run's budget is used.
+    BudgetNotice,
+    /// Somebody tries the channel.
+    Test,
+}
+
+impl MessageEvent {
+    /// Those that a channel may be for; each gets a test.
+    pub const ALL: [MessageEvent; 7] = [
+        MessageEvent::ApprovalOpened,
+        MessageEvent::ApprovalReminder,
+        MessageEvent::ApprovalDecided,
+        MessageEvent::RunDone,
+        MessageEvent::RunFailed,
+        MessageEvent::RunCancelled,
+        MessageEvent::BudgetNotice,
+    ];
+
+    /// Returns its name, which is the `type` of a webhook.
+    pub fn word(self) -> &'static str {
+        match self {
+            MessageEvent::ApprovalOpened => "approval.opened",
+            MessageEvent::ApprovalReminder => "approval.reminder",
+            MessageEvent::ApprovalDecided => "approval.decided",
+            MessageEvent::RunDone => "run.done",
+            MessageEvent::RunFailed => "run.failed",
+            MessageEvent::RunCancelled => "run.cancelled",
+            MessageEvent::BudgetNotice => "budget.notice",
+            MessageEvent::Test => "test",
+        }
+    }
+}
+
+impl fmt::Display for MessageEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Says what is wrong with the address of a channel, without repeating it: a secret may stand in it.
+pub fn wrong_web_address(url: &str) -> Option<&'static str> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest else { return Some("an address begins with https:// or http://") };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.is_empty() || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Some("an address has a host and no blanks");
+    }
+    host.contains('@').then_some("an address has no login; a secret one stands in a variable: url_env")
+}

@@ -1,0 +1,144 @@
+//! Reads `[notify.NAME]`.
+
+use std::collections::BTreeSet;
+
+use crate::channel::{
+    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MessageEvent, WebAddress, WebShape, wrong_web_address,
+};
+use crate::layer::Layer;
+
+use super::{Reader, Value, is_role};
+
+/// The keys of every channel, and those of each kind.
+const KEYS: [&str; 3] = ["to", "on", "timeout"];
+const KEYS_OF_WEB: [&str; 4] = ["url", "url_env", "secret_env", "allow_private"];
+const KEYS_OF_EXEC: [&str; 2] = ["command", "env"];
+
+/// The values of a channel as they stand in the file.
+#[derive(Default)]
+struct Read {
+    to: Option<&'static str>,
+    on: Option<BTreeSet<MessageEvent>>,
+    timeout: Option<std::time::Duration>,
+    url: Option<String>,
+    url_env: Option<String>,
+    secret_env: Option<String>,
+    allow_private: bool,
+    command: Option<String>,
+    env: Vec<String>,
+}
+
+impl Reader<'_> {
+    pub(super) fn channels(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "notify") {
+            let name = key.get_ref().as_ref();
+            if !is_role(name) {
+                let help = "use letters, digits, `-`, `_` and `.`, at most 64".to_owned();
+                self.report(key.span(), format!("{name:?} can't be the name of a channel"), Some(help));
+                continue;
+            }
+            let before = self.findings.len();
+            let read = self.channel(name, value);
+            if before < self.findings.len() {
+                continue;
+            }
+            match read.target() {
+                Ok(to) => {
+                    let on = read.on.unwrap_or_else(|| MessageEvent::ALL.into_iter().collect());
+                    let timeout = read.timeout.unwrap_or(CHANNEL_TIMEOUT);
+                    layer.channels.insert(name.to_owned(), ChannelConfig { to, on, timeout });
+                }
+                Err(lacks) => self.report(key.span(), format!("the channel {name:?} {lacks}"), None),
+            }
+        }
+    }
+
+    fn channel(&mut self, name: &str, value: &Value<'_>) -> Read {
+        let mut read = Read::default();
+        let entries = self.table(value, &format!("notify.{name}"));
+        let to = entries.iter().find(|(key, _)| key.get_ref() == "to");
+        read.to = to.and_then(|(_, value)| self.word(value, "to", &ChannelTarget::WORDS, |word| word));
+        let keys = match read.to {
+            Some("exec") => [KEYS.as_slice(), &KEYS_OF_EXEC].concat(),
+            Some(_) => [KEYS.as_slice(), &KEYS_OF_WEB].concat(),
+            None => [KEYS.as_slice(), &KEYS_OF_WEB, &KEYS_OF_EXEC].concat(),
+        };
+        for (key, value) in entries {
+            match key.get_ref().as_ref() {
+                "to" => {}
+                other if !keys.contains(&other) => self.unknown(key.span(), other, keys.iter().copied()),
+                "on" => read.on = self.message_events(value),
+                "timeout" => read.timeout = self.duration(value),
+                "url" => read.url = self.web_address(value),
+                "url_env" => read.url_env = self.secret_variable(value, "url_env"),
+                "secret_env" => read.secret_env = self.secret_variable(value, "secret_env"),
+                "allow_private" => match value.get_ref().as_bool() {
+                    Some(choice) => read.allow_private = choice,
+                    None => self.wrong_type(value, "true or false"),
+                },
+                "command" => read.command = self.string(value).map(str::to_owned),
+                "env" => {
+                    read.env = self.strings(value, "a list of names: [\"DISPLAY\"]").unwrap_or_default();
+                }
+                other => unreachable!("{other} is in the list of keys"),
+            }
+        }
+        read
+    }
+
+    fn message_events(&mut self, value: &Value<'_>) -> Option<BTreeSet<MessageEvent>> {
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(value, "a list of events: [\"approval.opened\"]");
+            return None;
+        };
+        Some(
+            array
+                .iter()
+                .filter_map(|entry| self.word(entry, "on", &MessageEvent::ALL, MessageEvent::word))
+                .collect(),
+        )
+    }
+
+    fn web_address(&mut self, value: &Value<'_>) -> Option<String> {
+        let url = self.string(value)?;
+        if let Some(wrong) = wrong_web_address(url) {
+            self.report(value.span(), wrong.to_owned(), None);
+            return None;
+        }
+        Some(url.to_owned())
+    }
+}
+
+impl Read {
+    /// Makes the target of its parts, or says what it lacks.
+    fn target(&self) -> Result<ChannelTarget, String> {
+        let Some(to) = self.to else {
+            return Err(format!("needs `to`: one of {}", ChannelTarget::WORDS.join(", ")));
+        };
+        let shape = match to {
+            "exec" => {
+                let command = self.command.clone().filter(|command| !command.trim().is_empty());
+                let command = command.ok_or("needs `command`")?;
+                return Ok(ChannelTarget::Exec { command, env: self.env.clone() });
+            }
+            "slack" => WebShape::Slack,
+            _ => WebShape::Standard,
+        };
+        let address = match (&self.url, &self.url_env) {
+            (Some(url), None) => WebAddress::Given(url.clone()),
+            (None, Some(name)) => WebAddress::Variable(name.clone()),
+            (Some(_), Some(_)) | (None, None) => {
+                return Err("needs `url` or `url_env`, one of them".to_owned());
+            }
+        };
+        if shape == WebShape::Slack && self.secret_env.is_some() {
+            return Err("is for Slack, which takes no signature: remove `secret_env`".to_owned());
+        }
+        Ok(ChannelTarget::Web {
+            shape,
+            address,
+            secret_env: self.secret_env.clone(),
+            allow_private: self.allow_private,
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! Writes messages to people and delivers them. It reads what transitions have written, so none waits for a receiver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planctl_api::Next;
+use tokio::sync::Semaphore;
+
+use super::{Shared, TurnResult, Turns};
+use crate::messages::{Composer, LEASE};
+use crate::node::services::ServiceError;
+
+/// How many deliveries are under way at once.
+const AT_ONCE: usize = 8;
+
+/// Tells people.
+pub(crate) struct Messages {
+    /// Says what to type for a next step.
+    command: fn(&Next) -> String,
+    composer: Option<Composer>,
+    permits: Arc<Semaphore>,
+}
+
+impl Messages {
+    pub(crate) fn new(command: fn(&Next) -> String) -> Messages {
+        Messages { command, composer: None, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Begins as many of the due deliveries as may be under way; returns how many.
+    async fn deliver(&self, shared: &Arc<Shared>) -> Result<usize, ServiceError> {
+        let server_node = &shared.server_node;
+        let free = i64::try_from(self.permits.available_permits()).unwrap_or(0);
+        if free == 0 {
+            return Ok(0);
+        }
+        let due = server_node.store().claim_deliveries(server_node.host(), free, LEASE).await?;
+        let begun = due.len();
+        for delivery in due {
+            let permit = self.permits.clone().acquire_owned().await;
+            let (server_node, health) = (server_node.clone(), shared.health.clone());
+            tokio::spawn(async move {
+                let at_work = health.at_work(Messages::NAME);
+                if let Err(error) = server_node.deliver(&delivery).await {
+                    health.erred(Messages::NAME, &error);
+                }
+                drop((permit, at_work));
+            });
+        }
+        Ok(begun)
+    }
+}
+
+impl Turns for Messages {
+    const NAME: &'static str = "messages";
+    const PACE: Duration = Duration::from_secs(1);
+
+    async fn due(&self, shared: &Shared) -> Result<Option<Duration>, ServiceError> {
+        Ok(shared.server_node.store().next_delivery(shared.server_node.host()).await?)
+    }
+
+    async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
+        if self.composer.is_none() {
+            shared.server_node.store().mark_ended_runs(shared.server_node.host(), None).await?;
+        }
+        let composer =
+            self.composer.get_or_insert_with(|| Composer::new(shared.server_node.clone(), self.command));
+        composer.tell().await?;
+        Ok(match self.deliver(shared).await? {
+            0 => TurnResult::Nothing,
+            1..AT_ONCE => TurnResult::Something,
+            _ => TurnResult::More,
+        })
+    }
+}

@@ -1,0 +1,327 @@
+//! Finds what people were not told of, and writes the messages: of asks that open, wait and end, of runs that end, and of
+//! budgets of which most is used.
+//!
+//! Nothing is written for a workspace without a channel that wants it. An ask stays untold there, so that somebody who sets
+//! up a channel hears of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planctl_api::Next;
+use planctl_api::wire::AskView;
+use planctl_api::wire::messages::{MessageAsk, MessageView};
+use planctl_config::{ChannelConfig, MessageEvent};
+use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, RunId, RunStatus, view};
+use planctl_lang::printable;
+use planctl_store::{AskRow, Follows, NewMessage, RunRow, Untold, WorkspaceId};
+
+use super::deliver::reminder_after;
+use super::wanting;
+use crate::node::ServerNode;
+use crate::node::services::{Caller, Caps, ServiceError, Services};
+use crate::runs::shown::failure_line;
+
+/// How many asks or runs are looked at in one turn.
+const AT_ONCE: i64 = 500;
+/// How many of the last lines of an output a message has, and how long each is at most.
+const LINES_MAX: usize = 10;
+const LINE_CHARACTERS_MAX: usize = 300;
+/// How far back the fact is looked for that says how a run ended.
+const FACTS_LOOKED_AT: i64 = 20;
+
+/// Writes messages of one host's runs.
+#[derive(Clone)]
+pub(crate) struct Composer {
+    server_node: ServerNode,
+    /// Says what to type for a next step; only the command line knows.
+    command: fn(&Next) -> String,
+}
+
+/// The channels of each workspace, read once in a turn.
+type Channels = BTreeMap<String, BTreeMap<String, ChannelConfig>>;
+
+impl Composer {
+    pub(crate) fn new(server_node: ServerNode, command: fn(&Next) -> String) -> Composer {
+        Composer { server_node, command }
+    }
+
+    /// Writes the messages that are due.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store. What keeps one message from being written is logged, and keeps back no other.
+    pub(crate) async fn tell(&self) -> Result<(), ServiceError> {
+        let (store, host) = (self.server_node.store(), self.server_node.host());
+        let mut channels = Channels::new();
+        for decided in store.asks_decided(host, AT_ONCE).await? {
+            self.contained(self.tell_decision(&decided, &mut channels).await)?;
+        }
+        for untold in store.asks_untold(host, AT_ONCE).await? {
+            let event = MessageEvent::ApprovalOpened;
+            self.contained(self.tell_ask(&untold, event, &mut channels).await)?;
+        }
+        for due in store.asks_to_remind(host, AT_ONCE).await? {
+            let event = MessageEvent::ApprovalReminder;
+            self.contained(self.tell_ask(&due, event, &mut channels).await)?;
+        }
+        for ended in store.ended_runs_untold(host, AT_ONCE).await? {
+            self.contained(self.tell_end(&ended, &mut channels).await)?;
+        }
+        for noticed in store.budgets_noticed(host, AT_ONCE).await? {
+            self.contained(self.tell_budget(&noticed, &mut channels).await)?;
+        }
+        Ok(())
+    }
+
+    fn contained(&self, told: Result<(), ServiceError>) -> Result<(), ServiceError> {
+        match told {
+            Err(ServiceError::Store(error)) if error.is_retryable() => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%error, "a message could not be written");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Returns the channels of a workspace that want to hear of an event. A configuration that does not read has none.
+    async fn wanting(&self, workspace: &str, event: MessageEvent, channels: &mut Channels) -> Vec<String> {
+        if !channels.contains_key(workspace) {
+            let read = self.server_node.channels_of(workspace).await;
+            let read = read.unwrap_or_else(|error| {
+                tracing::debug!(%error, workspace, "the channels of a workspace are not known");
+                BTreeMap::new()
+            });
+            channels.insert(workspace.to_owned(), read);
+        }
+        wanting(&channels[workspace], event)
+    }
+
+    async fn tell_ask(
+        &self,
+        untold: &Untold<i64>,
+        event: MessageEvent,
+        channels: &mut Channels,
+    ) -> Result<(), ServiceError> {
+        let reminders = untold.reminders + u32::from(event == MessageEvent::ApprovalReminder);
+        let wanted = self.wanting(&untold.workspace_path, event, channels).await;
+        if wanted.is_empty() && event == MessageEvent::ApprovalOpened {
+            return Ok(());
+        }
+        let ask = self.ask(untold.of, event, reminders).await?;
+        if !ask.row.is_open {
+            return Ok(());
+        }
+        let follows = Follows::Reminder { sent: reminders, after: reminder_after(reminders) };
+        self.write(&ask.about(), event, &untold.key, &wanted, &ask.message, follows).await
+    }
+
+    async fn tell_decision(
+        &self,
+        decided: &Untold<i64>,
+        channels: &mut Channels,
+    ) -> Result<(), ServiceError> {
+        let event = MessageEvent::ApprovalDecided;
+        let wanted = self.wanting(&decided.workspace_path, event, channels).await;
+        if wanted.is_empty() {
+            return Ok(self.server_node.store().forget_ask(decided.of).await?);
+        }
+        let ask = self.ask(decided.of, event, decided.reminders).await?;
+        self.write(&ask.about(), event, &decided.key, &wanted, &ask.message, Follows::Decision).await
+    }
+
+    async fn tell_end(&self, ended: &Untold<RunId>, channels: &mut Channels) -> Result<(), ServiceError> {
+        let store = self.server_node.store();
+        let run = store.run(ended.of).await?;
+        let RunStatus::Ended { end } = run.head.status else { return Ok(()) };
+        let event = match end {
+            End::Done => MessageEvent::RunDone,
+            End::Failed | End::Aborted => MessageEvent::RunFailed,
+            End::Cancelled => MessageEvent::RunCancelled,
+        };
+        let wanted = self.wanting(&ended.workspace_path, event, channels).await;
+        if !wanted.is_empty() {
+            let graph = store.graph_of(&run).await?;
+            let facts = store.newest_facts(run.id, FACTS_LOOKED_AT).await?;
+            let last = facts.iter().rev().find(|fact| is_end(fact));
+            let sentence = last.map_or_else(|| "it is over".to_owned(), |fact| view::sentence(&graph, fact));
+            let mut message = self.of_run(&run, &graph, event, &format!("{}: {sentence}", run.name));
+            if let Some(Fact::PlanFailed { node, .. }) = last {
+                message.lines = self.lines_of(run.id, node).await?;
+            }
+            self.write(&About::of(&run), event, &ended.key, &wanted, &message, Follows::Nothing).await?;
+        }
+        Ok(store.mark_ended_runs(self.server_node.host(), run.ended_at).await?)
+    }
+
+    async fn tell_budget(
+        &self,
+        noticed: &Untold<RunId>,
+        channels: &mut Channels,
+    ) -> Result<(), ServiceError> {
+        let event = MessageEvent::BudgetNotice;
+        let wanted = self.wanting(&noticed.workspace_path, event, channels).await;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let store = self.server_node.store();
+        let run = store.run(noticed.of).await?;
+        let graph = store.graph_of(&run).await?;
+        let sentence = format!("{}: most of the budget is used", run.name);
+        let message = self.of_run(&run, &graph, event, &sentence);
+        self.write(&About::of(&run), event, &noticed.key, &wanted, &message, Follows::Nothing).await
+    }
+
+    async fn write(
+        &self,
+        about: &About,
+        event: MessageEvent,
+        key: &str,
+        channels: &[String],
+        message: &MessageView,
+        follows: Follows,
+    ) -> Result<(), ServiceError> {
+        let body = serde_json::to_string(message).map_err(|error| ServiceError::broken(error.to_string()))?;
+        let new = NewMessage {
+            workspace: about.workspace,
+            run: about.run,
+            ask: about.ask,
+            event: event.word(),
+            key,
+            body: &body,
+            channels,
+        };
+        Ok(self.server_node.store().tell(&new, follows).await?)
+    }
+
+    /// Reads an ask, and says in a message what it is about.
+    async fn ask(
+        &self,
+        number: i64,
+        event: MessageEvent,
+        reminders: u32,
+    ) -> Result<AskMessage, ServiceError> {
+        let services = self.services().await?;
+        let row = services.store.ask(number).await?;
+        let run = services.store.run(row.run).await?;
+        let graph = services.store.graph_of(&run).await?;
+        let answer = if row.is_open { None } else { services.answer_of(&row).await? };
+        let view = crate::inbox::asks::ask_view(&row, &graph, answer);
+        let sentence = ask_sentence(&view, event);
+        let mut message = self.of_run(&run, &graph, event, &sentence);
+        message.step = view.step;
+        message.lines = lines_of_ask(&row);
+        message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }));
+        message.ask = Some(MessageAsk {
+            id: view.id,
+            kind: view.kind,
+            answers: view.answers,
+            usual: view.usual,
+            opened_at: view.opened_at,
+            reminders,
+            answer: view.answer,
+        });
+        Ok(AskMessage { row, message })
+    }
+
+    fn of_run(&self, run: &RunRow, graph: &Arc<Graph>, event: MessageEvent, sentence: &str) -> MessageView {
+        MessageView {
+            event: event.word().to_owned(),
+            sentence: line(sentence),
+            workspace: run.workspace_path.clone(),
+            plan: Some(run.plan_path.clone()),
+            title: Some(line(graph.title())),
+            run: Some(run.name.clone()),
+            run_id: Some(run.id.to_string()),
+            step: None,
+            ask: None,
+            lines: Vec::new(),
+            command: Some((self.command)(&Next::show(&run.name))),
+        }
+    }
+
+    async fn lines_of(&self, run: RunId, node: &NodeId) -> Result<Vec<String>, ServiceError> {
+        let mut records = self.server_node.store().records_of(run, std::slice::from_ref(node)).await?;
+        let failure = records.remove(node).and_then(|record| record.failure);
+        Ok(failure.map(|failure| last_lines(&failure.stderr, &failure.stdout)).unwrap_or_default())
+    }
+
+    async fn services(&self) -> Result<Services, ServiceError> {
+        let caller = Caller {
+            workspace: None,
+            config: planctl_config::Config::default(),
+            actor: Actor::new("planctl"),
+            caps: Caps::default(),
+            is_looking: true,
+            request: None,
+        };
+        self.server_node.services(caller).await
+    }
+}
+
+/// The ids that a message is stored under.
+struct About {
+    workspace: WorkspaceId,
+    run: RunId,
+    ask: Option<i64>,
+}
+
+impl About {
+    fn of(run: &RunRow) -> About {
+        About { workspace: run.workspace, run: run.id, ask: None }
+    }
+}
+
+struct AskMessage {
+    row: AskRow,
+    message: MessageView,
+}
+
+impl AskMessage {
+    fn about(&self) -> About {
+        About { workspace: self.row.workspace, run: self.row.run, ask: Some(self.row.number) }
+    }
+}
+
+fn is_end(fact: &Fact) -> bool {
+    matches!(fact, Fact::PlanCompleted { .. } | Fact::PlanFailed { .. } | Fact::PlanCancelled { .. })
+}
+
+fn ask_sentence(ask: &AskView, event: MessageEvent) -> String {
+    let id = ask.id;
+    match (&ask.answer, event) {
+        (Some(answer), _) => format!("{} answered ask {id} with {}: {}", answer.by, answer.answer, ask.asks),
+        (None, MessageEvent::ApprovalDecided) => format!("ask {id} was taken back: {}", ask.asks),
+        (None, MessageEvent::ApprovalReminder) => format!("ask {id} still waits for you: {}", ask.asks),
+        (None, _) => format!("ask {id} waits for you: {}", ask.asks),
+    }
+}
+
+/// Returns the end of what failed, or the beginning of what is asked.
+fn lines_of_ask(row: &AskRow) -> Vec<String> {
+    match (&row.ask.failure, &row.ask.message) {
+        (Some(failure), _) => {
+            let lines = last_lines(&failure.stderr, &failure.stdout);
+            if lines.is_empty() { vec![line(&failure_line(failure))] } else { lines }
+        }
+        (None, Some(message)) => message.lines().map(line).take(LINES_MAX).collect(),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Returns the last lines of what a program said, on standard error where it said something there.
+fn last_lines(stderr: &Excerpt, stdout: &Excerpt) -> Vec<String> {
+    let said = if stderr.tail.trim().is_empty() { stdout } else { stderr };
+    let plain = view::plain(&said.tail);
+    let lines: Vec<&str> = plain.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES_MAX)..].iter().map(|text| line(text)).collect()
+}
+
+/// Makes one line that holds no credential and no character that nobody sees.
+fn line(text: &str) -> String {
+    let text = printable(text.trim_end()).replace(['\n', '\t'], " ");
+    match text.char_indices().nth(LINE_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

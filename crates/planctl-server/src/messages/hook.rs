@@ -1,0 +1,53 @@
+//! Hands a message to a command of the person's own, on its input.
+
+use std::future::pending;
+use std::path::Path;
+use std::time::Duration;
+
+use planctl_harness::{Command, End, Inherited, Input, Spawner, agent_environment};
+
+use super::SendError;
+
+/// A command that gets one message.
+pub(super) struct Hook<'a> {
+    pub(super) command: &'a str,
+    /// The variables that it gets of planctl's own.
+    pub(super) env: &'a [String],
+    pub(super) directory: &'a Path,
+    pub(super) timeout: Duration,
+    pub(super) event: &'a str,
+    /// The message as lines for people.
+    pub(super) text: String,
+    pub(super) body: String,
+}
+
+/// Runs it to its end. What it prints is nobody's to read: it may hold secrets of its own.
+///
+/// # Errors
+///
+/// Where it does not exit with 0.
+pub(super) async fn run(hook: Hook<'_>, spawner: &Spawner) -> Result<String, SendError> {
+    let mut command =
+        Command::new(["/bin/bash", "--noprofile", "--norc", "-c", hook.command], hook.directory);
+    command.environment = agent_environment(&Inherited::Listed(hook.env.to_vec()));
+    for (name, value) in [("PLANCTL_EVENT", hook.event), ("PLANCTL_MESSAGE", &hook.text)] {
+        command.environment.push((name.into(), value.replace('\0', " ").into()));
+    }
+    command.input = Input::Bytes(hook.body.into_bytes());
+    command.deadline = Some(hook.timeout);
+    let finished = spawner.run(&command, &mut |_, _| (), pending()).await;
+    let finished = finished.map_err(|error| SendError::again(format!("it could not be started: {error}")))?;
+    match finished.end {
+        End::Exited(0) => Ok("exit 0".to_owned()),
+        End::Exited(status) => Err(SendError::again(format!("exit {status}"))),
+        End::Signalled(signal) => Err(SendError::again(format!("ended by signal {signal}"))),
+        End::TimedOut => Err(SendError::again("no end in time")),
+        End::NotStarted { errno, .. } => {
+            let error = std::io::Error::from_raw_os_error(errno);
+            Err(SendError::again(format!("it could not be started: {error}")))
+        }
+        End::IdleTimedOut | End::Flooded | End::OverLimit(_) | End::Cancelled | End::HelperLost => {
+            Err(SendError::again("it was ended"))
+        }
+    }
+}

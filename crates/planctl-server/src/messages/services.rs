@@ -1,0 +1,127 @@
+//! What the API says and does about channels and deliveries.
+
+use planctl_api::wire::messages::{
+    ChannelList, ChannelTest, ChannelTests, ChannelView, DeliveryList, DeliveryView,
+};
+use planctl_api::wire::{Paged, moment};
+use planctl_config::{ChannelConfig, ChannelTarget, MessageEvent, WebAddress};
+use planctl_store::{DeliveryRow, Page};
+
+use super::deliver::{Parcel, test_message};
+use super::secret;
+use crate::clock;
+use crate::node::services::{ServiceError, Services};
+
+impl Services {
+    /// Lists the channels of this workspace.
+    ///
+    /// # Errors
+    ///
+    /// Where its configuration does not read.
+    pub(crate) async fn channels(&self) -> Result<ChannelList, ServiceError> {
+        let channels = self.server_node.channels_of(&self.own_folder()?.to_string_lossy()).await?;
+        Ok(ChannelList { channels: channels.iter().map(|(name, channel)| view(name, channel)).collect() })
+    }
+
+    /// Sends a test message on one channel of this workspace, or on all.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where there is no such channel; a channel that does not work is part of the answer.
+    pub(crate) async fn test_channels(&self, wanted: Option<&str>) -> Result<ChannelTests, ServiceError> {
+        let workspace = self.own_folder()?;
+        let channels = self.server_node.channels_of(&workspace.to_string_lossy()).await?;
+        if let Some(name) = wanted.filter(|name| !channels.contains_key(*name)) {
+            return Err(ServiceError::NotFound { what: format!("the channel {name:?}") });
+        }
+        let mut tests = Vec::new();
+        for (name, channel) in channels.iter().filter(|(name, _)| wanted.is_none_or(|wanted| wanted == *name))
+        {
+            let message = test_message(&workspace.to_string_lossy(), name);
+            let created_at = clock::now();
+            let parcel = Parcel {
+                id: format!("msg_test_{:x}", created_at.as_micros()),
+                event: MessageEvent::Test.word(),
+                created_at,
+                message: &message,
+                workspace,
+            };
+            let sent = self.server_node.send(channel, &parcel).await;
+            let (works, answer) = match sent {
+                Ok(answer) => (true, answer),
+                Err(error) => (false, error.what),
+            };
+            tests.push(ChannelTest { channel: name.clone(), works, answer });
+        }
+        Ok(ChannelTests { tests })
+    }
+
+    /// Lists deliveries of this workspace, or of all, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn deliveries(
+        &self,
+        is_failed: bool,
+        page: &Page<i64>,
+    ) -> Result<DeliveryList, ServiceError> {
+        let rows = self.store.deliveries(self.workspace, is_failed, page).await?;
+        let next = page.next(&rows, |row| row.id).map(DeliveryList::cursor);
+        Ok(DeliveryList { deliveries: rows.into_iter().map(delivery_view).collect(), next })
+    }
+
+    /// Has a message delivered once more.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store: there may be no such delivery.
+    pub(crate) async fn replay(&self, delivery: u64) -> Result<DeliveryView, ServiceError> {
+        let id = i64::try_from(delivery).unwrap_or(i64::MAX);
+        Ok(delivery_view(self.store.replay(id).await?))
+    }
+}
+
+fn view(name: &str, channel: &ChannelConfig) -> ChannelView {
+    let (place, variables) = match &channel.to {
+        ChannelTarget::Web { address, secret_env, .. } => match address {
+            WebAddress::Given(url) => (host_of(url), [None, secret_env.as_ref()]),
+            WebAddress::Variable(variable) => {
+                (format!("the address in {variable}"), [Some(variable), secret_env.as_ref()])
+            }
+        },
+        ChannelTarget::Exec { command, .. } => (planctl_lang::masked(command).into_owned(), [None, None]),
+    };
+    let trouble = variables.into_iter().flatten().find_map(|variable| secret(variable).err());
+    ChannelView {
+        name: name.to_owned(),
+        to: channel.to.word().to_owned(),
+        place,
+        on: channel.on.iter().map(|event| event.word().to_owned()).collect(),
+        trouble: trouble.map(|error| error.what),
+    }
+}
+
+/// Returns the host alone: the rest of an address may be a secret.
+fn host_of(url: &str) -> String {
+    let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    host.unwrap_or_else(|| "an address that does not read".to_owned())
+}
+
+fn delivery_view(row: DeliveryRow) -> DeliveryView {
+    DeliveryView {
+        id: row.id.unsigned_abs(),
+        message: format!("msg_{}", row.message.simple()),
+        event: row.event,
+        channel: row.channel,
+        run: row.run_name,
+        ask: row.ask.map(i64::unsigned_abs),
+        workspace: row.workspace_path,
+        state: row.state.word().to_owned(),
+        tries: row.tries,
+        answer: row.answer,
+        tried_at: row.tried_at.map(moment),
+        due_at: row.due_at.map(moment),
+        created_at: moment(row.created_at),
+    }
+}

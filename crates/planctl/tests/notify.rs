@@ -1,0 +1,22 @@
+//! Messages to people: real daemons, real receivers, and what each of them got.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that meets what it does not expect has failed"
+)]
+
+#[path = "support/place.rs"]
+mod support;
+
+#[path = "notify/receiver.rs"]
+mod receiver;
+
+#[path = "notify/asks.rs"]
+mod asks;
+
+#[path = "notify/delivery.rs"]
+mod delivery;
+
+#[path = "notify/secrets.rs"]
+mod secrets;

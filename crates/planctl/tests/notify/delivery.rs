@@ -1,0 +1,167 @@
+//! How messages get to their channels: tried again, replayed, refused where they may not go, and in each form.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::receiver::{Receiver, SECRET, WEBHOOK, configure, daemon, sql};
+use crate::support::{Place, wait_until};
+
+fn deliveries(place: &Place, more: &[&str]) -> Vec<Value> {
+    let words = [&["notify", "deliveries", "--json"], more].concat();
+    place.json(&words)["deliveries"].as_array().unwrap().clone()
+}
+
+fn ask(place: &Place) {
+    assert_eq!(place.planctl(&["plan", "run", "p.md", "--no-wait", "--exec", &place.exec()]).code, 3);
+}
+
+#[test]
+fn a_failed_delivery_is_tried_again_under_its_id_and_can_be_replayed() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    receiver.answer(&["500 No", "503 Later\r\nretry-after: 900"]);
+    configure(&place, WEBHOOK);
+    let _daemon = daemon(&place, &receiver);
+    ask(&place);
+    let first = receiver.await_got(1)[0].clone();
+    wait_until("the answer is on record", || {
+        deliveries(&place, &["--failed"])
+            .first()
+            .is_some_and(|row| row["answer"] == "HTTP 500 Internal Server Error")
+    });
+    sql(&place, "update deliveries set due_at = clock_timestamp()");
+    let second = receiver.await_got(2)[1].clone();
+    wait_until("the receiver's wish is kept", || {
+        deliveries(&place, &["--failed"])
+            .first()
+            .is_some_and(|row| row["tries"] == 2 && row["answer"] == "HTTP 503 Service Unavailable")
+    });
+    sql(
+        &place,
+        "select 1/(count(*) filter (where due_at > clock_timestamp() + interval '14 minutes'))::int from deliveries",
+    );
+    sql(&place, "update deliveries set due_at = clock_timestamp()");
+    let third = receiver.await_got(3)[2].clone();
+    for got in [&second, &third] {
+        assert_eq!(got.header("webhook-id"), first.header("webhook-id"));
+        assert_eq!(got.body, first.body);
+    }
+    wait_until("it is delivered", || deliveries(&place, &[])[0]["state"] == "delivered");
+    assert!(deliveries(&place, &["--failed"]).is_empty());
+
+    let id = deliveries(&place, &[])[0]["id"].to_string();
+    place.must(&["notify", "replay", &id]);
+    let replayed = receiver.await_got(4)[3].clone();
+    assert_eq!(replayed.header("webhook-id"), first.header("webhook-id"));
+    assert_eq!(place.planctl(&["notify", "replay", "999"]).code, 4);
+}
+
+#[test]
+fn a42_no_message_goes_to_a_private_address_and_no_redirect_is_followed() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    let port = receiver.port;
+    // A name and numbers that all lead to this machine, and none that says it may.
+    let forms = ["localhost", "127.0.0.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"];
+    let mut channels = String::new();
+    for (number, host) in forms.iter().enumerate() {
+        channels
+            .push_str(&format!("[notify.c{number}]\nto = \"webhook\"\nurl = \"https://{host}:{port}/\"\n"));
+    }
+    configure(&place, &channels);
+    let said = place.planctl(&["notify", "test"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.out.matches("is not public").count(), forms.len(), "{said:?}");
+    assert_eq!(receiver.connections(), 0, "{said:?}");
+
+    configure(&place, "[notify.here]\nto = \"webhook\"\nurl = \"http://example.com/\"\n");
+    let said = place.planctl(&["notify", "test"]);
+    assert!(said.out.contains("must begin with https://"), "{said:?}");
+
+    receiver.answer(&["302 Found\r\nlocation: /elsewhere"]);
+    let url = receiver.url();
+    configure(&place, &format!("[notify.here]\nto = \"webhook\"\nurl = \"{url}\"\nallow_private = true\n"));
+    let said = place.planctl(&["notify", "test", "here"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("redirects are not followed"), "{said:?}");
+    assert_eq!(receiver.got().len(), 1);
+    // A proxy of the environment would see the message, and connect wherever the name leads it.
+    let proxy = format!("http://127.0.0.1:{}", Receiver::new().port);
+    let said = place.start_with(&["notify", "test"], &[("http_proxy", proxy.as_ref())]).end();
+    assert_eq!((said.code, receiver.got().len()), (0, 2), "{said:?}");
+}
+
+#[test]
+fn each_kind_of_channel_gets_its_form() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    let (seen, hook) = (place.path("seen"), place.path("hook"));
+    let channels = format!(
+        "[notify.chat]\nto = \"slack\"\nurl_env = \"HOOK_URL\"\nallow_private = true\non = [\"approval.opened\"]\n\
+         [notify.own]\nto = \"exec\"\ncommand = \"cat > {hook}; echo \\\"$PLANCTL_EVENT $WORD ${{HOOK_SECRET:-none}}\\\" > {seen}; \
+         echo \\\"$PLANCTL_MESSAGE\\\" >> {seen}; mv {seen} {seen}.done\"\nenv = [\"WORD\"]\non = [\"approval.opened\"]\n",
+        hook = hook.display(),
+        seen = seen.display()
+    );
+    configure(&place, &channels);
+    let url = receiver.url();
+    let variables =
+        [("HOOK_URL", url.as_ref()), ("HOOK_SECRET", SECRET.as_ref()), ("WORD", "given".as_ref())];
+    let mut daemon = place.start_with(&["daemon", "run"], &variables);
+    daemon.hear("ready");
+    ask(&place);
+
+    let slack = receiver.await_got(1)[0].json();
+    let text = slack["text"].as_str().unwrap();
+    assert!(text.starts_with("*ask 1 waits for you: approve 1 step of \"Survive\"*\n"), "{text}");
+    assert!(text.ends_with("```planctl approvals show 1```"), "{text}");
+    assert_eq!(slack.as_object().unwrap().len(), 1);
+
+    wait_until("the command ran", || place.path("seen.done").exists());
+    let seen = fs::read_to_string(place.path("seen.done")).unwrap();
+    assert!(seen.starts_with("approval.opened given none\nask 1 waits for you"), "{seen}");
+    let read: Value = serde_json::from_str(&fs::read_to_string(hook).unwrap()).unwrap();
+    assert_eq!(read["data"]["ask"]["id"], 1);
+}
+
+#[test]
+fn a_command_that_fails_is_tried_again_and_one_that_hangs_is_ended() {
+    let place = Place::new();
+    configure(
+        &place,
+        "[notify.bad]\nto = \"exec\"\ncommand = \"exit 7\"\n[notify.slow]\nto = \"exec\"\ncommand = \"sleep 300\"\ntimeout = \"1s\"\n",
+    );
+    let said = place.planctl(&["notify", "test"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.out, "bad: failed: exit 7\nslow: failed: no end in time\n");
+    assert_eq!(place.planctl(&["notify", "test", "other"]).code, 4);
+    place.await_quiet();
+}
+
+#[test]
+fn a_file_that_nobody_trusts_starts_and_sends_nothing() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    let mark = place.path("ran");
+    let channels = format!(
+        "[notify.own]\nto = \"exec\"\ncommand = \"touch {}\"\n[notify.out]\nto = \"webhook\"\nurl = \"{}\"\nallow_private = true\n",
+        mark.display(),
+        receiver.url()
+    );
+    fs::write(place.path("work/planctl.toml"), channels).unwrap();
+    let said = place.planctl(&["notify", "test"]);
+    assert!(said.err.contains("notify.out, notify.own"), "{said:?}");
+    assert_eq!(said.out, "no channels: [notify.NAME] in planctl.toml sets one up\n");
+    let _daemon = daemon(&place, &receiver);
+    ask(&place);
+    assert!(deliveries(&place, &[]).is_empty());
+    place.must(&["trust", "."]);
+    // The ask still waits, so the person hears of it once the file counts.
+    receiver.await_got(1);
+    wait_until("the command ran", || mark.exists());
+}

@@ -1,0 +1,134 @@
+//! A receiver of webhooks: an HTTP server on loopback that answers as it is told to and keeps what it got.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::support::{Place, wait_until};
+
+/// A request that arrived.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub headers: BTreeMap<String, String>,
+    pub body: String,
+}
+
+impl Got {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    got: Vec<Got>,
+    connections: usize,
+    /// What it answers next; 200 where nothing is left.
+    answers: VecDeque<String>,
+}
+
+/// The server; it ends with the test.
+#[derive(Clone)]
+pub struct Receiver {
+    pub port: u16,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Receiver {
+    pub fn new() -> Receiver {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let inner = Arc::new(Mutex::new(Inner::default()));
+        let shared = inner.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, shared) = (stream.unwrap(), shared.clone());
+                shared.lock().unwrap().connections += 1;
+                std::thread::spawn(move || answered(stream, &shared));
+            }
+        });
+        Receiver { port, inner }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/hook?key=canary-of-the-address", self.port)
+    }
+
+    /// Has the next requests answered so: a status line and further heads.
+    pub fn answer(&self, answers: &[&str]) {
+        self.inner.lock().unwrap().answers.extend(answers.iter().map(|answer| (*answer).to_owned()));
+    }
+
+    pub fn got(&self) -> Vec<Got> {
+        self.inner.lock().unwrap().got.clone()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.inner.lock().unwrap().connections
+    }
+
+    /// Waits until so many requests arrived; returns all.
+    pub fn await_got(&self, count: usize) -> Vec<Got> {
+        wait_until(&format!("{count} messages"), || self.got().len() >= count);
+        self.got()
+    }
+}
+
+/// Keeps one request and answers it; one that breaks off is no request.
+fn answered(mut stream: TcpStream, inner: &Mutex<Inner>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut first = String::new();
+    if reader.read_line(&mut first).unwrap_or(0) == 0 {
+        return;
+    }
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+    }
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let got = Got { headers, body: String::from_utf8(body).unwrap() };
+    let answer = {
+        let mut inner = inner.lock().unwrap();
+        inner.got.push(got);
+        inner.answers.pop_front().unwrap_or_else(|| "200 OK".to_owned())
+    };
+    write!(stream, "HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+}
+
+/// The secret of signatures, in the form of Standard Webhooks.
+pub const SECRET: &str = "whsec_Y2FuYXJ5LW9mLXRoZS1zaWduYXR1cmU=";
+
+/// Writes the person's own configuration, which counts without trust.
+pub fn configure(place: &Place, channels: &str) {
+    let path = place.path("home/.config/planctl/planctl.toml");
+    std::fs::write(path, format!("[postgres]\nstop_after = \"0s\"\n{channels}")).unwrap();
+}
+
+/// Changes the database as time would.
+pub fn sql(place: &Place, statement: &str) {
+    place.must(&["db", "psql", "--owner", "--", "-qAtc", statement]);
+}
+
+/// Starts a daemon that knows the receiver's address and secret.
+pub fn daemon(place: &Place, receiver: &Receiver) -> crate::support::Going {
+    let url = receiver.url();
+    let variables = [("HOOK_URL", url.as_ref()), ("HOOK_SECRET", SECRET.as_ref())];
+    let mut daemon = place.start_with(&["daemon", "run"], &variables);
+    daemon.hear("ready");
+    daemon
+}
+
+/// A channel for webhooks on this machine.
+pub const WEBHOOK: &str = "[notify.team]\nto = \"webhook\"\nurl_env = \"HOOK_URL\"\nsecret_env = \"HOOK_SECRET\"\nallow_private = true\n";
