@@ -13,6 +13,7 @@ mod guard;
 mod in_process;
 mod items;
 mod openapi;
+mod page;
 mod parameters;
 mod plans;
 mod printed;
@@ -38,6 +39,8 @@ use planctl_engine::Actor;
 use planctl_store::{Listener, Page, RequestId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use self::capacity::Bodies;
@@ -57,6 +60,9 @@ pub use routes::{Answers, Body, ROUTES, Route, Verb};
 pub use serve::{HttpOptions, Listening, serve, socket_of};
 pub use slots::{Slots, TakenGate};
 
+/// Takes the port of the page once it is opened.
+type PagePorts = mpsc::UnboundedSender<TcpListener>;
+
 /// The state that all routes share.
 #[derive(Clone)]
 pub struct ApiState {
@@ -69,18 +75,21 @@ struct Shared {
     claims: claims::ClaimsCache,
     metrics: system::Metrics,
     bodies: Bodies,
+    page: page::Page,
     /// The tasks under way: connections, and work that outlives its connection.
     tasks: TaskTracker,
 }
 
 impl ApiState {
-    pub(crate) fn new(server_node: ServerNode, options: HttpOptions) -> ApiState {
+    fn new(server_node: ServerNode, options: HttpOptions, page_ports: Option<PagePorts>) -> ApiState {
+        let page = page::Page::new(server_node.state_dir(), page_ports);
         let inner = Shared {
             server_node,
             options,
             claims: claims::ClaimsCache::default(),
             metrics: system::Metrics::default(),
             bodies: Bodies::default(),
+            page,
             tasks: TaskTracker::new(),
         };
         ApiState { inner: Arc::new(inner) }
@@ -100,6 +109,10 @@ impl ApiState {
 
     fn bodies(&self) -> &Bodies {
         &self.inner.bodies
+    }
+
+    fn page(&self) -> &page::Page {
+        &self.inner.page
     }
 
     fn metrics(&self) -> &system::Metrics {

@@ -33,7 +33,7 @@ impl InProcess {
             slots: None,
             stop,
         };
-        InProcess { router: routes::router(&ApiState::new(server_node, options)) }
+        InProcess { router: routes::router(&ApiState::new(server_node, options, None)) }
     }
 
     /// Does one request; `path` has the query with it. Returns the status and the whole body.

@@ -13,7 +13,8 @@ use super::parameters::{
 };
 use super::problem::response_of;
 use super::{
-    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, plans, runs, sessions, system,
+    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, page, plans, runs, sessions,
+    system,
 };
 use planctl_api::wire;
 use planctl_api::wire::calls;
@@ -141,6 +142,16 @@ pub static ROUTES: &[Route] = &[
         Answers::json::<wire::DatabaseView>(),
         handler!(system::database),
     ),
+    post(
+        "/v1/page/link",
+        Scope::Admin,
+        "Makes a link that signs the caller in to the page, once; opens the page's port",
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<wire::PageLink>(),
+        handler!(page::link),
+    )
+    .unkeyed()
+    .decision(),
     // Plans.
     get(
         "/v1/plans",

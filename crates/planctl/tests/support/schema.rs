@@ -97,6 +97,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("clean", _) => "clean",
         ("topic", Some("ls")) => "topics",
         ("topic", Some("show" | "post")) => "topic",
+        ("open", _) => "page-link",
         ("token", Some("create")) => "token-made",
         ("token", Some("ls")) => "tokens",
         ("token", Some("revoke")) => "token",
