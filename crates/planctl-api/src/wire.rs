@@ -36,7 +36,7 @@ mod worktrees;
 
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use bundle::{BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun};
-pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, TroubleView};
+pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, PageLink, TroubleView};
 pub use library::{
     EntryFate, EntryOrigin, EntryRuns, EntryStats, FollowUpView, LibraryEntryView, LibraryList, LibraryMatch,
     LibraryRuns, LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,

@@ -15,6 +15,7 @@ mod items;
 mod mcp;
 mod messages;
 mod openapi;
+mod page;
 mod parameters;
 mod plans;
 mod printed;
@@ -41,6 +42,8 @@ use planctl_mcp::planning::Sessions;
 use planctl_store::{Listener, Page, RequestId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use self::capacity::Bodies;
@@ -60,6 +63,9 @@ pub use routes::{Answers, Body, ROUTES, Route, Verb};
 pub use serve::{HttpOptions, Listening, serve, socket_of};
 pub use slots::{Slots, TakenGate};
 
+/// Takes the port of the page once it is opened.
+type PagePorts = mpsc::UnboundedSender<TcpListener>;
+
 /// The state that all routes share.
 #[derive(Clone)]
 pub struct ApiState {
@@ -74,12 +80,14 @@ struct Shared {
     bodies: Bodies,
     /// The scratch lists of agents; they end with this process.
     scratch_sessions: Arc<Sessions>,
+    page: page::Page,
     /// The tasks under way: connections, and work that outlives its connection.
     tasks: TaskTracker,
 }
 
 impl ApiState {
-    pub(crate) fn new(server_node: ServerNode, options: HttpOptions) -> ApiState {
+    fn new(server_node: ServerNode, options: HttpOptions, page_ports: Option<PagePorts>) -> ApiState {
+        let page = page::Page::new(server_node.state_dir(), page_ports);
         let inner = Shared {
             server_node,
             options,
@@ -87,6 +95,7 @@ impl ApiState {
             metrics: system::Metrics::default(),
             bodies: Bodies::default(),
             scratch_sessions: Arc::default(),
+            page,
             tasks: TaskTracker::new(),
         };
         ApiState { inner: Arc::new(inner) }
@@ -110,6 +119,10 @@ impl ApiState {
 
     fn scratch_sessions(&self) -> Arc<Sessions> {
         self.inner.scratch_sessions.clone()
+    }
+
+    fn page(&self) -> &page::Page {
+        &self.inner.page
     }
 
     fn metrics(&self) -> &system::Metrics {

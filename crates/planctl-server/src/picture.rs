@@ -5,8 +5,11 @@ mod path;
 mod place;
 mod shape;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use planctl_api::wire::{RunView, StepState};
+use planctl_api::words::step_state;
 use planctl_lang::workflow::{EdgeTree, Kind, NodeTree, Phase, Stage, Stages, Workflow, edge_words};
 
 use letters::{Line, SMALL, columns_for, escaped, wrapped};
@@ -72,6 +75,28 @@ struct Tie<'w> {
 ///
 /// [`Undrawable`] where the graph is too large to be read as a picture.
 pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
+    picture(workflow, stages, None)
+}
+
+/// Draws a graph as a part of a page: its nodes are links, by their ids, and its colours are those of [`style_within`].
+///
+/// # Errors
+///
+/// Those of [`svg`].
+pub fn linked(workflow: &Workflow, stages: &Stages, links: &Links) -> Result<String, Undrawable> {
+    picture(workflow, stages, Some(links))
+}
+
+/// Where the nodes of a picture lead, by their ids.
+pub type Links = BTreeMap<String, String>;
+
+/// Returns the colours of pictures as a stylesheet for those within an element.
+pub fn style_within(selector: &str) -> String {
+    let rules = STYLE.trim().trim_start_matches("<style>").trim_end_matches("</style>");
+    format!("{selector}{{{rules}}}\n")
+}
+
+fn picture(workflow: &Workflow, stages: &Stages, links: Option<&Links>) -> Result<String, Undrawable> {
     let order = workflow.walk();
     let (nodes, edges) = (order.len(), workflow.edges.len());
     if nodes > NODES_MAX || edges > EDGES_MAX {
@@ -88,7 +113,39 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
         .flat_map(|at| out_edges[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
         .collect();
     let placed = place::lay_out(&cards, &ties)?;
-    Ok(drawn(workflow, &cards, &ties, &placed))
+    Ok(drawn(workflow, &cards, &ties, &placed, links))
+}
+
+/// Returns where the nodes of a run stand.
+pub fn stages(view: &RunView) -> Stages {
+    let steps = view.steps.iter().map(|step| {
+        let tries = match step.attempts {
+            0 | 1 => String::new(),
+            count if step.state.is_settled() => format!(", {count} attempts"),
+            count => format!(", attempt {count}"),
+        };
+        (step.node.clone(), stage(step.state, step.visits, &tries))
+    });
+    let others = view.passages.iter().map(|node| (node.node.clone(), stage(node.state, node.visits, "")));
+    steps.chain(others).collect()
+}
+
+fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
+    let phase = match state {
+        StepState::Pending => Phase::Ahead,
+        StepState::Passed | StepState::Skipped | StepState::Waived | StepState::Warned => Phase::Done,
+        StepState::Ready | StepState::Working | StepState::Checking | StepState::Resting => Phase::Current,
+        StepState::Waiting => Phase::Waiting,
+        StepState::Failed => Phase::Failed,
+    };
+    let round = if visits > 1 { format!(", visit {visits}") } else { String::new() };
+    let words = match (state, visits) {
+        // A node left without settling is come to again.
+        (StepState::Pending, 1..) => format!("left{tries}{round}"),
+        (StepState::Pending, 0) => String::new(),
+        _ => format!("{}{tries}{round}", step_state(state)),
+    };
+    Stage { phase, words }
 }
 
 fn card<'w>(node: &'w NodeTree, stages: &'w Stages) -> Card<'w> {
@@ -156,21 +213,31 @@ impl Tie<'_> {
     }
 }
 
-fn drawn(workflow: &Workflow, cards: &[Card<'_>], ties: &[Tie<'_>], placed: &Placed) -> String {
+fn drawn(
+    workflow: &Workflow,
+    cards: &[Card<'_>],
+    ties: &[Tie<'_>],
+    placed: &Placed,
+    links: Option<&Links>,
+) -> String {
     let title = wrapped(workflow.title(), 90, 1).pop().unwrap_or_default();
     let head = if title.is_empty() { 0.0 } else { HEAD };
     let title_width = letters::width(&title, TITLE) * BOLD;
     let width = placed.width.max(title_width) + 2.0 * MARGIN;
     let height = placed.height + head + 2.0 * MARGIN;
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\">\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"{role}\">\n",
+        // Links within an image would be hidden from those who hear it.
+        role = if links.is_some() { "group" } else { "img" },
         w = number(width.ceil()),
         h = number(height.ceil()),
     );
     let name = if workflow.title().is_empty() { "Graph".to_owned() } else { escaped(workflow.title()) };
     put(&mut text, format_args!("<title>{name}</title>\n"));
     put(&mut text, format_args!("<desc>{} nodes, {} edges</desc>\n", cards.len(), ties.len()));
-    text.push_str(STYLE);
+    if links.is_none() {
+        text.push_str(STYLE);
+    }
     text.push_str("<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
     if !title.is_empty() {
         let (x, y) = (number(MARGIN), number(MARGIN + TITLE));
@@ -182,7 +249,14 @@ fn drawn(workflow: &Workflow, cards: &[Card<'_>], ties: &[Tie<'_>], placed: &Pla
         edge_drawn(&mut text, cards, placed, tie, way);
     }
     for (card, centre) in cards.iter().zip(&placed.centres) {
+        let link = links.and_then(|links| links.get(&card.node.id.value));
+        if let Some(link) = link {
+            put(&mut text, format_args!("<a href=\"{}\">", escaped(link)));
+        }
         node_drawn(&mut text, card, *centre);
+        if link.is_some() {
+            text.push_str("</a>\n");
+        }
     }
     for (tie, way) in ties.iter().zip(&placed.ways) {
         label_drawn(&mut text, tie, way);

@@ -65,6 +65,7 @@ pub use proof::Proof;
 pub use queue::{
     Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, NextClaim, RoleRow, RunConfig, WorkOf,
 };
+pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
 pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;

@@ -17,6 +17,11 @@ pub(crate) fn bytes() -> [u8; 32] {
     bytes
 }
 
+/// Draws 256 bits, as hexadecimal digits.
+pub fn secret() -> String {
+    to_hex(&bytes())
+}
+
 /// Returns 16 hexadecimal digits.
 pub(crate) fn hex() -> String {
     to_hex(&bytes()[..8])

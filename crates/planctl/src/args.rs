@@ -48,7 +48,7 @@ const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff", "library"]),
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
-    ("Decide", &["approvals"]),
+    ("Decide", &["approvals", "open"]),
     ("Find out", &["logs", "why", "events", "audit"]),
     ("Hold your own agent to it", &["guard", "guide", "hook", "mcp"]),
     ("Workers and the daemon", &["worker", "item", "daemon", "dev", "roles", "token"]),
@@ -374,6 +374,17 @@ It writes into the git checkout, else the current directory, and overwrites noth
         /// The agent that serves roles that nothing else serves.
         #[command(flatten)]
         worker: WorkerFlags,
+    },
+    /// Opens the page in a browser, signed in as you: what needs you, runs with their evidence, and decisions
+    #[command(before_help = "Examples:
+  planctl open               in the browser of this desktop
+  planctl open --print       only print the link, for a browser that you start yourself
+
+The daemon serves the page. The link signs in once, within two minutes, and no agent's process.")]
+    Open {
+        /// Only print the link
+        #[arg(long)]
+        print: bool,
     },
     /// Shows planctl at work in a temporary workspace: verify, approve, work, fail, retry, escalate, done
     Demo {

@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 125] = [
+const COMMANDS: &[(&str, Caller)] = &[
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -123,6 +123,7 @@ const COMMANDS: [(&str, Caller); 125] = [
     ("daemon migrate", Person),
     ("daemon install-service", Person),
     ("dev", Person),
+    ("open", Person),
     ("demo", Person),
     ("doctor", Anyone),
     ("clean", Person),

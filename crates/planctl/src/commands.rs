@@ -46,6 +46,7 @@ mod lsp;
 mod mcp;
 mod new;
 mod notify;
+mod open;
 pub(crate) mod plan;
 pub(crate) mod plans;
 mod recheck;
@@ -88,6 +89,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Db(command) => database::run(&context, command).await,
         Command::Daemon(command) => daemon::run(&context, command).await,
         Command::Dev { work, worker } => dev::run(&context, work, worker.worker()).await,
+        Command::Open { print } => open::run(&context, print).await,
         Command::Demo { keep, asks } => demo::run(&context, keep, asks).await,
         Command::Doctor => doctor::run(&context).await,
         Command::Clean { all, failed, discard, dry_run } => {

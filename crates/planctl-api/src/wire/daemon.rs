@@ -21,6 +21,16 @@ pub struct DaemonInfo {
     pub started_at: String,
 }
 
+/// A link that signs a person in to the page, once: the answer of `open --json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PageLink {
+    /// The link.
+    pub url: String,
+    /// How long it waits for its use, in seconds.
+    pub seconds: u64,
+}
+
 /// The answer of `daemon status --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

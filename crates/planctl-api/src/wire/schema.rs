@@ -13,9 +13,9 @@ use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView}
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
     DatabaseView, Decided, DoctorView, EventLine, FormatView, GuardList, GuideView, LibraryEntryView,
-    LibraryList, LibraryMatch, LibraryStats, LogView, OutputLine, ParallelView, PlanDiffView, PlanFileList,
-    PlanView, PromptList, RoleList, RunList, RunView, SaluteView, SchemaList, TopicList, TopicView,
-    TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
+    LibraryList, LibraryMatch, LibraryStats, LogView, OutputLine, PageLink, ParallelView, PlanDiffView,
+    PlanFileList, PlanView, PromptList, RoleList, RunList, RunView, SaluteView, SchemaList, TopicList,
+    TopicView, TraversalView, VersionView, WhyView, WorkerLine, WorkerTestView,
 };
 
 /// The name of each schema, and what it describes.
@@ -80,6 +80,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("config-show", "config show --json"),
     ("config-path", "config path --json"),
     ("daemon-status", "daemon status --json"),
+    ("page-link", "open --json"),
     ("token-made", "token create --json"),
     ("tokens", "token ls --json"),
     ("token", "token revoke --json"),
@@ -147,6 +148,7 @@ pub fn schema(name: &str) -> Option<Value> {
         "config-show" => of::<ConfigView>(),
         "config-path" => of::<ConfigPaths>(),
         "daemon-status" => of::<DaemonView>(),
+        "page-link" => of::<PageLink>(),
         "token-made" => of::<TokenMade>(),
         "tokens" => of::<TokenList>(),
         "token" => of::<TokenView>(),

@@ -170,7 +170,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
         place.note_token();
     }
     if route.is_decision {
-        refuse_workers(principal.peer, route).await?;
+        refuse_workers(api, principal.peer, route).await?;
     }
     if !principal.scope.reaches(route.needs) {
         return Err(out_of_scope(&principal, route));
@@ -224,7 +224,7 @@ fn refuse_while_away(api: &ApiState, route: &Route) -> Result<(), Problem> {
 }
 
 /// Refuses requests of other sites' pages and of names that were rebound to this address (A37–A39).
-fn refuse_strangers(api: &ApiState, peer: &Peer, parts: &request::Parts) -> Result<(), Problem> {
+pub(super) fn refuse_strangers(api: &ApiState, peer: &Peer, parts: &request::Parts) -> Result<(), Problem> {
     let Peer::Network(_) = peer else { return Ok(()) };
     let (headers, method) = (&parts.headers, &parts.method);
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
@@ -333,7 +333,7 @@ pub(super) fn person(name: &str) -> Result<Actor, Problem> {
 }
 
 // One answer for a missing, wrong, expired and revoked token: no oracle (row 67).
-fn unauthenticated() -> Problem {
+pub(super) fn unauthenticated() -> Problem {
     Problem::new(Code::Unauthenticated, "a valid token is needed: Authorization: Bearer …")
         .next(Next::CreateToken)
 }
@@ -351,21 +351,26 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
 
 /// Refuses decisions by a process that a worker started, whichever token it shows (P-28, A34), or that the agent of a held
 /// session started. The hooks of a session begin runs of guards, which were approved before.
-async fn refuse_workers(peer: Peer, route: &Route) -> Result<(), Problem> {
+async fn refuse_workers(api: &ApiState, peer: Peer, route: &Route) -> Result<(), Problem> {
+    refuse_agents(api, peer, route.is_of_sessions).await
+}
+
+/// Does the same for a request that is on no route of the API; says whether sessions are let in.
+pub(super) async fn refuse_agents(api: &ApiState, peer: Peer, is_of_sessions: bool) -> Result<(), Problem> {
     let is_inside = match peer {
         Peer::Local { is_inside_worker, is_inside_session, .. } => {
-            is_inside_worker || is_inside_session && !route.is_of_sessions
+            is_inside_worker || is_inside_session && !is_of_sessions
         }
         // Files of every process are read, so elsewhere than among the requests of others.
         Peer::Network(connection) => {
-            let asked = tokio::task::spawn_blocking(move || connection.is_of_worker()).await;
-            asked.map_err(|error| Problem::new(Code::Defect, error.to_string()))?
+            let state_dir = api.server_node().state_dir().to_owned();
+            let asked = tokio::task::spawn_blocking(move || {
+                connection.is_of_worker() || !is_of_sessions && connection.is_of_session(&state_dir)
+            });
+            asked.await.map_err(|error| Problem::new(Code::Defect, error.to_string()))?
         }
     };
-    if !is_inside {
-        return Ok(());
-    }
-    Err(inside_worker())
+    if is_inside { Err(inside_worker()) } else { Ok(()) }
 }
 
 /// Refuses a decision to an agent's process.

@@ -40,7 +40,7 @@ impl InProcess {
             is_inside_worker: false,
             is_inside_session: false,
         };
-        InProcess::for_peer(&ApiState::new(server_node, options), peer)
+        InProcess::for_peer(&ApiState::new(server_node, options, None), peer)
     }
 
     /// Returns the routes of a daemon, for calls that one of its handlers makes in the name of a peer.

@@ -13,7 +13,7 @@ use super::parameters::{
 };
 use super::problem::response_of;
 use super::{
-    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, messages, plans, runs,
+    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, messages, page, plans, runs,
     sessions, system,
 };
 use planctl_api::wire;
@@ -153,6 +153,16 @@ pub static ROUTES: &[Route] = &[
     )
     .of_a_plan()
     .unkeyed(),
+    post(
+        "/v1/page/link",
+        Scope::Admin,
+        "Makes a link that signs the caller in to the page, once; opens the page's port",
+        Some(Body::of::<calls::Nothing>()),
+        Answers::json::<wire::PageLink>(),
+        handler!(page::link),
+    )
+    .unkeyed()
+    .decision(),
     // Plans.
     get(
         "/v1/plans",

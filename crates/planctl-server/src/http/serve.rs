@@ -18,14 +18,14 @@ use planctl_api::Next;
 use planctl_harness::{Connection, is_inside_session, is_inside_worker};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tower::ServiceExt;
 
 use super::capacity::{StrangerSlot, Strangers};
 use super::guard::Peer;
 use super::problem::response_of;
 use super::slots::Slots;
-use super::{ApiState, routes};
+use super::{ApiState, page, routes};
 use crate::node::ServerNode;
 use crate::node::health::Health;
 use crate::node::services::{Caps, ServiceError};
@@ -73,7 +73,8 @@ impl HttpOptions {
     /// Says whether a Host header means this daemon (A37).
     pub(super) fn lets_in(&self, host: &str) -> bool {
         let Some(name) = name_of(host) else { return false };
-        let loopback = ["127.0.0.1", "localhost", "::1"].into_iter();
+        let own = self.socket.parent().map(|state_dir| page::own_address(state_dir).ip().to_string());
+        let loopback = ["127.0.0.1", "localhost", "::1"].into_iter().chain(own.as_deref());
         loopback.chain(self.hosts.iter().map(String::as_str)).any(|known| known.eq_ignore_ascii_case(name))
     }
 
@@ -172,15 +173,22 @@ pub async fn serve(server_node: ServerNode, listening: Listening) {
     let Listening { socket, port, options } = listening;
     let mut stop = options.stop.clone();
     let path = options.socket.clone();
-    let api = ApiState::new(server_node, options);
+    let (page_ports, opened) = mpsc::unbounded_channel();
+    let state_dir = server_node.state_dir().to_owned();
+    let api = ApiState::new(server_node, options, Some(page_ports));
     let connections_max = connections_max();
     let strangers = Strangers::of(connections_max);
-    let acceptor = Acceptor { router: routes::router(&api), api, strangers, connections_max };
+    let router = routes::router(&api);
+    let pages = page::router(&api, router.clone());
+    let acceptor = Acceptor { router, pages, api, strangers, connections_max };
+    acceptor.api.page().reopen(&state_dir).await;
     let local = acceptor.clone().local(socket);
-    let network = acceptor.clone().network(port);
+    let network = acceptor.clone().network(port, LetsIn::Everybody);
+    let page = acceptor.clone().page(opened);
     tokio::select! {
         never = local => match never {},
         never = network => match never {},
+        never = page => match never {},
         // A sender that is gone means stop as well.
         () = stopped(&mut stop) => {}
     }
@@ -203,9 +211,20 @@ fn connections_max() -> usize {
 
 enum Never {}
 
+/// Whom a port lets in before they have shown anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LetsIn {
+    /// Everybody who reaches it.
+    Everybody,
+    /// Processes of this user and of root, which the kernel tells.
+    OwnUser,
+}
+
 #[derive(Clone)]
 struct Acceptor {
     router: Router,
+    /// The same routes and the pages.
+    pages: Router,
     api: ApiState,
     strangers: Strangers,
     connections_max: usize,
@@ -234,9 +253,9 @@ impl Acceptor {
                                 Some(asked) => asked.await.unwrap_or((true, true)),
                                 None => (true, true),
                             };
-                            Peer::Local { uid: who.uid(), is_inside_worker, is_inside_session }
+                            Some(Peer::Local { uid: who.uid(), is_inside_worker, is_inside_session })
                         };
-                        self.serve_connection(stream, peer, None, &permits).await;
+                        self.serve_connection(stream, self.router.clone(), peer, None, &permits).await;
                     }
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -244,7 +263,13 @@ impl Acceptor {
         }
     }
 
-    async fn network(self, port: Option<TcpListener>) -> Never {
+    /// Serves the page's own port, once it is opened.
+    async fn page(self, mut opened: mpsc::UnboundedReceiver<TcpListener>) -> Never {
+        let port = opened.recv().await;
+        self.network(port, LetsIn::OwnUser).await
+    }
+
+    async fn network(self, port: Option<TcpListener>, lets_in: LetsIn) -> Never {
         let Some(port) = port else { return std::future::pending().await };
         let permits = Arc::new(Semaphore::new(self.connections_max));
         loop {
@@ -255,8 +280,16 @@ impl Acceptor {
                     }
                     // A connection that has ended has nobody to answer.
                     let Ok(to) = stream.local_addr() else { continue };
-                    let peer = std::future::ready(Peer::Network(Connection { from, to }));
-                    self.serve_connection(stream, peer, Some(self.strangers.enter()), &permits).await;
+                    let connection = Connection { from, to };
+                    let peer = async move {
+                        // The kernel's tables are read, which others must not wait for.
+                        let is_own = move || connection.is_of_own_user();
+                        let is_let_in = lets_in == LetsIn::Everybody
+                            || tokio::task::spawn_blocking(is_own).await.unwrap_or(false);
+                        is_let_in.then_some(Peer::Network(connection))
+                    };
+                    let stranger = Some(self.strangers.enter());
+                    self.serve_connection(stream, self.pages.clone(), peer, stranger, &permits).await;
                 }
                 Err(error) => cannot_accept(&error).await,
             }
@@ -267,17 +300,17 @@ impl Acceptor {
     async fn serve_connection(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        peer: impl Future<Output = Peer> + Send + 'static,
+        router: Router,
+        peer: impl Future<Output = Option<Peer>> + Send + 'static,
         stranger: Option<(StrangerSlot, oneshot::Receiver<()>)>,
         permits: &Arc<Semaphore>,
     ) {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
-        let router = self.router.clone();
         let api = self.api.clone();
         let mut stop = self.api.options().stop.clone();
         let (place, must_go) = stranger.unzip();
         self.api.tasks().spawn(async move {
-            let peer = peer.await;
+            let Some(peer) = peer.await else { return };
             let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
                 api.metrics().asked();
                 request.extensions_mut().insert(peer);

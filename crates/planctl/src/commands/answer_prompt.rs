@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AskPage, AskView, RunView, StepState};
+use planctl_api::words::{answer_meaning, answer_words};
 use planctl_engine::{Answer as Word, Budget, Role};
 
 use super::work::{Manner, Stop};
@@ -359,7 +360,7 @@ fn matters_only_here(failure: &Failure) -> bool {
 }
 
 fn keys(ask: &AskView) -> Vec<&'static AnswerKey> {
-    let words = approvals::words(ask);
+    let words = answer_words(ask);
     ANSWER_KEYS.iter().filter(|key| words.contains(&key.word)).collect()
 }
 
@@ -370,7 +371,7 @@ fn keys_drawn(ask: &AskView, keys: &[&AnswerKey]) -> String {
         let pad = " ".repeat(12_usize.saturating_sub(key.shown.len()));
         let letter = format!("{BOLD}{}{BOLD:#}", key.letter);
         let shown = key.shown.replacen(key.letter, &letter, 1);
-        format!("  {shown}{pad} {}", styled(FAINT, approvals::meaning(ask, key.word)))
+        format!("  {shown}{pad} {}", styled(FAINT, answer_meaning(ask, key.word)))
     });
     let lines: Vec<String> = lines.collect();
     format!("\n{}", lines.join("\n"))

@@ -4,6 +4,7 @@ mod evidence;
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AskPage, AskView, Decided, DriftView, FailureView, OptionView, PlanWithin, WillRun};
+use planctl_api::words::{answer_meaning, answer_words, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::lines_drawn;
@@ -216,17 +217,6 @@ pub fn are_numbered(ask: &AskView) -> bool {
     ask.leads_to.iter().any(|option| option.name.parse::<u32>().is_err())
 }
 
-/// Says what follows when an option is chosen.
-fn follows(option: &OptionView) -> String {
-    let title = option.title.as_deref().map(show::safe);
-    match (option.number, title) {
-        (Some(number), Some(title)) => format!("  → step {number} \"{title}\""),
-        (Some(number), None) => format!("  → step {number}"),
-        (None, Some(title)) => format!("  → {title}"),
-        (None, None) => String::new(),
-    }
-}
-
 /// Draws the last failure of a step: the changed protected files and the end of the gate's output.
 fn failure_drawn(failure: &FailureView, run: &str) -> String {
     let mut text = heading(&failure_line(failure));
@@ -256,7 +246,7 @@ fn failure_drawn(failure: &FailureView, run: &str) -> String {
 /// Names the edit that lets a step change protected files that it had to leave alone.
 fn way_out(failure: &FailureView, ask: &AskView) -> String {
     let files: Vec<String> = failure.tampered.iter().map(|file| show::safe(&file.path)).collect();
-    if files.is_empty() || ask.answer.is_some() || !words(ask).contains(&"edit") {
+    if files.is_empty() || ask.answer.is_some() || !answer_words(ask).contains(&"edit") {
         return String::new();
     }
     let (files, id) = (files.join(", "), ask.id);
@@ -435,7 +425,7 @@ fn answers(ask: &AskView) -> String {
     let mut rows = Vec::new();
     let follows: Vec<String> =
         ask.leads_to.iter().map(|option| follows(option).trim_start().to_owned()).collect();
-    for word in words(ask) {
+    for word in answer_words(ask) {
         if word == "choose" && !ask.options.is_empty() {
             let command = |option: &OptionView| {
                 format!("planctl approvals choose {} {}", ask.id, shell_word(&option.name))
@@ -447,7 +437,10 @@ fn answers(ask: &AskView) -> String {
             "reject" if ask.kind == "insertion" => "",
             word => needs(word),
         };
-        rows.push((format!("planctl approvals {} {}{extra}", typed(word), ask.id), meaning(ask, word)));
+        rows.push((
+            format!("planctl approvals {} {}{extra}", typed(word), ask.id),
+            answer_meaning(ask, word),
+        ));
     }
     format!("{}{}", heading("next:"), show::commands(&rows))
 }
@@ -466,45 +459,6 @@ pub fn needs(answer: &str) -> &'static str {
 /// Returns the command that gives an answer: a run is cancelled, whatever the engine calls it.
 pub fn typed(answer: &str) -> String {
     shell_word(if answer == Word::Abort.word() { "cancel" } else { answer })
-}
-
-/// Returns the words that answer an ask. Only by hand a plan is revised, or a step put into it; these words do that.
-pub fn words(ask: &AskView) -> Vec<&str> {
-    let is_revisable = ask.answers.iter().any(|word| word == "revise");
-    let mut words: Vec<&str> = ask.answers.iter().map(String::as_str).collect();
-    if ask.kind == "insertion" {
-        words.retain(|word| *word != "revise");
-        words.insert(0, "approve");
-    }
-    if is_revisable {
-        words.push("edit");
-    }
-    words
-}
-
-/// Says what follows from an answer.
-pub fn meaning(ask: &AskView, word: &str) -> &'static str {
-    let is_proposal = ask.kind == "insertion";
-    match word {
-        "choose" => "answer in your own words",
-        "approve" if is_proposal => "put it into the plan, and go on",
-        "reject" if is_proposal => "leave it out; what was reported counts as it stands",
-        "edit" => "change the plan in your editor, and go on with it",
-        "approve" => "let it run",
-        "reject" => "do not let it run",
-        "retry" if ask.reason == "not_red" => "run the contract once more before the work",
-        "retry" => "try once more, with your note in the prompt",
-        "allow" => "accept the protected files as they were found, for this step; its contract judges",
-        "restore" => "put the approved copies back, and try once more",
-        "skip" => "leave the step out",
-        "waive" => "let it count as met, on record as yours",
-        "reassign" => "give it to another role",
-        "revise" => "pause until a changed plan is approved",
-        "abort" => "end the run for good",
-        "raise" => "add to the budget",
-        "answer" => "answer the worker",
-        _ => "",
-    }
 }
 
 fn failure_line(failure: &FailureView) -> String {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use planctl_api::wire::{ParallelView, RunView, SideBySide, StepState};
+use planctl_api::wire::{ParallelView, SideBySide};
 use planctl_engine::{NodeId, view};
 use planctl_harness::{Unreadable, read_plan};
-use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
+use planctl_lang::workflow::{self, Language, Stages, Workflow};
 use planctl_lang::{Code, Diagnostic, Levels, Report, Severity, Source};
 use planctl_server::picture;
 
@@ -243,39 +243,7 @@ async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, 
         let title = format!("{} · {} · {}", graph.title(), view.run, show::run_state(view.state));
         workflow.title = Some(planctl_lang::Spanned::new(title, planctl_lang::Span::at(0)));
     }
-    render(&workflow, &stages(&view), format)
-}
-
-/// Returns where the nodes of a run stand.
-fn stages(view: &RunView) -> Stages {
-    let steps = view.steps.iter().map(|step| {
-        let tries = match step.attempts {
-            0 | 1 => String::new(),
-            count if step.state.is_settled() => format!(", {count} attempts"),
-            count => format!(", attempt {count}"),
-        };
-        (step.node.clone(), stage(step.state, step.visits, &tries))
-    });
-    let others = view.passages.iter().map(|node| (node.node.clone(), stage(node.state, node.visits, "")));
-    steps.chain(others).collect()
-}
-
-fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
-    let phase = match state {
-        StepState::Pending => Phase::Ahead,
-        StepState::Passed | StepState::Skipped | StepState::Waived | StepState::Warned => Phase::Done,
-        StepState::Ready | StepState::Working | StepState::Checking | StepState::Resting => Phase::Current,
-        StepState::Waiting => Phase::Waiting,
-        StepState::Failed => Phase::Failed,
-    };
-    let round = if visits > 1 { format!(", visit {visits}") } else { String::new() };
-    let words = match (state, visits) {
-        // A node left without settling is come to again.
-        (StepState::Pending, 1..) => format!("left{tries}{round}"),
-        (StepState::Pending, 0) => String::new(),
-        _ => format!("{}{tries}{round}", show::step_state(state)),
-    };
-    Stage { phase, words }
+    render(&workflow, &picture::stages(&view), format)
 }
 
 /// Writes a drawing to a file of its own.

@@ -104,6 +104,7 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("notify", Some("replay")) => "notify-delivery",
         ("topic", Some("ls")) => "topics",
         ("topic", Some("show" | "post")) => "topic",
+        ("open", _) => "page-link",
         ("token", Some("create")) => "token-made",
         ("token", Some("ls")) => "tokens",
         ("token", Some("revoke")) => "token",

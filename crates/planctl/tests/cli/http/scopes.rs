@@ -14,6 +14,7 @@ GET /v1/problems none
 GET /v1/daemon read
 GET /v1/database read
 POST /mcp any
+POST /v1/page/link admin, a person decides
 GET /v1/plans read
 GET /v1/plans/{plan} read
 GET /v1/plans/{plan}/revisions read

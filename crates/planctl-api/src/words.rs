@@ -1,0 +1,330 @@
+//! The words of answers for people: states, amounts, times and texts of strangers, the same at every door.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use planctl_engine::view::plain;
+
+use crate::wire::{
+    AskView, BudgetView, LevelView, OptionView, RunState, SpentView, StepState, StepView, WorkedOnBy,
+};
+
+/// The words about a run that would go on and that nobody works on.
+pub const LEFT_ALONE: &str = "nobody works on it";
+
+/// The longest rest that is shown in numbers; where there is more, the time it is drawn for is not known.
+const REST_SECONDS_MAX: f64 = 3600.0;
+
+/// Makes one line safe to print: control, direction-changing and invisible characters show as `\u{…}`.
+///
+/// Titles, notes, outputs and file names come from strangers; raw, they could rewrite what the terminal shows.
+pub fn safe(text: &str) -> String {
+    escape(text, false)
+}
+
+/// Names the approval policy that decided, where one did.
+pub fn policy(by: &str) -> Option<String> {
+    let actor = planctl_engine::Actor::from(by);
+    actor.policy_name().map(|name| format!("the policy {}", safe(name)))
+}
+
+/// Makes a text of several lines safe to print; line breaks and tabs stay.
+pub fn safe_block(text: &str) -> String {
+    escape(text, true)
+}
+
+/// Makes what a program printed safe to print, without terminal sequences.
+pub fn printed_block(text: &str) -> String {
+    escape(&plain(text), true)
+}
+
+/// Makes a part of a plan safe to print, with stars in place of text that looks like a credential (P604).
+pub fn plan_block(text: &str) -> String {
+    escape(&planctl_lang::masked(text), true)
+}
+
+fn escape(text: &str, is_block: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\n' | '\t' if is_block => shown.push(character),
+            '\r' if is_block && rest.peek() == Some(&'\n') => {}
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            other if planctl_lang::is_hidden(other) => {
+                write!(shown, "\\u{{{:x}}}", u32::from(other)).unwrap_or(())
+            }
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
+/// Shortens a text to a number of characters.
+pub fn brief(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(characters_max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Returns the last lines of a text.
+pub fn last_lines(text: &str, lines_max: usize) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(lines_max)..].to_vec()
+}
+
+/// Returns a span of time as people say it: `4m31s`.
+pub fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 => format!("{}ms", time.as_millis()),
+        1..=9 => format!("{:.1}s", time.as_secs_f64()),
+        10..=59 => format!("{seconds}s"),
+        60..=3599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Returns seconds as people say them; a value that is no time counts as none.
+pub fn seconds(seconds: f64) -> String {
+    span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+/// Returns a number of tokens as people say it: `88k`.
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..=9_999 => count.to_string(),
+        10_000..=999_999 => format!("{}k", count / 1000),
+        _ => format!("{:.1}M", count as f64 / 1_000_000.0),
+    }
+}
+
+/// Returns a number of bytes as people say it: `4.0 GiB`.
+pub fn bytes(count: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.iter().find(|(_, unit)| count >= *unit) {
+        Some((word, unit)) => format!("{:.1} {word}", count as f64 / *unit as f64),
+        None => format!("{count} bytes"),
+    }
+}
+
+/// Returns the usage that there was, and its limit.
+pub fn cost(spent: &SpentView, budget: &BudgetView) -> String {
+    let used = BudgetView {
+        tokens: budget.tokens.filter(|_| spent.tokens > 0),
+        usd: budget.usd.filter(|_| spent.usd > 0.0),
+        seconds: budget.seconds,
+    };
+    whole_cost(&SpentView { unmetered: 0, ..*spent }, &used)
+}
+
+/// Returns the usage and the limit of everything that is limited, and how many attempts said nothing about theirs.
+pub fn whole_cost(spent: &SpentView, budget: &BudgetView) -> String {
+    let mut parts = vec![of(seconds(spent.seconds), budget.seconds.map(seconds))];
+    if spent.tokens > 0 || budget.tokens.is_some() {
+        let cached = spent.cached_tokens.filter(|cached| *cached > 0);
+        let cached = cached.map(|cached| format!(" ({} cached)", tokens(cached))).unwrap_or_default();
+        parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)) + &cached);
+    }
+    if spent.usd > 0.0 || budget.usd.is_some() {
+        parts.push(of(format!("${:.2}", spent.usd), budget.usd.map(|usd| format!("${usd:.2}"))));
+    }
+    if spent.unmetered > 0 {
+        parts.push(format!("{} unmetered", spent.unmetered));
+    }
+    parts.join(" · ")
+}
+
+fn of(used: String, limit: Option<String>) -> String {
+    limit.map_or(used.clone(), |limit| format!("{used} of {limit}"))
+}
+
+/// Returns a budget as people say it.
+pub fn budget(budget: &BudgetView) -> String {
+    let parts = [
+        budget.tokens.map(|count| format!("{} tokens", tokens(count))),
+        budget.usd.map(|usd| format!("${usd:.2}")),
+        budget.seconds.map(seconds),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "no budget".to_owned() } else { parts.join(" · ") }
+}
+
+/// Returns where a run stands, in the words of people.
+pub fn run_state(state: RunState) -> &'static str {
+    match state {
+        RunState::AwaitingApproval => "waiting for approval",
+        RunState::Queued => "queued",
+        RunState::Running => "running",
+        RunState::Waiting => "waiting for you",
+        RunState::Paused => "paused",
+        RunState::Done => "done",
+        RunState::Failed => "failed",
+        RunState::Cancelled => "cancelled",
+    }
+}
+
+/// Says that a run would go on and nobody is there to work on it.
+pub fn is_left_alone(state: RunState, worked_on_by: Option<WorkedOnBy>) -> bool {
+    matches!(state, RunState::Queued | RunState::Running) && worked_on_by.is_none()
+}
+
+/// Returns where a step stands, in the words of people (HOUSE 3.10).
+pub fn step_state(state: StepState) -> &'static str {
+    match state {
+        StepState::Pending => "not started",
+        StepState::Ready => "waiting for a worker",
+        StepState::Working => "working",
+        StepState::Checking => "checking",
+        StepState::Resting => "resting before the next try",
+        StepState::Waiting => "waiting for you",
+        StepState::Passed => "passed",
+        StepState::Failed => "failed",
+        StepState::Skipped => "skipped",
+        StepState::Waived => "waived",
+        StepState::Warned => "warned",
+    }
+}
+
+/// Returns where a step stands and what it waits for, in the words of people (INTERFACE ★12).
+pub fn step_words(step: &StepView, now_unix_seconds: f64) -> String {
+    match (&step.lock, &step.trouble) {
+        (Some(lock), _) if step.state == StepState::Ready => {
+            format!("waiting for the lock {}, which run {} has", safe(&lock.name), safe(&lock.run))
+        }
+        (_, Some(trouble)) if step.state == StepState::Resting => {
+            let until = step.since.as_deref().and_then(unix_seconds);
+            let left = until.map(|until| (until - now_unix_seconds).ceil());
+            let left = left.filter(|left| (1.0..=REST_SECONDS_MAX).contains(left));
+            let soon = left.map_or("soon".to_owned(), |left| format!("in {left:.0} s"));
+            format!("retrying {soon}: {}", safe(&brief(trouble, 100)))
+        }
+        _ => step_state(step.state).to_owned(),
+    }
+}
+
+/// Reads a moment as it stands in JSON.
+pub fn unix_seconds(moment: &str) -> Option<f64> {
+    let at = time::OffsetDateTime::parse(moment, &time::format_description::well_known::Rfc3339).ok()?;
+    Some(at.unix_timestamp_nanos() as f64 / 1e9)
+}
+
+/// Says which PACE level handles a step, and why.
+pub fn level(level: &LevelView) -> String {
+    let reason = level.reason.replace('_', " ");
+    let who =
+        if level.responder == "human" { "a person".to_owned() } else { format!("the {}", level.responder) };
+    safe(&format!(
+        "PACE {}: {who} answers; the {} had it before ({reason} after attempt {})",
+        level.level, level.from, level.after_attempts
+    ))
+}
+
+/// Writes a number of things: `1 step`, `2 steps`.
+pub fn counted(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+/// Says what the pass of a step is worth, where that is less than a contract that failed before the work and passed after it.
+pub fn caveat(step: &StepView) -> Option<String> {
+    if step.vacuous {
+        return Some(vacuous(step.state));
+    }
+    let is_observed = step.state == StepState::Passed && step.grade.as_deref() == Some("observed");
+    is_observed.then(|| "observed, not proved: the agent's own program reported the output".to_owned())
+}
+
+/// Says of a step whose contract passed before the work, too, what its pass is worth.
+pub fn vacuous(state: StepState) -> String {
+    match state {
+        StepState::Passed => format!("passed, but {}", planctl_engine::view::VACUOUS),
+        StepState::Pending
+        | StepState::Ready
+        | StepState::Working
+        | StepState::Checking
+        | StepState::Resting
+        | StepState::Waiting
+        | StepState::Failed
+        | StepState::Skipped
+        | StepState::Waived
+        | StepState::Warned => {
+            "its contract passed before the work, so its pass would prove nothing".to_owned()
+        }
+    }
+}
+
+/// Says how long ago a moment of JSON was: `4m31s ago`.
+pub fn ago(moment: &str, now_unix_seconds: f64) -> String {
+    age(moment, now_unix_seconds).map_or_else(|| safe(moment), |age| format!("{age} ago"))
+}
+
+/// Returns how old a moment of JSON is: `4m31s`, `3d`.
+pub fn age(moment: &str, now_unix_seconds: f64) -> Option<String> {
+    let age = (now_unix_seconds - unix_seconds(moment)?).max(0.0);
+    let days = age / 86_400.0;
+    Some(if days < 2.0 { seconds(age) } else { format!("{days:.0}d") })
+}
+
+/// Says what follows when an option is chosen.
+pub fn follows(option: &OptionView) -> String {
+    let title = option.title.as_deref().map(safe);
+    match (option.number, title) {
+        (Some(number), Some(title)) => format!("  → step {number} \"{title}\""),
+        (Some(number), None) => format!("  → step {number}"),
+        (None, Some(title)) => format!("  → {title}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Returns the words that answer an ask. Only by hand a plan is revised, or a step put into it; these words do that.
+pub fn answer_words(ask: &AskView) -> Vec<&str> {
+    let is_revisable = ask.answers.iter().any(|word| word == "revise");
+    let mut words: Vec<&str> = ask.answers.iter().map(String::as_str).collect();
+    if ask.kind == "insertion" {
+        words.retain(|word| *word != "revise");
+        words.insert(0, "approve");
+    }
+    if is_revisable {
+        words.push("edit");
+    }
+    words
+}
+
+/// Says what follows from an answer.
+pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
+    let is_proposal = ask.kind == "insertion";
+    match word {
+        "choose" => "answer in your own words",
+        "approve" if is_proposal => "put it into the plan, and go on",
+        "reject" if is_proposal => "leave it out; what was reported counts as it stands",
+        "edit" => "change the plan in your editor, and go on with it",
+        "approve" => "let it run",
+        "reject" => "do not let it run",
+        "retry" if ask.reason == "not_red" => "run the contract once more before the work",
+        "retry" => "try once more, with your note in the prompt",
+        "allow" => "accept the protected files as they were found, for this step; its contract judges",
+        "restore" => "put the approved copies back, and try once more",
+        "skip" => "leave the step out",
+        "waive" => "let it count as met, on record as yours",
+        "reassign" => "give it to another role",
+        "revise" => "pause until a changed plan is approved",
+        "abort" => "end the run for good",
+        "raise" => "add to the budget",
+        "answer" => "answer the worker",
+        _ => "",
+    }
+}
+
+/// Says whether an answer needs a note: why, or words for the worker.
+pub fn answer_needs_note(ask: &AskView, word: &str) -> bool {
+    match word {
+        "reject" => ask.kind != "insertion",
+        "retry" | "skip" | "waive" | "abort" | "answer" => true,
+        _ => false,
+    }
+}

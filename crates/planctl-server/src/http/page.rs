@@ -1,0 +1,114 @@
+//! The page for people: HTML in a browser that signed in, over the routes of the API.
+//!
+//! The page is a client like any other. Each of its reads and decisions is a request to a route of the table, in this process,
+//! with the browser's session as the token and its connection as the peer. So it sees and may do what the session's scope
+//! allows, and it is refused what the API refuses: a decision that comes from an agent's process, an answer to an ask that
+//! somebody answered meanwhile. Reading is by GET, and changes are made by POST alone.
+
+mod address;
+mod decide;
+mod links;
+mod live;
+mod screens;
+mod session;
+mod visit;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use planctl_api::{Code, Next, Problem};
+use planctl_web::assets;
+
+use self::address::Address;
+use self::visit::Visit;
+use super::problem::response_of;
+use super::{ApiState, Call, guard};
+
+pub(super) use self::links::{Page, link, own_address};
+
+/// What a browser may do with a page: nothing but load its own files, and send forms to it.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
+     form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+/// How long a browser keeps the files that pages load.
+const ASSETS_KEPT: &str = "private, max-age=300";
+
+/// Adds the pages to the routes of the API: every address that is none of theirs is a page's.
+pub(super) fn router(api: &ApiState, v1: Router) -> Router {
+    let door = Arc::new(Door { api: api.clone(), v1: v1.clone() });
+    v1.fallback(move |request: Request| {
+        let door = door.clone();
+        async move { door.answer(request).await }
+    })
+}
+
+/// Where browsers come in.
+struct Door {
+    api: ApiState,
+    v1: Router,
+}
+
+impl Door {
+    async fn answer(self: Arc<Door>, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        if parts.uri.path().starts_with("/v1/") {
+            return response_of(&Problem::new(Code::NotFound, "there is no such route").next(Next::ReadApi));
+        }
+        if let Some(asset) = asset(parts.uri.path()).filter(|_| parts.method == Method::GET) {
+            return asset;
+        }
+        let address = Address::of(&parts.uri);
+        let visit = match Visit::begin(self, &parts).await {
+            Ok(visit) => visit,
+            Err(problem) => return screens::problem(None, &address, &problem),
+        };
+        let answered = match parts.method {
+            Method::GET => looked(&visit, &address).await,
+            Method::POST => decide::posted(&visit, &address, body).await,
+            _ => Err(Problem::new(Code::MethodNotAllowed, "a page is read by GET and decides by POST")),
+        };
+        answered.unwrap_or_else(|problem| screens::problem(Some(&visit), &address, &problem))
+    }
+}
+
+/// Answers what a browser looks at.
+async fn looked(visit: &Visit, address: &Address) -> Result<Response, Problem> {
+    match address.segments().as_slice() {
+        ["sign-in"] => Ok(html(StatusCode::OK, screens::sign_in(address, None))),
+        ["open", code] => session::open(visit, code).await,
+        ["live"] => live::stream(visit, address).await,
+        _ => Ok(html(StatusCode::OK, screens::draw(visit, address).await?)),
+    }
+}
+
+/// Answers with a page.
+fn html(status: StatusCode, text: String) -> Response {
+    let mark = HeaderName::from_static;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY)),
+        (mark("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+        (mark("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    ];
+    (status, headers, text).into_response()
+}
+
+/// Sends a browser to another page, which it gets by GET.
+fn see_other(path: &str) -> Response {
+    let to = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
+}
+
+/// Returns a file that pages load.
+fn asset(path: &str) -> Option<Response> {
+    let (media, text) = match path {
+        "/assets/page.css" => ("text/css; charset=utf-8", assets::STYLE.to_owned()),
+        "/assets/graph.css" => ("text/css; charset=utf-8", crate::picture::style_within(".graph")),
+        "/assets/page.js" => ("text/javascript; charset=utf-8", assets::SCRIPT.to_owned()),
+        "/assets/icon.svg" => ("image/svg+xml", assets::ICON.to_owned()),
+        _ => return None,
+    };
+    Some(([(header::CONTENT_TYPE, media), (header::CACHE_CONTROL, ASSETS_KEPT)], text).into_response())
+}

@@ -1,0 +1,194 @@
+//! Forms: each becomes the call of one route of the API, which decides, or refuses and says why.
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::response::Response;
+use planctl_api::wire::calls::{
+    AnswerCall, AnswerWord, CancelCall, Nothing, PauseCall, PlaceCall, RaiseCall, ResumeCall,
+};
+use planctl_api::wire::work::{TokenView, WorkerView};
+use planctl_api::wire::{AskPage, AskView, Decided};
+use planctl_api::words::answer_needs_note;
+use planctl_api::{Code, Problem};
+use planctl_web::{Draft, encoded};
+
+use super::address::pairs;
+use super::visit::Visit;
+use super::{Address, html, screens, see_other, session};
+
+/// The longest form.
+const FORM_BYTES_MAX: usize = 128 << 10;
+
+/// The fields of a form.
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Returns a field; one that is missing is empty.
+    fn get(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns what somebody wrote, as lines end here; nothing where they wrote nothing.
+    fn text(&self, name: &str) -> Option<String> {
+        let text = self.get(name).replace("\r\n", "\n");
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+}
+
+/// Does what a form asks for.
+pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Result<Response, Problem> {
+    let (bytes, _held) = visit.door.api.bodies().read(visit.peer, body, FORM_BYTES_MAX).await?;
+    let fields = Fields(pairs(&bytes));
+    let segments = address.segments();
+    if segments == ["sign-in"] {
+        return session::sign_in(visit, address, fields.get("token")).await;
+    }
+    visit.session()?.refuse_foreign(fields.get("form"))?;
+    match segments.as_slice() {
+        ["sign-out"] => Ok(session::sign_out()),
+        ["asks", ask] => answer(visit, address, ask, &fields).await,
+        ["runs", run, "steer"] => steer(visit, address, run, &fields).await,
+        ["runs", run, "resume"] => {
+            let call = ResumeCall::default();
+            decide_on_run(visit, address, run, "resume", &fields, &call).await
+        }
+        ["system", "workers", worker] => {
+            let verb = if fields.get("do") == "pause" { "pause" } else { "resume" };
+            let route = format!("/v1/workers/{}/{verb}", encoded(worker));
+            let _: WorkerView = visit.post(&route, fields.get("key"), &Nothing {}).await?;
+            Ok(see_other("/system?recorded=worker"))
+        }
+        ["system", "tokens", token] => {
+            let _: TokenView =
+                visit.delete(&format!("/v1/tokens/{}", encoded(token)), fields.get("key")).await?;
+            Ok(see_other("/system?recorded=revoke"))
+        }
+        _ => Err(Problem::new(Code::NotFound, "no page decides at this address")),
+    }
+}
+
+async fn steer(visit: &Visit, address: &Address, run: &str, fields: &Fields) -> Result<Response, Problem> {
+    let note = fields.text("note");
+    match fields.get("do") {
+        "cancel" => decide_on_run(visit, address, run, "cancel", fields, &CancelCall { note }).await,
+        "pause" => decide_on_run(visit, address, run, "pause", fields, &PauseCall { note }).await,
+        _ => Err(Problem::new(Code::BadRequest, "choose what to do with the run")),
+    }
+}
+
+async fn decide_on_run(
+    visit: &Visit,
+    address: &Address,
+    run: &str,
+    verb: &str,
+    fields: &Fields,
+    call: &impl serde::Serialize,
+) -> Result<Response, Problem> {
+    // A run that is taken up is named by its id alone.
+    let query = if verb == "resume" { String::new() } else { address.query_of(&["workspace"]) };
+    let run = if verb == "resume" { id_of(visit, address, run).await? } else { run.to_owned() };
+    let route = format!("/v1/runs/{}/{verb}{query}", encoded(&run));
+    let decided: Decided = visit.post(&route, fields.get("key"), call).await?;
+    Ok(see_other(&after(&decided, verb)))
+}
+
+async fn id_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let route = format!("/v1/runs/{}/name{}", encoded(run), address.query_of(&["workspace"]));
+    let name: planctl_api::wire::calls::RunName = visit.get(&route).await?;
+    Ok(name.id)
+}
+
+/// Returns the page that shows what a decision led to.
+fn after(decided: &Decided, word: &str) -> String {
+    match &decided.run_id {
+        Some(run) => format!("/runs/{run}?recorded={word}"),
+        None => format!("/?recorded={word}"),
+    }
+}
+
+/// Answers an ask. A refused answer is shown on the ask as it is by then, with what its reader had filled in.
+async fn answer(visit: &Visit, address: &Address, ask: &str, fields: &Fields) -> Result<Response, Problem> {
+    let route = format!("/v1/approvals/{}", encoded(ask));
+    let page: AskPage = visit.get(&route).await?;
+    let draft = draft(fields);
+    let answered = match call(&page.ask, &draft, fields) {
+        Ok(call) => visit.post::<Decided>(&format!("{route}/answer"), fields.get("key"), &call).await,
+        Err(problem) => Err(problem),
+    };
+    match answered {
+        Ok(decided) => Ok(see_other(&after(&decided, &draft.answer))),
+        Err(problem) => {
+            let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let page: AskPage = visit.get(&route).await?;
+            Ok(html(status, screens::one_ask(visit, address, &page, &draft, Some(&problem)).await?))
+        }
+    }
+}
+
+fn draft(fields: &Fields) -> Draft {
+    let field = |name| fields.get(name).trim().to_owned();
+    Draft {
+        answer: field("answer"),
+        option: fields.all("option").find(|option| !option.trim().is_empty()).unwrap_or_default().to_owned(),
+        role: field("role"),
+        usd: field("usd"),
+        tokens: field("tokens"),
+        minutes: field("minutes"),
+        note: fields.text("note").unwrap_or_default(),
+    }
+}
+
+/// Reads the answer that a form gives.
+fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Problem> {
+    let bad = |detail: String| Problem::new(Code::BadRequest, detail);
+    if answer_needs_note(ask, &draft.answer) && draft.note.is_empty() {
+        return Err(bad(format!("{} needs a note", draft.answer)).help("write it below, and decide again"));
+    }
+    let answer = match draft.answer.as_str() {
+        "approve" => AnswerWord::Approve {},
+        "reject" => AnswerWord::Reject {},
+        "retry" => AnswerWord::Retry {},
+        "skip" => AnswerWord::Skip {},
+        "waive" => AnswerWord::Waive {},
+        "abort" => AnswerWord::Abort {},
+        "revise" => AnswerWord::Revise {},
+        "answer" => AnswerWord::Reply {},
+        "restore" => AnswerWord::Restore {},
+        "allow" => AnswerWord::Allow { files: Vec::new() },
+        "reassign" if draft.role.is_empty() => return Err(bad("reassign needs a role".to_owned())),
+        "reassign" => AnswerWord::Reassign { role: draft.role.clone() },
+        "choose" if draft.option.is_empty() => return Err(bad("choose one of the options".to_owned())),
+        "choose" => AnswerWord::Choose { option: draft.option.clone() },
+        "raise" => AnswerWord::Raise { by: raise(draft)? },
+        "" => return Err(bad("choose an answer".to_owned())),
+        other => return Err(bad(format!("{other:?} is no answer"))),
+    };
+    let note = Some(draft.note.clone()).filter(|note| !note.is_empty());
+    let accept_changed = fields.all("accept").map(str::to_owned).collect();
+    Ok(AnswerCall { place: PlaceCall::default(), answer, note, accept_changed })
+}
+
+/// Reads the amounts by which a budget is raised; one of them at least.
+fn raise(draft: &Draft) -> Result<RaiseCall, Problem> {
+    fn number<N: std::str::FromStr>(name: &str, given: &str) -> Result<Option<N>, Problem> {
+        if given.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |_| Problem::new(Code::BadRequest, format!("{name} must be a number, found {given:?}"));
+        given.parse().map(Some).map_err(wrong)
+    }
+    let minutes: Option<f64> = number("minutes", &draft.minutes)?;
+    let by = RaiseCall {
+        tokens: number("tokens", &draft.tokens)?,
+        usd: number("US dollars", &draft.usd)?,
+        seconds: minutes.map(|minutes| minutes * 60.0),
+    };
+    if by == RaiseCall::default() {
+        return Err(Problem::new(Code::BadRequest, "raise needs an amount: US dollars, tokens or minutes"));
+    }
+    Ok(by)
+}

@@ -1,0 +1,261 @@
+//! The screens: what each reads from the API, and how it is drawn.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+use planctl_api::wire::calls::{RunName, RunPlanView};
+use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
+use planctl_api::wire::{
+    AskList, AskPage, DatabaseView, EventLine, LogView, PlanList, PlanSummary, RevisionList, RevisionPage,
+    RoleWorkList, RunList, RunView, WhyView, moment,
+};
+use planctl_api::{Code, Problem};
+use planctl_lang::workflow;
+use planctl_store::secret;
+use planctl_web::{
+    AskScreen, Draft, Frame, GraphScreen, HomeScreen, PlanScreen, PlansScreen, ProblemScreen, RunScreen,
+    RunsScreen, SignInScreen, StepScreen, SystemScreen, Tab, encoded,
+};
+
+use super::visit::Visit;
+use super::{Address, html};
+use crate::clock;
+use crate::picture;
+
+/// How many of the newest runs the home page looks at, and a page of runs lists.
+const RUNS: usize = 40;
+/// How many asks the home page lists.
+const ASKS: usize = 50;
+/// How many of the newest events a run's page reads; those without words are left out.
+const EVENTS: usize = 60;
+/// How many attempts a step's page reads.
+const ATTEMPTS: usize = 50;
+
+/// Draws the page at an address.
+pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Problem> {
+    visit.session()?;
+    match address.segments().as_slice() {
+        [] => home(visit, address).await,
+        ["runs"] => runs(visit, address).await,
+        ["runs", run] => one_run(visit, address, run).await,
+        ["runs", run, "graph"] => graph(visit, address, run).await,
+        ["runs", run, "steps", step] => one_step(visit, address, run, step).await,
+        ["asks", ask] => {
+            let page: AskPage = visit.get(&format!("/v1/approvals/{}", encoded(ask))).await?;
+            one_ask(visit, address, &page, &Draft::default(), None).await
+        }
+        ["plans"] => plans(visit, address).await,
+        ["plans", plan] => one_plan(visit, address, plan).await,
+        ["system"] => system(visit, address).await,
+        _ => Err(Problem::new(Code::NotFound, "there is no page at this address")),
+    }
+}
+
+/// Shows what went wrong; whoever is not signed in is shown the way in.
+pub(super) fn problem(visit: Option<&Visit>, address: &Address, problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if problem.code() == Some(Code::Unauthenticated) {
+        return html(status, sign_in(address, None));
+    }
+    let texts = Texts::of(address);
+    let mut frame = texts.frame(Tab::Elsewhere);
+    frame.reader = visit.and_then(|visit| visit.session.as_ref()).map(|session| session.reader());
+    html(status, drawn(&ProblemScreen::new(frame, problem)))
+}
+
+/// Draws the way in.
+pub(super) fn sign_in(address: &Address, refused: Option<&str>) -> String {
+    let texts = Texts::of(address);
+    drawn(&SignInScreen { frame: texts.frame(Tab::Elsewhere), refused })
+}
+
+/// The texts that every page needs.
+struct Texts {
+    path: String,
+    now: String,
+    live: String,
+}
+
+impl Texts {
+    fn of(address: &Address) -> Texts {
+        let path = address.whole();
+        Texts { live: format!("/live?page={}", encoded(&path)), path, now: moment(clock::now()) }
+    }
+
+    fn frame(&self, tab: Tab) -> Frame<'_> {
+        Frame::at(&self.now, &self.path, tab)
+    }
+
+    fn frame_of<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
+        Ok(Frame { reader: Some(visit.session()?.reader()), ..self.frame(tab) })
+    }
+
+    /// Begins a page that changes while somebody looks.
+    fn live_frame<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
+        Ok(Frame { live: Some(&self.live), ..self.frame_of(visit, tab)? })
+    }
+}
+
+fn drawn(screen: &impl Template) -> String {
+    // Templates write into memory alone.
+    screen.render().unwrap_or_else(|error| {
+        format!("<!doctype html><title>planctl</title><p>A page can't be drawn: {error}")
+    })
+}
+
+/// Says what was just recorded, in words of a closed list.
+fn recorded(address: &Address) -> Option<&'static str> {
+    Some(match address.query("recorded")? {
+        "approve" => "Recorded: approve. The run goes on.",
+        "reject" => "Recorded: reject.",
+        "retry" => "Recorded: retry. Another attempt begins, with your note in its prompt.",
+        "skip" => "Recorded: skip. The step is left out.",
+        "waive" => "Recorded: waive. The step counts as met, on record as yours.",
+        "abort" | "cancel" => "Recorded: the run is ended for good.",
+        "revise" => "Recorded: revise. The run is paused until a changed plan is approved.",
+        "reassign" => "Recorded: reassign. Another role tries.",
+        "raise" => "Recorded: raise. The budget is larger now.",
+        "answer" => "Recorded: your answer. Its worker goes on.",
+        "allow" => "Recorded: allow. The contract judges what was done.",
+        "restore" => "Recorded: restore. The approved copies are put back.",
+        "choose" => "Recorded: your choice.",
+        "pause" => "Recorded: the run is paused.",
+        "resume" => "Recorded: the run is taken up.",
+        "worker" => "Recorded.",
+        "revoke" => "Recorded: the token is revoked.",
+        _ => return None,
+    })
+}
+
+async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
+    let asks: AskList = visit.get(&format!("/v1/approvals?limit={ASKS}")).await?;
+    let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}")).await?;
+    let texts = Texts::of(address);
+    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
+    Ok(drawn(&HomeScreen::new(frame, &asks, &list)))
+}
+
+async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
+    let cursor = address.query("cursor");
+    let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
+    let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}{after}")).await?;
+    let texts = Texts::of(address);
+    Ok(drawn(&RunsScreen {
+        frame: texts.frame_of(visit, Tab::Runs)?,
+        list: &list,
+        is_first: cursor.is_none(),
+    }))
+}
+
+/// Finds a run by what an address names; returns its route.
+async fn route_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let named = format!("/v1/runs/{}/name{}", encoded(run), address.query_of(&["workspace"]));
+    let name: RunName = visit.get(&named).await?;
+    Ok(format!("/v1/runs/{}", name.id))
+}
+
+async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let route = route_of(visit, address, run).await?;
+    let view: RunView = visit.get(&route).await?;
+    let events: Vec<EventLine> = visit.get(&format!("{route}/history?newest={EVENTS}")).await?;
+    let texts = Texts::of(address);
+    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Runs)? };
+    let from = address.query("from").and_then(|from| from.parse().ok());
+    let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), secret());
+    let form = visit.session()?.form(&key);
+    Ok(drawn(&RunScreen::new(frame, &view, &events, (&path, &query), from, form)))
+}
+
+async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let route = route_of(visit, address, run).await?;
+    let view: RunView = visit.get(&route).await?;
+    let plan: RunPlanView = visit.get(&format!("{route}/plan")).await?;
+    let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
+    let steps = view.steps.iter().map(|step| (step.node.as_str(), step.number.to_string()));
+    let links = steps.map(|(node, step)| (node.to_owned(), format!("{path}/steps/{step}{query}")));
+    let links = links.collect();
+    let picture = picture::linked(&workflow::of_graph(&plan.graph), &picture::stages(&view), &links);
+    let picture = picture.map_err(|undrawable| undrawable.to_string());
+    let texts = Texts::of(address);
+    Ok(drawn(&GraphScreen {
+        frame: texts.live_frame(visit, Tab::Runs)?,
+        run: &view,
+        path: &path,
+        query: &query,
+        picture: picture.as_deref().map_err(String::as_str),
+    }))
+}
+
+async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
+    let route = route_of(visit, address, run).await?;
+    let why: WhyView = visit.get(&format!("{route}/why/{}", encoded(step))).await?;
+    let logs = logs(visit, &route, why.step.number).await?;
+    let texts = Texts::of(address);
+    let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
+    let frame = texts.live_frame(visit, Tab::Runs)?;
+    Ok(drawn(&StepScreen::new(frame, &why, &logs.attempts, (&path, &query))))
+}
+
+/// Reads the attempts of a step.
+async fn logs(visit: &Visit, route: &str, step: u32) -> Result<LogView, Problem> {
+    visit.get(&format!("{route}/logs?step={step}&limit={ATTEMPTS}")).await
+}
+
+/// Draws an ask, with what its reader filled in and why that was refused.
+pub(super) async fn one_ask(
+    visit: &Visit,
+    address: &Address,
+    page: &AskPage,
+    draft: &Draft,
+    refused: Option<&Problem>,
+) -> Result<String, Problem> {
+    let attempts = match page.ask.step.as_ref().filter(|_| page.ask.kind != "plan") {
+        Some(step) => logs(visit, &format!("/v1/runs/{}", page.ask.run_id), step.number).await?.attempts,
+        None => Vec::new(),
+    };
+    let texts = Texts::of(address);
+    let key = secret();
+    let form = visit.session()?.form(&key);
+    let frame = texts.frame_of(visit, Tab::Home)?;
+    Ok(drawn(&AskScreen::new(frame, page, &attempts, form, (draft, refused))))
+}
+
+async fn plans(visit: &Visit, address: &Address) -> Result<String, Problem> {
+    let cursor = address.query("cursor");
+    let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
+    let list: PlanList = visit.get(&format!("/v1/plans?limit=100{after}")).await?;
+    let texts = Texts::of(address);
+    Ok(drawn(&PlansScreen { frame: texts.frame_of(visit, Tab::Plans)?, list: &list }))
+}
+
+async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String, Problem> {
+    let route = format!("/v1/plans/{}", encoded(plan));
+    let summary: PlanSummary = visit.get(&route).await?;
+    let digest = address.query("digest").unwrap_or(&summary.digest);
+    let revision: RevisionPage = visit.get(&format!("{route}/revisions/{}", encoded(digest))).await?;
+    let revisions: RevisionList = visit.get(&format!("{route}/revisions?limit=20")).await?;
+    let texts = Texts::of(address);
+    Ok(drawn(&PlanScreen {
+        frame: texts.frame_of(visit, Tab::Plans)?,
+        plan: &summary,
+        revision: &revision,
+        revisions: &revisions,
+    }))
+}
+
+async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
+    let service: ServiceView = visit.get("/v1/daemon").await?;
+    let database: DatabaseView = visit.get("/v1/database").await?;
+    let roles: RoleWorkList = visit.get("/v1/roles?limit=100").await?;
+    let workers: WorkerList = visit.get("/v1/workers?limit=100").await?;
+    let session = visit.session()?;
+    let tokens: Option<TokenList> = match session.is_admin() {
+        true => Some(visit.get("/v1/tokens?limit=500").await?),
+        false => None,
+    };
+    let texts = Texts::of(address);
+    let key = secret();
+    let form = session.form(&key).filter(|_| session.is_admin());
+    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::System)? };
+    Ok(drawn(&SystemScreen::new(frame, (&service, &database), (&roles, &workers), tokens.as_ref(), form)))
+}

@@ -1,0 +1,143 @@
+//! Signing in and out: a session is a token of the API, in a cookie that no script reads.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use planctl_api::{Code, Problem};
+use planctl_store::{NewToken, NewlyMade, TokenScope};
+use planctl_web::{Form, Reader};
+
+use super::visit::Visit;
+use super::{Address, ApiState, guard, html, screens, see_other};
+use crate::http::guard::hash_of;
+use crate::http::problem::of_store;
+
+/// The cookie's name.
+const COOKIE: &str = "planctl_session";
+/// How long a session holds that a link began.
+const HOLDS: Duration = Duration::from_secs(12 * 3600);
+
+/// Who is signed in.
+#[derive(Clone)]
+pub(super) struct Session {
+    secret: String,
+    name: String,
+    scope: TokenScope,
+    form: String,
+}
+
+impl Session {
+    /// Finds the session that a browser shows; one whose token is revoked or over is none.
+    pub(super) async fn of(api: &ApiState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+        match cookie(headers) {
+            Some(secret) => Session::with(api, secret).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn with(api: &ApiState, secret: &str) -> Result<Option<Session>, Problem> {
+        let token = api.server_node().store().token_of(secret).await.map_err(of_store)?;
+        // A worker's token shows no pages.
+        let token = token.filter(|token| token.scope != TokenScope::Worker);
+        Ok(token.map(|token| Session {
+            secret: secret.to_owned(),
+            name: token.name,
+            scope: token.scope,
+            form: hash_of(&[b"forms of the page", secret.as_bytes()]),
+        }))
+    }
+
+    /// Returns the token.
+    pub(super) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Returns what pages say of their reader.
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader { name: &self.name, scope: self.scope.word(), form: &self.form }
+    }
+
+    /// Returns what a form carries, for somebody who may decide.
+    pub(super) fn form<'a>(&'a self, key: &'a str) -> Option<Form<'a>> {
+        let may_decide = matches!(self.scope, TokenScope::Approve | TokenScope::Admin);
+        may_decide.then(|| Form { name: &self.name, form: &self.form, key })
+    }
+
+    /// Says that it reaches what only administrators do.
+    pub(super) fn is_admin(&self) -> bool {
+        self.scope == TokenScope::Admin
+    }
+
+    /// Refuses a form that comes from no page of this session (A38).
+    pub(super) fn refuse_foreign(&self, form: &str) -> Result<(), Problem> {
+        if form == self.form {
+            return Ok(());
+        }
+        Err(Problem::new(Code::Origin, "the form comes from no page of this session")
+            .help("load the page again, and decide there"))
+    }
+}
+
+/// Returns the secret in the cookie.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| value).filter(|value| !value.is_empty())
+}
+
+/// Signs in with a token that somebody pasted.
+pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Result<Response, Problem> {
+    let token = token.trim();
+    match Session::with(&visit.door.api, token).await? {
+        Some(session) => Ok(signed_in(visit, &session.secret)),
+        None => {
+            let refused = "This is no token that holds and may read.";
+            Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(address, Some(refused))))
+        }
+    }
+}
+
+/// Signs in with a link that was made for somebody at this machine, and is used up by it.
+pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem> {
+    let api = &visit.door.api;
+    // Whoever reads the link on this machine, in a list of processes for instance, must not be an agent.
+    guard::refuse_agents(api, visit.peer, false).await?;
+    let Some(actor) = api.page().take(code) else {
+        let refused = "This link was used before, or its time is over.";
+        let address = Address::parse("/sign-in");
+        return Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(&address, Some(refused))));
+    };
+    let new = NewToken {
+        name: actor.as_str(),
+        scope: TokenScope::Admin,
+        roles: &[],
+        lasts: Some(HOLDS),
+        request: None,
+    };
+    match api.server_node().store().create_token(&new).await.map_err(of_store)? {
+        NewlyMade::Token(_, secret) => Ok(signed_in(visit, &secret)),
+        NewlyMade::Before(_) => Err(Problem::new(Code::Defect, "a session was made without a request")),
+    }
+}
+
+/// Signs out: the browser forgets the session.
+pub(super) fn sign_out() -> Response {
+    with_cookie(see_other("/sign-in"), &format!("{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict"))
+}
+
+fn signed_in(visit: &Visit, secret: &str) -> Response {
+    // A browser that came by TLS, through a proxy, sends the cookie by TLS alone.
+    let origin = visit.headers.get(header::ORIGIN).and_then(|value| value.to_str().ok());
+    let secure = if origin.is_some_and(|origin| origin.starts_with("https://")) { "; Secure" } else { "" };
+    with_cookie(see_other("/"), &format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Strict{secure}"))
+}
+
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    // The secret of a token that holds is hexadecimal digits behind words.
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}

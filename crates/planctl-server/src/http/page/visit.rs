@@ -1,0 +1,106 @@
+//! One request of a browser, and the requests to the API that it leads to.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use planctl_api::{Code, Problem};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::session::Session;
+use super::{Door, guard};
+use crate::http::capacity::StrangerSlot;
+use crate::http::guard::{KEY_HEADER, Peer};
+use crate::http::serve::answered;
+
+/// The headers by which a browser says where a request comes from. The API's guard looks at them, too.
+const OF_BROWSER: [HeaderName; 3] = [header::HOST, header::ORIGIN, HeaderName::from_static("sec-fetch-site")];
+/// How large an answer of the API a page reads.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// One request of a browser.
+#[derive(Clone)]
+pub(super) struct Visit {
+    pub(super) door: Arc<Door>,
+    pub(super) peer: Peer,
+    pub(super) session: Option<Session>,
+    pub(super) headers: HeaderMap,
+    stranger: Option<StrangerSlot>,
+}
+
+impl Visit {
+    /// Lets a browser in that calls this daemon by its name; finds its session, where it has one.
+    pub(super) async fn begin(door: Arc<Door>, parts: &Parts) -> Result<Visit, Problem> {
+        let peer = parts.extensions.get::<Peer>().copied();
+        let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
+        guard::refuse_strangers(&door.api, &peer, parts)?;
+        let session = Session::of(&door.api, &parts.headers).await?;
+        let stranger = parts.extensions.get::<StrangerSlot>().cloned();
+        let headers =
+            OF_BROWSER.into_iter().filter_map(|name| Some((name.clone(), parts.headers.get(name)?.clone())));
+        Ok(Visit { door, peer, session, headers: headers.collect(), stranger })
+    }
+
+    /// Returns the session.
+    pub(super) fn session(&self) -> Result<&Session, Problem> {
+        self.session.as_ref().ok_or_else(guard::unauthenticated)
+    }
+
+    /// Asks a route of the API.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
+        self.call(Method::GET, path, None, Body::empty()).await
+    }
+
+    /// Has a route of the API do something, once for its key.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        key: &str,
+        call: &impl Serialize,
+    ) -> Result<T, Problem> {
+        let body = serde_json::to_vec(call).map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
+        self.call(Method::POST, path, Some(key), Body::from(body)).await
+    }
+
+    /// Has a route of the API take something away, once for its key.
+    pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str, key: &str) -> Result<T, Problem> {
+        self.call(Method::DELETE, path, Some(key), Body::empty()).await
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Body,
+    ) -> Result<T, Problem> {
+        let defect = |what: String| Problem::new(Code::Defect, what);
+        let bearer = format!("Bearer {}", self.session()?.secret());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, bearer)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body);
+        let mut request = request.map_err(|error| defect(error.to_string()))?;
+        request.headers_mut().extend(self.headers.clone());
+        if let Some(key) = key {
+            let key = HeaderValue::from_str(key).map_err(|error| defect(error.to_string()))?;
+            request.headers_mut().insert(KEY_HEADER, key);
+        }
+        request.extensions_mut().insert(self.peer);
+        if let Some(stranger) = &self.stranger {
+            request.extensions_mut().insert(stranger.clone());
+        }
+        let (head, body) = answered(self.door.v1.clone(), request).await.into_parts();
+        let body = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
+        let body = body.map_err(|error| defect(error.to_string()))?;
+        if head.status.is_success() {
+            return serde_json::from_slice(&body).map_err(|error| defect(error.to_string()));
+        }
+        Err(serde_json::from_slice(&body).unwrap_or_else(|error| defect(error.to_string())))
+    }
+}

@@ -1,0 +1,128 @@
+//! One ask: the question, the evidence, the decision, in this order.
+
+use askama::Template;
+use planctl_api::Problem;
+use planctl_api::wire::{AskPage, AttemptView, GateView};
+use planctl_api::words::{self, answer_meaning, answer_needs_note};
+
+use crate::draw;
+use crate::frame::{Form, Frame, Tab};
+
+/// What a reader has filled in, which stays where the answer is refused.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Draft {
+    /// The answer's word.
+    pub answer: String,
+    /// The option of a choice.
+    pub option: String,
+    /// The role that the step is given to.
+    pub role: String,
+    /// US dollars that the budget is raised by.
+    pub usd: String,
+    /// Tokens that the budget is raised by.
+    pub tokens: String,
+    /// Minutes that the budget is raised by.
+    pub minutes: String,
+    /// Why, or words for the worker.
+    pub note: String,
+}
+
+/// An answer that a form offers.
+struct Offered {
+    word: String,
+    label: String,
+    meaning: String,
+    needs_note: bool,
+}
+
+/// An attempt in one row.
+struct Row {
+    number: String,
+    path: String,
+    result: String,
+    took: String,
+    tokens: String,
+    cost: String,
+    compared: String,
+}
+
+/// One ask.
+#[derive(Template)]
+#[template(path = "ask.html")]
+pub struct AskScreen<'a> {
+    frame: Frame<'a>,
+    page: &'a AskPage,
+    attempts: Vec<Row>,
+    answers: Vec<Offered>,
+    form: Option<Form<'a>>,
+    draft: &'a Draft,
+    refused: Option<&'a Problem>,
+}
+
+impl<'a> AskScreen<'a> {
+    /// Prepares the page of an ask; without a form its reader only reads.
+    pub fn new(
+        frame: Frame<'a>,
+        page: &'a AskPage,
+        attempts: &[AttemptView],
+        form: Option<Form<'a>>,
+        (draft, refused): (&'a Draft, Option<&'a Problem>),
+    ) -> AskScreen<'a> {
+        let answers = page.ask.answers.iter().map(|word| offered(page, word)).collect();
+        AskScreen { frame, page, attempts: rows(page, attempts), answers, form, draft, refused }
+    }
+
+    fn takes(&self, word: &str) -> bool {
+        self.page.ask.answers.iter().any(|answer| answer == word)
+    }
+}
+
+fn offered(page: &AskPage, word: &str) -> Offered {
+    let label = match word {
+        "abort" => "cancel the run",
+        "choose" if !page.ask.leads_to.is_empty() => "go on with the option chosen above",
+        "choose" => "go on with your answer",
+        word => word,
+    };
+    let meaning = match word {
+        "choose" => "",
+        word => answer_meaning(&page.ask, word),
+    };
+    let needs_note = answer_needs_note(&page.ask, word);
+    Offered { word: word.to_owned(), label: label.to_owned(), meaning: meaning.to_owned(), needs_note }
+}
+
+fn rows(page: &AskPage, attempts: &[AttemptView]) -> Vec<Row> {
+    let step = page.ask.step.as_ref().map_or(0, |step| step.number);
+    let row = |at: usize, attempt: &AttemptView| {
+        let spent = attempt.work.as_ref().and_then(|work| work.spent);
+        let before = at.checked_sub(1).and_then(|before| attempts[before].gate.as_ref());
+        Row {
+            number: attempt.attempt.to_string(),
+            path: format!(
+                "/runs/{}/steps/{step}#attempt-{}-{}",
+                page.ask.run_id, attempt.visit, attempt.attempt
+            ),
+            result: draw::attempt_words(attempt),
+            took: attempt.work.as_ref().map(|work| words::seconds(work.seconds)).unwrap_or_default(),
+            tokens: spent.map_or_else(|| "unmetered".to_owned(), |spent| words::tokens(spent.tokens)),
+            cost: spent.map(|spent| draw::dollars(&spent.usd)).unwrap_or_default(),
+            compared: before
+                .zip(attempt.gate.as_ref())
+                .map(|(before, now)| compared(before, now))
+                .unwrap_or_default(),
+        }
+    };
+    attempts.iter().enumerate().map(|(at, attempt)| row(at, attempt)).collect()
+}
+
+/// Compares a failure with the one before it.
+fn compared(before: &GateView, now: &GateView) -> String {
+    if (&before.ending, &before.stdout, &before.stderr) == (&now.ending, &now.stdout, &now.stderr) {
+        return "the same failure as before".to_owned();
+    }
+    let lines = |gate: &GateView| words::printed_block(&format!("{}\n{}", gate.stderr, gate.stdout));
+    let (before, now) = (lines(before), lines(now));
+    let differs = now.lines().find(|line| !before.lines().any(|other| other == *line));
+    differs.map_or_else(|| "less was printed".to_owned(), |line| words::brief(line.trim(), 80))
+}

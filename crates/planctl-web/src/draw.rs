@@ -1,0 +1,373 @@
+//! Small pieces of text and addresses that templates need.
+
+use std::borrow::Borrow;
+use std::fmt::Display;
+
+use planctl_api::Problem;
+use planctl_api::wire::{
+    AskView, AttemptView, DriftView, GateView, RunState, RunSummary, StepState, StepView, WaitingOn,
+    WorkedOnBy,
+};
+use planctl_api::words;
+
+/// The most lines of a plan's text on a page.
+const PLAN_LINES_MAX: usize = 1_000;
+/// The most bytes of one printed text on a page.
+const PRINTED_BYTES_MAX: usize = 12 << 10;
+
+// Templates pass what they name by reference.
+
+/// Says how long ago a moment was.
+pub fn ago(moment: &str, now_seconds: &f64) -> String {
+    words::ago(moment, *now_seconds)
+}
+
+/// Returns where a run stands.
+pub fn run_state(state: &RunState) -> &'static str {
+    words::run_state(*state)
+}
+
+/// Returns where a step stands.
+pub fn step_state(state: &StepState) -> &'static str {
+    words::step_state(*state)
+}
+
+/// Returns seconds as people say them.
+pub fn seconds(seconds: &f64) -> String {
+    words::seconds(*seconds)
+}
+
+/// Returns a number of tokens as people say it.
+pub fn tokens(count: &u64) -> String {
+    words::tokens(*count)
+}
+
+/// Returns a number of bytes as people say it.
+pub fn bytes(count: &u64) -> String {
+    words::bytes(*count)
+}
+
+/// Returns how long a text is.
+pub fn length(text: &str) -> String {
+    words::bytes(u64::try_from(text.len()).unwrap_or(u64::MAX))
+}
+
+/// Writes a number of things.
+pub fn counted(count: impl Borrow<usize>, word: &str) -> String {
+    words::counted(*count.borrow(), word)
+}
+
+/// Says that a run would go on and nobody is there to work on it.
+pub fn is_left_alone(state: &RunState, worked_on_by: &Option<WorkedOnBy>) -> bool {
+    words::is_left_alone(*state, *worked_on_by)
+}
+
+/// Shortens a text.
+pub fn brief(text: &str, characters_max: impl Borrow<usize>) -> String {
+    words::brief(text, *characters_max.borrow())
+}
+
+/// Shortens a stranger's text to one safe line.
+pub fn line(text: &str, characters_max: usize) -> String {
+    words::safe(&words::brief(text, characters_max))
+}
+
+/// Lists strangers' names.
+pub fn list(names: &[String]) -> String {
+    words::safe(&names.join(", "))
+}
+
+/// Says what changed of a plan.
+pub fn change(change: &impl Display) -> String {
+    words::safe(&change.to_string())
+}
+
+/// A part of a text.
+pub struct Cut {
+    /// The lines, made safe.
+    pub text: String,
+    /// How many they are.
+    pub lines: usize,
+    /// Says that there are others.
+    pub is_cut: bool,
+}
+
+/// Returns the end of what a program printed, within what a page holds.
+pub fn tail(text: &str, lines: impl Borrow<usize>) -> Cut {
+    let whole = words::printed_block(text);
+    let whole = whole.trim_end();
+    let lines = words::last_lines(whole, *lines.borrow());
+    let mut kept: Vec<&str> = Vec::new();
+    let mut bytes = 0;
+    for line in lines.iter().rev() {
+        bytes += line.len() + 1;
+        if bytes > PRINTED_BYTES_MAX && !kept.is_empty() {
+            break;
+        }
+        kept.push(line);
+    }
+    kept.reverse();
+    let (count, is_cut) = (kept.len(), kept.len() < whole.lines().count());
+    let mut text = kept.join("\n");
+    if text.len() > PRINTED_BYTES_MAX {
+        let from = (text.len() - PRINTED_BYTES_MAX..text.len()).find(|at| text.is_char_boundary(*at));
+        text.replace_range(..from.unwrap_or(0), "…");
+    }
+    Cut { text, lines: count, is_cut }
+}
+
+/// Returns the beginning of a plan's text, within what a page holds.
+pub fn head(text: &str) -> Cut {
+    let lines: Vec<&str> = text.lines().take(PLAN_LINES_MAX).collect();
+    Cut { text: lines.join("\n"), lines: lines.len(), is_cut: text.lines().nth(PLAN_LINES_MAX).is_some() }
+}
+
+/// One line of a difference.
+pub struct DiffLine {
+    /// Its class in the stylesheet.
+    pub kind: &'static str,
+    /// The sign before it.
+    pub sign: &'static str,
+    /// The same in words, for those who don't see it.
+    pub words: &'static str,
+    /// The line.
+    pub text: String,
+}
+
+/// Reads a unified difference.
+pub fn diff_lines(text: &str) -> Vec<DiffLine> {
+    let of = |line: &str| {
+        let (kind, sign, words, text) = match line.as_bytes().first() {
+            Some(b'+') if !line.starts_with("+++") => ("added", "+", "added", &line[1..]),
+            Some(b'-') if !line.starts_with("---") => ("removed", "−", "removed", &line[1..]),
+            Some(b'@') => ("hunk", "", "", line),
+            Some(b' ') => ("", "", "", &line[1..]),
+            Some(_) | None => ("", "", "", line),
+        };
+        DiffLine { kind, sign, words, text: words::plan_block(text) }
+    };
+    text.lines().map(of).collect()
+}
+
+/// Returns the time of day of a moment: `12:31:05`.
+pub fn clock(moment: &str) -> &str {
+    moment.get(11..19).unwrap_or(moment)
+}
+
+/// Returns the day and minute of a moment: `2026-11-25 12:31`.
+pub fn minute(moment: &str) -> String {
+    moment.get(..16).unwrap_or(moment).replace('T', " ")
+}
+
+/// Returns an age in seconds as people say it.
+pub fn age(seconds: &u64) -> String {
+    words::seconds(*seconds as f64)
+}
+
+/// Returns US dollars as people say them.
+pub fn dollars(usd: &f64) -> String {
+    format!("${usd:.2}")
+}
+
+/// Returns the beginning of a digest.
+pub fn short_digest(digest: &str) -> &str {
+    let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+    hex.get(..12).unwrap_or(hex)
+}
+
+/// Names who approved: a person, or a policy.
+pub fn approver(by: &str) -> String {
+    words::policy(by).unwrap_or_else(|| words::safe(by))
+}
+
+/// Returns the class of a run's state.
+pub fn run_phase(state: &RunState) -> &'static str {
+    match state {
+        RunState::AwaitingApproval | RunState::Waiting | RunState::Paused => "waiting",
+        RunState::Queued => "ahead",
+        RunState::Running => "current",
+        RunState::Done => "done",
+        RunState::Failed => "failed",
+        RunState::Cancelled => "ended",
+    }
+}
+
+/// Returns the sign of a run's state.
+pub fn run_sign(state: &RunState) -> &'static str {
+    sign(run_phase(state))
+}
+
+/// Returns the class of a step's state.
+pub fn step_phase(state: &StepState) -> &'static str {
+    match state {
+        StepState::Pending => "ahead",
+        StepState::Ready | StepState::Working | StepState::Checking | StepState::Resting => "current",
+        StepState::Waiting => "waiting",
+        StepState::Passed => "done",
+        StepState::Failed => "failed",
+        StepState::Skipped | StepState::Waived | StepState::Warned => "ended",
+    }
+}
+
+/// Returns the sign of a step's state.
+pub fn step_sign(state: &StepState) -> &'static str {
+    sign(step_phase(state))
+}
+
+fn sign(phase: &str) -> &'static str {
+    match phase {
+        "current" => "▶",
+        "waiting" => "‖",
+        "done" => "✓",
+        "failed" => "✗",
+        "ended" => "–",
+        _ => "○",
+    }
+}
+
+/// Says what a step waits for, where its state alone does not.
+pub fn step_more(step: &StepView, now_seconds: &f64) -> Option<String> {
+    let words = words::step_words(step, *now_seconds);
+    (words != words::step_state(step.state)).then_some(words)
+}
+
+/// Says what a run waits for that nobody answers on a page.
+pub fn waits_for(waits: &WaitingOn) -> String {
+    let named = |name: &Option<String>| name.as_deref().map(words::safe).unwrap_or_default();
+    match waits.kind.as_str() {
+        "worker" => format!("It waits for a worker of the role {}.", named(&waits.role)),
+        "workspace" => format!("It waits for the workspace, which {} has.", named(&waits.run)),
+        "lock" => format!("It waits for the lock {}, which {} has.", named(&waits.lock), named(&waits.run)),
+        "ending" => format!("It waits for the end of an agent of {}.", named(&waits.run)),
+        "worktree" => "Its worktree could not be made; resume it to try again.".to_owned(),
+        "revision" => {
+            "It is paused until it is resumed, or another revision of its plan is approved.".to_owned()
+        }
+        other => format!("It waits for: {}", words::safe(other)),
+    }
+}
+
+/// Returns the title of an ask.
+pub fn ask_heading(ask: &AskView) -> String {
+    let step = ask.step.as_ref();
+    let step = step.map(|step| format!("Step {} {}", step.number, words::safe(&step.title)));
+    let step = step.unwrap_or_else(|| words::safe(&ask.run));
+    match ask.kind.as_str() {
+        "plan" => format!("Approve {}?", words::safe(&ask.plan)),
+        "question" => format!("{step}: its worker asks"),
+        "choice" => format!("{step}: choose"),
+        "insertion" => format!("{step}: a further step is proposed"),
+        "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
+        _ => format!("{step} needs a decision"),
+    }
+}
+
+/// Returns the reason of an ask in one line.
+pub fn ask_about(ask: &AskView) -> &str {
+    if ask.about.is_empty() { &ask.asks } else { &ask.about }
+}
+
+/// Returns the page of a run in a list.
+pub fn run_path(run: &RunSummary) -> String {
+    format!("/runs/{}?workspace={}", encoded(&run.run), encoded(&run.workspace))
+}
+
+/// Returns the page of the run that an ask is about.
+pub fn ask_run_path(ask: &AskView) -> String {
+    format!("/runs/{}", ask.run_id)
+}
+
+/// Adds a parameter to a query that may be empty.
+pub fn joined(query: &str, name: &str, value: impl Display) -> String {
+    let mark = if query.is_empty() { '?' } else { '&' };
+    format!("{query}{mark}{name}={value}")
+}
+
+/// Makes a key of a form's key for one of its rows, with visible characters alone.
+pub fn joined_key(key: &str, row: &str) -> String {
+    let plain = row.chars().map(|letter| if letter.is_ascii_graphic() { letter } else { '_' });
+    format!("{key}.{}", plain.take(100).collect::<String>())
+}
+
+/// Writes a text as a part of an address.
+pub fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+/// Returns the verdict of a gate as people say it.
+pub fn verdict(gate: &GateView) -> String {
+    let word = gate.verdict.replace('_', " ");
+    if gate.vacuous { format!("{word}, but it passed before the work, too") } else { word }
+}
+
+/// Says how an attempt ended.
+pub fn attempt_words(attempt: &AttemptView) -> String {
+    match (&attempt.gate, &attempt.observed, &attempt.work) {
+        (Some(gate), _, _) => format!("contract {} ({})", verdict(gate), gate.ending),
+        (None, Some(observed), _) if observed.refuted.is_none() => "observed".to_owned(),
+        (None, Some(_), _) => "refuted by what was observed".to_owned(),
+        (None, None, Some(work)) => {
+            format!("the worker ended ({})", work.ending.as_deref().unwrap_or("without a word"))
+        }
+        (None, None, None) => "nothing was reported".to_owned(),
+    }
+}
+
+/// Says what a refusal of a decision means to its reader.
+pub fn refused_heading(problem: &Problem) -> &'static str {
+    match problem.status {
+        409 => "This changed while you were reading",
+        403 => "You may not decide this here",
+        400 | 422 => "Your answer can't be taken as it is",
+        _ => "Your answer was not recorded",
+    }
+}
+
+/// Returns what accepts a protected file as it is.
+pub fn accepts(file: &DriftView) -> String {
+    match &file.now {
+        Some(digest) => format!("{}@{digest}", file.path),
+        None => file.path.clone(),
+    }
+}
+
+/// Says from which content to which a protected file changed.
+pub fn drift_words(file: &DriftView) -> String {
+    let short = |digest: &Option<String>| digest.as_deref().map_or("absent", short_digest).to_owned();
+    format!("{} → {}", short(&file.before), short(&file.now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_output_is_cut_to_its_end_within_the_bytes_of_a_page() {
+        let lines: String = (0..10_000).map(|line| format!("line {line}\n")).collect();
+        let cut = tail(&lines, 40);
+        assert!(cut.is_cut && cut.lines == 40 && cut.text.ends_with("line 9999"), "{}", cut.text);
+        let flood = "ä".repeat(1 << 20);
+        assert!(tail(&flood, 40).text.len() <= PRINTED_BYTES_MAX + 4);
+        assert_eq!(tail("\u{1b}[31mred\u{1b}[0m\n", 40).text, "red");
+    }
+
+    #[test]
+    fn a_difference_says_with_a_sign_and_a_word_what_was_added() {
+        let lines = diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n");
+        let kinds: Vec<&str> = lines.iter().map(|line| line.kind).collect();
+        assert_eq!(kinds, ["", "", "hunk", "removed", "added", ""]);
+        assert_eq!((lines[4].text.as_str(), lines[4].words), ("new", "added"));
+    }
+
+    #[test]
+    fn an_address_holds_no_letter_that_ends_it() {
+        assert_eq!(encoded("/a b/ü&x?"), "%2Fa%20b%2F%C3%BC%26x%3F");
+    }
+}

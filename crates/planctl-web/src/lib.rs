@@ -1,0 +1,25 @@
+//! Draws planctl's pages: takes what the API answers, and returns HTML that needs no script.
+//!
+//! It asks nobody and decides nothing. A part of a page that changes while a run goes on stands between two marks
+//! (`<!--live NAME-->`), so that a live update is a part of the very same page: [`live_parts`] finds them.
+
+mod ask;
+pub mod assets;
+mod draw;
+mod frame;
+mod home;
+mod plain;
+mod plans;
+mod run;
+mod step;
+mod system;
+
+pub use ask::{AskScreen, Draft};
+pub use draw::encoded;
+pub use frame::{Form, Frame, Reader, Tab, live_parts};
+pub use home::{HomeScreen, RunsScreen};
+pub use plain::{ProblemScreen, SignInScreen};
+pub use plans::{PlanScreen, PlansScreen};
+pub use run::{GraphScreen, RunScreen};
+pub use step::StepScreen;
+pub use system::SystemScreen;
