@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Agent, ApprovalPolicy, Finding, ModelConfig, Price, RoleConfig, Workspaces};
+use crate::{Agent, ApprovalPolicy, Finding, ModelConfig, Price, RoleConfig, ServerConfig, Workspaces};
 
 /// The effective configuration.
 ///
@@ -49,6 +49,9 @@ pub struct Config {
     /// The policies that approve plans without a person, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub approval: BTreeMap<String, ApprovalPolicy>,
+    /// The servers whose tools plans may use, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, ServerConfig>,
 }
 
 /// The settings of the library of plans.
@@ -281,6 +284,9 @@ impl Config {
         // An approval by a policy is of the policy as it was.
         if !self.approval.is_empty() {
             approved[POLICIES] = json!(self.approval);
+        }
+        if !self.servers.is_empty() {
+            approved["servers"] = json!(self.servers);
         }
         approved
     }

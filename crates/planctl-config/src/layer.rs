@@ -11,8 +11,8 @@ use planctl_lang::Levels;
 
 use super::{
     Agent, ApprovalPolicy, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored, Isolation,
-    LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv, WorkspaceMode,
-    Workspaces,
+    LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv, ServerConfig,
+    WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -36,6 +36,7 @@ pub(crate) struct Layer {
     pub(crate) workspace_mode: Option<WorkspaceMode>,
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
+    pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) learn: Option<bool>,
     pub(crate) origins: Origins,
 }
@@ -104,6 +105,10 @@ impl Layer {
         for name in std::mem::take(&mut self.approval).into_keys() {
             ignore(&["approval", &name]);
         }
+        // A server is a program that is started, or an address that secrets go to.
+        for name in std::mem::take(&mut self.servers).into_keys() {
+            ignore(&["servers", &name]);
+        }
         // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
             ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
@@ -127,6 +132,8 @@ impl Layer {
         // Each is taken whole: bounds of two sources together are what neither meant.
         let mut approval = weaker.approval;
         approval.extend(self.approval);
+        let mut servers = weaker.servers;
+        servers.extend(self.servers);
         let mut models = weaker.models;
         models.extend(self.models);
         let mut roles = weaker.roles;
@@ -152,6 +159,7 @@ impl Layer {
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
+            servers,
             learn: self.learn.or(weaker.learn),
             isolation,
             origins: self.origins.over(weaker.origins),
@@ -188,6 +196,7 @@ impl Layer {
             },
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
+            servers: self.servers,
         }
     }
 }

@@ -18,6 +18,7 @@ use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode
 mod model;
 mod policy;
 mod role;
+mod server;
 
 /// One thing that is wrong in a configuration file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,7 +117,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "project",
     "workspace",
     "contracts",
@@ -124,6 +125,7 @@ const TABLES: [&str; 11] = [
     "models",
     "prices",
     "approval",
+    "servers",
     "database",
     "postgres",
     "verify",
@@ -143,6 +145,7 @@ impl Reader<'_> {
                 "models" => self.models(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
+                "servers" => self.servers(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),

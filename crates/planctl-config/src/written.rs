@@ -9,7 +9,9 @@ use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
-use super::{ApprovalPolicy, Config, Key, Loaded, ModelConfig, Origin, Price, RoleConfig};
+use super::{
+    ApprovalPolicy, Config, Key, Loaded, ModelConfig, Origin, Price, RoleConfig, ServerConfig, ServerReach,
+};
 
 /// One value of the effective configuration.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,6 +58,9 @@ impl Writer<'_> {
         }
         for (name, policy) in &config.approval {
             self.policy(name, policy);
+        }
+        for (name, server) in &config.servers {
+            self.server(name, server);
         }
         self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
         self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
@@ -128,6 +133,25 @@ impl Writer<'_> {
         say("steps", policy.steps.map(|steps| json!(steps)));
         say("roles", policy.roles.as_ref().map(|roles| json!(roles)));
         say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
+    }
+
+    fn server(&mut self, name: &str, server: &ServerConfig) {
+        let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["servers", name, key], value);
+        match &server.reach {
+            ServerReach::Command { command, env } => {
+                let words: Vec<String> = command.iter().map(|word| masked(word).into_owned()).collect();
+                say("command", Some(json!(words)));
+                say("env", (!env.is_empty()).then(|| json!(env)));
+            }
+            ServerReach::Url { url, token_env } => {
+                say("url", Some(json!(masked(url))));
+                say("token_env", token_env.as_ref().map(|variable| json!(variable)));
+            }
+        }
+        say("effects", server.effects.as_ref().map(|effects| json!(effects)));
+        for (tool, effects) in &server.tools {
+            self.add(3, &["servers", name, "tools", tool], json!(effects));
+        }
     }
 
     fn model(&mut self, name: &str, model: &ModelConfig) {

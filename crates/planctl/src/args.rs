@@ -17,6 +17,7 @@ mod levels;
 mod library;
 mod plan;
 mod run;
+mod tool;
 mod worker;
 
 pub use admin::{
@@ -33,6 +34,7 @@ pub use plan::{
     Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
 pub use run::{RunArgs, RunCommand, RunFilter, RunPlan, RunVerb};
+pub use tool::ToolCommand;
 pub use worker::{WorkerCommand, WorkerRun};
 
 /// The layout of a command's help: its purpose first, then examples.
@@ -51,6 +53,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &[
             "plan",
             "goal",
+            "tool",
             "graph",
             "topic",
             "config",
@@ -433,6 +436,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     /// Goals: broken into intents, and the graph of them
     #[command(subcommand)]
     Goal(GoalCommand),
+    /// Tools of MCP servers: lists, shows and tries them
+    #[command(subcommand)]
+    Tool(ToolCommand),
     /// Graphs written in DOT, JSON or markdown: checked, and drawn
     #[command(subcommand)]
     Graph(GraphCommand),

@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 118] = [
+const COMMANDS: [(&str, Caller); 122] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -29,6 +29,10 @@ const COMMANDS: [(&str, Caller); 118] = [
     ("plan draft", Person),
     ("goal decompose", Person),
     ("goal graph", Person),
+    ("tool ls", Person),
+    ("tool show", Person),
+    ("tool refresh", Person),
+    ("tool call", Person),
     ("plan fmt", Anyone),
     ("plan verify", Anyone),
     ("plan explain", Anyone),

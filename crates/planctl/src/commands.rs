@@ -49,6 +49,7 @@ mod review;
 mod run;
 mod salute;
 mod token;
+mod tool;
 mod topic;
 mod traversal;
 mod verify;
@@ -70,6 +71,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::OfRun(verb) => plan::on_run(&context, verb).await,
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Goal(command) => goal::run(&context, command).await,
+        Command::Tool(command) => tool::run(&context, command).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Guard(given) => guide::guard(&context, given).await,
         Command::Guide(command) => guide::run(&context, command).await,

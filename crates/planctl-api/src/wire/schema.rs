@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::draft::DraftView;
 use crate::wire::goal::{GoalGraphView, GoalView};
+use crate::wire::tools::{ServersView, ToolView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
@@ -32,6 +33,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("plan-draft", "plan draft --json"),
     ("goal", "goal decompose --json"),
     ("goal-graph", "goal graph --json"),
+    ("tools", "tool ls --json and tool refresh --json"),
+    ("tool", "tool show --json"),
     ("plan-status", "status --json: one run where one is named, else a list of runs"),
     ("plan-salute", "status RUN --salute --json"),
     ("plan-traversal", "status RUN --traversal --json"),
@@ -91,6 +94,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "plan-draft" => of::<DraftView>(),
         "goal" => of::<GoalView>(),
         "goal-graph" => of::<GoalGraphView>(),
+        "tools" => of::<ServersView>(),
+        "tool" => of::<ToolView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
         "plan-traversal" => of::<TraversalView>(),

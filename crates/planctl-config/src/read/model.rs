@@ -50,17 +50,17 @@ impl Reader<'_> {
     }
 
     // A key that stands here by mistake is not repeated.
-    fn key_variable(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(super) fn key_variable(&mut self, value: &Value<'_>) -> Option<String> {
         let name = self.string(value)?;
         let is_name =
             name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
                 && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
         if !is_name {
-            let help = "write the key into a variable, and the variable's name here: key_env = \"MODEL_KEY\""
-                .to_owned();
+            let help =
+                "write the key into a variable, and the variable's name here, as \"MODEL_KEY\"".to_owned();
             self.report(
                 value.span(),
-                "key_env is the name of a variable in capitals, never a key".to_owned(),
+                "this is the name of a variable in capitals, never a key".to_owned(),
                 Some(help),
             );
             return None;

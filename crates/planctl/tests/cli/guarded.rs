@@ -15,6 +15,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("plan draft", &["a goal"]),
     ("goal decompose", &["a goal"]),
     ("goal graph", &["a goal"]),
+    ("tool show", &["x", "y"]),
+    ("tool call", &["x", "y"]),
     ("approvals edit", &["1"]),
     ("approvals approve", &["1"]),
     ("approvals reject", &["1"]),

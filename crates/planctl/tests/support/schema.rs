@@ -71,6 +71,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("plan", Some("draft")) => "plan-draft",
         ("goal", Some("decompose")) => "goal",
         ("goal", Some("graph")) => "goal-graph",
+        ("tool", Some("ls" | "refresh")) => "tools",
+        ("tool", Some("show")) => "tool",
         ("plan", Some("ls")) => "plan-ls",
         ("plan", Some("run")) | ("run", Some("resume" | "watch" | "events")) => "event",
         ("plan", Some("approve" | "reject")) | ("run", Some("cancel")) => "decision",
