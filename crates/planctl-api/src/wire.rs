@@ -29,6 +29,7 @@ mod salute;
 pub mod schema;
 mod sessions;
 mod settings;
+pub mod tools;
 mod topics;
 mod traversal;
 mod workers;

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Agent, ApprovalPolicy, ChannelConfig, Finding, ModelConfig, Price, RoleConfig, Workspaces};
+use crate::{
+    Agent, ApprovalPolicy, ChannelConfig, Finding, ModelConfig, Price, RoleConfig, ServerConfig, Workspaces,
+};
 
 /// The effective configuration.
 ///
@@ -52,6 +54,9 @@ pub struct Config {
     /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.
     #[serde(skip)]
     pub channels: BTreeMap<String, ChannelConfig>,
+    /// The servers whose tools plans may use, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, ServerConfig>,
 }
 
 /// The settings of the library of plans.
@@ -284,6 +289,9 @@ impl Config {
         // An approval by a policy is of the policy as it was.
         if !self.approval.is_empty() {
             approved[POLICIES] = json!(self.approval);
+        }
+        if !self.servers.is_empty() {
+            approved["servers"] = json!(self.servers);
         }
         approved
     }

@@ -12,7 +12,7 @@ use planctl_lang::Levels;
 use super::{
     Agent, ApprovalPolicy, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
     Isolation, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    WorkspaceMode, Workspaces,
+    ServerConfig, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -37,6 +37,7 @@ pub(crate) struct Layer {
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
+    pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) learn: Option<bool>,
     pub(crate) origins: Origins,
 }
@@ -109,6 +110,10 @@ impl Layer {
         for name in std::mem::take(&mut self.channels).into_keys() {
             ignore(&["notify", &name]);
         }
+        // A server is a program that is started, or an address that secrets go to.
+        for name in std::mem::take(&mut self.servers).into_keys() {
+            ignore(&["servers", &name]);
+        }
         // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
             ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
@@ -134,6 +139,8 @@ impl Layer {
         approval.extend(self.approval);
         let mut channels = weaker.channels;
         channels.extend(self.channels);
+        let mut servers = weaker.servers;
+        servers.extend(self.servers);
         let mut models = weaker.models;
         models.extend(self.models);
         let mut roles = weaker.roles;
@@ -160,6 +167,7 @@ impl Layer {
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
             channels,
+            servers,
             learn: self.learn.or(weaker.learn),
             isolation,
             origins: self.origins.over(weaker.origins),
@@ -197,6 +205,7 @@ impl Layer {
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
             channels: self.channels,
+            servers: self.servers,
         }
     }
 }

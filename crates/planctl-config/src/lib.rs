@@ -10,6 +10,7 @@ mod policy;
 mod read;
 mod role;
 mod schema;
+mod server;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -30,6 +31,7 @@ pub use policy::ApprovalPolicy;
 pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
+pub use server::{ServerConfig, ServerReach};
 pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
 pub use workspace::{Commits, WorkspaceMode, Workspaces};
 pub use written::Entry;

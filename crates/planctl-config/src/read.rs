@@ -19,6 +19,7 @@ mod channel;
 mod model;
 mod policy;
 mod role;
+mod server;
 
 /// One thing that is wrong in a configuration file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,7 +118,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "project",
     "workspace",
     "contracts",
@@ -125,6 +126,7 @@ const TABLES: [&str; 12] = [
     "models",
     "prices",
     "approval",
+    "servers",
     "database",
     "postgres",
     "verify",
@@ -145,6 +147,7 @@ impl Reader<'_> {
                 "models" => self.models(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
+                "servers" => self.servers(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),

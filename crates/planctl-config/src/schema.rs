@@ -95,6 +95,12 @@ pub fn schema() -> Value {
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": channel(),
             },
+            "servers": {
+                "description": "The MCP servers whose tools plans may use, by name.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": server(),
+            },
             "database": table("Which database to use; without one, a private Postgres.", json!({
                 "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
             })),
@@ -239,6 +245,40 @@ fn policy() -> Value {
             },
         },
     })
+}
+
+fn server() -> Value {
+    let variable = json!({
+        "type": "string",
+        "pattern": "^[A-Z_][A-Z0-9_]*$",
+        "description": "The variable that holds its token; never the token.",
+    });
+    let mut server = table(
+        "A server; it is started by `command`, or reached at `url`.",
+        json!({
+            "command": {
+                "description": "The program and its arguments; it speaks over its standard streams.",
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "string" },
+                "examples": [["npx", "@modelcontextprotocol/server-everything"]],
+            },
+            "env": { "type": "array", "items": variable_name(), "description": "Passed on from planctl's own." },
+            "url": { "type": "string", "pattern": "^https?://[^@?#\\s]+$", "description": "The address (streamable HTTP)." },
+            "token_env": variable,
+            "effects": effects("The effects of its tools; a person is asked about tools without any."),
+            "tools": {
+                "description": "The effects of single tools, by their names.",
+                "type": "object",
+                "additionalProperties": effects("The effects of this tool."),
+            },
+        }),
+    );
+    server["oneOf"] = json!([
+        { "required": ["command"], "not": { "required": ["token_env"] } },
+        { "required": ["url"], "not": { "required": ["env"] } },
+    ]);
+    server
 }
 
 fn agent_pattern() -> String {

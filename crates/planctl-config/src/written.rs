@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     ApprovalPolicy, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
-    RoleConfig, WebAddress,
+    RoleConfig, ServerConfig, ServerReach, WebAddress,
 };
 
 /// One value of the effective configuration.
@@ -62,6 +62,9 @@ impl Writer<'_> {
         }
         for (name, channel) in &config.channels {
             self.channel(name, channel);
+        }
+        for (name, server) in &config.servers {
+            self.server(name, server);
         }
         self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
         self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
@@ -134,6 +137,25 @@ impl Writer<'_> {
         say("steps", policy.steps.map(|steps| json!(steps)));
         say("roles", policy.roles.as_ref().map(|roles| json!(roles)));
         say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
+    }
+
+    fn server(&mut self, name: &str, server: &ServerConfig) {
+        let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["servers", name, key], value);
+        match &server.reach {
+            ServerReach::Command { command, env } => {
+                let words: Vec<String> = command.iter().map(|word| masked(word).into_owned()).collect();
+                say("command", Some(json!(words)));
+                say("env", (!env.is_empty()).then(|| json!(env)));
+            }
+            ServerReach::Url { url, token_env } => {
+                say("url", Some(json!(masked(url))));
+                say("token_env", token_env.as_ref().map(|variable| json!(variable)));
+            }
+        }
+        say("effects", server.effects.as_ref().map(|effects| json!(effects)));
+        for (tool, effects) in &server.tools {
+            self.add(3, &["servers", name, "tools", tool], json!(effects));
+        }
     }
 
     fn model(&mut self, name: &str, model: &ModelConfig) {

@@ -13,15 +13,16 @@ use planctl_engine::{
     Contract, Digest, Ending, Evidence, Excerpt, HarnessResult, Inconclusive, Resource, Resources, Tier,
 };
 
+use crate::capture::KEPT_BYTES;
 use crate::digest::digest_of;
 use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, set};
-use crate::excerpt::{Output, excerpt};
+use crate::excerpt::{Output, excerpt, excerpt_of};
 use crate::gate_folder::{GO_CACHE, GateFolder, GateSetting};
 use crate::git::git_head;
 use crate::isolation::{Isolation, own_users_note};
 use crate::masks::Masks;
 use crate::open_files::is_shortage;
-use crate::process::{Command, End, Finished, ResourceLimits, Stream, find_program};
+use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
 use crate::protect::{Baseline, Comparing, Comparison, Stability, Steady, Written};
 use crate::spawn::{Spawner, Stage};
 
@@ -34,6 +35,8 @@ pub const PROCESSES_MAX: u64 = 4096;
 const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
+/// How much of each end of a call's output is kept: later steps may read all of it.
+const CALL_KEPT_BYTES: usize = 512 << 10;
 
 /// Runs the contracts of one workspace.
 #[derive(Clone)]
@@ -50,6 +53,10 @@ pub struct ContractRunner {
     isolation: Isolation,
     masks: Masks,
     stability: Stability,
+    /// The program that runs in place of the shell, with the masks of its output beside those of the contract's variables.
+    program: Option<(Vec<OsString>, Masks)>,
+    input: Input,
+    kept_bytes: usize,
 }
 
 /// The result of one gate.
@@ -103,14 +110,39 @@ impl ContractRunner {
             isolation: Isolation::default(),
             masks,
             stability: Stability::default(),
+            program: None,
+            input: Input::Null,
+            kept_bytes: KEPT_BYTES,
         })
     }
 
-    /// Names the node to the command that runs there (DOT B16).
+    /// Names the node to the command that runs there (DOT B16), and keeps more of what it prints.
     #[must_use]
     pub fn at_node(mut self, node: &str) -> ContractRunner {
+        self.kept_bytes = CALL_KEPT_BYTES;
         set(&mut self.environment, "PLANCTL_NODE".into(), node.replace('\0', "").into());
         self
+    }
+
+    /// Runs a program in place of the shell: the contract's text says what it does, and its exit code is what is judged.
+    #[must_use]
+    pub fn with_program(mut self, program: Vec<OsString>, masks: Masks) -> ContractRunner {
+        self.program = Some((program, masks));
+        self
+    }
+
+    /// Gives the command this input.
+    #[must_use]
+    pub fn with_input(mut self, input: Vec<u8>) -> ContractRunner {
+        self.input = Input::Bytes(input);
+        self
+    }
+
+    /// Says that a contract can't be run as it stands, as evidence: nothing ran.
+    pub fn refuse(&self, contract: &Contract, why: &str) -> Gate {
+        let mut evidence = self.evidence_before(contract, None, Comparison::default());
+        (evidence.stderr, _) = excerpt_of(why);
+        gate(HarnessResult::Evidence(Box::new(evidence)))
     }
 
     /// Keeps the workspace's locks held until everything a contract started is dead (P9).
@@ -191,8 +223,11 @@ impl ContractRunner {
             Ok(finished) => finished,
             Err(error) => return nothing(unstarted("a process", &error).await),
         };
-        self.masks.captured(&mut finished.stdout);
-        self.masks.captured(&mut finished.stderr);
+        for masks in [Some(&self.masks), self.program.as_ref().map(|(_, masks)| masks)].into_iter().flatten()
+        {
+            masks.captured(&mut finished.stdout);
+            masks.captured(&mut finished.stderr);
+        }
         let compared = match comparing.finish().await {
             Ok(compared) => compared,
             Err(error) => return nothing(Inconclusive::ToolMissing { what: error }),
@@ -328,17 +363,24 @@ impl ContractRunner {
 
     /// The one shell that contracts are parsed for and run by: no start-up files, nothing imported, no options.
     fn command(&self, contract: &Contract, folder: &GateFolder, baseline: &Baseline) -> Option<Command> {
-        let bash = self.bash.as_ref()?;
-        let arguments: [&OsStr; 6] = [
-            bash.as_os_str(),
-            OsStr::new("--noprofile"),
-            OsStr::new("--norc"),
-            OsStr::new("-p"),
-            OsStr::new("-c"),
-            OsStr::new(&contract.command),
-        ];
-        let mut command = Command::new(arguments, &self.workspace);
+        let mut command = match &self.program {
+            Some((program, _)) => Command::new(program, &self.workspace),
+            None => {
+                let bash = self.bash.as_ref()?;
+                let arguments: [&OsStr; 6] = [
+                    bash.as_os_str(),
+                    OsStr::new("--noprofile"),
+                    OsStr::new("--norc"),
+                    OsStr::new("-p"),
+                    OsStr::new("-c"),
+                    OsStr::new(&contract.command),
+                ];
+                Command::new(arguments, &self.workspace)
+            }
+        };
         command.environment = self.environment.clone();
+        command.input = self.input.clone();
+        command.kept_bytes = self.kept_bytes;
         for (name, value) in folder.variables() {
             if !self.configured.contains(name) {
                 set(&mut command.environment, name.clone(), value.clone());

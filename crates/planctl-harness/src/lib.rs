@@ -38,6 +38,7 @@ mod running;
 mod scratch;
 mod spawn;
 mod stamp;
+mod tool_server;
 mod trial;
 mod walk;
 mod workspace;
@@ -83,6 +84,7 @@ pub use reach::{HostPattern, NoHost, Reach};
 pub use replica::{Differences, Replica, ReplicaError, ReplicaLimits};
 pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
+pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
 pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, files as list_files};
 pub use workspace::{

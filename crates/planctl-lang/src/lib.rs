@@ -15,6 +15,7 @@ mod lint;
 mod report;
 mod syntax;
 mod text;
+pub mod tools;
 mod tree;
 mod verify;
 

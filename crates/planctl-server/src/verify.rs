@@ -8,3 +8,4 @@ pub mod check;
 pub mod diff;
 pub mod probe;
 pub(crate) mod protection;
+pub mod tools;

@@ -19,6 +19,7 @@ mod mcp;
 mod notify;
 mod plan;
 mod run;
+mod tool;
 mod worker;
 
 pub use admin::{
@@ -39,6 +40,7 @@ pub use plan::{
     Beginning, DraftArgs, EditArgs, Expanding, Fixing, PlanCommand, PlanVerb, Probing, ReviewArgs, VerifyArgs,
 };
 pub use run::{RunArgs, RunCommand, RunFilter, RunPlan, RunVerb};
+pub use tool::ToolCommand;
 pub use worker::{WorkerCommand, WorkerRun};
 
 /// The layout of a command's help: its purpose first, then examples.
@@ -57,6 +59,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &[
             "plan",
             "goal",
+            "tool",
             "graph",
             "topic",
             "notify",
@@ -461,6 +464,9 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
     /// Goals: broken into intents, and the tools that serve them
     #[command(subcommand)]
     Goal(GoalCommand),
+    /// Tools of MCP servers: lists, shows and tries them
+    #[command(subcommand)]
+    Tool(ToolCommand),
     /// Graphs written in DOT, JSON or markdown: checked, and drawn
     #[command(subcommand)]
     Graph(GraphCommand),

@@ -102,7 +102,8 @@ async fn with_helper<T>(
     answer.map_err(check_failure)
 }
 
-fn helper() -> Result<Spawner, Failure> {
+/// Starts a helper process.
+pub fn helper() -> Result<Spawner, Failure> {
     Spawner::start_self(None)
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}")))
 }

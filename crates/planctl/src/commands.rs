@@ -56,6 +56,7 @@ mod salute;
 mod session;
 mod settings;
 mod token;
+mod tool;
 mod topic;
 mod traversal;
 mod verify;
@@ -78,6 +79,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Approvals { list, command } => approvals::run(&context, list, command).await,
         Command::Goal(command) => goal::run(&context, command).await,
         Command::Notify(command) => notify::run(&context, command).await,
+        Command::Tool(command) => tool::run(&context, command).await,
         Command::Topic(command) => topic::run(&context, command).await,
         Command::Guard(given) => guide::guard(&context, given).await,
         Command::Guide(command) => guide::run(&context, command).await,

@@ -9,6 +9,7 @@ use crate::wire::calls::{AcceptedView, ClaimedView, HeartbeatView};
 use crate::wire::draft::DraftView;
 use crate::wire::goal::{GoalGraphView, GoalResolveView, GoalStatsView, GoalVerifyView, GoalView};
 use crate::wire::messages::{ChannelList, ChannelTests, DeliveryList, DeliveryView, MessageView};
+use crate::wire::tools::{ServersView, ToolView};
 use crate::wire::work::{TokenList, TokenMade, TokenView, WorkerList, WorkerView};
 use crate::wire::{
     AskList, AskPage, AuditView, CheckpointView, CleanView, ConfigPaths, ConfigView, ContextView, DaemonView,
@@ -36,6 +37,8 @@ pub const ALL: &[(&str, &str)] = &[
     ("goal-resolve", "goal resolve --json"),
     ("goal-verify", "goal verify --json"),
     ("goal-stats", "goal stats --json"),
+    ("tools", "tool ls --json and tool refresh --json"),
+    ("tool", "tool show --json"),
     ("plan-status", "status --json: one run where one is named, else a list of runs"),
     ("plan-salute", "status RUN --salute --json"),
     ("plan-traversal", "status RUN --traversal --json"),
@@ -104,6 +107,8 @@ pub fn schema(name: &str) -> Option<Value> {
         "goal-resolve" => of::<GoalResolveView>(),
         "goal-verify" => of::<GoalVerifyView>(),
         "goal-stats" => of::<GoalStatsView>(),
+        "tools" => of::<ServersView>(),
+        "tool" => of::<ToolView>(),
         "plan-status" => either::<RunView, RunList>(),
         "plan-salute" => of::<SaluteView>(),
         "plan-traversal" => of::<TraversalView>(),

@@ -150,7 +150,7 @@ impl Reader<'_> {
         effects
     }
 
-    fn effect_names(&mut self, value: &Value<'_>) -> BTreeSet<String> {
+    pub(super) fn effect_names(&mut self, value: &Value<'_>) -> BTreeSet<String> {
         let Some(array) = value.get_ref().as_array() else {
             self.wrong_type(value, "a list of effects: [\"network\"]");
             return BTreeSet::new();

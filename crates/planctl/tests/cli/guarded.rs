@@ -17,6 +17,8 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("goal graph", &["a goal"]),
     ("goal resolve", &["a goal"]),
     ("goal verify", &["a goal"]),
+    ("tool show", &["x", "y"]),
+    ("tool call", &["x", "y"]),
     ("approvals edit", &["1"]),
     ("approvals approve", &["1"]),
     ("approvals reject", &["1"]),

@@ -74,6 +74,8 @@ fn name(words: &[&str]) -> Option<&'static str> {
         ("goal", Some("resolve")) => "goal-resolve",
         ("goal", Some("verify")) => "goal-verify",
         ("goal", Some("stats")) => "goal-stats",
+        ("tool", Some("ls" | "refresh")) => "tools",
+        ("tool", Some("show")) => "tool",
         ("plan", Some("ls")) => "plan-ls",
         ("plan", Some("run")) | ("run", Some("resume" | "watch" | "events")) => "event",
         ("plan", Some("approve" | "reject")) | ("run", Some("cancel")) => "decision",

@@ -1,0 +1,112 @@
+//! Servers of tools: how each is reached, and the effects that a trusted file declares of its tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Effects;
+
+/// One server.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// How it is reached.
+    pub reach: ServerReach,
+    /// The effects of its tools that say nothing of their own; `None` declares none, so that a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<BTreeSet<String>>,
+    /// The effects of single tools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// How a server is reached.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ServerReach {
+    /// As a program that speaks over its standard streams.
+    Command {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// The variables that it gets of planctl's own; never their values.
+        env: Vec<String>,
+    },
+    /// At an address.
+    Url {
+        /// The address.
+        url: String,
+        /// The variable that holds its token; never the token.
+        token_env: Option<String>,
+    },
+}
+
+impl ServerReach {
+    /// Returns the names of the variables that it needs.
+    pub fn variables(&self) -> Vec<&str> {
+        match self {
+            ServerReach::Command { env, .. } => env.iter().map(String::as_str).collect(),
+            ServerReach::Url { token_env, .. } => token_env.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+impl ServerConfig {
+    /// Returns the declared effects of a tool (M-37).
+    pub fn effects_of(&self, tool: &str) -> Option<&BTreeSet<String>> {
+        self.tools.get(tool).or(self.effects.as_ref())
+    }
+}
+
+impl Effects {
+    /// The effects that nobody is asked about, unless they are denied (M-33).
+    const SAFE: [&str; 6] = ["read", "network", "compute", "output", "pure", "llm"];
+
+    /// Says why a person is asked before something with these effects happens; `None` where nobody is. A denied effect asks
+    /// even where it is allowed; of the others, allowed and safe ones do not (M-34).
+    pub fn asks(&self, declared: Option<&BTreeSet<String>>) -> Option<String> {
+        let Some(declared) = declared else { return Some("its effects are not declared".to_owned()) };
+        let denied: Vec<&str> = declared.intersection(&self.deny).map(String::as_str).collect();
+        if !denied.is_empty() {
+            return Some(format!("{} is denied without a person", denied.join(", ")));
+        }
+        let is_free = |name: &&String| self.allow.contains(*name) || Self::SAFE.contains(&name.as_str());
+        let risky: Vec<&str> = declared.iter().filter(|name| !is_free(name)).map(String::as_str).collect();
+        (!risky.is_empty()).then(|| format!("it may {}", risky.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn m_33_safe_effects_ask_nobody_and_risky_ones_do() {
+        let none = Effects::default();
+        for name in Effects::SAFE {
+            assert_eq!(none.asks(Some(&names(&[name]))), None, "{name}");
+        }
+        for name in ["filesystem", "system", "write", "delete", "launch-rockets"] {
+            assert!(none.asks(Some(&names(&["read", name]))).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn m_34_what_is_denied_asks_and_what_is_allowed_does_not_and_deny_wins() {
+        let effects = |allow: &[&str], deny: &[&str]| Effects { allow: names(allow), deny: names(deny) };
+        assert!(effects(&[], &["read"]).asks(Some(&names(&["read"]))).is_some());
+        assert_eq!(effects(&["write"], &[]).asks(Some(&names(&["write"]))), None);
+        assert!(effects(&["write"], &["write"]).asks(Some(&names(&["write"]))).is_some());
+        assert!(effects(&["write"], &[]).asks(Some(&names(&["write", "delete"]))).is_some());
+    }
+
+    #[test]
+    fn m_37_effects_that_nobody_declared_ask() {
+        let everything = Effects { allow: names(&Effects::KNOWN), deny: BTreeSet::new() };
+        assert!(everything.asks(None).is_some());
+        assert_eq!(everything.asks(Some(&BTreeSet::new())), None, "declared to have none");
+    }
+}

@@ -1,0 +1,135 @@
+//! One conversation with a server, bounded in what it may answer.
+
+use planctl_harness::ToolServer;
+use planctl_lang::tools::{Tool, ToolList};
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequestParams, CallToolResult, PaginatedRequestParams};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Map, Value};
+use tokio::io::AsyncReadExt as _;
+
+use crate::fault::{Fault, FaultKind};
+use crate::request::Server;
+
+/// The most bytes that a server may send in one conversation; behind them it counts as gone.
+const RECEIVED_BYTES_MAX: u64 = 64 << 20;
+/// The most bytes of one message.
+const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// The most tools of one server.
+const TOOLS_MAX: usize = 2_000;
+/// The most pages of a list of tools: a server may answer each page with another one.
+const PAGES_MAX: usize = 100;
+/// The longest description of a tool that is kept, in characters.
+const DESCRIPTION_CHARS_MAX: usize = 4_000;
+
+/// A conversation that has begun.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, ()>,
+    program: Option<ToolServer>,
+}
+
+impl Connection {
+    /// Starts the server, or goes to its address, and says hello.
+    pub(crate) async fn open(server: &Server) -> Result<Connection, Fault> {
+        match server {
+            Server::Command { command, environment } => {
+                let (program, output, input) = ToolServer::start(command, environment).map_err(|error| {
+                    let name = command.first().map_or("", String::as_str);
+                    Fault::new(FaultKind::Network, format!("could not start {name}: {error}"))
+                })?;
+                let transport = AsyncRwTransport::new_client(output.take(RECEIVED_BYTES_MAX), input)
+                    .with_max_line_length(MESSAGE_BYTES_MAX);
+                let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
+                Ok(Connection { service, program: Some(program) })
+            }
+            Server::Url { url, token } => {
+                // Twice is once.
+                rustls::crypto::ring::default_provider().install_default().ok();
+                let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                    .max_sse_event_size(MESSAGE_BYTES_MAX)
+                    .max_json_response_size(MESSAGE_BYTES_MAX)
+                    .max_error_response_size(4 << 10);
+                if let Some(token) = token {
+                    config = config.auth_header(token.clone());
+                }
+                let transport = StreamableHttpClientTransport::from_config(config);
+                let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
+                Ok(Connection { service, program: None })
+            }
+        }
+    }
+
+    /// Returns the name and the version by which the server knows itself.
+    pub(crate) fn server(&self) -> (String, String) {
+        let known = self.service.peer_info();
+        let of = known.as_ref().and_then(|known| known.server_info.as_ref());
+        of.map_or_else(Default::default, |of| (short(&of.name), short(&of.version)))
+    }
+
+    /// Asks for the tools.
+    pub(crate) async fn list(&self) -> Result<ToolList, Fault> {
+        let (server, version) = self.server();
+        let mut tools: Vec<Tool> = Vec::new();
+        let mut page: Option<PaginatedRequestParams> = None;
+        for _ in 0..PAGES_MAX {
+            let listed = self.service.list_tools(page).await.map_err(|error| Fault::of_service(&error))?;
+            tools.extend(listed.tools.into_iter().map(plain));
+            if tools.len() > TOOLS_MAX {
+                let message = format!("the server lists more than {TOOLS_MAX} tools");
+                return Err(Fault::new(FaultKind::Protocol, message));
+            }
+            let Some(cursor) = listed.next_cursor else {
+                tools.sort_by(|one, other| one.name.cmp(&other.name));
+                tools.dedup_by(|one, other| one.name == other.name);
+                return Ok(ToolList { server, version, tools });
+            };
+            page = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        }
+        Err(Fault::new(FaultKind::Protocol, "the list of tools does not end"))
+    }
+
+    /// Uses a tool once.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<CallToolResult, Fault> {
+        let call = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        self.service.call_tool(call).await.map_err(|error| Fault::of_service(&error))
+    }
+
+    /// Ends the conversation, and the server with it.
+    pub(crate) async fn close(self) {
+        // It ends in any case; how does not matter to a result that is there.
+        self.service.cancel().await.ok();
+        if let Some(program) = self.program {
+            program.end().await;
+        }
+    }
+}
+
+/// Takes of a tool what planctl uses.
+fn plain(tool: rmcp::model::Tool) -> Tool {
+    let hints = tool.annotations.as_ref().map_or_else(Vec::new, |hints| {
+        let named = [
+            ("read only", hints.read_only_hint == Some(true)),
+            ("destructive", hints.destructive_hint == Some(true)),
+            ("idempotent", hints.idempotent_hint == Some(true)),
+        ];
+        named.into_iter().filter(|(_, holds)| *holds).map(|(word, _)| word.to_owned()).collect()
+    });
+    let description = tool.description.unwrap_or_default();
+    Tool {
+        name: tool.name.into_owned(),
+        description: description.chars().take(DESCRIPTION_CHARS_MAX).collect(),
+        input: Value::Object((*tool.input_schema).clone()),
+        hints,
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(200).collect()
+}

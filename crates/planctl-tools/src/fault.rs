@@ -1,0 +1,238 @@
+//! Why a call gave no result: typed, each with an exit code of its own, so that a plan can tell them apart (M-41).
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use rmcp::ServiceError;
+use rmcp::model::ErrorData;
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::streamable_http_client::{AuthRequiredError, HttpStatusError, InsufficientScopeError};
+
+/// The longest message of a server that is passed on, in characters.
+const MESSAGE_CHARS_MAX: usize = 2_000;
+
+/// A call without a result.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct Fault {
+    /// The kind.
+    pub kind: FaultKind,
+    /// The event, for people.
+    pub message: String,
+    /// How long the server asks to wait, of a rate limit.
+    pub wait: Option<Duration>,
+}
+
+/// The kinds of faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// The tool ran and says that it failed.
+    Tool,
+    /// The arguments do not fit; nothing was called.
+    Arguments,
+    /// The server is not there, or went away.
+    Network,
+    /// The server asks to come later.
+    RateLimit,
+    /// The server speaks no MCP, or breaks it.
+    Protocol,
+    /// The server wants a credential, or a better one.
+    Auth,
+    /// The server has no such tool, or another one by that name than was approved.
+    Changed,
+}
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [FaultKind; 7] = [
+        FaultKind::Tool,
+        FaultKind::Arguments,
+        FaultKind::Network,
+        FaultKind::RateLimit,
+        FaultKind::Protocol,
+        FaultKind::Auth,
+        FaultKind::Changed,
+    ];
+
+    /// Returns the exit code; those above 1 are the ones of sysexits.h for the same things.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            FaultKind::Tool => 1,
+            FaultKind::Arguments => 65,
+            FaultKind::Network => 69,
+            FaultKind::RateLimit => 75,
+            FaultKind::Protocol => 76,
+            FaultKind::Auth => 77,
+            FaultKind::Changed => 78,
+        }
+    }
+
+    /// Returns the word for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            FaultKind::Tool => "tool error",
+            FaultKind::Arguments => "wrong arguments",
+            FaultKind::Network => "network error",
+            FaultKind::RateLimit => "rate limit",
+            FaultKind::Protocol => "protocol error",
+            FaultKind::Auth => "not authorised",
+            FaultKind::Changed => "changed tool",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.word(), self.message)?;
+        match self.wait {
+            Some(wait) => write!(f, " (the server asks to wait {} s)", wait.as_secs()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Fault {
+    /// Makes one without a wait.
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Fault {
+        let message = message.into();
+        Fault { kind, message: message.chars().take(MESSAGE_CHARS_MAX).collect(), wait: None }
+    }
+
+    /// Types what a tool says of its own failure: most servers pass the refusals of the service behind them on as text.
+    pub(crate) fn of_tool(text: &str) -> Fault {
+        typed_by_words(FaultKind::Tool, text)
+    }
+
+    pub(crate) fn of_start(error: &ClientInitializeError) -> Fault {
+        if let ClientInitializeError::JsonRpcError(data) = error {
+            return of_data(data);
+        }
+        if let ClientInitializeError::ConnectionClosed(_) = error {
+            return Fault::new(FaultKind::Network, "the server ended before it said what it is");
+        }
+        of_chain(error).unwrap_or_else(|| Fault::new(FaultKind::Protocol, chain_text(error)))
+    }
+
+    pub(crate) fn of_service(error: &ServiceError) -> Fault {
+        if let ServiceError::McpError(data) = error {
+            return of_data(data);
+        }
+        if let ServiceError::TransportClosed = error {
+            return Fault::new(FaultKind::Network, "the server went away");
+        }
+        let is_sending = matches!(error, ServiceError::TransportSend(_));
+        let kind = if is_sending { FaultKind::Network } else { FaultKind::Protocol };
+        of_chain(error).unwrap_or_else(|| Fault::new(kind, chain_text(error)))
+    }
+}
+
+fn of_data(data: &ErrorData) -> Fault {
+    typed_by_words(FaultKind::Protocol, &format!("{} (code {})", data.message, data.code.0))
+}
+
+fn typed_by_words(otherwise: FaultKind, text: &str) -> Fault {
+    let plain = text.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| plain.contains(word));
+    let kind = if says(&["rate limit", "too many requests", "status 429", "error 429"]) {
+        FaultKind::RateLimit
+    } else if says(&[
+        "unauthorized",
+        "unauthorised",
+        "bad credentials",
+        "authentication failed",
+        "requires authentication",
+    ]) {
+        FaultKind::Auth
+    } else {
+        otherwise
+    };
+    let wait = (kind == FaultKind::RateLimit).then(|| wait_named(&plain)).flatten();
+    Fault { wait, ..Fault::new(kind, text) }
+}
+
+/// Finds how long a text says to wait: `retry after 30 s`, `wait 30 seconds`.
+fn wait_named(plain: &str) -> Option<Duration> {
+    let at = ["retry after", "retry-after", "try again in", "wait"].iter().find_map(|word| {
+        let at = plain.find(word)?;
+        Some(at + word.len())
+    })?;
+    let rest = plain[at..].trim_start_matches([' ', ':', '=', '"']);
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().map(Duration::from_secs)
+}
+
+/// Types what a transport met by the errors behind it.
+fn of_chain(error: &(dyn Error + 'static)) -> Option<Fault> {
+    let mut next = Some(error);
+    while let Some(one) = next {
+        if let Some(status) = one.downcast_ref::<HttpStatusError>() {
+            let text = format!("HTTP status {}", status.status);
+            let wait = status.retry_after.as_deref().and_then(|wait| wait.trim().parse().ok());
+            return Some(match status.status {
+                429 => {
+                    Fault { wait: wait.map(Duration::from_secs), ..Fault::new(FaultKind::RateLimit, text) }
+                }
+                _ => Fault::new(FaultKind::Network, text),
+            });
+        }
+        if one.is::<AuthRequiredError>() || one.is::<InsufficientScopeError>() {
+            return Some(Fault::new(
+                FaultKind::Auth,
+                "the server wants a credential, or one with more rights",
+            ));
+        }
+        if let Some(error) = one.downcast_ref::<reqwest::Error>() {
+            let code = error.status().map(|status| status.as_u16());
+            let kind = match code {
+                Some(401 | 403) => FaultKind::Auth,
+                Some(429) => FaultKind::RateLimit,
+                Some(_) if error.is_decode() => FaultKind::Protocol,
+                Some(_) | None => FaultKind::Network,
+            };
+            return Some(Fault::new(kind, chain_text(one)));
+        }
+        next = one.source();
+    }
+    let text = chain_text(error);
+    if text.contains("HTTP 401") || text.contains("HTTP 403") {
+        return Some(Fault::new(FaultKind::Auth, text));
+    }
+    None
+}
+
+fn chain_text(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(one) = next {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        next = one.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m_41_what_a_tool_says_is_typed_by_its_words_with_the_wait() {
+        let fault = Fault::of_tool("API rate limit exceeded, retry after 30 seconds");
+        assert_eq!((fault.kind, fault.wait), (FaultKind::RateLimit, Some(Duration::from_secs(30))));
+        assert_eq!(Fault::of_tool("403: Bad credentials").kind, FaultKind::Auth);
+        assert_eq!(Fault::of_tool("no such file").kind, FaultKind::Tool);
+        assert_eq!(Fault::of_tool("Too Many Requests").wait, None);
+    }
+
+    #[test]
+    fn m_41_each_kind_has_an_exit_code_of_its_own() {
+        let mut codes: Vec<u8> = FaultKind::ALL.map(FaultKind::exit_code).to_vec();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), FaultKind::ALL.len());
+        assert!(!codes.contains(&0));
+    }
+}

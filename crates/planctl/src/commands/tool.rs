@@ -1,0 +1,223 @@
+//! `planctl tool`: the tools of the MCP servers in planctl.toml: listed, shown, tried.
+
+use std::time::Duration;
+
+use planctl_api::wire::tools::{ServerView, ServersView, ToolView};
+use planctl_config::{Effects, ServerConfig};
+use planctl_harness::Spawner;
+use planctl_lang::did_you_mean;
+use planctl_lang::tools::{Outputs, Tool, ToolList};
+use planctl_server::tools::{ToolError, ToolPlace};
+use planctl_tools::Calls;
+use serde_json::Value;
+
+use super::{Context, Stop};
+use crate::args::{Format, ToolCommand};
+use crate::caller::must_be_human;
+use crate::checking::helper;
+use crate::failure::{Answer, Exit, Failure};
+use crate::show::{self, BOLD, FAINT, styled};
+
+/// The most characters of a description in a list.
+const LINE_CHARACTERS_MAX: usize = 60;
+
+/// Does what was typed after `planctl tool`.
+pub async fn run(context: &Context, command: ToolCommand) -> Answer {
+    must_be_human("start a server")?;
+    context.format(&[Format::Human, Format::Json])?;
+    let asking = Asking::new(context)?;
+    match command {
+        ToolCommand::Ls { server } => asking.listed(server.as_deref(), false).await,
+        ToolCommand::Refresh { server } => asking.listed(server.as_deref(), true).await,
+        ToolCommand::Show { server, tool } => asking.shown(&server, &tool).await,
+        ToolCommand::Call { server, tool, arguments, within } => {
+            asking.called(&server, &tool, &arguments, within).await
+        }
+    }
+}
+
+/// The place and the helper by which servers are asked.
+struct Asking<'a> {
+    context: &'a Context,
+    state_dir: std::path::PathBuf,
+    spawner: Spawner,
+}
+
+impl<'a> Asking<'a> {
+    fn new(context: &'a Context) -> Result<Asking<'a>, Failure> {
+        Ok(Asking { context, state_dir: context.state_dir()?, spawner: helper()? })
+    }
+
+    fn place(&self) -> Result<ToolPlace<'_>, Failure> {
+        let config = &self.context.config()?.config;
+        Ok(ToolPlace { workspace: self.context.workspace(), state_dir: &self.state_dir, config })
+    }
+
+    async fn list(&self, server: &str, anew: bool) -> Result<ToolList, Failure> {
+        let mut stop = Stop::listen()?;
+        let stopped = async {
+            stop.asked().await;
+        };
+        let list = self.place()?.list(server, anew, &self.spawner, stopped).await;
+        list.map_err(|error| self.failure(server, &error))
+    }
+
+    async fn listed(&self, one: Option<&str>, anew: bool) -> Answer {
+        let config = &self.context.config()?.config;
+        let names: Vec<&str> = match one {
+            Some(name) => vec![name],
+            None => config.servers.keys().map(String::as_str).collect(),
+        };
+        let mut servers = Vec::new();
+        for name in names {
+            match self.list(name, anew).await {
+                Ok(list) => servers.push(server_view(name, config.servers.get(name), Ok(&list))),
+                Err(failure) if one.is_some() => return Err(failure),
+                Err(failure) => {
+                    servers.push(server_view(name, config.servers.get(name), Err(&failure.message)));
+                }
+            }
+        }
+        let is_whole = servers.iter().all(|server| server.problem.is_none());
+        if self.context.is_json()? {
+            show::print_json(&ServersView { servers })?;
+        } else {
+            show::print(&table(&servers))?;
+        }
+        Ok(if is_whole { Exit::Yes } else { Exit::No })
+    }
+
+    async fn shown(&self, server: &str, tool: &str) -> Answer {
+        let list = self.list(server, false).await?;
+        let Some(found) = list.tool(tool) else { return Err(no_tool(server, tool, &list)) };
+        let config = self.context.config()?.config.servers.get(server);
+        let view = tool_view(server, config, found);
+        if self.context.is_json()? {
+            show::print_json(&view)?;
+            return Ok(Exit::Yes);
+        }
+        let mut text = format!("{} of {}\n", styled(BOLD, &show::safe(&view.name)), show::safe(server));
+        text.push_str(&format!("{}\n", show::safe_block(&view.description)));
+        text.push_str(&format!("effects: {}\n", effects_words(&view)));
+        if !view.hints.is_empty() {
+            let hints = format!("its server says: {} (no decision rests on it)\n", view.hints.join(", "));
+            text.push_str(&styled(FAINT, &hints));
+        }
+        let schema = serde_json::to_string_pretty(&view.input).unwrap_or_default();
+        text.push_str(&format!("arguments:\n{}\n", show::safe_block(&schema)));
+        show::print(&text)?;
+        Ok(Exit::Yes)
+    }
+
+    async fn called(&self, server: &str, tool: &str, arguments: &str, within: Duration) -> Answer {
+        let arguments: Value = serde_json::from_str(arguments).map_err(|error| {
+            Failure::usage(format!("the arguments are no JSON: {error}")).help("write a JSON object: '{}'")
+        })?;
+        let calls =
+            Calls { known: None, tool: tool.to_owned(), arguments, for_each: None, outputs: Outputs::new() };
+        let mut stop = Stop::listen()?;
+        let stopped = async {
+            stop.asked().await;
+        };
+        let result = self.place()?.call(server, calls, within, &self.spawner, stopped).await;
+        let result = result.map_err(|error| self.failure(server, &error))?;
+        show::print(&format!("{}\n", show::safe_block(&result)))?;
+        Ok(Exit::Yes)
+    }
+
+    fn failure(&self, server: &str, error: &ToolError) -> Failure {
+        let said = show::safe(&error.to_string());
+        match error {
+            ToolError::NoServer(_) => {
+                let known = self.context.config().ok().map(|loaded| &loaded.config.servers);
+                let names = known.iter().flat_map(|servers| servers.keys().map(String::as_str));
+                let near = did_you_mean(server, names).map(|near| format!("did you mean {near}?"));
+                let help = near.unwrap_or_else(|| format!("write [servers.{}] there", show::safe(server)));
+                Failure::new(Exit::NotFound, said).help(help)
+            }
+            ToolError::NoVariable(name) => Failure::new(Exit::No, said).help(format!("export {name}=…")),
+            ToolError::Failed { .. }
+            | ToolError::Unrunnable(_)
+            | ToolError::Isolation(_)
+            | ToolError::Kept(_) => {
+                Failure::new(Exit::No, format!("could not use {}: {said}", show::safe(server)))
+            }
+        }
+    }
+}
+
+fn no_tool(server: &str, tool: &str, list: &ToolList) -> Failure {
+    let near = did_you_mean(tool, list.tools.iter().map(|tool| tool.name.as_str()));
+    let failure =
+        Failure::new(Exit::NotFound, format!("{} has no tool {:?}", show::safe(server), show::safe(tool)));
+    match near {
+        Some(near) => failure.help(format!("did you mean {}?", show::safe(near))),
+        None => failure.next(format!("planctl tool ls {}", show::safe(server))),
+    }
+}
+
+fn server_view(name: &str, config: Option<&ServerConfig>, list: Result<&ToolList, &str>) -> ServerView {
+    let known = list.ok();
+    ServerView {
+        name: name.to_owned(),
+        server: known.map(|list| list.server.clone()),
+        version: known.map(|list| list.version.clone()),
+        problem: list.err().map(str::to_owned),
+        tools: known.iter().flat_map(|list| &list.tools).map(|tool| tool_view(name, config, tool)).collect(),
+    }
+}
+
+fn tool_view(server: &str, config: Option<&ServerConfig>, tool: &Tool) -> ToolView {
+    let effects = config.and_then(|config| config.effects_of(&tool.name));
+    ToolView {
+        server: server.to_owned(),
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        effects: effects.map(|effects| effects.iter().cloned().collect()),
+        asks: Effects::default().asks(effects),
+        hints: tool.hints.clone(),
+        input: tool.input.clone(),
+    }
+}
+
+fn effects_words(view: &ToolView) -> String {
+    let effects = match &view.effects {
+        Some(effects) if effects.is_empty() => "none".to_owned(),
+        Some(effects) => effects.join(", "),
+        None => "not declared".to_owned(),
+    };
+    match &view.asks {
+        Some(_) => format!("{effects} (a person is asked)"),
+        None => effects,
+    }
+}
+
+fn table(servers: &[ServerView]) -> String {
+    if servers.is_empty() {
+        return "planctl.toml has no [servers.NAME]\n".to_owned();
+    }
+    let mut text = String::new();
+    for server in servers {
+        let name = styled(BOLD, &show::safe(&server.name));
+        if let Some(problem) = &server.problem {
+            text.push_str(&format!("{name}: {}\n", show::safe(problem)));
+            continue;
+        }
+        let version = format!(
+            "{} {}",
+            server.server.as_deref().unwrap_or_default(),
+            server.version.as_deref().unwrap_or_default()
+        );
+        text.push_str(&format!("{name} {}\n", styled(FAINT, &show::safe(version.trim()))));
+        let rows = server.tools.iter().map(|tool| {
+            let first = tool.description.lines().next().unwrap_or_default();
+            vec![
+                show::safe(&tool.name),
+                effects_words(tool),
+                show::safe(&show::brief(first, LINE_CHARACTERS_MAX)),
+            ]
+        });
+        text.push_str(&show::table(&["TOOL", "EFFECTS", "WHAT"], rows.collect()));
+    }
+    text
+}
