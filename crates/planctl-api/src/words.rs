@@ -6,7 +6,8 @@ use std::time::Duration;
 use planctl_engine::view::plain;
 
 use crate::wire::{
-    AskView, BudgetView, LevelView, OptionView, RunState, SpentView, StepState, StepView, WorkedOnBy,
+    AskView, AttemptSummary, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView, StepState,
+    StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -14,6 +15,9 @@ pub const LEFT_ALONE: &str = "nobody works on it";
 
 /// The longest rest that is shown in numbers; where there is more, the time it is drawn for is not known.
 const REST_SECONDS_MAX: f64 = 3600.0;
+
+/// The most characters of a line that differs.
+const LINE_CHARACTERS: usize = 60;
 
 /// Makes one line safe to print: control, direction-changing and invisible characters show as `\u{…}`.
 ///
@@ -279,6 +283,32 @@ pub fn follows(option: &OptionView) -> String {
         (None, Some(title)) => format!("  → {title}"),
         (None, None) => String::new(),
     }
+}
+
+/// Says how the contract's output at an attempt compares with that of earlier ones; empty where nothing can be said.
+pub fn compared(attempt: &AttemptSummary) -> String {
+    match (attempt.same_as, &attempt.first_difference) {
+        (Some(same), _) => format!("as at attempt {same}"),
+        (None, Some(line)) => {
+            let line = safe(&brief(line.trim(), LINE_CHARACTERS)).replace('"', "'");
+            format!("new: \"{line}\"")
+        }
+        (None, None) => String::new(),
+    }
+}
+
+/// Says how a file of a workspace changed: `+3 -1`, and whether a contract is judged by it.
+pub fn changed(file: &ChangedFile) -> String {
+    let counts = match (file.added, file.removed) {
+        (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+        (_, _) => "no text".to_owned(),
+    };
+    let protected = match (file.protected, file.may_change) {
+        (true, true) => "  a contract is judged by it; this step may change it",
+        (true, false) => "  protected: a contract is judged by it",
+        (false, _) => "",
+    };
+    format!("{counts}{protected}")
 }
 
 /// Returns the words that answer an ask. Only by hand a plan is revised, or a step put into it; these words do that.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use planctl_api::Problem;
-use planctl_api::wire::{AskPage, AttemptView, GateView};
+use planctl_api::wire::{AskPage, AttemptSummary};
 use planctl_api::words::{self, answer_meaning, answer_needs_note};
 
 use crate::draw;
@@ -64,12 +64,11 @@ impl<'a> AskScreen<'a> {
     pub fn new(
         frame: Frame<'a>,
         page: &'a AskPage,
-        attempts: &[AttemptView],
         form: Option<Form<'a>>,
         (draft, refused): (&'a Draft, Option<&'a Problem>),
     ) -> AskScreen<'a> {
         let answers = page.ask.answers.iter().map(|word| offered(page, word)).collect();
-        AskScreen { frame, page, attempts: rows(page, attempts), answers, form, draft, refused }
+        AskScreen { frame, page, attempts: rows(page), answers, form, draft, refused }
     }
 
     fn takes(&self, word: &str) -> bool {
@@ -92,37 +91,21 @@ fn offered(page: &AskPage, word: &str) -> Offered {
     Offered { word: word.to_owned(), label: label.to_owned(), meaning: meaning.to_owned(), needs_note }
 }
 
-fn rows(page: &AskPage, attempts: &[AttemptView]) -> Vec<Row> {
+fn rows(page: &AskPage) -> Vec<Row> {
     let step = page.ask.step.as_ref().map_or(0, |step| step.number);
-    let row = |at: usize, attempt: &AttemptView| {
-        let spent = attempt.work.as_ref().and_then(|work| work.spent);
-        let before = at.checked_sub(1).and_then(|before| attempts[before].gate.as_ref());
+    let row = |attempt: &AttemptSummary| {
+        let spent = attempt.spent.as_ref();
+        let (visit, number) = (attempt.visit, attempt.attempt);
+        let result = attempt.failure.as_ref().or(attempt.verdict.as_ref());
         Row {
-            number: attempt.attempt.to_string(),
-            path: format!(
-                "/runs/{}/steps/{step}#attempt-{}-{}",
-                page.ask.run_id, attempt.visit, attempt.attempt
-            ),
-            result: draw::attempt_words(attempt),
-            took: attempt.work.as_ref().map(|work| words::seconds(work.seconds)).unwrap_or_default(),
+            number: number.to_string(),
+            path: format!("/runs/{}/steps/{step}#attempt-{visit}-{number}", page.ask.run_id),
+            result: result.map_or_else(|| "no verdict".to_owned(), |result| words::safe(result)),
+            took: attempt.seconds.map(words::seconds).unwrap_or_default(),
             tokens: spent.map_or_else(|| "unmetered".to_owned(), |spent| words::tokens(spent.tokens)),
             cost: spent.map(|spent| draw::dollars(&spent.usd)).unwrap_or_default(),
-            compared: before
-                .zip(attempt.gate.as_ref())
-                .map(|(before, now)| compared(before, now))
-                .unwrap_or_default(),
+            compared: words::compared(attempt),
         }
     };
-    attempts.iter().enumerate().map(|(at, attempt)| row(at, attempt)).collect()
-}
-
-/// Compares a failure with the one before it.
-fn compared(before: &GateView, now: &GateView) -> String {
-    if (&before.ending, &before.stdout, &before.stderr) == (&now.ending, &now.stdout, &now.stderr) {
-        return "the same failure as before".to_owned();
-    }
-    let lines = |gate: &GateView| words::printed_block(&format!("{}\n{}", gate.stderr, gate.stdout));
-    let (before, now) = (lines(before), lines(now));
-    let differs = now.lines().find(|line| !before.lines().any(|other| other == *line));
-    differs.map_or_else(|| "less was printed".to_owned(), |line| words::brief(line.trim(), 80))
+    page.attempts.iter().map(row).collect()
 }

@@ -169,6 +169,11 @@ pub fn dollars(usd: &f64) -> String {
     format!("${usd:.2}")
 }
 
+/// Returns the beginning of a commit's name.
+pub fn short_commit(commit: &str) -> &str {
+    commit.get(..9).unwrap_or(commit)
+}
+
 /// Returns the beginning of a digest.
 pub fn short_digest(digest: &str) -> &str {
     let hex = digest.strip_prefix("sha256:").unwrap_or(digest);

@@ -209,15 +209,11 @@ pub(super) async fn one_ask(
     draft: &Draft,
     refused: Option<&Problem>,
 ) -> Result<String, Problem> {
-    let attempts = match page.ask.step.as_ref().filter(|_| page.ask.kind != "plan") {
-        Some(step) => logs(visit, &format!("/v1/runs/{}", page.ask.run_id), step.number).await?.attempts,
-        None => Vec::new(),
-    };
     let texts = Texts::of(address);
     let key = secret();
     let form = visit.session()?.form(&key);
     let frame = texts.frame_of(visit, Tab::Home)?;
-    Ok(drawn(&AskScreen::new(frame, page, &attempts, form, (draft, refused))))
+    Ok(drawn(&AskScreen::new(frame, page, form, (draft, refused))))
 }
 
 async fn plans(visit: &Visit, address: &Address) -> Result<String, Problem> {

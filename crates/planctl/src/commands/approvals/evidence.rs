@@ -1,6 +1,7 @@
 //! Draws the evidence beside an ask about a step: attempts side by side, the changed files, the worker's last words.
 
 use planctl_api::wire::{ApprovedView, AskPage, AttemptSummary, ChangedFile, WorkspaceChanges};
+use planctl_api::words;
 
 use super::heading;
 use crate::commands::plan::shell_word;
@@ -11,8 +12,6 @@ use crate::show::{self, Cell, FAINT, styled};
 const DIFF_LINES: usize = 24;
 /// The most lines of a worker's report that are shown.
 const LAST_WORDS_LINES: usize = 10;
-/// The most characters of a line that differs.
-const LINE_CHARACTERS: usize = 60;
 
 /// Draws everything of this kind that a page has; the whole diff, if wanted.
 pub(super) fn drawn(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> String {
@@ -45,7 +44,7 @@ fn attempts_drawn(attempts: &[AttemptSummary]) -> String {
             work.into(),
             spent(attempt).into(),
             attempt.verdict.as_deref().unwrap_or("-").into(),
-            Cell::styled(FAINT, &compared(attempt)),
+            Cell::styled(FAINT, &words::compared(attempt)),
         ]
     });
     let list = show::list(&["ATTEMPT", "WORK", "SPENT", "CONTRACT", "ITS OUTPUT"], rows.collect());
@@ -57,15 +56,6 @@ fn spent(attempt: &AttemptSummary) -> String {
     let estimated = if attempt.estimated { " (estimated)" } else { "" };
     let tokens = format!("{} tok", show::tokens(spent.tokens));
     if spent.usd > 0.0 { format!("{tokens} ${:.2}{estimated}", spent.usd) } else { tokens }
-}
-
-/// Says how the contract's output compares with that of earlier attempts.
-fn compared(attempt: &AttemptSummary) -> String {
-    match (attempt.same_as, &attempt.first_difference) {
-        (Some(same), _) => format!("as at attempt {same}"),
-        (None, Some(line)) => format!("new: {}", gutter::quoted(line.trim(), LINE_CHARACTERS)),
-        (None, None) => String::new(),
-    }
 }
 
 fn changes_drawn(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String {
@@ -94,16 +84,8 @@ fn changes_drawn(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String 
 }
 
 fn file_drawn(file: &ChangedFile, widest: usize) -> String {
-    let counts = match (file.added, file.removed) {
-        (Some(added), Some(removed)) => format!("+{added} -{removed}"),
-        (_, _) => "no text".to_owned(),
-    };
-    let protected = match (file.protected, file.may_change) {
-        (true, true) => "  a contract is judged by it; this step may change it",
-        (true, false) => "  protected: a contract is judged by it",
-        (false, _) => "",
-    };
-    let line = format!("    {:<7}  {:<widest$}  {counts}{protected}\n", file.change, show::safe(&file.path));
+    let (path, words) = (show::safe(&file.path), words::changed(file));
+    let line = format!("    {:<7}  {path:<widest$}  {words}\n", file.change);
     if file.protected && !file.may_change { styled(show::CARE, &line) } else { line }
 }
 
