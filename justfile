@@ -82,6 +82,12 @@ agents FOLDER="/tmp/planctl-agents":
     python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet aider-chat
     PLANCTL_AGENTS={{FOLDER}} cargo test -p planctl --test agents -- --ignored --nocapture
 
+# The published conformance kit of MCP and the inspector, installed into FOLDER, against `planctl mcp` and the daemon's /mcp; needs Node 22
+mcp FOLDER="/tmp/planctl-mcp":
+    npm install --no-fund --no-audit --prefix {{FOLDER}} @modelcontextprotocol/conformance @modelcontextprotocol/inspector
+    cargo build -p planctl
+    crates/planctl/tests/mcp/kit/check target/debug/planctl {{FOLDER}}
+
 # The 16 ways in which processes try to outlive their command, 100 times each, in every isolation tier of this machine
 escapes:
     cargo test -p planctl-harness --test processes -- --ignored --nocapture a15_one_hundred
