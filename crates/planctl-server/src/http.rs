@@ -13,6 +13,7 @@ mod guard;
 mod in_process;
 mod items;
 mod messages;
+mod metrics;
 mod openapi;
 mod parameters;
 mod plans;
@@ -68,7 +69,7 @@ struct Shared {
     server_node: ServerNode,
     options: HttpOptions,
     claims: claims::ClaimsCache,
-    metrics: system::Metrics,
+    requests: metrics::Requests,
     bodies: Bodies,
     /// The tasks under way: connections, and work that outlives its connection.
     tasks: TaskTracker,
@@ -80,7 +81,7 @@ impl ApiState {
             server_node,
             options,
             claims: claims::ClaimsCache::default(),
-            metrics: system::Metrics::default(),
+            requests: metrics::Requests::default(),
             bodies: Bodies::default(),
             tasks: TaskTracker::new(),
         };
@@ -103,8 +104,8 @@ impl ApiState {
         &self.inner.bodies
     }
 
-    fn metrics(&self) -> &system::Metrics {
-        &self.inner.metrics
+    fn requests(&self) -> &metrics::Requests {
+        &self.inner.requests
     }
 
     /// Says that the daemon is about to stop.

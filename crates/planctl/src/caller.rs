@@ -20,7 +20,7 @@ pub enum Caller {
 use Caller::{Anyone, Person};
 
 /// Every command, by its noun and verb; [`path_of`] returns these words, whichever way it was typed.
-const COMMANDS: [(&str, Caller); 122] = [
+const COMMANDS: [(&str, Caller); 125] = [
     ("init", Person),
     ("plan new", Anyone),
     ("plan edit", Person),
@@ -108,6 +108,9 @@ const COMMANDS: [(&str, Caller); 122] = [
     ("db url", Person),
     ("db psql", Person),
     ("db dump", Person),
+    ("db backup", Person),
+    ("db restore", Person),
+    ("db prune", Person),
     ("db stop", Person),
     ("db reset", Person),
     ("db install", Person),
