@@ -1,3 +1,5 @@
+-- What people are told, and for how long what is over is kept.
+
 -- Messages to people, and their way to each channel. A daemon writes them from what asks and runs say; no transition does.
 
 -- One thing that people are told. Its key says what it is about, so that nothing is told twice.
@@ -48,3 +50,80 @@ create table announced_runs (
   ended_at    timestamptz not null
 );
 create index runs_ended on runs (ended_at) where ended_at is not null;
+
+-- The runs that were removed, with the end of their histories: what is left of each, so that nobody takes it for lost.
+create table pruned_runs (
+  run         uuid primary key,
+  name        text not null,
+  seq         bigint not null,
+  chain       bytea not null,
+  ended_at    timestamptz not null,
+  pruned_at   timestamptz not null default clock_timestamp()
+);
+
+-- A history goes whole, with its run, or not at all.
+create function planctl_history_goes_whole() returns trigger
+language plpgsql as $$
+begin
+  if tg_op = 'DELETE' and exists (select from pruned_runs p where p.run = old.run) then
+    return old;
+  end if;
+  raise exception 'history is only ever added to' using errcode = 'PL003';
+end $$;
+drop trigger history_is_final on history;
+create trigger history_is_final before update or delete on history
+  for each row execute function planctl_history_goes_whole();
+drop trigger settings_are_final on run_settings;
+create trigger settings_are_final before update or delete on run_settings
+  for each row execute function planctl_history_goes_whole();
+
+-- Removes runs that ended longer ago than this, at most so many, with all that is about them alone. Plans, their texts and who
+-- approved them stay. A run stays while one around it or within it is to stay, while its worktree is there, and while somebody
+-- who was told to end has not.
+create function planctl_prune_1(micros bigint, most int) returns bigint
+language plpgsql volatile as $$
+declare
+  gone uuid[];
+  limit_at timestamptz := clock_timestamp() - micros * interval '1 microsecond';
+begin
+  select array_agg(o.id) into gone from (
+    select r.id from runs r
+    where r.ended_at < limit_at
+      and not exists (select from items i where i.run = r.id)
+      and not exists (select from worktrees t where t.run = r.id and t.made_at is not null and t.removed_at is null)
+      and not exists (select from sub_plans c join runs w on w.id = c.run
+        where c.parent = r.id and (w.ended_at is null or w.ended_at >= limit_at))
+      and not exists (select from sub_plans c join runs a on a.id = c.parent where c.run = r.id)
+      and not exists (select from announced_runs n join workspaces w on w.host = n.host where w.id = r.workspace
+        and r.ended_at > n.ended_at - interval '1 minute')
+    order by r.ended_at limit most for update skip locked) o;
+  if gone is null then
+    return 0;
+  end if;
+  insert into pruned_runs (run, name, seq, chain, ended_at)
+    select r.id, r.name, r.seq, r.chain, r.ended_at from runs r where r.id = any(gone);
+  delete from history h where h.run = any(gone);
+  delete from run_settings s where s.run = any(gone);
+  delete from nodes n where n.run = any(gone);
+  delete from refusals f where f.run = any(gone);
+  delete from messages m where m.run = any(gone);
+  delete from announced_asks n using asks a where a.number = n.ask and a.run = any(gone);
+  delete from asks a where a.run = any(gone);
+  delete from timers t where t.run = any(gone);
+  delete from locks l where l.run = any(gone);
+  delete from commands c where c.run = any(gone);
+  delete from worktrees t where t.run = any(gone);
+  delete from follow_ups f where f.run = any(gone);
+  delete from sub_plans c where c.run = any(gone) or c.parent = any(gone);
+  delete from runs r where r.id = any(gone);
+  return cardinality(gone);
+end $$;
+revoke all on function planctl_prune_1(bigint, int) from public;
+
+do $$
+begin
+  if exists (select from pg_roles where rolname = 'planctl_app') then
+    revoke insert, update, delete on pruned_runs from planctl_app;
+  end if;
+end
+$$;

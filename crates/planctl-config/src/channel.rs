@@ -32,6 +32,15 @@ pub enum ChannelTarget {
         /// Says that it may be sent to this machine and to private networks.
         allow_private: bool,
     },
+    /// Mail.
+    Mail {
+        /// The server and the addresses.
+        mail: MailConfig,
+        /// Says that the server may be on this machine or in a private network.
+        allow_private: bool,
+    },
+    /// The desktop on which the daemon runs.
+    Desktop,
     /// A shell command, which reads the message on its input.
     Exec {
         /// The command.
@@ -39,6 +48,62 @@ pub enum ChannelTarget {
         /// Variables that it gets of planctl's own.
         env: Vec<String>,
     },
+}
+
+/// How mail is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MailConfig {
+    /// The host of the server that takes it.
+    pub server: String,
+    /// The port, where it is not the usual one.
+    pub port: Option<u16>,
+    /// How the connection is encrypted.
+    pub tls: MailTls,
+    /// The sender.
+    pub from: String,
+    /// Those who get it.
+    pub recipients: Vec<String>,
+    /// The name to log in with.
+    pub user: Option<String>,
+    /// The variable that holds the password.
+    pub password_env: Option<String>,
+}
+
+impl MailConfig {
+    /// Returns the port to connect to.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(match self.tls {
+            MailTls::Wrapped => 465,
+            MailTls::StartTls => 587,
+            MailTls::None => 25,
+        })
+    }
+}
+
+/// How a connection for mail is encrypted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MailTls {
+    /// From the first byte.
+    Wrapped,
+    /// After a greeting, and never without.
+    #[default]
+    StartTls,
+    /// Not at all.
+    None,
+}
+
+impl MailTls {
+    /// All of them.
+    pub const ALL: [MailTls; 3] = [MailTls::StartTls, MailTls::Wrapped, MailTls::None];
+
+    /// Returns the word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            MailTls::Wrapped => "tls",
+            MailTls::StartTls => "starttls",
+            MailTls::None => "none",
+        }
+    }
 }
 
 /// The form of a request's body.
@@ -61,13 +126,15 @@ pub enum WebAddress {
 
 impl ChannelTarget {
     /// The words of the configuration.
-    pub const WORDS: [&str; 3] = ["webhook", "slack", "exec"];
+    pub const WORDS: [&str; 5] = ["webhook", "slack", "smtp", "desktop", "exec"];
 
     /// Returns the word of the configuration.
     pub fn word(&self) -> &'static str {
         match self {
             ChannelTarget::Web { shape: WebShape::Standard, .. } => "webhook",
             ChannelTarget::Web { shape: WebShape::Slack, .. } => "slack",
+            ChannelTarget::Mail { .. } => "smtp",
+            ChannelTarget::Desktop => "desktop",
             ChannelTarget::Exec { .. } => "exec",
         }
     }

@@ -82,6 +82,15 @@ pub struct NoSuchAgent {
 }
 
 impl Agent {
+    /// Returns the name that says which it is and holds nothing of a person's.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Agent::Exec(_) => "exec",
+            Agent::Known { agent, .. } => agent.name(),
+            Agent::Session => SESSION,
+        }
+    }
+
     /// Reads `exec:COMMAND`, `NAME` or `NAME:ARGUMENTS`, as configurations and `--agent` write it.
     ///
     /// # Errors

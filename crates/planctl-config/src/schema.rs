@@ -5,7 +5,7 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{ChannelTarget, Commits, Effects, MessageEvent, ModelApi, WorkspaceMode};
+use super::{ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -338,6 +338,17 @@ fn channel() -> Value {
                 "default": false,
                 "description": "Whether it may be sent to this machine and to private networks.",
             },
+            "server": { "type": "string", "description": "The host of the server that takes mail." },
+            "port": { "type": "integer", "minimum": 1, "maximum": 65535, "description": "Its port; 587, or 465 with tls, unless it is said." },
+            "tls": {
+                "enum": MailTls::ALL.map(MailTls::word),
+                "default": MailTls::default().word(),
+                "description": "How the connection is encrypted; none needs allow_private.",
+            },
+            "from": { "type": "string", "description": "The sender of mail." },
+            "recipients": { "type": "array", "minItems": 1, "items": { "type": "string" }, "description": "Those who get the mail." },
+            "user": { "type": "string", "description": "The name to log in with." },
+            "password_env": variable("The variable that holds the password."),
             "command": { "type": "string", "description": "A shell command that reads the message on its input." },
             "env": { "type": "array", "items": variable_name(), "description": "Variables that the command gets of planctl's own." },
         }),

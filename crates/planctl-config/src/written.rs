@@ -184,6 +184,19 @@ impl Writer<'_> {
                 }
                 say("allow_private", json!(allow_private));
             }
+            ChannelTarget::Mail { mail, allow_private } => {
+                say("server", json!(mail.server));
+                say("port", json!(mail.port()));
+                say("tls", json!(mail.tls.word()));
+                say("from", json!(mail.from));
+                say("recipients", json!(mail.recipients));
+                if let (Some(user), Some(variable)) = (&mail.user, &mail.password_env) {
+                    say("user", json!(user));
+                    say("password_env", json!(variable));
+                }
+                say("allow_private", json!(allow_private));
+            }
+            ChannelTarget::Desktop => {}
             ChannelTarget::Exec { command, env } => {
                 say("command", json!(masked(command)));
                 say("env", json!(env));

@@ -18,9 +18,10 @@ pub(crate) mod slots;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use planctl_api::wire::OutputLine;
+use planctl_config::Agent;
 use planctl_engine::{
     AgentEvent, AgentSaid, Event, Fault, FaultKind, HarnessEvent, HarnessResult, Inconclusive, Node, NodeId,
     Role, RunId, Work,
@@ -36,6 +37,7 @@ use crate::executor::progress::{Activity, LiveActivity};
 use crate::executor::prompt_input::PromptInput;
 use crate::executor::slots::Slot;
 use crate::node::in_flight::InFlight;
+use crate::node::metrics::Metrics;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
 use crate::node::sessions::Sessions;
@@ -77,6 +79,7 @@ pub struct Executor {
     pub(crate) activity: LiveActivity,
     /// The items that this process works on.
     pub(crate) in_flight: InFlight,
+    pub(crate) metrics: Arc<Metrics>,
     /// The steps at which interactive agents work.
     pub(crate) sessions: Sessions,
     /// Says that what is to be stored waits for the database however long it is away.
@@ -215,13 +218,24 @@ impl Executor {
             }
         };
         match applied {
-            Ok(applied) => Ok(applied.claimed_next),
+            Ok(applied) => {
+                if !applied.duplicate {
+                    self.metrics.applied(self.agent_of(claimed), event, &applied.facts);
+                }
+                Ok(applied.claimed_next)
+            }
             Err(StoreError::StaleLease | StoreError::Refused(_)) => {
                 tracing::debug!(item.id = %claimed.item.id, "what was said came too late");
                 Ok(None)
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns the name of the agent that works on an item.
+    fn agent_of(&self, claimed: &Claimed) -> &'static str {
+        let Work::Agent { role, .. } = &claimed.item.work else { return "" };
+        self.settings.worker_for(role).map_or("", Agent::name)
     }
 
     async fn keep(&self, outputs: &[Output]) -> Result<(), ServiceError> {

@@ -14,6 +14,7 @@ mod in_process;
 mod items;
 mod mcp;
 mod messages;
+mod metrics;
 mod openapi;
 mod page;
 mod parameters;
@@ -76,7 +77,7 @@ struct Shared {
     server_node: ServerNode,
     options: HttpOptions,
     claims: claims::ClaimsCache,
-    metrics: system::Metrics,
+    requests: metrics::Requests,
     bodies: Bodies,
     /// The scratch lists of agents; they end with this process.
     scratch_sessions: Arc<Sessions>,
@@ -92,7 +93,7 @@ impl ApiState {
             server_node,
             options,
             claims: claims::ClaimsCache::default(),
-            metrics: system::Metrics::default(),
+            requests: metrics::Requests::default(),
             bodies: Bodies::default(),
             scratch_sessions: Arc::default(),
             page,
@@ -125,8 +126,8 @@ impl ApiState {
         &self.inner.page
     }
 
-    fn metrics(&self) -> &system::Metrics {
-        &self.inner.metrics
+    fn requests(&self) -> &metrics::Requests {
+        &self.inner.requests
     }
 
     /// Says that the daemon is about to stop.

@@ -7,6 +7,7 @@
 mod compose;
 mod deliver;
 mod hook;
+mod mail;
 mod services;
 mod target;
 mod text;

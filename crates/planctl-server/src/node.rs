@@ -6,6 +6,7 @@ pub mod database;
 pub(crate) mod health;
 pub(crate) mod in_flight;
 pub(crate) mod instance;
+pub(crate) mod metrics;
 pub(crate) mod quarantine;
 pub(crate) mod runtime;
 pub(crate) mod secrets;
@@ -28,6 +29,7 @@ use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreEr
 
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
+use crate::node::metrics::Metrics;
 use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
@@ -80,6 +82,7 @@ struct Inner {
     unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
     sessions: Sessions,
+    metrics: Arc<Metrics>,
 }
 
 /// State of a process that executes items.
@@ -163,6 +166,7 @@ impl ServerNode {
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
             sessions: Sessions::default(),
+            metrics: Arc::default(),
         };
         Ok(ServerNode { store, inner: Arc::new(inner) })
     }
@@ -338,6 +342,11 @@ impl ServerNode {
     }
 
     /// Returns the steps at which interactive agents work.
+    /// What this process counts.
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.inner.metrics
+    }
+
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.inner.sessions
     }

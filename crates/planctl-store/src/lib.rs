@@ -23,6 +23,7 @@ mod outputs;
 mod page;
 mod plans;
 mod proof;
+mod prune;
 mod queue;
 mod races;
 mod random;
@@ -63,7 +64,8 @@ pub use plans::{
 };
 pub use proof::Proof;
 pub use queue::{
-    Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, NextClaim, RoleRow, RunConfig, WorkOf,
+    AskWaits, Claim, ClaimLane, Claimed, Expired, Holder, ItemCounts, ItemGroup, NextClaim, RoleRow,
+    RunConfig, WorkOf,
 };
 pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};

@@ -22,8 +22,8 @@ use crate::rows::{bytes, from_json, run_id, stored_run, stored_runs, time_at, to
 use crate::runs::ServedRole;
 use crate::store::Store;
 use crate::token::Token;
-pub(crate) use counts::{ITEM_COUNTS, ROLES};
-pub use counts::{ItemCounts, RoleRow};
+pub(crate) use counts::{ASK_WAITS, ITEM_COUNTS, ITEM_GROUPS, ROLES};
+pub use counts::{AskWaits, ItemCounts, ItemGroup, RoleRow};
 pub use expired::Expired;
 pub(crate) use expired::{EXPIRED, HELD_BY, HOLDERS};
 

@@ -2,7 +2,7 @@
 
 use crate::{
     apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
-    plans, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn,
+    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn,
     workers, worktrees,
 };
 
@@ -33,6 +33,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: work ready", queue::WORK_READY),
     ("queue: item", queue::ITEM),
     ("queue: item counts", queue::ITEM_COUNTS),
+    ("queue: item groups", queue::ITEM_GROUPS),
+    ("queue: ask waits", queue::ASK_WAITS),
     ("queue: roles", queue::ROLES),
     ("leases: renew", leases::RENEW),
     ("leases: renew waiting", leases::RENEW_WAITING),
@@ -159,6 +161,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("messages: deliveries", messages::DELIVERIES),
     ("messages: delivery", messages::DELIVERY),
     ("messages: replay", messages::REPLAY),
+    ("prune: prune", prune::PRUNE),
+    ("prune: to prune", prune::TO_PRUNE),
     ("topics: post note", topics::POST_NOTE),
     ("topics: note of call", topics::NOTE_OF_CALL),
     ("topics: notes", topics::NOTES),

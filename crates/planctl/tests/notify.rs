@@ -1,4 +1,4 @@
-//! Messages to people: real daemons, real receivers, and what each of them got.
+//! Messages to people: real daemons, real receivers, and what each of them got; and what a daemon tells those who watch it.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,5 +18,14 @@ mod asks;
 #[path = "notify/delivery.rs"]
 mod delivery;
 
+#[path = "notify/mail.rs"]
+mod mail;
+
+#[path = "notify/metrics.rs"]
+mod metrics;
+
 #[path = "notify/secrets.rs"]
 mod secrets;
+
+#[path = "notify/upkeep.rs"]
+mod upkeep;

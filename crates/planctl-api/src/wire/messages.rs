@@ -69,7 +69,7 @@ pub struct ChannelList {
 pub struct ChannelView {
     /// Its name.
     pub name: String,
-    /// Where it leads: webhook, slack or exec.
+    /// Where it leads: webhook, slack, smtp, desktop or exec.
     pub to: String,
     /// The host, the command, or the variable that holds the address.
     pub place: String,

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::channel::{
-    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MessageEvent, WebAddress, WebShape, wrong_web_address,
+    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, WebAddress, WebShape,
+    wrong_web_address,
 };
 use crate::layer::Layer;
 
@@ -12,6 +13,8 @@ use super::{Reader, Value, is_role};
 /// The keys of every channel, and those of each kind.
 const KEYS: [&str; 3] = ["to", "on", "timeout"];
 const KEYS_OF_WEB: [&str; 4] = ["url", "url_env", "secret_env", "allow_private"];
+const KEYS_OF_MAIL: [&str; 8] =
+    ["server", "port", "tls", "from", "recipients", "user", "password_env", "allow_private"];
 const KEYS_OF_EXEC: [&str; 2] = ["command", "env"];
 
 /// The values of a channel as they stand in the file.
@@ -24,6 +27,13 @@ struct Read {
     url_env: Option<String>,
     secret_env: Option<String>,
     allow_private: bool,
+    server: Option<String>,
+    port: Option<u16>,
+    tls: Option<MailTls>,
+    from: Option<String>,
+    recipients: Vec<String>,
+    user: Option<String>,
+    password_env: Option<String>,
     command: Option<String>,
     env: Vec<String>,
 }
@@ -60,8 +70,10 @@ impl Reader<'_> {
         read.to = to.and_then(|(_, value)| self.word(value, "to", &ChannelTarget::WORDS, |word| word));
         let keys = match read.to {
             Some("exec") => [KEYS.as_slice(), &KEYS_OF_EXEC].concat(),
+            Some("smtp") => [KEYS.as_slice(), &KEYS_OF_MAIL].concat(),
+            Some("desktop") => KEYS.to_vec(),
             Some(_) => [KEYS.as_slice(), &KEYS_OF_WEB].concat(),
-            None => [KEYS.as_slice(), &KEYS_OF_WEB, &KEYS_OF_EXEC].concat(),
+            None => [KEYS.as_slice(), &KEYS_OF_WEB, &KEYS_OF_MAIL, &KEYS_OF_EXEC].concat(),
         };
         for (key, value) in entries {
             match key.get_ref().as_ref() {
@@ -76,6 +88,16 @@ impl Reader<'_> {
                     Some(choice) => read.allow_private = choice,
                     None => self.wrong_type(value, "true or false"),
                 },
+                "server" => read.server = self.string(value).map(str::to_owned),
+                "port" => read.port = self.port(value),
+                "tls" => read.tls = self.word(value, "tls", &MailTls::ALL, MailTls::word),
+                "from" => read.from = self.string(value).map(str::to_owned),
+                "recipients" => {
+                    let expected = "a list of addresses: [\"me@example.org\"]";
+                    read.recipients = self.strings(value, expected).unwrap_or_default();
+                }
+                "user" => read.user = self.string(value).map(str::to_owned),
+                "password_env" => read.password_env = self.secret_variable(value, "password_env"),
                 "command" => read.command = self.string(value).map(str::to_owned),
                 "env" => {
                     read.env = self.strings(value, "a list of names: [\"DISPLAY\"]").unwrap_or_default();
@@ -84,6 +106,15 @@ impl Reader<'_> {
             }
         }
         read
+    }
+
+    fn port(&mut self, value: &Value<'_>) -> Option<u16> {
+        let port = self.count(value)?;
+        let port = u16::try_from(port).ok();
+        if port.is_none() {
+            self.wrong_type(value, "a port from 1 to 65535");
+        }
+        port
     }
 
     fn message_events(&mut self, value: &Value<'_>) -> Option<BTreeSet<MessageEvent>> {
@@ -121,6 +152,8 @@ impl Read {
                 let command = command.ok_or("needs `command`")?;
                 return Ok(ChannelTarget::Exec { command, env: self.env.clone() });
             }
+            "desktop" => return Ok(ChannelTarget::Desktop),
+            "smtp" => return self.mail(),
             "slack" => WebShape::Slack,
             _ => WebShape::Standard,
         };
@@ -140,5 +173,27 @@ impl Read {
             secret_env: self.secret_env.clone(),
             allow_private: self.allow_private,
         })
+    }
+
+    fn mail(&self) -> Result<ChannelTarget, String> {
+        let (Some(server), Some(from)) = (self.server.clone(), self.from.clone()) else {
+            return Err("needs `server` and `from`".to_owned());
+        };
+        if self.recipients.is_empty() {
+            return Err("needs `recipients`".to_owned());
+        }
+        if self.user.is_some() != self.password_env.is_some() {
+            return Err("needs `user` and `password_env` together".to_owned());
+        }
+        let mail = MailConfig {
+            server,
+            port: self.port,
+            tls: self.tls.unwrap_or_default(),
+            from,
+            recipients: self.recipients.clone(),
+            user: self.user.clone(),
+            password_env: self.password_env.clone(),
+        };
+        Ok(ChannelTarget::Mail { mail, allow_private: self.allow_private })
     }
 }

@@ -210,6 +210,7 @@ impl Shared {
         if matches!(claimed.item.work, Work::Harness { .. }) {
             slot = slot.goes_first_in(claimed.item.run);
         }
+        self.server_node.metrics().claimed(&claimed.item);
         let shared = self.clone();
         tokio::spawn(async move {
             let at_work = shared.health.at_work(what);

@@ -68,6 +68,7 @@ impl ServerNode {
             made_for: row.run_config(),
             activity,
             in_flight: self.in_flight().clone(),
+            metrics: self.metrics().clone(),
             sessions: self.sessions().clone(),
             outlasts_outages: false,
             secrets: self.secrets(),

@@ -150,7 +150,7 @@ pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Reque
     match through(&api, route, request).await {
         Ok(response) => response,
         Err(problem) => {
-            api.metrics().refused(&problem);
+            api.requests().refused(&problem);
             response_of(&problem)
         }
     }
@@ -462,7 +462,7 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
     let mut response = match handler(call).await {
         Ok(response) => response,
         Err(problem) => {
-            api.metrics().refused(&problem);
+            api.requests().refused(&problem);
             response_of(&problem)
         }
     };

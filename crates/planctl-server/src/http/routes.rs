@@ -13,8 +13,8 @@ use super::parameters::{
 };
 use super::problem::response_of;
 use super::{
-    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, messages, page, plans, runs,
-    sessions, system,
+    Answer, ApiState, Call, Scope, approvals, claims, events, guard, items, mcp, messages, metrics, page,
+    plans, runs, sessions, system,
 };
 use planctl_api::wire;
 use planctl_api::wire::calls;
@@ -108,7 +108,7 @@ pub static ROUTES: &[Route] = &[
         "Figures in the OpenMetrics format",
         &[],
         Answers::Text("application/openmetrics-text"),
-        handler!(system::metrics),
+        handler!(metrics::metrics),
     ),
     get(
         "/v1/openapi.json",

@@ -312,7 +312,7 @@ impl Acceptor {
         self.api.tasks().spawn(async move {
             let Some(peer) = peer.await else { return };
             let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-                api.metrics().asked();
+                api.requests().asked();
                 request.extensions_mut().insert(peer);
                 if let Some(place) = &place {
                     request.extensions_mut().insert(place.clone());

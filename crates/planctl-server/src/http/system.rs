@@ -1,11 +1,10 @@
-//! The daemon itself: health, metrics, workers, tokens.
+//! The daemon itself: health, workers, tokens.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use planctl_engine::Role;
 use planctl_store::{NewToken, NewlyMade, Page, RoleRow, StoreError, TokenRow, TokenScope, WorkerRow};
 use serde_json::Value;
@@ -25,27 +24,8 @@ use planctl_api::wire::work::{
 use planctl_api::wire::{CleanCall, Paged, RoleWork, RoleWorkList, TopicList, moment};
 use planctl_api::{Code, Next, Problem};
 
-/// How lately a worker was seen that counts as being there.
 /// The longest that a token may hold where an end is given.
 const TOKEN_SECONDS_MAX: u64 = 10 * 365 * 86_400;
-
-/// Counters of the API.
-#[derive(Default)]
-pub(super) struct Metrics {
-    refused: Mutex<std::collections::BTreeMap<String, u64>>,
-    requests: AtomicU64,
-}
-
-impl Metrics {
-    pub(super) fn asked(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn refused(&self, problem: &Problem) {
-        let mut refused = self.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *refused.entry(problem.kind.to_string()).or_default() += 1;
-    }
-}
 
 pub(super) async fn live(call: Call) -> Answer {
     let view = health_of(&call);
@@ -113,49 +93,6 @@ async fn counts(call: &Call) -> Result<ItemCounts, Problem> {
         asks: counts.asks,
         oldest_queued_seconds: counts.oldest_queued.map(|age| age.as_secs()),
     })
-}
-
-pub(super) async fn metrics(call: Call) -> Answer {
-    use prometheus_client::encoding::text::encode;
-    use prometheus_client::metrics::counter::Counter;
-    use prometheus_client::metrics::family::Family;
-    use prometheus_client::metrics::gauge::Gauge;
-    use prometheus_client::registry::Registry;
-
-    let mut registry = Registry::with_prefix("planctl");
-    let items = counts(&call).await?;
-    let items =
-        [("queued", items.queued), ("working", items.working), ("gates", items.gates), ("asks", items.asks)];
-    let gauges = Family::<Vec<(String, String)>, Gauge>::default();
-    for (state, count) in items {
-        let gauge = gauges.get_or_create(&vec![("state".to_owned(), state.to_owned())]);
-        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-    registry.register("items", "Items that are out, by what they wait for", gauges);
-    let workers = Gauge::<i64>::default();
-    let online = call.server_node().store.workers_since(ONLINE).await.map_err(of_store)?;
-    workers.set(i64::try_from(online).unwrap_or(i64::MAX));
-    registry.register("workers", "Workers seen within a minute", workers);
-    let up = Gauge::<i64>::default();
-    let health = call.api.options().health.view();
-    up.set(i64::from(health.state == DaemonState::Running));
-    registry.register("up", "Whether the daemon is neither degraded nor stopping", up);
-    let requests = Counter::<u64>::default();
-    let metrics = call.api.metrics();
-    requests.inc_by(metrics.requests.load(Ordering::Relaxed));
-    registry.register("requests", "Requests that came to the doors", requests);
-    let expired = Counter::<u64>::default();
-    expired.inc_by(health.leases_expired);
-    registry.register("leases_expired", "Leases ended because their holders were gone or late", expired);
-    let refused = Family::<Vec<(String, String)>, Counter>::default();
-    for (kind, count) in &*metrics.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        refused.get_or_create(&vec![("problem".to_owned(), kind.clone())]).inc_by(*count);
-    }
-    registry.register("refusals", "Requests that were refused, by problem", refused);
-    let mut text = String::new();
-    encode(&mut text, &registry).map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
-    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 
 pub(super) async fn topics(call: Call) -> Answer {

@@ -11,7 +11,7 @@ use planctl_store::{DeliveryState, DueDelivery};
 use serde_json::json;
 
 use super::web::{self, Request};
-use super::{SendError, hook, text};
+use super::{SendError, hook, mail, text};
 use crate::clock;
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
@@ -22,6 +22,11 @@ pub(crate) const LEASE: Duration = Duration::from_secs(120);
 const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 /// How long a delivery waits after each failed try; after the last one it has failed.
 const BACK_OFF: [u64; 8] = [5, 60, 300, 1800, 7200, 21_600, 43_200, 86_400];
+
+/// The command that shows a message on a desktop, and the variables by which it finds it.
+const ON_DESKTOP: &str = "exec notify-send --app-name=planctl -- planctl \"$PLANCTL_MESSAGE\"";
+const DESKTOP_VARIABLES: [&str; 4] =
+    ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 
 /// One message on its way.
 pub(super) struct Parcel<'a> {
@@ -51,6 +56,10 @@ impl ServerNode {
                 None => (DeliveryState::Failed, Duration::ZERO, error.what),
             },
         };
+        self.metrics().notified(
+            &delivery.channel,
+            if state == DeliveryState::Waiting { "again" } else { state.word() },
+        );
         if state != DeliveryState::Delivered {
             tracing::warn!(
                 delivery.id,
@@ -103,21 +112,31 @@ impl ServerNode {
                 web::send(Request { shape, address, secret_env, allow_private, timeout, id, timestamp, body })
                     .await
             }
+            ChannelTarget::Mail { mail, allow_private } => {
+                mail::send(mail, *allow_private, timeout, &parcel.id, parcel.message).await
+            }
             ChannelTarget::Exec { command, env } => {
-                let spawner =
-                    self.spawner().map_err(|error| SendError::again(format!("could not {error}")))?;
-                let hook = hook::Hook {
-                    command,
-                    env,
-                    directory: parcel.workspace,
-                    timeout,
-                    event: parcel.event,
-                    text: text::plain(parcel.message),
-                    body: standard(parcel),
-                };
-                hook::run(hook, spawner).await
+                self.run_hook(command, env, text::plain(parcel.message), timeout, parcel).await
+            }
+            ChannelTarget::Desktop => {
+                let env = DESKTOP_VARIABLES.map(str::to_owned);
+                self.run_hook(ON_DESKTOP, &env, text::desktop(parcel.message), timeout, parcel).await
             }
         }
+    }
+
+    async fn run_hook(
+        &self,
+        command: &str,
+        env: &[String],
+        text: String,
+        timeout: Duration,
+        parcel: &Parcel<'_>,
+    ) -> Result<String, SendError> {
+        let spawner = self.spawner().map_err(|error| SendError::again(format!("could not {error}")))?;
+        let (directory, event) = (parcel.workspace, parcel.event);
+        let hook = hook::Hook { command, env, directory, timeout, event, text, body: standard(parcel) };
+        hook::run(hook, spawner).await
     }
 }
 

@@ -90,6 +90,10 @@ fn view(name: &str, channel: &ChannelConfig) -> ChannelView {
                 (format!("the address in {variable}"), [Some(variable), secret_env.as_ref()])
             }
         },
+        ChannelTarget::Mail { mail, .. } => {
+            (format!("{} by {}", mail.recipients.join(" "), mail.server), [mail.password_env.as_ref(), None])
+        }
+        ChannelTarget::Desktop => ("notify-send".to_owned(), [None, None]),
         ChannelTarget::Exec { command, .. } => (planctl_lang::masked(command).into_owned(), [None, None]),
     };
     let trouble = variables.into_iter().flatten().find_map(|variable| secret(variable).err());

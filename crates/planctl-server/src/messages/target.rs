@@ -5,25 +5,27 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use url::{Host, Url};
+use url::Host;
 
 use super::SendError;
 
-/// Resolves the host of an address.
+/// Resolves a host.
 ///
 /// # Errors
 ///
 /// Where it leads to this machine or to a private network and may not, and where the name is not known.
-pub(super) async fn resolved(url: &Url, allow_private: bool) -> Result<Vec<SocketAddr>, SendError> {
-    let port = url.port_or_known_default().unwrap_or(443);
-    let addresses = match url.host() {
-        Some(Host::Ipv4(address)) => vec![SocketAddr::from((address, port))],
-        Some(Host::Ipv6(address)) => vec![SocketAddr::from((address, port))],
-        Some(Host::Domain(name)) => tokio::net::lookup_host((name, port))
+pub(super) async fn resolved<S: AsRef<str>>(
+    host: Host<S>,
+    port: u16,
+    allow_private: bool,
+) -> Result<Vec<SocketAddr>, SendError> {
+    let addresses = match host {
+        Host::Ipv4(address) => vec![SocketAddr::from((address, port))],
+        Host::Ipv6(address) => vec![SocketAddr::from((address, port))],
+        Host::Domain(name) => tokio::net::lookup_host((name.as_ref(), port))
             .await
             .map_err(|_| SendError::again("the host's name could not be resolved"))?
             .collect(),
-        None => Vec::new(),
     };
     permitted(addresses, allow_private)
 }
@@ -86,7 +88,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use url::Url;
+
     use super::*;
+
+    async fn resolved_url(url: &Url, allow_private: bool) -> Result<Vec<SocketAddr>, SendError> {
+        resolved(url.host().unwrap(), 443, allow_private).await
+    }
 
     /// Every way to write an address that is not public.
     const REFUSED: [&str; 46] = [
@@ -142,12 +150,12 @@ mod tests {
     async fn a42_no_form_of_an_address_leads_to_this_machine_or_a_private_network() {
         for text in REFUSED {
             let url = Url::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let refused = resolved(&url, false).await;
+            let refused = resolved_url(&url, false).await;
             assert!(refused.is_err_and(|error| error.is_final), "{text}");
-            assert!(resolved(&url, true).await.is_ok(), "{text}");
+            assert!(resolved_url(&url, true).await.is_ok(), "{text}");
         }
         let localhost = Url::parse("https://localhost/").unwrap();
-        assert!(resolved(&localhost, false).await.is_err(), "a name is looked at as its addresses are");
+        assert!(resolved_url(&localhost, false).await.is_err(), "a name is looked at as its addresses are");
     }
 
     #[tokio::test]
@@ -158,7 +166,7 @@ mod tests {
             "https://[::ffff:1.1.1.1]/",
             "https://172.32.0.1/",
         ] {
-            assert!(resolved(&Url::parse(text).unwrap(), false).await.is_ok(), "{text}");
+            assert!(resolved_url(&Url::parse(text).unwrap(), false).await.is_ok(), "{text}");
         }
     }
 

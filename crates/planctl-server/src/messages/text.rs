@@ -21,13 +21,21 @@ pub(super) fn plain(message: &MessageView) -> String {
     text
 }
 
+/// Returns the message for a desktop, which reads markup in it.
+pub(super) fn desktop(message: &MessageView) -> String {
+    escaped(&plain(message))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// Returns the body for Slack. Nothing in it can mention people or make links: only these three characters begin such.
 pub(super) fn slack(message: &MessageView) -> String {
-    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let code = |text: &str| format!("```{}```", escape(text).replace("```", "'''"));
-    let mut text = format!("*{}*", escape(&message.sentence).replace('*', "∗"));
+    let code = |text: &str| format!("```{}```", escaped(text).replace("```", "'''"));
+    let mut text = format!("*{}*", escaped(&message.sentence).replace('*', "∗"));
     for line in about(message) {
-        text.push_str(&format!("\n{}", escape(&line)));
+        text.push_str(&format!("\n{}", escaped(&line)));
     }
     if !message.lines.is_empty() {
         text.push_str(&format!("\n{}", code(&message.lines.join("\n"))));

@@ -89,7 +89,9 @@ fn address_of(address: &WebAddress, allow_private: bool) -> Result<Url, SendErro
 
 /// Makes a client that reaches the addresses that were looked at, and none besides.
 async fn client_for(url: &Url, allow_private: bool, timeout: Duration) -> Result<Client, SendError> {
-    let addresses = target::resolved(url, allow_private).await?;
+    let host = url.host().ok_or_else(|| SendError::last("the address has no host"))?;
+    let port = url.port_or_known_default().unwrap_or(443);
+    let addresses = target::resolved(host, port, allow_private).await?;
     // The process has one implementation of cryptography; a second caller chooses the same.
     rustls::crypto::ring::default_provider().install_default().ok();
     let builder = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(timeout);

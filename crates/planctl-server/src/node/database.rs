@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use planctl_api::Next;
 use planctl_store::cluster::{self, Client, Cluster, ClusterOptions, Linger};
+use planctl_store::{Settings, Store, StoreError};
 use rustix::process::Pid;
 
 use crate::node::services::{ServiceError, Services};
@@ -135,6 +137,60 @@ impl Database {
             }
         };
         Client { name, url, password, is_reading: rights == Rights::Reader, arguments }.run(options)
+    }
+}
+
+impl Database {
+    /// Connects as the owner of the tables, with the schema up to date.
+    async fn owned(&self) -> Result<Store, ServiceError> {
+        let options = match self {
+            Database::Private(cluster, _) => {
+                cluster.create_roles().await.map_err(StoreError::from)?;
+                cluster.owner_options()
+            }
+            Database::Given(url, _) => url.expose().parse().map_err(StoreError::from_configuration)?,
+        };
+        let store = Store::connect(options, Settings::default()).await?;
+        store.migrate().await?;
+        Ok(store)
+    }
+
+    /// Removes the runs that ended longer ago than this, or only counts them; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn prune(&self, older_than: Duration, dry_run: bool) -> Result<u64, ServiceError> {
+        let store = self.owned().await?;
+        let pruned =
+            if dry_run { store.runs_to_prune(older_than).await } else { store.prune(older_than).await };
+        store.close().await;
+        Ok(pruned?)
+    }
+
+    /// Makes an empty database ready for a backup: the roles are there to which rights are given in it.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Conflict`] where the database is not empty, and those of the connection.
+    pub async fn prepare_restore(&self) -> Result<(), ServiceError> {
+        let options = match self {
+            Database::Private(cluster, _) => {
+                cluster.create_roles().await.map_err(StoreError::from)?;
+                cluster.owner_options()
+            }
+            Database::Given(url, _) => url.expose().parse().map_err(StoreError::from_configuration)?,
+        };
+        let store = Store::connect(options, Settings::default()).await?;
+        let is_empty = matches!(store.check_schema().await, Err(StoreError::OlderSchema { found: 0, .. }));
+        store.close().await;
+        if is_empty {
+            return Ok(());
+        }
+        Err(ServiceError::Conflict {
+            what: "restore: the database is not empty".to_owned(),
+            next: Next::by_hand("restore into an empty database; the private one is emptied by a reset"),
+        })
     }
 }
 

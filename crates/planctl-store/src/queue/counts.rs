@@ -12,6 +12,28 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::store::Store;
 
+/// What an item of a person or of the harness is for stands in its target as well.
+pub(crate) const ITEM_GROUPS: &str = "select lane, case lane when 'harness' then '' else target end as target, state, \
+     count(*) as count from items group by 1, 2, 3 order by 1, 2, 3";
+/// Counted in one pass: the asks answered within each of these times, and not within the one before.
+pub(crate) const ASK_WAITS: &str = "select count(*) as count, \
+     coalesce(sum(extract(epoch from closed_at - created_at)), 0)::double precision as seconds, \
+     count(*) filter (where closed_at - created_at <= interval '1 minute') as in_1, \
+     count(*) filter (where closed_at - created_at > interval '1 minute' and closed_at - created_at <= interval '5 minutes') as in_2, \
+     count(*) filter (where closed_at - created_at > interval '5 minutes' and closed_at - created_at <= interval '15 minutes') as in_3, \
+     count(*) filter (where closed_at - created_at > interval '15 minutes' and closed_at - created_at <= interval '1 hour') as in_4, \
+     count(*) filter (where closed_at - created_at > interval '1 hour' and closed_at - created_at <= interval '4 hours') as in_5, \
+     count(*) filter (where closed_at - created_at > interval '4 hours' and closed_at - created_at <= interval '1 day') as in_6 \
+     from asks where closed_at is not null";
+/// The bounds of these counts in seconds.
+const ASK_WAIT_BOUNDS: [(&str, f64); 6] = [
+    ("in_1", 60.0),
+    ("in_2", 300.0),
+    ("in_3", 900.0),
+    ("in_4", 3600.0),
+    ("in_5", 14_400.0),
+    ("in_6", 86_400.0),
+];
 pub(crate) const ITEM_COUNTS: &str = "select count(*) filter (where lane = 'agent' and state = 'ready') as queued, \
      count(*) filter (where lane = 'agent' and state = 'leased') as working, \
      count(*) filter (where lane = 'harness' and state <> 'withdrawn') as gates, count(*) filter (where lane = 'human') as asks, \
@@ -74,6 +96,30 @@ impl RoleRow {
     }
 }
 
+/// Items of one lane, target and state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ItemGroup {
+    /// Whose hands: agent, harness or human.
+    pub lane: String,
+    /// The role, or the kind of an ask; empty for the harness.
+    pub target: String,
+    /// ready, leased or withdrawn.
+    pub state: String,
+    /// How many.
+    pub count: i64,
+}
+
+/// How long asks waited that are over.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AskWaits {
+    /// How many are over.
+    pub count: u64,
+    /// How long they waited together.
+    pub seconds: f64,
+    /// Bounds in seconds, and how many waited that long at most and longer than the bound before.
+    pub within: [(f64, u64); ASK_WAIT_BOUNDS.len()],
+}
+
 impl Store {
     /// Counts the items that are out, by what they wait for.
     ///
@@ -89,6 +135,38 @@ impl Store {
             asks: count_at(&row, "asks")?,
             oldest_queued: age_at(&row, "oldest_micros")?,
         })
+    }
+
+    /// Counts the items that are out by lane, target and state.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn item_groups(&self) -> Result<Vec<ItemGroup>, StoreError> {
+        let rows = repeated!(self, connection => sqlx::query(ITEM_GROUPS).fetch_all(&mut *connection))?;
+        let read = |row: &PgRow| {
+            Ok(ItemGroup {
+                lane: row.try_get("lane")?,
+                target: row.try_get("target")?,
+                state: row.try_get("state")?,
+                count: row.try_get("count")?,
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    /// Says how long the asks waited that are over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn ask_waits(&self) -> Result<AskWaits, StoreError> {
+        let row = repeated!(self, connection => sqlx::query(ASK_WAITS).fetch_one(&mut *connection))?;
+        let mut within = [(0.0, 0); ASK_WAIT_BOUNDS.len()];
+        for (bucket, (column, bound)) in within.iter_mut().zip(ASK_WAIT_BOUNDS) {
+            *bucket = (bound, count_at(&row, column)?);
+        }
+        Ok(AskWaits { count: count_at(&row, "count")?, seconds: row.try_get("seconds")?, within })
     }
 
     /// Returns the roles that have work out, or workers who were seen within this time and are not paused; by name.

@@ -70,6 +70,9 @@ fn p23_b8_migrations_only_add() {
             .replace("drop index", "")
             // Names of runs are counted in each workspace since 0013: a wider constraint of the same name refuses nothing that
             // earlier versions write.
+            // Since 0018 a history may go with its whole run; to what earlier versions do, the triggers answer as before.
+            .replace("drop trigger history_is_final on history", "")
+            .replace("drop trigger settings_are_final on run_settings", "")
             .replace("drop constraint runs_stem_number_key", "")
             .replace("add constraint runs_stem_number_key", "");
         let found: Vec<_> = TAKES_AWAY.iter().filter(|words| code.contains(**words)).collect();

@@ -173,6 +173,28 @@ pub enum DbCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Writes a backup that `db restore` reads: whole or not at all, readable by you alone
+    Backup {
+        /// The file
+        file: PathBuf,
+        /// Overwrite it
+        #[arg(long)]
+        force: bool,
+    },
+    /// Reads a backup into an empty database
+    Restore {
+        /// The file
+        file: PathBuf,
+    },
+    /// Removes runs that ended long ago, with their histories, outputs and messages
+    Prune {
+        /// How long ago: 90d, 720h
+        #[arg(long, value_name = "TIME", value_parser = planctl_config::parse_duration)]
+        older_than: std::time::Duration,
+        /// Only say how many
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Stops the private Postgres
     Stop,
     /// Removes the private Postgres with everything in it

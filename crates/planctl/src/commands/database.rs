@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use planctl_api::wire::DatabaseView;
 use planctl_server::database::{self, ClusterStatus, Database, Rights, Stopped};
@@ -27,6 +28,9 @@ pub async fn run(context: &Context, command: DbCommand) -> Answer {
                 output.map(|file| vec!["--file".into(), file.into_os_string()]).unwrap_or_default();
             client_program(context, "pg_dump", Rights::Owner, arguments).await
         }
+        DbCommand::Backup { file, force } => backup(context, &file, force).await,
+        DbCommand::Restore { file } => restore(context, &file).await,
+        DbCommand::Prune { older_than, dry_run } => prune(context, older_than, dry_run).await,
         DbCommand::Stop => stop(context),
         DbCommand::Reset => reset(context),
         DbCommand::Install { from } => install(context, from.as_deref()).await,
@@ -131,6 +135,67 @@ async fn client_program(
     drop(database);
     let status = status.map_err(client::cluster_failure)?;
     Ok(if status.success() { Exit::Yes } else { Exit::No })
+}
+
+/// Has pg_dump write beside the file, which is put in its place once it is whole.
+async fn backup(context: &Context, file: &Path, force: bool) -> Answer {
+    let shown = show::safe(&file.display().to_string());
+    if file.exists() && !force {
+        return Err(Failure::usage(format!("could not write {shown}: it is there already"))
+            .help("name another file, or say --force"));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let broken =
+        |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not write {shown}: {error}"));
+    // Its mode lets nobody else read it.
+    let draft = tempfile::NamedTempFile::new_in(folder).map_err(broken)?;
+    let arguments = vec!["--format=custom".into(), "--file".into(), draft.path().into()];
+    let exit = client_program(context, "pg_dump", Rights::Owner, arguments).await?;
+    if exit != Exit::Yes {
+        return Ok(exit);
+    }
+    draft.as_file().sync_all().map_err(broken)?;
+    draft.persist(file).map_err(|error| broken(error.error))?;
+    context.say(&format!("backup in {shown}; the folder `secrets` of the state directory is not in it"));
+    Ok(Exit::Yes)
+}
+
+async fn restore(context: &Context, file: &Path) -> Answer {
+    let shown = show::safe(&file.display().to_string());
+    if !file.is_file() {
+        return Err(Failure::new(Exit::NotFound, format!("could not find {shown}")));
+    }
+    let database = reach(context).await?;
+    database.prepare_restore().await.map_err(client::failure)?;
+    let mut arguments: Vec<OsString> =
+        ["--exit-on-error", "--single-transaction", "--no-owner"].map(OsString::from).to_vec();
+    arguments.push(file.into());
+    let (database, status) = tokio::task::spawn_blocking(move || {
+        let status = database.run("pg_restore", Rights::Owner, arguments);
+        (database, status)
+    })
+    .await
+    .map_err(|error| Failure::new(Exit::Temporary, format!("could not wait for pg_restore: {error}")))?;
+    let status = status.map_err(client::cluster_failure)?;
+    if status.success() {
+        // Brings a backup of an earlier version up to date, and shows that it opens.
+        Client::open(context).await?.close().await;
+        context.say(&format!("restored from {shown}"));
+        context.say("next: planctl audit");
+    }
+    drop(database);
+    Ok(if status.success() { Exit::Yes } else { Exit::No })
+}
+
+async fn prune(context: &Context, older_than: Duration, dry_run: bool) -> Answer {
+    if !dry_run {
+        context.confirm("This removes runs that ended that long ago, with their histories.")?;
+    }
+    let database = reach(context).await?;
+    let runs = database.prune(older_than, dry_run).await.map_err(client::failure)?;
+    let word = if dry_run { "would go" } else { "went" };
+    context.say(&format!("{runs} runs {word}"));
+    Ok(Exit::Yes)
 }
 
 fn private_only(context: &Context, what: &str) -> Result<(), Failure> {

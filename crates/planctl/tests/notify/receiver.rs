@@ -74,6 +74,13 @@ impl Receiver {
         self.inner.lock().unwrap().connections
     }
 
+    /// Waits for a message about an ask of this kind.
+    pub fn await_ask(&self, kind: &str) -> Got {
+        let is_it = |got: &Got| got.json()["data"]["ask"]["kind"] == kind;
+        wait_until(&format!("a message of {kind}"), || self.got().iter().any(is_it));
+        self.got().into_iter().find(is_it).unwrap()
+    }
+
     /// Waits until so many requests arrived; returns all.
     pub fn await_got(&self, count: usize) -> Vec<Got> {
         wait_until(&format!("{count} messages"), || self.got().len() >= count);

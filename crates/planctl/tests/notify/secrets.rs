@@ -23,7 +23,7 @@ fn i21_no_secret_is_in_any_output_log_metric_or_message() {
     configure(&place, WEBHOOK);
     let daemon = daemon(&place, &receiver);
     place.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &place.exec()]);
-    let message = receiver.await_got(1)[0].clone();
+    let message = receiver.await_ask("escalation");
     assert!(message.body.contains("token "), "the line itself is there: {}", message.body);
     wait_until("the failed try is on record", || {
         !place.json(&["notify", "deliveries", "--failed", "--json"])["deliveries"]

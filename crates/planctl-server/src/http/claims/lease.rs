@@ -75,6 +75,9 @@ impl Lease {
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
         match server_node.store.apply(self.run, &event, &proof, next_claim.as_ref()).await {
             Ok(applied) => {
+                if !applied.duplicate {
+                    server_node.metrics().applied("remote", &event, &applied.facts);
+                }
                 call.api.claims().printed().forget(&self.item);
                 if let (Some(slots), Some(slot), Some(claimed)) = (slots, slot, applied.claimed_next) {
                     slots.run(TakenGate { claimed, slot });

@@ -100,6 +100,7 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(api: &ApiState, claimed: Claimed, repeats: bool) -> Delivery {
+        api.server_node().metrics().claimed(&claimed.item);
         Delivery { api: api.clone(), claimed: Arc::new(claimed), is_kept: repeats }
     }
 
