@@ -82,6 +82,12 @@ agents FOLDER="/tmp/planctl-agents":
     python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet aider-chat
     PLANCTL_AGENTS={{FOLDER}} cargo test -p planctl --test agents -- --ignored --nocapture
 
+# Published MCP servers, installed into FOLDER, behind calls of a plan
+tools FOLDER="/tmp/planctl-tools":
+    npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem
+    python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet mcp-server-git
+    PLANCTL_TOOL_SERVERS={{FOLDER}} cargo test -p planctl --test tools -- --ignored --nocapture
+
 # The 16 ways in which processes try to outlive their command, 100 times each, in every isolation tier of this machine
 escapes:
     cargo test -p planctl-harness --test processes -- --ignored --nocapture a15_one_hundred
