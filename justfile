@@ -88,6 +88,12 @@ mcp FOLDER="/tmp/planctl-mcp":
     cargo build -p planctl
     crates/planctl/tests/mcp/kit/check target/debug/planctl {{FOLDER}}
 
+# Published MCP servers, installed into FOLDER, behind calls of a plan
+tools FOLDER="/tmp/planctl-tools":
+    npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem
+    python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet mcp-server-git
+    PLANCTL_TOOL_SERVERS={{FOLDER}} cargo test -p planctl --test tools -- --ignored --nocapture
+
 # The 16 ways in which processes try to outlive their command, 100 times each, in every isolation tier of this machine
 escapes:
     cargo test -p planctl-harness --test processes -- --ignored --nocapture a15_one_hundred

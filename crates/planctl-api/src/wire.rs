@@ -383,7 +383,7 @@ pub struct BeforeView {
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
     /// back), `worktree` (it could not be made), `lock`, `revision` (of a paused run, which may be resumed, too).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
@@ -608,7 +608,7 @@ pub struct AskView {
     /// Its number for people.
     pub id: u64,
     /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect"]))]
     pub kind: String,
     /// The run's name, the only one of its workspace.
     pub run: String,

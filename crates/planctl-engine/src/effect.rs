@@ -205,6 +205,8 @@ pub enum AskKind {
     Choice,
     /// A worker proposes a further step (H-51).
     Insertion,
+    /// May this call have its effects (M-35)?
+    Effect,
 }
 
 impl AskKind {
@@ -217,6 +219,7 @@ impl AskKind {
             AskKind::Question => "question",
             AskKind::Choice => "choice",
             AskKind::Insertion => "insertion",
+            AskKind::Effect => "effect",
         }
     }
 
@@ -231,7 +234,8 @@ impl AskKind {
             | AskKind::Budget
             | AskKind::Question
             | AskKind::Choice
-            | AskKind::Insertion => self.answers(),
+            | AskKind::Insertion
+            | AskKind::Effect => self.answers(),
         }
     }
 
@@ -244,6 +248,7 @@ impl AskKind {
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Choice => &["choose", "skip", "revise", "abort"],
             AskKind::Insertion => &["revise", "reject", "abort"],
+            AskKind::Effect => &["approve", "reject", "revise", "abort"],
         }
     }
 }
@@ -288,6 +293,8 @@ pub enum Reason {
     Proposed,
     /// The changes of two branches conflict.
     Conflict,
+    /// A call has effects that a person has to allow.
+    Effect,
 }
 
 impl Reason {
@@ -312,6 +319,7 @@ impl Reason {
             Reason::SameFailure => "same_failure",
             Reason::Proposed => "proposed",
             Reason::Conflict => "conflict",
+            Reason::Effect => "effect",
         }
     }
 }

@@ -321,6 +321,7 @@ impl Run {
             allowed: Vec::new(),
             carry: None,
             is_observed: false,
+            is_allowed: false,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {

@@ -413,6 +413,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::SameFailure => "it failed in the same way time after time",
         Reason::Proposed => "the worker proposes a further step",
         Reason::Conflict => "what its branches did does not fit together",
+        Reason::Effect => "a person has to allow it",
     }
 }
 
@@ -425,6 +426,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Question => "a question",
         AskKind::Choice => "a choice",
         AskKind::Insertion => "a proposed step",
+        AskKind::Effect => "an effect approval",
     }
 }
 

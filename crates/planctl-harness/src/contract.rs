@@ -33,6 +33,8 @@ pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 pub const PROCESSES_MAX: u64 = 4096;
 /// How long a gate that the machine was short of something for holds back before it may be run again.
 const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
+/// The folder of a contract's private one with the outputs of earlier steps.
+const OUTPUTS_FOLDER: &str = "outputs";
 /// Between TERM and KILL at a contract's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 /// How much of each end of a call's output is kept: later steps may read all of it.
@@ -57,6 +59,7 @@ pub struct ContractRunner {
     program: Option<(Vec<OsString>, Masks)>,
     input: Input,
     kept_bytes: usize,
+    outputs: BTreeMap<String, Vec<u8>>,
 }
 
 /// The result of one gate.
@@ -113,6 +116,7 @@ impl ContractRunner {
             program: None,
             input: Input::Null,
             kept_bytes: KEPT_BYTES,
+            outputs: BTreeMap::new(),
         })
     }
 
@@ -135,6 +139,14 @@ impl ContractRunner {
     #[must_use]
     pub fn with_input(mut self, input: Vec<u8>) -> ContractRunner {
         self.input = Input::Bytes(input);
+        self
+    }
+
+    /// Gives the command the outputs of earlier steps, as files of a folder that `PLANCTL_OUTPUTS` names. The names are of
+    /// letters, digits, `-`, `_` and `.`, and begin with none of these signs.
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: BTreeMap<String, Vec<u8>>) -> ContractRunner {
+        self.outputs = outputs;
         self
     }
 
@@ -204,6 +216,9 @@ impl ContractRunner {
                 Ok(folder) => folder,
                 Err(error) => return nothing(unstarted("its private folder", &error).await),
             };
+        if let Err(error) = self.put_outputs(folder.path()) {
+            return nothing(unstarted("the outputs that it reads", &error).await);
+        }
         let Some(command) = self.command(contract, &folder, baseline) else {
             return nothing(Inconclusive::ToolMissing { what: "bash".into() });
         };
@@ -302,6 +317,15 @@ impl ContractRunner {
         outputs
     }
 
+    fn put_outputs(&self, folder: &Path) -> io::Result<()> {
+        if self.outputs.is_empty() {
+            return Ok(());
+        }
+        let folder = folder.join(OUTPUTS_FOLDER);
+        std::fs::create_dir_all(&folder)?;
+        self.outputs.iter().try_for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes))
+    }
+
     /// Looks at the files that must stay as they are; `None` where there are none.
     async fn begin_steady(&self) -> Option<Steady> {
         if !self.stability.tracked && self.stability.subscribed.is_empty() {
@@ -385,6 +409,10 @@ impl ContractRunner {
             if !self.configured.contains(name) {
                 set(&mut command.environment, name.clone(), value.clone());
             }
+        }
+        if !self.outputs.is_empty() {
+            let outputs = folder.path().join(OUTPUTS_FOLDER);
+            set(&mut command.environment, "PLANCTL_OUTPUTS".into(), outputs.into());
         }
         if let Some(bin) = folder.bin() {
             let mut path = bin.as_os_str().to_owned();

@@ -6,6 +6,8 @@ use std::time::Duration;
 use planctl_engine::{Ending, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::tools::ToolList;
+
 /// The questions of the lints about a plan's surroundings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Wants {
@@ -70,6 +72,9 @@ pub struct Facts {
     pub topics: Option<Vec<String>>,
     /// Whether the plan's file lies in the workspace.
     pub plan_is_inside: Option<bool>,
+    /// The servers of planctl.toml, each with its tools where it was asked for them; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers: Option<BTreeMap<String, Option<ToolList>>>,
     /// The results of contracts tried before any work, by step number; empty where nothing was tried (`--probe`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trials: BTreeMap<u32, Trial>,

@@ -1,9 +1,11 @@
 //! Tools of servers as plain data: what a server offers, and the arguments of a call by their schema.
 
 mod arguments;
+mod command;
 mod template;
 
 pub use arguments::{Misfit, coerced, misfits};
+pub use command::{OUTPUTS, ToolUse, is_name, outputs_read};
 pub use template::{Outputs, Reference, Segment, Unfilled, filled, items, printed, references};
 
 use serde::{Deserialize, Serialize};

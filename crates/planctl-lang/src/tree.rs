@@ -246,6 +246,9 @@ fields! {
     Subscriptions "subscriptions" step,
     Task "task" step,
     Contract "contract" step,
+    Server "server" step,
+    Tool "tool" step,
+    Arguments "arguments" step,
     ExitCode "exit_code" step,
     OnFail "on_fail" step,
     Timeout "timeout" step,
@@ -277,6 +280,9 @@ impl Field {
         "subscriptions",
         "task",
         "contract",
+        "server",
+        "tool",
+        "arguments",
         "on_fail",
         "timeout",
         "contract_timeout",
@@ -299,7 +305,7 @@ impl Field {
     /// Returns how its value is written.
     pub(crate) fn form(self) -> Form {
         match self {
-            Field::Task | Field::Context | Field::ForEach => Form::Text,
+            Field::Task | Field::Context | Field::ForEach | Field::Arguments => Form::Text,
             Field::Contract => Form::Contract,
             Field::Subscriptions | Field::Changes | Field::Protects | Field::Locks => Form::List,
             Field::Budget
@@ -310,6 +316,8 @@ impl Field {
             | Field::Target
             | Field::Kind
             | Field::Intent
+            | Field::Server
+            | Field::Tool
             | Field::ExitCode
             | Field::OnFail
             | Field::Timeout

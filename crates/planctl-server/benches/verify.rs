@@ -137,8 +137,15 @@ async fn measure(workspace: &Path) {
 
 async fn verified(file: &Path, workspace: &Path, spawner: &Spawner) -> Duration {
     let (config, levels) = (Config::default(), Levels::default());
-    let checking =
-        Checking { workspace, folder: "", config: &config, worker: None, levels: &levels, probe: None };
+    let checking = Checking {
+        workspace,
+        folder: "",
+        config: &config,
+        state_dir: None,
+        worker: None,
+        levels: &levels,
+        probe: None,
+    };
     let began = Instant::now();
     let checked = check(file, checking, spawner).await.unwrap();
     let took = began.elapsed();

@@ -4,6 +4,7 @@
 //! result counts, so an executor that was too slow or cut off changes nothing.
 
 mod agent_task;
+mod call_task;
 mod context;
 mod gate_task;
 mod harness_task;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planctl_engine::{Digest, Event, Graph, HarnessResult, NodeId, Record, Role, RunId};
+use planctl_engine::{
+    Digest, Event, Excerpt, Graph, HarnessEvent, HarnessResult, NodeId, Record, Role, RunId,
+};
 use sqlx::{Connection, PgConnection, Row};
 
 use crate::connections::repeated;
@@ -124,6 +126,31 @@ impl Store {
             newest.push((node, files));
         }
         Ok(newest)
+    }
+
+    /// Returns what the newest gates of these nodes printed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn printed_by(
+        &self,
+        run: RunId,
+        nodes: &[NodeId],
+    ) -> Result<BTreeMap<NodeId, Excerpt>, StoreError> {
+        let id = stored_run(run);
+        let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
+        let rows = repeated!(self, connection => sqlx::query(FOUND_FILES).bind(id).bind(&names).fetch_all(&mut *connection))?;
+        let mut printed = BTreeMap::new();
+        for row in &rows {
+            let node = NodeId::new(row.try_get::<String, _>("node")?);
+            let input: Input = from_json(row.try_get("body")?, "an input")?;
+            if let Event::Harness(HarnessEvent { found: HarnessResult::Evidence(evidence), .. }) = input.event
+            {
+                printed.insert(node, evidence.stdout);
+            }
+        }
+        Ok(printed)
     }
 
     /// Returns the newest approval of a plan, whether it still holds or not.

@@ -121,7 +121,11 @@ fn fitting_one(arguments: Value, tool: &Tool) -> Result<Map<String, Value>, Faul
     Ok(fields)
 }
 
-async fn called(connection: &Connection, calls: &Calls, filled: Vec<Value>) -> Result<Value, Fault> {
+pub(crate) async fn called(
+    connection: &Connection,
+    calls: &Calls,
+    filled: Vec<Value>,
+) -> Result<Value, Fault> {
     let tool = current(connection, calls).await?;
     let each = fitting(filled, &tool)?;
     let is_loop = calls.for_each.is_some();

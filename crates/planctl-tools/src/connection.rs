@@ -9,7 +9,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Map, Value};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
 use crate::fault::{Fault, FaultKind};
 use crate::request::Server;
@@ -40,10 +40,8 @@ impl Connection {
                     let name = command.first().map_or("", String::as_str);
                     Fault::new(FaultKind::Network, format!("could not start {name}: {error}"))
                 })?;
-                let transport = AsyncRwTransport::new_client(output.take(RECEIVED_BYTES_MAX), input)
-                    .with_max_line_length(MESSAGE_BYTES_MAX);
-                let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
-                Ok(Connection { service, program: Some(program) })
+                let connection = Connection::over(output, input).await?;
+                Ok(Connection { program: Some(program), ..connection })
             }
             Server::Url { url, token } => {
                 // Twice is once.
@@ -60,6 +58,17 @@ impl Connection {
                 Ok(Connection { service, program: None })
             }
         }
+    }
+
+    /// Says hello over two streams.
+    async fn over(
+        output: impl AsyncRead + Send + Unpin + 'static,
+        input: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Connection, Fault> {
+        let transport = AsyncRwTransport::new_client(output.take(RECEIVED_BYTES_MAX), input)
+            .with_max_line_length(MESSAGE_BYTES_MAX);
+        let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
+        Ok(Connection { service, program: None })
     }
 
     /// Returns the name and the version by which the server knows itself.
@@ -133,3 +142,7 @@ fn plain(tool: rmcp::model::Tool) -> Tool {
 fn short(text: &str) -> String {
     text.chars().take(200).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+mod tests;

@@ -95,7 +95,9 @@ async fn with_helper<T>(
 ) -> Result<T, Failure> {
     let config = &context.config()?.config;
     let levels = &config.verify.clone().then(levels);
-    let checking = Checking { workspace: context.workspace(), folder, config, worker, levels, probe: None };
+    let state_dir = context.state_dir().ok();
+    let (workspace, state_dir) = (context.workspace(), state_dir.as_deref());
+    let checking = Checking { workspace, folder, config, state_dir, worker, levels, probe: None };
     let spawner = helper()?;
     let answer = verify(checking, &spawner).await;
     spawner.shutdown();
@@ -188,7 +190,9 @@ impl Prober {
         let config = &context.config()?.config;
         let levels = &config.verify.clone().then(levels);
         let (workspace, probe) = (context.workspace(), self.probe.as_ref());
-        let checking = Checking { workspace, folder: "", config, worker: None, levels, probe };
+        let state_dir = context.state_dir().ok();
+        let state_dir = state_dir.as_deref();
+        let checking = Checking { workspace, folder: "", config, state_dir, worker: None, levels, probe };
         verify(checking, &self.spawner).await.map_err(|error| self.failure(error))
     }
 }

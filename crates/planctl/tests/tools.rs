@@ -10,6 +10,10 @@ mod fixture;
 mod listing;
 #[path = "tools/place.rs"]
 mod place;
+#[path = "tools/published.rs"]
+mod published;
+#[path = "tools/running.rs"]
+mod running;
 #[path = "tools/server.rs"]
 mod server;
 
@@ -22,11 +26,16 @@ fn main() {
     {
         return server::serve(manner, log);
     }
-    let trials = listing::trials().into_iter().map(|(name, test)| {
+    let trials = listing::trials().into_iter().chain(running::trials()).map(|(name, test)| {
         Trial::test(name, move || {
             test();
             Ok(())
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    let published = Trial::test("published_servers_run_behind_calls", || {
+        published::published_servers();
+        Ok(())
+    });
+    let trials = trials.chain([published.with_ignored_flag(true)]).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

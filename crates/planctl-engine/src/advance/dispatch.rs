@@ -92,6 +92,12 @@ fn has_room(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 /// Sends out the next attempt, unless a limit or the budget stands against it; before the first one of a visit the
 /// contract is rehearsed, where that is asked for.
 fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    if let Some(NodeKind::Call(call)) = turn.graph.node(node).map(|node| &node.kind)
+        && let Some(why) = &call.approval
+        && !turn.run.record(node)?.is_allowed
+    {
+        return hold::ask(turn, node, AskKind::Effect, Reason::Effect, Some(why.clone()));
+    }
     if !has_room(turn, node)? {
         return queue(turn, node);
     }
@@ -117,7 +123,10 @@ fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 /// Begins to count for the next attempt.
 pub(super) fn count_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<Attempt, Refusal> {
     turn.run.head.attempts += 1;
-    let tally = &mut turn.run.record_mut(node)?.tally;
+    let record = turn.run.record_mut(node)?;
+    // A person's word is for one attempt.
+    record.is_allowed = false;
+    let tally = &mut record.tally;
     tally.attempt = tally.attempt.next();
     tally.deliveries = 0;
     tally.interruptions = 0;

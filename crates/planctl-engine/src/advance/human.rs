@@ -79,6 +79,11 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     turn.set(&node, NodeState::Pending)?;
     match (kind, answer) {
         (AskKind::Choice, Answer::Skip) if turn.graph.task(&node).is_none() => unanswered(turn, event, &node),
+        (AskKind::Effect, Answer::Approve) => {
+            turn.run.record_mut(&node)?.is_allowed = true;
+            dispatch::again(turn, &node)
+        }
+        (AskKind::Effect, Answer::Reject) => unanswered(turn, event, &node),
         _ => carry_out(turn, event, &node, answer),
     }
 }
@@ -261,7 +266,7 @@ fn settle_by(
     route::success(turn, node)
 }
 
-/// Settles a question that a person leaves unanswered as failed, and takes its way for failures (DOT H5).
+/// Settles a question that a person leaves unanswered, and a call that they do not allow, as failed, and takes its way for failures (DOT H5).
 fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     let said = Said { by: &event.by, note: event.note.as_deref() };
     settle::settle(turn, node, Outcome::Failed, Some(said))?;

@@ -298,8 +298,9 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         return beyond_visits(turn, node);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
-    // A report that waits for a person is of the entering before.
+    // A report that waits for a person is of the entering before, and so is what a person allowed.
     record.unchecked = None;
+    record.is_allowed = false;
     if refills {
         record.tally.failed = 0;
         record.tally.granted = 0;

@@ -147,6 +147,9 @@ pub struct Call {
     /// Files and globs that it may change: those that the command writes.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "own_files")]
     pub may_change: BTreeSet<String>,
+    /// Why a person has to allow each attempt before it is made, where one has to (M-36).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
 }
 
 /// How the way on is chosen.

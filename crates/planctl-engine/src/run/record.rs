@@ -78,6 +78,9 @@ pub struct Record {
     /// Says that its newest attempt passed by an observation, and by nothing better.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_observed: bool,
+    /// Says that a person allowed the next attempt of a call, and no other (M-36).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_allowed: bool,
 }
 
 /// The reported work of an attempt that no gate has judged.

@@ -282,6 +282,33 @@ fn s7_s10_a_call_is_its_own_contract_and_is_retried() {
 }
 
 #[test]
+fn m_36_a_call_with_effects_waits_for_a_persons_word_before_each_attempt() {
+    talk(
+        "
+        plan  a: call retry 1 asks writes  b: task
+        approved
+        -> clock admitted           a held: effect effect
+        -> human approve            a#1 to harness
+        -> harness found a#1 exit 2  a#1 failed; a held: effect effect
+        -> human approve            a#2 to harness
+        -> harness found a#2 exit 0  a#2 passed; a settled passed; b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn m_36_a_call_that_is_not_allowed_has_failed_and_never_ran() {
+    talk(
+        "
+        plan  a: call retry 1 asks writes  b: task  a -on_exhaust-> b
+        approved
+        -> clock admitted           a held: effect effect
+        -> human reject             a settled failed; b#1 to coder
+        ",
+    );
+}
+
+#[test]
 fn an_exit_code_of_any_step_can_decide_later() {
     talk(
         "

@@ -57,6 +57,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
         // Bash accepts every script that our parser reads, so it is asked about the others only: a process for each contract
         // of a long plan would cost more than all the rest.
         if let Some(contract) = &step.contract
+            && scripts.reading(at).is_some()
             && scripts.read_of(at).is_none()
         {
             wants.scripts.insert(contract.command.clone());

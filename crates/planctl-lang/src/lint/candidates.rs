@@ -8,6 +8,7 @@ use crate::analysis::Scripts;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::contract_of;
 use crate::text::escape;
+use crate::tools::ToolUse;
 use crate::tree::PlanTree;
 
 /// A contract that `plan verify --probe` looks at.
@@ -57,7 +58,8 @@ pub fn candidates(tree: &PlanTree, found: &[Diagnostic], places: &[String]) -> V
         let contract = contract_of(step);
         let about = of_steps.get(step.number_text().as_str()).map_or(&[][..], Vec::as_slice);
         let obstacle = obstacle(&contract.command, about, places)
-            .or_else(|| outward(&scripts, at).map(Obstacle::Unsafe));
+            .or_else(|| outward(&scripts, at).map(Obstacle::Unsafe))
+            .or_else(|| uses_tool(&contract.command));
         candidates.push(Candidate {
             step: number,
             title: step.title.value.clone(),
@@ -67,6 +69,10 @@ pub fn candidates(tree: &PlanTree, found: &[Diagnostic], places: &[String]) -> V
         });
     }
     candidates
+}
+
+fn uses_tool(command: &str) -> Option<Obstacle> {
+    ToolUse::read(command).map(|used| Obstacle::Unsafe(format!("it would use a tool of {}", used.server)))
 }
 
 fn obstacle(command: &str, about: &[&Diagnostic], places: &[String]) -> Option<Obstacle> {

@@ -180,6 +180,31 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "\n```shell\ngrep -q '^## Cause' docs/cause.md\n```\nexit_code == 0",
     },
     FieldHelp {
+        name: "server",
+        label: "server",
+        meaning: "The MCP server whose tool a `call` uses in place of a contract, by its name in planctl.toml.",
+        default: "none",
+        values: &[],
+        example: "github",
+    },
+    FieldHelp {
+        name: "tool",
+        label: "tool",
+        meaning: "The tool of that server.",
+        default: "none",
+        values: &[],
+        example: "list_issues",
+    },
+    FieldHelp {
+        name: "arguments",
+        label: "arguments",
+        meaning: "The tool's arguments: a JSON object, or a list of `- name: value`. `${steps.2.output.items[0].id}` is \
+                  what step 2 gave.",
+        default: "{}",
+        values: &[],
+        example: "{\"repo\": \"acme/shop\", \"perPage\": \"${steps.1.output}\"}",
+    },
+    FieldHelp {
         name: "exit_code",
         label: "exit_code",
         meaning: "The exit code of the contract that passes, 0 to 255; written `exit_code == N` after the fence.",

@@ -15,6 +15,8 @@ pub use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
 
+use std::collections::BTreeMap;
+
 use crate::diagnostic::{Code, Diagnostic, Edit, Fix, Severity, StepName};
 use crate::syntax::Language;
 use crate::syntax::alike;
@@ -22,7 +24,7 @@ use crate::syntax::markdown::{LineKind, Outline};
 use crate::syntax::source::Source;
 use crate::text::limits::STEPS_MAX;
 use crate::text::{Span, Spanned, escape};
-use crate::tree::workflow::outlined;
+use crate::tree::workflow::{ToolFields, outlined};
 use crate::tree::{Field, PlanTree, StepNumber, StepTree};
 use field::{FieldLine, RawField};
 use heading::{Heading, StepHeading};
@@ -78,6 +80,7 @@ pub(crate) fn parse_with_layout(source: &Source) -> (PlanTree, Vec<Diagnostic>, 
         });
     }
     reader.close_field(source.line_count());
+    reader.take_tools();
     reader.report_fences();
     let Reader { mut found, tree, parts, .. } = reader;
     if tree.frontmatter.span.is_none() && body == 0 && !tree.steps.is_empty() {
@@ -138,6 +141,8 @@ struct Reader<'a> {
     elsewhere_level: usize,
     /// An exit code that stands before its contract, with the count of steps at that place.
     exit_code_ahead: Option<(usize, Spanned<u8>)>,
+    /// What steps say of tools, by their place.
+    tools: BTreeMap<usize, ToolFields>,
     parts: Vec<Part>,
 }
 
@@ -161,6 +166,7 @@ impl<'a> Reader<'a> {
             is_unread_told: false,
             elsewhere_level: 0,
             exit_code_ahead: None,
+            tools: BTreeMap::new(),
             parts: Vec::new(),
         }
     }

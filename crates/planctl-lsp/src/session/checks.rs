@@ -49,6 +49,7 @@ impl<'a> Session<'a> {
         let (path, workspace) = (document.path.clone(), document.workspace.clone());
         let bytes = document.text.as_str().as_bytes().to_vec();
         let spawner = self.spawner();
+        let state_dir = self.host.state_dir().ok();
         self.checks.spawn(async move {
             let checked = async {
                 let source = match Source::from_bytes(path.to_string_lossy(), bytes) {
@@ -60,6 +61,7 @@ impl<'a> Session<'a> {
                     workspace: &workspace,
                     folder: "",
                     config: &config,
+                    state_dir: state_dir.as_deref(),
                     worker: None,
                     levels: &config.verify,
                     probe: None,

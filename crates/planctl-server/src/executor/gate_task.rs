@@ -59,7 +59,14 @@ impl Executor {
                     let runner = runner.with_locks(lock.descriptors());
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
                     let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
-                    let runner = if is_call { runner.at_node(claimed.item.at.node.as_str()) } else { runner };
+                    let runner = match is_call {
+                        true => self.call_runner(runner, claimed, gated.contract).await?,
+                        false => Ok(runner),
+                    };
+                    let runner = match runner {
+                        Ok(runner) => runner,
+                        Err(gate) => return Ok((gate.found, gate.outputs)),
+                    };
                     let runner =
                         if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
                     let gate = runner.evaluate(gated.contract, &baseline, &mut watch, cancel).await;

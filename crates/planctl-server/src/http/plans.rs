@@ -95,6 +95,7 @@ pub(super) async fn checked(call: &Call, plan: &PlanCall) -> Result<Checked, Pro
         workspace: &workspace,
         folder: plan.folder.as_deref().unwrap_or_default(),
         config: &config,
+        state_dir: Some(call.server_node().state_dir()),
         worker: plan.worker.as_ref(),
         levels,
         probe: None,

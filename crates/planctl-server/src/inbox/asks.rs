@@ -234,7 +234,7 @@ impl Services {
                 next: Next::AnswerAsk { ask: id, answers: answers.iter().map(ToString::to_string).collect() },
             });
         }
-        let is_approval = answer == Answer::Approve;
+        let is_approval = answer == Answer::Approve && row.ask.kind == AskKind::Plan;
         if is_approval && !is_repeated {
             self.approve_as_shown(&row, given, under.as_ref()).await?;
         }
@@ -514,6 +514,10 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
         AskKind::Budget => {
             let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
             format!("{name}: {short}")
+        }
+        AskKind::Effect => {
+            let why = row.ask.message.as_deref().unwrap_or_default();
+            format!("{name}: {}: {why}", view::reason_words(row.ask.reason))
         }
         AskKind::Choice => format!("{name}: {}", row.ask.message.clone().unwrap_or_default()),
         AskKind::Insertion => {

@@ -142,7 +142,10 @@ impl Services {
         let workspace = self.own_folder()?;
         let (config, levels) =
             (&self.caller.config, self.caller.config.verify.clone().then(&Levels::default()));
-        let checking = Checking { workspace, folder: "", config, worker: None, levels: &levels, probe: None };
+        let state_dir = Some(self.state_dir());
+        let levels = &levels;
+        let checking =
+            Checking { workspace, folder: "", config, state_dir, worker: None, levels, probe: None };
         let checked = check::check(&file, checking, self.spawner()?).await?;
         let planned = self.planned_worktree(&checked).await?;
         let plan = self.keep(&checked).await?;

@@ -146,7 +146,8 @@ impl Services {
         let (named, by) = (&inner.path, around.last().map_or("the plan", String::as_str));
         let levels = self.caller.config.verify.clone().then(&Levels::default());
         let (config, folder) = (&self.caller.config, inner.folder.as_str());
-        let checking = Checking { workspace, folder, config, worker, levels: &levels, probe: None };
+        let (levels, state_dir) = (&levels, Some(self.state_dir()));
+        let checking = Checking { workspace, folder, config, state_dir, worker, levels, probe: None };
         let child = check::check(&workspace.join(named), checking, self.spawner()?).await?;
         if child.verification.is_verified() {
             return Ok(child);

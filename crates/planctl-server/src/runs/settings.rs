@@ -15,7 +15,9 @@ use serde_json::Value;
 
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
-use planctl_config::{Agent, Commits, Config, Effects, Pace, Price, in_folder, permission_words, takes_plan};
+use planctl_config::{
+    Agent, Commits, Config, Effects, Pace, Price, ServerConfig, in_folder, permission_words, takes_plan,
+};
 
 /// The effective configuration of one run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct RunSettings {
     /// The price of models' tokens, where an agent does not report its cost.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// The servers whose tools it may use; the values of their variables are planctl's own and kept nowhere.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, ServerConfig>,
     /// Whether its changes in a worktree of its own are committed.
     #[serde(default, skip_serializing_if = "Commits::is_none")]
     pub commits: Commits,
@@ -138,6 +143,7 @@ impl RunSettings {
             contract_path: config.contracts.path.clone(),
             contract_limits: config.contracts.limits,
             prices: config.prices.clone(),
+            servers: config.servers.clone(),
             commits: config.workspace.git,
             sub_plans: BTreeMap::new(),
             folder: String::new(),

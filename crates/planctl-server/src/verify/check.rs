@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use planctl_engine::{Contract, Graph, GraphParts, NodeKind, PaceLevel, RedFirst, Responder};
+use planctl_engine::{Call, Contract, Graph, GraphParts, Node, NodeKind, PaceLevel, RedFirst, Responder};
 use planctl_harness::{
     Baseline, PATH_DEFAULT, PathKind, Spawner, Syntax, Unreadable, differing_from_head, existing_files,
     expand_glob, folder_in, probe_commands, probe_paths, probe_scripts, probe_texts, read_plan,
 };
+use planctl_lang::tools::{ToolList, ToolUse};
 use planctl_lang::{
     Facts, FileFact, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Trial, Verification, Wants, parse,
     read,
@@ -16,8 +17,9 @@ use planctl_lang::{
 
 use crate::verify::probe::{Probe, ProbeError, Probed};
 use crate::verify::protection;
+use crate::verify::tools::ToolPlace;
 use planctl_api::wire::calls::RunPlanView;
-use planctl_config::{Agent, Config};
+use planctl_config::{Agent, Config, Effects};
 
 /// The most files that a glob of a plan is expanded to while it is verified.
 const GLOB_FILES_MAX: usize = 1000;
@@ -71,6 +73,8 @@ pub struct Checking<'a> {
     pub folder: &'a str,
     /// The effective configuration.
     pub config: &'a Config,
+    /// The state directory, where tools of servers are kept; without one, none are known.
+    pub state_dir: Option<&'a Path>,
     /// The agent that serves every role (`--exec`, `--agent`), so that no role is unknown.
     pub worker: Option<&'a Agent>,
     /// How much each code weighs.
@@ -305,9 +309,23 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     let denying = roles.iter().filter(|(_, role)| !role.effects.deny.is_empty());
     facts.denied =
         denying.map(|(name, role)| (name.as_str().to_owned(), role.effects.deny.clone())).collect();
+    facts.servers = Some(servers(checking));
     facts.roles = (!roles.is_empty() && checking.worker.is_none())
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
     Ok(facts)
+}
+
+/// Returns the servers, each with its tools as they are kept: to verify a plan starts nothing.
+fn servers(checking: Checking<'_>) -> BTreeMap<String, Option<ToolList>> {
+    let list = |name: &str| {
+        let place = ToolPlace {
+            workspace: checking.workspace,
+            state_dir: checking.state_dir?,
+            config: checking.config,
+        };
+        place.kept(name)
+    };
+    checking.config.servers.keys().map(|name| (name.clone(), list(name))).collect()
 }
 
 /// Returns which of the files that contracts compare with their commit differ from it; nothing where git could not be asked.
@@ -425,6 +443,7 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
     let work = |role: &str| {
         config.roles.iter().find(|(name, _)| name.as_str() == role).and_then(|(_, role)| role.timeout)
     };
+    let graph = with_approvals(graph, config)?;
     let contracts = &config.contracts;
     if config.roles.is_empty() && contracts.timeout.is_none() && contracts.red_first == RedFirst::Off {
         return Ok(graph);
@@ -456,6 +475,26 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
                 PaceLevel { level, responder: responder.clone(), timeout }
             })
             .collect();
+    }
+    Graph::new(parts).map_err(|defect| defect.to_string())
+}
+
+/// Has a person asked before each call of a tool whose effects ask for that (M-36, M-37).
+fn with_approvals(graph: Graph, config: &Config) -> Result<Graph, String> {
+    let asks = |call: &Call| {
+        let used = ToolUse::read(&call.contract.command)?;
+        let server = config.servers.get(&used.server);
+        Effects::default().asks(server.and_then(|server| server.effects_of(&used.tool)))
+    };
+    let is_asked = |node: &Node| matches!(&node.kind, NodeKind::Call(call) if asks(call).is_some());
+    if !graph.nodes().iter().any(is_asked) {
+        return Ok(graph);
+    }
+    let mut parts = GraphParts::from(graph);
+    for node in &mut parts.nodes {
+        if let NodeKind::Call(call) = &mut node.kind {
+            call.approval = asks(call);
+        }
     }
     Graph::new(parts).map_err(|defect| defect.to_string())
 }

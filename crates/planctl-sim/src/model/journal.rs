@@ -74,6 +74,8 @@ pub(super) enum Entry {
     ChildCharged { tokens: u64, micro_usd: u64, metered: usize, unmetered: usize },
     /// A worker proposed a step; it gave up, or did not. Nothing, once a person said what becomes of that.
     Proposed { node: NodeId, gave_up: Option<bool> },
+    /// A person allowed the next attempt of a call.
+    Allowed { node: NodeId },
     /// A node failed for good: in this way, so often in a row.
     Recurred { node: NodeId, how: Option<(String, usize)> },
     /// The run began anew: all earlier events at its nodes are over, but for how often each was tried and the usage.
@@ -167,6 +169,7 @@ impl Entry {
             | Entry::Merging { node, .. }
             | Entry::Child { node, .. }
             | Entry::Proposed { node, .. }
+            | Entry::Allowed { node }
             | Entry::Recurred { node, .. }
             | Entry::Promised { node, .. }
             | Entry::Charged { node, .. } => Some(node),
@@ -334,6 +337,15 @@ impl Model {
             // It was of an attempt that is over.
             matches!(entry, Entry::Entered { .. } | Entry::Begun { .. }).then_some(None)
         })?
+    }
+
+    /// Says whether a person allowed the next attempt of a call.
+    pub(super) fn is_allowed(&self, id: &NodeId) -> bool {
+        let allowed = self.newest(id, |entry| {
+            let is_over = matches!(entry, Entry::Entered { .. } | Entry::Begun { .. });
+            (is_over || matches!(entry, Entry::Allowed { .. })).then_some(!is_over)
+        });
+        allowed == Some(true)
     }
 
     /// The usage of the runs within this one: tokens and money, and how many charges of either kind.

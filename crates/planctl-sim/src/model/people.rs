@@ -95,8 +95,8 @@ impl Model {
         let (node, kind) = held.ok_or(No)?;
         self.must_be(&[if kind == AskKind::Plan { Status::Awaiting } else { Status::Active }])?;
         let fits = match answer {
-            Answer::Approve => kind == AskKind::Plan,
-            Answer::Reject => matches!(kind, AskKind::Plan | AskKind::Insertion),
+            Answer::Approve => matches!(kind, AskKind::Plan | AskKind::Effect),
+            Answer::Reject => matches!(kind, AskKind::Plan | AskKind::Insertion | AskKind::Effect),
             Answer::Retry => kind == AskKind::Escalation,
             Answer::Reply => kind == AskKind::Question,
             // Nobody in the simulation answers so.
@@ -131,7 +131,19 @@ impl Model {
             self.leave(&node, Signal::Exhausted);
             return Ok(());
         }
-        self.carry_out(event, &node, answer)
+        match (kind, answer) {
+            (AskKind::Effect, Answer::Approve) => {
+                self.journal.push(Entry::Allowed { node: node.clone() });
+                self.begin(&node);
+                Ok(())
+            }
+            (AskKind::Effect, Answer::Reject) => {
+                self.settle(&node, Outcome::Failed);
+                self.leave(&node, Signal::Exhausted);
+                Ok(())
+            }
+            _ => self.carry_out(event, &node, answer),
+        }
     }
 
     fn carry_out(&mut self, event: &HumanEvent, node: &NodeId, answer: &Answer) -> Fits {

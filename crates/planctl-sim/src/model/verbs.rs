@@ -120,7 +120,10 @@ impl Model {
     }
 
     fn attempt_next(&mut self, node: &NodeId) {
-        if !self.has_room(node) {
+        let asks = matches!(self.kind(node), NodeKind::Call(call) if call.approval.is_some());
+        if asks && !self.is_allowed(node) {
+            self.ask(node, AskKind::Effect, "effect");
+        } else if !self.has_room(node) {
             self.stand_in_line(node);
         } else if let Some(gave_up) = self.proposed(node) {
             self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });

@@ -127,6 +127,7 @@ impl Weaver<'_> {
             on_exhausted: *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Warned]),
             contract_files: Default::default(),
             may_change: Default::default(),
+            approval: None,
         }));
         let node = self.node(&id, kind);
         self.place(node, ends, chain, true)
@@ -155,6 +156,7 @@ impl Weaver<'_> {
             on_exhausted: Outcome::Failed,
             contract_files: Default::default(),
             may_change: Default::default(),
+            approval: None,
         }));
         let node = self.node(&id, kind);
         let save = chain.last().cloned();

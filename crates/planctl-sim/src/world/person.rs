@@ -153,6 +153,7 @@ impl World {
             | AskKind::Budget
             | AskKind::Choice
             | AskKind::Insertion
+            | AskKind::Effect
                 if !is_patient =>
             {
                 Answer::Abort
@@ -166,6 +167,8 @@ impl World {
             AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
             AskKind::Insertion if self.dice.happens(600) => Answer::Reject,
             AskKind::Insertion if self.dice.happens(600) => Answer::Revise,
+            AskKind::Effect if self.dice.happens(800) => Answer::Approve,
+            AskKind::Effect => Answer::Reject,
             AskKind::Budget | AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,

@@ -13,7 +13,7 @@ pub struct AskFilter {
     #[arg(long, add = completing::run())]
     pub run: Option<String>,
     /// Only asks of this kind
-    #[arg(long, value_parser = ["plan", "escalation", "budget", "question", "choice", "insertion"])]
+    #[arg(long, value_parser = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect"])]
     pub kind: Option<String>,
 }
 

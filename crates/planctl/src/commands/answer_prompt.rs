@@ -423,8 +423,8 @@ mod tests {
 
     #[test]
     fn no_two_ways_of_answering_one_ask_have_the_same_letter() {
-        use planctl_engine::AskKind::{Budget, Choice, Escalation, Insertion, Plan, Question};
-        for kind in [Plan, Escalation, Budget, Question, Choice, Insertion] {
+        use planctl_engine::AskKind::{Budget, Choice, Effect, Escalation, Insertion, Plan, Question};
+        for kind in [Plan, Escalation, Budget, Question, Choice, Insertion, Effect] {
             let words = kind.answers();
             let mut letters: Vec<char> =
                 ANSWER_KEYS.iter().filter(|key| words.contains(&key.word)).map(|key| key.letter).collect();

@@ -20,7 +20,7 @@ pub fn serve(manner: &str, log: &str) {
                 "serverInfo": {"name": "issues", "version": if manner == "newer" { "2.0.0" } else { "1.0.0" }},
             })),
             "tools/list" => Ok(json!({"tools": tools(manner)})),
-            "tools/call" => call(&asked["params"]),
+            "tools/call" => call(&asked["params"], log),
             _ => Err(json!({"code": -32601, "message": "no such method"})),
         };
         let answer = match answer {
@@ -74,6 +74,7 @@ fn tools(manner: &str) -> Value {
             "description": "Answers with an error of the protocol",
             "inputSchema": {"type": "object", "properties": {"words": {"type": "string"}}},
         },
+        {"name": "meet", "description": "Waits for another call", "inputSchema": {"type": "object"}},
         {"name": "vanish", "description": "Ends in the middle", "inputSchema": {"type": "object"}},
         {"name": "secret", "description": "Tells the token", "inputSchema": {"type": "object"}},
     ])
@@ -89,7 +90,7 @@ fn issues() -> Vec<Value> {
     ]
 }
 
-fn call(params: &Value) -> Result<Value, Value> {
+fn call(params: &Value, log: &str) -> Result<Value, Value> {
     let arguments = &params["arguments"];
     let words = arguments["words"].as_str().unwrap_or_default();
     match params["name"].as_str().unwrap_or_default() {
@@ -108,6 +109,15 @@ fn call(params: &Value) -> Result<Value, Value> {
         }
         "fail" => Ok(json!({"isError": true, "content": [{"type": "text", "text": words}]})),
         "refuse" => Err(json!({"code": -32000, "message": words})),
+        "meet" => {
+            // Ends once the other call has come, which it can only where both are under way.
+            let of = |name: &str| format!("{log}-{}", arguments[name].as_str().unwrap_or_default());
+            std::fs::write(of("own"), "").unwrap();
+            while !std::path::Path::new(&of("other")).exists() {
+                std::thread::yield_now();
+            }
+            Ok(json!({"content": [{"type": "text", "text": "met"}]}))
+        }
         "vanish" => std::process::exit(3),
         "secret" => {
             let token = std::env::var("ISSUES_TOKEN").unwrap_or_default();

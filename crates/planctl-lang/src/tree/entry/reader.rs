@@ -12,7 +12,7 @@ use crate::text::limits::{EDGES_MAX, STEPS_MAX};
 use crate::text::near::nearest;
 use crate::text::{Span, Spanned, escape};
 use crate::tree::workflow::{
-    EdgeTree, Kind, NamedContract, NodeTree, Workflow, on_named, read_condition, say_condition,
+    EdgeTree, Kind, NamedContract, NodeTree, Workflow, on_named, read_condition, say_condition, with_command,
 };
 
 /// The keys of an entry that stand beside its steps or its graph.
@@ -282,6 +282,10 @@ impl Reader<'_> {
                         node.contracts.push(NamedContract { name, command });
                     }
                 }
+                "arguments" if property.value.as_object().is_some() => {
+                    let span = span_of(&property.value);
+                    node.said.insert("arguments", Spanned::new(self.source.slice(span).to_owned(), span));
+                }
                 "class" => {
                     if let Some(classes) = self.scalar("`class`", &property.value) {
                         let classes =
@@ -293,6 +297,7 @@ impl Reader<'_> {
             }
         }
         node.contracts.sort_by(|one, other| one.name.cmp(&other.name));
+        with_command(&mut node, &mut self.found);
         node
     }
 

@@ -54,6 +54,9 @@ impl Reader<'_> {
             | Field::MinTests
             | Field::Locks
             | Field::Workspace
+            | Field::Server
+            | Field::Tool
+            | Field::Arguments
             | Field::Status => {}
         }
     }

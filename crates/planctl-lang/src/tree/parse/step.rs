@@ -8,7 +8,9 @@ use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::syntax::values;
 use crate::text::near::{Nearest, nearest};
 use crate::text::{Span, Spanned, escape};
-use crate::tree::{Field, Form, StepKind, StepNumber, StepTree, WorkspaceMode};
+use crate::tree::parse::name_of;
+use crate::tree::workflow::ToolFields;
+use crate::tree::{ContractTree, Field, Form, StepKind, StepNumber, StepTree, WorkspaceMode};
 
 const KINDS: [(&str, StepKind); 8] = [
     ("code", StepKind::Work(WorkKind::Code)),
@@ -30,6 +32,12 @@ impl Reader<'_> {
             },
             Form::Text => {
                 let text = self.text(field, end);
+                if known == Field::Arguments {
+                    return match text {
+                        Some(text) => self.tool_fields().arguments = Some(text),
+                        None => self.report_empty(known, field),
+                    };
+                }
                 let is_task = known == Field::Task;
                 self.set(known, field, text, |step, text| {
                     *(if is_task { &mut step.task } else { &mut step.for_each }) = Some(text);
@@ -56,6 +64,8 @@ impl Reader<'_> {
     fn take_value(&mut self, known: Field, value: Spanned<String>) {
         match known {
             Field::Target => self.on_step(|step| step.target = Some(value)),
+            Field::Server => self.tool_fields().server = Some(value),
+            Field::Tool => self.tool_fields().tool = Some(value),
             Field::Kind => self.take_kind(value),
             Field::Intent => self.on_step(|step| step.intent = Some(value)),
             Field::OnFail => self.take_on_fail(value),
@@ -96,8 +106,49 @@ impl Reader<'_> {
             | Field::Changes
             | Field::Protects
             | Field::Locks
+            | Field::Arguments
             | Field::ForEach => {}
             Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
+        }
+    }
+
+    /// Returns what the newest step says of a tool.
+    fn tool_fields(&mut self) -> &mut ToolFields {
+        self.tools.entry(self.tree.steps.len().saturating_sub(1)).or_default()
+    }
+
+    /// Makes the commands of the calls that name a tool in place of a contract.
+    pub(super) fn take_tools(&mut self) {
+        for (at, mut fields) in std::mem::take(&mut self.tools) {
+            let Some(step) = self.tree.steps.get_mut(at) else { continue };
+            // A list in words makes several steps of a template; one that refers to a result is gone through when it runs.
+            fields.for_each =
+                step.for_each.take_if(|list| list.value.contains("${") || list.value.starts_with('['));
+            let is_call = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::Call);
+            let name = name_of(step);
+            let at = fields.tool.as_ref().or(fields.server.as_ref()).or(fields.arguments.as_ref());
+            let at = at.map_or(step.heading, |field| field.span);
+            let refused = match (&step.contract, fields.command()) {
+                (Some(_), _) => Diagnostic::new(Code::P015, "the step has a contract and a tool").at(at, "").help(
+                    "keep one of them: a call is a tool or a command; another step can look at what the tool gave",
+                ),
+                (None, _) if !is_call => {
+                    Diagnostic::new(Code::P015, "only a call uses a tool").at(at, "").help("write `**type:** call`")
+                }
+                (None, Err(refused)) => *refused,
+                (None, Ok(command)) => {
+                    step.contract = Some(ContractTree {
+                        command: command.value,
+                        line_starts: Vec::new(),
+                        span: command.span,
+                        fence: command.span,
+                        exit_code: Some(Spanned::new(0, command.span)),
+                    });
+                    continue;
+                }
+            };
+            step.unread.push(Field::Contract);
+            self.found.push(refused.step(name));
         }
     }
 

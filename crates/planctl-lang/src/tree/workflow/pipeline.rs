@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use planctl_engine::On;
 use planctl_engine::condition::{Clause, Condition, Key, Test};
 
+use super::tool_calls::with_command;
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::syntax::condition;
@@ -36,6 +37,7 @@ pub(super) fn workflow(source: &Source, pipeline: &Pipeline, found: &mut Vec<Dia
         }
     }
     workflow.nodes = pipeline.nodes.iter().map(|node| tree_of(node, found)).collect();
+    workflow.nodes.iter_mut().for_each(|node| with_command(node, found));
     let mut read: BTreeMap<Span, Option<condition::Reading>> = BTreeMap::new();
     for edge in &pipeline.edges {
         workflow.edges.push(edge_of(source, edge, &mut read, found));

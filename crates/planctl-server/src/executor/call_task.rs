@@ -1,0 +1,98 @@
+//! A call: the order to the server whose tool it uses, or the outputs of earlier steps that its command reads.
+
+use std::collections::BTreeMap;
+
+use planctl_config::Effects;
+use planctl_engine::{Contract, NodeId, NodeKind};
+use planctl_harness::{ContractRunner, Gate};
+use planctl_lang::tools::{Outputs, ToolUse, outputs_read};
+use planctl_store::Claimed;
+use planctl_tools::{Calls, KeptLists, Order, Request};
+
+use super::Executor;
+use crate::node::services::ServiceError;
+use crate::verify::tools::{reach, with_order};
+
+impl Executor {
+    /// Returns a runner that carries the call of a node out; or the gate of one that can't be, in which nothing ran.
+    pub(super) async fn call_runner(
+        &self,
+        runner: ContractRunner,
+        claimed: &Claimed,
+        contract: &Contract,
+    ) -> Result<Result<ContractRunner, Gate>, ServiceError> {
+        let runner = runner.at_node(claimed.item.at.node.as_str());
+        let Some(used) = ToolUse::read(&contract.command) else {
+            let outputs = self.outputs_of(claimed, outputs_read(&contract.command)).await?;
+            let outputs: BTreeMap<String, Vec<u8>> =
+                outputs.into_iter().map(|(node, text)| (node, text.into_bytes())).collect();
+            return Ok(Ok(runner.with_outputs(outputs)));
+        };
+        let refused = |why: &str| Ok(Err(runner.refuse(contract, why)));
+        let Some(server) = self.settings.servers.get(&used.server) else {
+            return refused(&format!("the approved configuration has no server {:?}", used.server));
+        };
+        // The graph has a person asked; one that does not was made for other effects than those that are approved.
+        let asks = Effects::default().asks(server.effects_of(&used.tool));
+        if let Some(why) = asks.filter(|_| !asks_first(claimed)) {
+            return refused(&format!("{} of {} needs a person's word: {why}", used.tool, used.server));
+        }
+        let reached = match reach(server) {
+            Ok(reached) => reached,
+            Err(error) => return refused(&error.to_string()),
+        };
+        let nodes = used.references().into_iter().filter_map(|reference| reference.ok()?.node).collect();
+        let list = KeptLists::new(&self.state_dir).get(&reached);
+        let calls = Calls {
+            known: None,
+            tool: used.tool,
+            arguments: used.arguments,
+            for_each: used.for_each,
+            outputs: self.outputs_of(claimed, nodes).await?,
+        };
+        let order = Order::Call(Box::new(calls.with_known(list.as_ref())));
+        let request = Request { server: reached, order };
+        let ordered = with_order(runner.clone(), &request);
+        Ok(ordered.map_err(|why| runner.refuse(contract, &why)))
+    }
+
+    /// Returns what these nodes gave: what their newest gates printed, or what a person answered. A node whose output was too
+    /// long to be kept whole gave none.
+    async fn outputs_of(&self, claimed: &Claimed, names: Vec<String>) -> Result<Outputs, ServiceError> {
+        let mut outputs = Outputs::new();
+        let nodes: Vec<NodeId> = names.into_iter().map(NodeId::new).collect();
+        if nodes.is_empty() {
+            return Ok(outputs);
+        }
+        for (node, printed) in self.store.printed_by(self.run, &nodes).await? {
+            let whole = match &printed.stored {
+                Some(digest) => {
+                    self.store.output(digest).await?.filter(|bytes| bytes.len() as u64 == printed.bytes)
+                }
+                None => Some(printed.tail.into_bytes()),
+            };
+            if let Some(bytes) = whole {
+                outputs.insert(node.as_str().to_owned(), String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+        let is_answer = |node: &NodeId| {
+            matches!(claimed.graph.node(node).map(|node| &node.kind), Some(NodeKind::Human(_)))
+        };
+        if nodes.iter().any(is_answer) {
+            let view = self.store.run_view(self.run).await?;
+            for node in nodes.iter().filter(|node| is_answer(node)) {
+                let details = view.records.get(node).and_then(|record| record.attempt_details.as_ref());
+                if let Some(answer) = details.and_then(|details| details.output.clone()) {
+                    outputs.insert(node.as_str().to_owned(), answer);
+                }
+            }
+        }
+        Ok(outputs)
+    }
+}
+
+/// Says whether a person is asked before an attempt at the node.
+fn asks_first(claimed: &Claimed) -> bool {
+    let node = claimed.graph.node(&claimed.item.at.node);
+    matches!(node.map(|node| &node.kind), Some(NodeKind::Call(call)) if call.approval.is_some())
+}
