@@ -1,4 +1,4 @@
-//! Models that drafts are written with: where each is served, and the variable that holds its key.
+//! Models that write drafts or turn texts into vectors: where each is served, and the variable that holds its key.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct ModelConfig {
     pub timeout: Duration,
 }
 
-/// The two forms of calls that services speak.
+/// The forms of calls that services speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelApi {
@@ -36,17 +36,20 @@ pub enum ModelApi {
     Messages,
     /// `POST /v1/chat/completions`
     Chat,
+    /// `POST /v1/embeddings`: vectors in place of answers
+    Embeddings,
 }
 
 impl ModelApi {
-    /// Both.
-    pub const ALL: [ModelApi; 2] = [ModelApi::Messages, ModelApi::Chat];
+    /// All.
+    pub const ALL: [ModelApi; 3] = [ModelApi::Messages, ModelApi::Chat, ModelApi::Embeddings];
 
     /// Returns the word of the configuration.
     pub fn word(self) -> &'static str {
         match self {
             ModelApi::Messages => "messages",
             ModelApi::Chat => "chat",
+            ModelApi::Embeddings => "embeddings",
         }
     }
 
@@ -55,6 +58,7 @@ impl ModelApi {
         match self {
             ModelApi::Messages => "messages",
             ModelApi::Chat => "chat/completions",
+            ModelApi::Embeddings => "embeddings",
         }
     }
 }
@@ -112,6 +116,7 @@ mod tests {
             (ModelApi::Chat, "http://127.0.0.1:8080", "http://127.0.0.1:8080/v1/chat/completions"),
             (ModelApi::Chat, "https://a.example/api/v4", "https://a.example/api/v4/chat/completions"),
             (ModelApi::Chat, "https://a.example/chat/completions", "https://a.example/chat/completions"),
+            (ModelApi::Embeddings, "https://a.example", "https://a.example/v1/embeddings"),
         ] {
             let model = ModelConfig {
                 api,

@@ -301,7 +301,7 @@ fn model() -> Value {
         json!({
             "api": {
                 "enum": ModelApi::ALL.map(ModelApi::word),
-                "description": "The form of its calls: messages (/v1/messages) or chat (/v1/chat/completions).",
+                "description": "The form of its calls: messages (/v1/messages), chat (/v1/chat/completions) or embeddings (/v1/embeddings).",
             },
             "url": { "type": "string", "pattern": "^https?://[^@?#\\s]+$", "description": "The address of the service, or of the endpoint." },
             "model": { "type": "string", "description": "The name by which the service knows it." },

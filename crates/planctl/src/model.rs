@@ -1,4 +1,4 @@
-//! Asks a model for one answer: the two forms of calls, retries with the server's wait, and one error per cause.
+//! Asks a model for one answer, or for vectors: the forms of calls, retries with the server's wait, and one error per cause.
 
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ const TRIES: u32 = 4;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// The most bytes of a response that are read: an answer, and what stands around it.
 const RESPONSE_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
+/// The most bytes of a response with vectors.
+const VECTORS_BYTES_MAX: usize = 32 << 20;
 /// The most characters of a server's own words that are shown.
 const MESSAGE_CHARACTERS_MAX: usize = 300;
 /// How long a connection may take to be made.
@@ -97,7 +99,7 @@ impl Model {
             }
             let key = match config.api {
                 ModelApi::Messages => ("x-api-key", key),
-                ModelApi::Chat => ("authorization", format!("Bearer {key}")),
+                ModelApi::Chat | ModelApi::Embeddings => ("authorization", format!("Bearer {key}")),
             };
             let mut value = HeaderValue::from_str(&key.1)
                 .map_err(|_| wrong(format!("{variable} holds characters that no key has")))?;
@@ -124,6 +126,11 @@ impl Model {
         &self.name
     }
 
+    /// Returns a word by which its vectors are told from those of others.
+    pub fn key(&self) -> String {
+        format!("{} {}", self.endpoint, self.config.model)
+    }
+
     /// Returns the most tokens of one answer.
     pub fn tokens_max(&self) -> u64 {
         self.config.max_tokens
@@ -146,13 +153,34 @@ impl Model {
     ///
     /// [`ModelError`], one kind for each cause.
     pub async fn ask(&self, prompt: &Prompt, say: &dyn Fn(&str)) -> Result<Answer, ModelError> {
-        let mut is_structured = true;
+        let body = |is_structured| wire::request(self.config.api, &self.config, prompt, is_structured);
+        let value = self.call(&body, true, RESPONSE_BYTES_MAX, say).await?;
+        self.answer(&value, prompt)
+    }
+
+    /// Asks for the vectors of texts.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`], one kind for each cause.
+    pub async fn embed(&self, texts: &[String], say: &dyn Fn(&str)) -> Result<Vec<Vec<f32>>, ModelError> {
+        let body = |_| wire::to_embed(&self.config, texts);
+        let value = self.call(&body, false, VECTORS_BYTES_MAX, say).await?;
+        wire::vectors(&value, texts.len()).map_err(|message| ModelError::Malformed { message })
+    }
+
+    async fn call(
+        &self,
+        body: &dyn Fn(bool) -> Value,
+        mut is_structured: bool,
+        bytes_max: usize,
+        say: &dyn Fn(&str),
+    ) -> Result<Value, ModelError> {
         let mut tried = 0;
         loop {
             tried += 1;
-            let body = wire::request(self.config.api, &self.config, prompt, is_structured);
-            let error = match self.once(&body).await {
-                Ok(value) => return self.answer(&value, prompt),
+            let error = match self.once(&body(is_structured), bytes_max).await {
+                Ok(value) => return Ok(value),
                 Err(error) => error,
             };
             let wait = match &error {
@@ -185,7 +213,7 @@ impl Model {
         Ok(answer)
     }
 
-    async fn once(&self, body: &Value) -> Result<Value, ModelError> {
+    async fn once(&self, body: &Value, bytes_max: usize) -> Result<Value, ModelError> {
         let network = |error: &reqwest::Error| ModelError::Network { message: chain(error) };
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(body);
         let mut response = request.send().await.map_err(|error| network(&error))?;
@@ -193,8 +221,8 @@ impl Model {
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| network(&error))? {
             bytes.extend_from_slice(&chunk);
-            if bytes.len() > RESPONSE_BYTES_MAX {
-                let message = format!("it is longer than {RESPONSE_BYTES_MAX} bytes");
+            if bytes.len() > bytes_max {
+                let message = format!("it is longer than {bytes_max} bytes");
                 return Err(ModelError::Malformed { message });
             }
         }

@@ -35,7 +35,11 @@ impl Reader<'_> {
                 layer.models.insert(name.to_owned(), model);
             } else if value.get_ref().is_table() && before == self.findings.len() {
                 let message = format!("the model {name:?} needs `api`, `url` and `model`");
-                self.report(key.span(), message, Some("api is \"messages\" or \"chat\"".to_owned()));
+                self.report(
+                    key.span(),
+                    message,
+                    Some("api is \"messages\", \"chat\" or \"embeddings\"".to_owned()),
+                );
             }
         }
     }

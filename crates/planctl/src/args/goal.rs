@@ -80,6 +80,9 @@ pub struct ResolveArgs {
     /// How tools are found
     #[arg(long, value_name = "STRATEGY", default_value = "composite", hide_possible_values = true)]
     pub strategy: ResolutionWord,
+    /// The model in [models] that gives vectors, for intents that no name of a tool fits
+    #[arg(long, value_name = "NAME")]
+    pub embeddings: Option<String>,
     /// Answers an open question: ID=NUMBER, or ID=WORDS
     #[arg(long, value_name = "ID=ANSWER")]
     pub answer: Vec<String>,

@@ -16,6 +16,7 @@ use crate::caller::must_be_human;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, BOLD, FAINT, styled};
 
+mod embeddings;
 mod learned;
 mod resolve;
 mod resolved;

@@ -1,4 +1,4 @@
-//! The two forms in which models are called: messages, and chat completions. Structured output is asked for in the form's own way.
+//! The forms in which models are called: messages, chat completions, embeddings. Structured output is asked for in the form's own way.
 
 use planctl_config::{ModelApi, ModelConfig};
 use planctl_planner::{Prompt, Tokens};
@@ -29,6 +29,7 @@ pub(super) fn request(api: ModelApi, config: &ModelConfig, prompt: &Prompt, is_s
                 { "role": "user", "content": prompt.text },
             ],
         }),
+        ModelApi::Embeddings => to_embed(config, std::slice::from_ref(&prompt.text)),
     };
     if is_structured {
         match api {
@@ -47,9 +48,35 @@ pub(super) fn request(api: ModelApi, config: &ModelConfig, prompt: &Prompt, is_s
                     "json_schema": { "name": prompt.name, "schema": prompt.schema, "strict": true },
                 });
             }
+            ModelApi::Embeddings => {}
         }
     }
     body
+}
+
+/// Writes a call for vectors.
+pub(super) fn to_embed(config: &ModelConfig, texts: &[String]) -> Value {
+    json!({ "model": config.model, "input": texts })
+}
+
+/// Reads the vectors of a response, in the order of the texts.
+pub(super) fn vectors(value: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> {
+    let data = value.get("data").and_then(Value::as_array).ok_or("it has no `data`")?;
+    let mut vectors = vec![Vec::new(); count];
+    for (at, one) in data.iter().enumerate() {
+        let place = one.get("index").and_then(Value::as_u64).map_or(Some(at), |at| usize::try_from(at).ok());
+        let numbers =
+            one.get("embedding").and_then(Value::as_array).ok_or("a part of it has no `embedding`")?;
+        let numbers: Option<Vec<f32>> =
+            numbers.iter().map(|number| number.as_f64().map(|number| number as f32)).collect();
+        let slot = place.and_then(|place| vectors.get_mut(place)).ok_or("it has more vectors than texts")?;
+        *slot = numbers.ok_or("a vector of it holds something that is no number")?;
+    }
+    let length = vectors.first().map_or(0, Vec::len);
+    match length > 0 && vectors.iter().all(|vector| vector.len() == length) {
+        true => Ok(vectors),
+        false => Err("it has not one vector for each text, all of one length".to_owned()),
+    }
 }
 
 /// Reads a response.
@@ -57,6 +84,7 @@ pub(super) fn answer(api: ModelApi, value: &Value, name: &str) -> Result<Said, S
     match api {
         ModelApi::Messages => of_messages(value, name),
         ModelApi::Chat => of_chat(value),
+        ModelApi::Embeddings => Err("it has vectors and no answer".to_owned()),
     }
 }
 

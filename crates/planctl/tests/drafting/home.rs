@@ -64,6 +64,7 @@ impl Home {
             let api = match service.form {
                 Form::Messages => "messages",
                 Form::Chat => "chat",
+                Form::Embeddings => "embeddings",
             };
             format!(
                 "[models.{name}]\napi = \"{api}\"\nurl = \"{}\"\nmodel = \"m-1\"\nkey_env = \"MODEL_KEY\"\nmax_tokens = 4000\n",

@@ -32,7 +32,7 @@ fn both_forms_are_spoken_and_their_tokens_and_money_counted() {
                 assert_eq!(call.body["tool_choice"]["name"], "draft");
                 assert!(call.body["system"].as_str().unwrap().contains("fails today"));
             }
-            Form::Chat => {
+            Form::Chat | Form::Embeddings => {
                 let bearer = format!("Bearer {KEY}");
                 let sent = (call.path.as_str(), call.headers["authorization"].as_str());
                 assert_eq!(sent, ("/v1/chat/completions", bearer.as_str()));

@@ -187,3 +187,40 @@ fn m_12_m_14_m_47_a_step_says_which_intent_it_serves_and_one_that_passed_serves_
     let types = told(&["goal", "stats", "--json"])["intent_types"].clone();
     assert_eq!((&types[0]["name"], &types[0]["resolved"]), (&json!("list"), &json!(2)));
 }
+
+#[test]
+fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
+    let home = app();
+    let list = json!({ "tools": [
+        tool("fetch_weather", "Returns the weather", &json!({}), &[]),
+        tool("list_issues", "Lists issues", &json!({}), &[]),
+    ] });
+    home.write("github.json", &list.to_string());
+    // The texts come in the order of the alphabet: ask_person, the tools, the intent.
+    let vectors = [[0.0, 1.0], [0.9, 0.1], [0.0, -1.0], [1.0, 0.0]];
+    let data: Vec<Value> = vectors
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(index, vector)| json!({ "index": index, "embedding": vector }))
+        .collect();
+    let service = Service::start(Form::Embeddings, vec![Reply::Body(json!({ "data": data }).to_string())]);
+    let writer = Service::start(Form::Chat, Vec::new());
+    home.models(&[("vectors", &service), ("writer", &writer)]);
+    let goal = "show umbrellas";
+    let without = home.json(&resolve(goal, &[]), 3);
+    assert_eq!(without["outcome"], "open");
+    let again = ["--again", "--embeddings", "vectors"];
+    let view = home.json(&resolve(goal, &again), 0);
+    assert_eq!(view["steps"][0]["capability"], "github.fetch_weather", "{view:#}");
+    assert_eq!(view["steps"][0]["source"], "semantic");
+    let call = &service.calls()[0];
+    assert_eq!((call.path.as_str(), call.body["input"].as_array().unwrap().len()), ("/v1/embeddings", 4));
+    assert_eq!(call.headers["authorization"], format!("Bearer {}", crate::home::KEY));
+    home.json(&resolve(goal, &again), 0);
+    assert_eq!(service.calls().len(), 1, "no text is paid for twice");
+    let wrong = home.planctl(&resolve(goal, &["--embeddings", "writer"]));
+    assert!(wrong.code == 78 && wrong.err.contains("gives answers, and vectors are needed"), "{wrong:?}");
+    let wrong = home.planctl(&["plan", "draft", "a goal", "--model", "vectors"]);
+    assert!(wrong.code == 78 && wrong.err.contains("gives vectors, and answers are needed"), "{wrong:?}");
+}

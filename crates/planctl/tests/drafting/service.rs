@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 pub enum Form {
     Messages,
     Chat,
+    Embeddings,
 }
 
 /// One answer of the service.
@@ -141,11 +142,11 @@ fn written(form: Form, reply: &Reply, asked: &Value) -> Option<(u16, String, Str
                 let name = asked["tools"][0]["name"].as_str().unwrap_or("none");
                 json!([{ "type": "text", "text": "" }, { "type": "tool_use", "id": "t", "name": name, "input": value }])
             }
-            Form::Chat => json!(value.to_string()),
+            Form::Chat | Form::Embeddings => json!(value.to_string()),
         },
         Reply::Text(text) => match form {
             Form::Messages => json!([{ "type": "text", "text": text }]),
-            Form::Chat => json!(text),
+            Form::Chat | Form::Embeddings => json!(text),
         },
     };
     let whole = match form {
@@ -153,7 +154,7 @@ fn written(form: Form, reply: &Reply, asked: &Value) -> Option<(u16, String, Str
             "type": "message", "role": "assistant", "content": body,
             "usage": { "input_tokens": 900, "cache_read_input_tokens": 100, "output_tokens": 200 },
         }),
-        Form::Chat => json!({
+        Form::Chat | Form::Embeddings => json!({
             "choices": [{ "index": 0, "message": { "role": "assistant", "content": body } }],
             "usage": { "prompt_tokens": 1000, "prompt_tokens_details": { "cached_tokens": 100 }, "completion_tokens": 200 },
         }),

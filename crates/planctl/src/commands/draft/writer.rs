@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planctl_config::{Agent, Config};
+use planctl_config::{Agent, Config, ModelApi};
 use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_planner::{Answer, Prompt, Spending, Tokens};
@@ -64,8 +64,17 @@ impl Writer {
     }
 }
 
-/// Finds a model of the configuration.
+/// Finds a model of the configuration that gives answers.
 pub fn model(config: &Config, name: &str) -> Result<Model, Failure> {
+    of_kind(config, name, false)
+}
+
+/// Finds a model of the configuration that gives vectors.
+pub fn embedder(config: &Config, name: &str) -> Result<Model, Failure> {
+    of_kind(config, name, true)
+}
+
+fn of_kind(config: &Config, name: &str, embeds: bool) -> Result<Model, Failure> {
     let Some(found) = config.models.get(name) else {
         let names: Vec<&str> = config.models.keys().map(String::as_str).collect();
         let near = planctl_lang::did_you_mean(name, names.iter().copied());
@@ -77,6 +86,16 @@ pub fn model(config: &Config, name: &str) -> Result<Model, Failure> {
         let message = format!("planctl.toml has no model {}", show::safe(name));
         return Err(Failure::new(Exit::Configuration, message).help(help));
     };
+    if (found.api == ModelApi::Embeddings) != embeds {
+        let (gives, wanted) = if embeds { ("answers", "vectors") } else { ("vectors", "answers") };
+        let message = format!("the model {} gives {gives}, and {wanted} are needed", show::safe(name));
+        let help = if embeds {
+            "name one with api = \"embeddings\""
+        } else {
+            "name one with api = \"messages\" or \"chat\""
+        };
+        return Err(Failure::new(Exit::Configuration, message).help(help));
+    }
     Model::new(name, found, config.prices.get(&found.model).copied())
 }
 
@@ -87,7 +106,8 @@ pub fn checked(agent: &Agent) -> Result<(), Failure> {
 
 /// Names the writers that there are, for a person who named none.
 pub fn offered(config: &Config) -> Vec<String> {
-    let models = config.models.keys().map(|name| format!("--model {name}"));
+    let answering = config.models.iter().filter(|(_, model)| model.api != ModelApi::Embeddings);
+    let models = answering.map(|(name, _)| format!("--model {name}"));
     let installed = KnownAgent::all()
         .filter(|agent| Agent::parse(agent.name()).is_ok_and(|agent| reading_program(&agent).is_ok()));
     models.chain(installed.map(|agent| format!("--agent {}", agent.name()))).collect()
@@ -151,7 +171,8 @@ async fn ask_an_agent(
     Ok(answer)
 }
 
-fn stopped(exit: Exit) -> Failure {
+/// Says that a person stopped it.
+pub fn stopped(exit: Exit) -> Failure {
     Failure::new(exit, "stopped").help("the same command goes on where it was; what was answered is kept")
 }
 

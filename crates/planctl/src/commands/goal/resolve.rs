@@ -17,7 +17,7 @@ use super::super::draft::put;
 use super::super::draft::writer::{Purse, Writer};
 use super::super::plan::shell_word;
 use super::super::{Context, Stop};
-use super::{broken_up, capabilities_of, learned, resolved, tool, undone, writer_of};
+use super::{broken_up, capabilities_of, embeddings, learned, resolved, tool, undone, writer_of};
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
@@ -48,9 +48,14 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         if source.again { Record::default() } else { kept.read::<Record>()?.unwrap_or_default() };
     let (history_kept, mut history) = learned::take(context).await?;
     hear(&mut record.quests, &args.answer)?;
-    let resolver =
-        Resolver { catalog: &catalog, history: &history, sources: sources(args.strategy), vectors: None };
     let intents = &pieces.intents;
+    let sources = sources(args.strategy);
+    let by_words = Resolver { catalog: &catalog, history: &history, sources, vectors: None };
+    let vectors = match &args.embeddings {
+        Some(model) => embeddings::vectors(context, model, &by_words, intents).await?,
+        None => None,
+    };
+    let resolver = Resolver { vectors: vectors.as_ref(), ..by_words };
     let planned = loop {
         let decided = planned(intents, &resolver, &decisions(&record.quests));
         let mut is_new = false;

@@ -1,0 +1,63 @@
+//! Vectors of intents and tools, by an embeddings endpoint; each text is paid for once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_lang::digest_of_text;
+use planctl_planner::{Intent, Resolver, Source, Vectors, embedded, planned};
+
+use super::super::draft::kept::Kept;
+use super::super::draft::writer::{embedder, stopped};
+use super::super::{Context, Stop};
+use crate::failure::Failure;
+use crate::model;
+
+/// How many texts one call asks for.
+const TEXTS_AT_ONCE: usize = 128;
+/// So many vectors are kept; beyond that only those of the present tools.
+const KEPT: usize = 50_000;
+
+/// Returns the vectors of all tools and of the intents that only a description can find; nothing where there is no such intent.
+pub(super) async fn vectors(
+    context: &Context,
+    name: &str,
+    by_words: &Resolver<'_>,
+    intents: &[Intent],
+) -> Result<Option<Vectors>, Failure> {
+    let model = embedder(&context.config()?.config, name)?;
+    let found = planned(intents, by_words, &BTreeMap::new()).found;
+    let is_hard = |intent: &&Intent| {
+        let tried = found.get(&intent.id).map(|found| found.tried.as_slice()).unwrap_or_default();
+        tried.iter().any(|tried| tried.source == Source::Semantic)
+    };
+    let hard: Vec<String> = intents.iter().filter(is_hard).map(|intent| intent.text.clone()).collect();
+    if hard.is_empty() {
+        return Ok(None);
+    }
+    let tools = by_words.catalog.capabilities().map(embedded);
+    let texts: Vec<String> = hard.into_iter().chain(tools).collect::<BTreeSet<_>>().into_iter().collect();
+    let kept = Kept::take(&context.state_dir()?, &["vectors", &model.key()])?;
+    let mut known = kept.read::<BTreeMap<String, Vec<f32>>>()?.unwrap_or_default();
+    if known.len() > KEPT {
+        let present: BTreeSet<String> = texts.iter().map(|text| digest_of_text(text).to_string()).collect();
+        known.retain(|digest, _| present.contains(digest));
+    }
+    let missing: Vec<String> =
+        texts.iter().filter(|text| !known.contains_key(digest_of_text(text).as_str())).cloned().collect();
+    let mut stop = Stop::listen()?;
+    for batch in missing.chunks(TEXTS_AT_ONCE) {
+        let say = |line: &str| context.say(line);
+        let vectors = tokio::select! {
+            vectors = model.embed(batch, &say) => vectors.map_err(|error| model::failure(&model, &error))?,
+            exit = stop.asked() => return Err(stopped(exit)),
+        };
+        known.extend(batch.iter().map(|text| digest_of_text(text).to_string()).zip(vectors));
+        kept.write(&known)?;
+    }
+    let mut vectors = Vectors::default();
+    for text in &texts {
+        if let Some(vector) = known.get(digest_of_text(text).as_str()) {
+            vectors.insert(text, vector.clone());
+        }
+    }
+    Ok(Some(vectors))
+}
