@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use planctl_api::Problem;
+use planctl_api::{Code, Problem};
 use planctl_mcp::planning::Owner;
 use planctl_mcp::{ApiCall, Door, PlanText, Refused, Scratch};
 use serde_json::{Value, json};
@@ -24,8 +24,17 @@ pub(super) async fn serve(call: Call) -> Answer {
     let mut request = Request::new(Body::from(call.body));
     *request.method_mut() = Method::POST;
     *request.headers_mut() = call.headers;
-    Ok(planctl_mcp::answer(request, door, scratch).await)
+    let answer = planctl_mcp::answer(request, door, scratch).await;
+    if !answer.status().is_client_error() || answer.headers().contains_key(header::CONTENT_TYPE) {
+        return Ok(answer);
+    }
+    // An error of the protocol is JSON and goes on as it is; an error of HTTP is told as everywhere here.
+    let body = axum::body::to_bytes(answer.into_body(), ERROR_BYTES_MAX).await.unwrap_or_default();
+    Err(Problem::new(Code::BadRequest, String::from_utf8_lossy(&body)))
 }
+
+/// The longest text of an error of HTTP.
+const ERROR_BYTES_MAX: usize = 4096;
 
 /// The way to the routes of a caller whom the guard has let in. Each of its calls meets the guard again.
 struct CallerDoor {

@@ -205,6 +205,10 @@ impl Walk {
     }
 
     fn look(&self, run: &str) {
+        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
+        let headers = vec![("accept", "application/json, text/event-stream")];
+        let reply = self.house.local("POST", "/mcp", &Ask { headers, body: Some(list), ..Ask::default() });
+        assert_eq!(reply.status, 200, "{reply:?}");
         for part in [
             "",
             "/name",
