@@ -1,4 +1,4 @@
--- What people are told, and for how long what is over is kept.
+-- Messages to people, and the removal of runs that ended long ago.
 
 -- Messages to people, and their way to each channel. A daemon writes them from what asks and runs say; no transition does.
 
@@ -16,7 +16,7 @@ create table messages (
 create index messages_ask on messages (ask) where ask is not null;
 create index messages_created on messages (created_at);
 
--- What became of a message on one channel. It waits until it is delivered, has failed, or is superseded by the decision.
+-- The way of a message to one channel. It waits until it is delivered, has failed, or is superseded by the decision.
 create table deliveries (
   id          bigint generated always as identity primary key,
   message     uuid not null references messages on delete cascade,
@@ -94,8 +94,6 @@ begin
       and not exists (select from sub_plans c join runs w on w.id = c.run
         where c.parent = r.id and (w.ended_at is null or w.ended_at >= limit_at))
       and not exists (select from sub_plans c join runs a on a.id = c.parent where c.run = r.id)
-      and not exists (select from announced_runs n join workspaces w on w.host = n.host where w.id = r.workspace
-        and r.ended_at > n.ended_at - interval '1 minute')
     order by r.ended_at limit most for update skip locked) o;
   if gone is null then
     return 0;

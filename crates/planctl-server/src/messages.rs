@@ -27,7 +27,7 @@ pub(crate) use deliver::LEASE;
 /// Why a channel did not take a message.
 #[derive(Debug)]
 pub(crate) struct SendError {
-    /// What a person reads in the list of deliveries; never an address or a secret.
+    /// The reason that a person reads in the list of deliveries; never an address or a secret.
     what: String,
     /// Says that another try would meet the same.
     is_final: bool,

@@ -342,7 +342,7 @@ impl ServerNode {
     }
 
     /// Returns the steps at which interactive agents work.
-    /// What this process counts.
+    /// Returns the counters of this process.
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.inner.metrics
     }

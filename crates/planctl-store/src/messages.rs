@@ -74,7 +74,7 @@ pub(crate) const TELL: &str = "with message as (insert into messages (id, worksp
        select $4, $9, clock_timestamp() + $10::bigint * interval '1 microsecond' from message where $9::int is not null \
        on conflict (ask) do update set reminders = excluded.reminders, remind_at = excluded.remind_at) \
      insert into deliveries (message, channel) select message.id, c.channel from message, unnest($8::text[]) as c (channel)";
-/// What waits untried is of no use any more. Channels that heard of the ask hear how it ended.
+/// Deliveries that wait untried are of no use any more. Channels that heard of the ask hear how it ended.
 pub(crate) const TELL_DECISION: &str = "with heard as (select d.id, d.channel, d.tries, d.state from deliveries d \
        join messages m on m.id = d.message where m.ask = $4), \
      message as (insert into messages (id, workspace, run, ask, event, key, body) \
@@ -134,7 +134,7 @@ pub struct Untold<T> {
     pub of: T,
     /// The canonical path of the workspace.
     pub workspace_path: String,
-    /// What its message is about.
+    /// The key of its message.
     pub key: String,
     /// How many reminders there were, of an ask.
     pub reminders: u32,
@@ -151,7 +151,7 @@ pub struct NewMessage<'a> {
     pub ask: Option<i64>,
     /// The name of what happened.
     pub event: &'a str,
-    /// What it is about; of one key there is one message.
+    /// Its subject as a key; of one key there is one message.
     pub key: &'a str,
     /// Its content as JSON.
     pub body: &'a str,
@@ -159,7 +159,7 @@ pub struct NewMessage<'a> {
     pub channels: &'a [String],
 }
 
-/// What follows from a message.
+/// The messages that follow from one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Follows {
     /// Nothing.
@@ -198,7 +198,7 @@ pub struct DueDelivery {
     pub now: Timestamp,
 }
 
-/// What became of a delivery.
+/// The state of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DeliveryState {
     /// It is due, or will be.
@@ -243,7 +243,7 @@ pub struct DeliveryRow {
     pub ask: Option<i64>,
     /// The workspace.
     pub workspace_path: String,
-    /// What became of it.
+    /// Its state.
     pub state: DeliveryState,
     /// How often it was tried.
     pub tries: u32,

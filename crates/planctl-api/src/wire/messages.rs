@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerView, StepName};
 
-/// What people are told: the `data` of a webhook, and what a command reads.
+/// A message to people: the `data` of a webhook, and the input of a command.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MessageView {
-    /// What happened, as `approval.opened`.
+    /// The event, as `approval.opened`.
     pub event: String,
     /// It in one sentence.
     pub sentence: String,
@@ -29,7 +29,7 @@ pub struct MessageView {
     pub ask: Option<MessageAsk>,
     /// The last lines of what failed.
     pub lines: Vec<String>,
-    /// What to type to see more, and to decide.
+    /// The command to type to see more, and to decide.
     pub command: Option<String>,
 }
 
@@ -73,9 +73,9 @@ pub struct ChannelView {
     pub to: String,
     /// The host, the command, or the variable that holds the address.
     pub place: String,
-    /// What is told on it.
+    /// The events that are told on it.
     pub on: Vec<String>,
-    /// What keeps it from working, as a variable that is not set.
+    /// The reason that keeps it from working, as a variable that is not set.
     pub trouble: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub struct DeliveryView {
     pub id: u64,
     /// The message's id, the `webhook-id` of each try.
     pub message: String,
-    /// What happened.
+    /// The event.
     pub event: String,
     /// The channel.
     pub channel: String,
@@ -128,7 +128,7 @@ pub struct DeliveryView {
     pub ask: Option<u64>,
     /// The workspace.
     pub workspace: String,
-    /// What became of it: waiting, delivered, failed or superseded.
+    /// Its state: waiting, delivered, failed or superseded.
     pub state: String,
     /// How often it was tried.
     pub tries: u32,

@@ -1,4 +1,4 @@
-//! What the API says and does about channels and deliveries.
+//! Channels and deliveries as the API shows them, tests and replays.
 
 use planctl_api::wire::messages::{
     ChannelList, ChannelTest, ChannelTests, ChannelView, DeliveryList, DeliveryView,

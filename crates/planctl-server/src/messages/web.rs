@@ -55,7 +55,7 @@ pub(super) async fn send(request: Request<'_>) -> Result<String, SendError> {
     if let Some(signature) = signature {
         post = post.header("webhook-signature", signature);
     }
-    // What a receiver says in its body is not read: it may say anything, at any length.
+    // The body of the answer is not read: a receiver may say anything, at any length.
     let answer = post.body(request.body).send().await.map_err(|error| SendError::again(fault(&error)))?;
     let status = answer.status();
     if status.is_success() {

@@ -1,4 +1,4 @@
-//! What this process counts and measures where it happens, for `/metrics`. A transition pays a few additions for it.
+//! Counters and histograms of this process, for `/metrics`. A transition pays a few additions for them.
 //!
 //! The values of labels are few: names of models, which workers say, are cut and bounded in number.
 

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::page::Page;
 use crate::store::Store;
 
-/// What an item of a person or of the harness is for stands in its target as well.
+/// The target of an item is its role, the kind of an ask, or a host.
 pub(crate) const ITEM_GROUPS: &str = "select lane, case lane when 'harness' then '' else target end as target, state, \
      count(*) as count from items group by 1, 2, 3 order by 1, 2, 3";
 /// Counted in one pass: the asks answered within each of these times, and not within the one before.

@@ -186,7 +186,7 @@ pub enum DbCommand {
         /// The file
         file: PathBuf,
     },
-    /// Removes runs that ended long ago, with their histories, outputs and messages
+    /// Removes runs that ended long ago, with their histories and messages
     Prune {
         /// How long ago: 90d, 720h
         #[arg(long, value_name = "TIME", value_parser = planctl_config::parse_duration)]

@@ -1,4 +1,4 @@
-//! What is told of an ask: that it opened, that it still waits, and who decided.
+//! Messages about an ask: that it opened, that it still waits, and who decided.
 
 use std::collections::BTreeSet;
 
@@ -89,7 +89,7 @@ fn a_failed_step_is_told_with_the_last_lines_of_its_contract() {
     );
     std::fs::write(place.path("work/p.md"), text).unwrap();
     let receiver = Receiver::new();
-    configure(&place, &format!("{WEBHOOK}on = [\"approval.opened\", \"run.failed\"]\n"));
+    configure(&place, &format!("{WEBHOOK}on = [\"approval.opened\", \"run.cancelled\"]\n"));
     let _daemon = daemon(&place, &receiver);
     place.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", &place.exec()]);
     let data = receiver.await_ask("escalation").json()["data"].clone();
@@ -98,12 +98,13 @@ fn a_failed_step_is_told_with_the_last_lines_of_its_contract() {
     assert_eq!(data["step"]["title"], "Break it");
     let ask = data["ask"]["id"].to_string();
     place.must(&["approvals", "cancel", &ask]);
-    wait_until("the end is told", || types(&receiver.got()).contains(&"run.failed".to_owned()));
+    wait_until("the end is told", || types(&receiver.got()).contains(&"run.cancelled".to_owned()));
     let told = types(&receiver.got());
     // The decision is not one of the channel's events.
     assert!(!told.contains(&"approval.decided".to_owned()), "{told:?}");
-    let failed = receiver.got().iter().map(Got::json).find(|said| said["type"] == "run.failed").unwrap();
-    assert_eq!(failed["data"]["command"], "planctl status p-1");
+    let cancelled =
+        receiver.got().iter().map(Got::json).find(|said| said["type"] == "run.cancelled").unwrap();
+    assert_eq!(cancelled["data"]["command"], "planctl status p-1");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::receiver::configure;
 use crate::support::Place;
 
-/// What the server heard, line by line.
+/// The lines that the server heard.
 type Heard = Arc<Mutex<Vec<String>>>;
 
 /// Begins a server of SMTP on loopback that takes every mail but those to `nobody`.

@@ -30,7 +30,7 @@ impl Got {
 struct Inner {
     got: Vec<Got>,
     connections: usize,
-    /// What it answers next; 200 where nothing is left.
+    /// Its next answers; 200 where nothing is left.
     answers: VecDeque<String>,
 }
 

@@ -3,7 +3,7 @@
 use crate::receiver::{Receiver, WEBHOOK, configure, daemon};
 use crate::support::{Place, wait_until};
 
-/// What must show nowhere: the address's own key, the signature's secret, and a credential that a contract prints.
+/// Texts that must show nowhere: the address's own key, the signature's secret, and a credential that a contract prints.
 const CANARIES: [&str; 4] = [
     "canary-of-the-address",
     "Y2FuYXJ5LW9m",
@@ -46,7 +46,8 @@ fn i21_no_secret_is_in_any_output_log_metric_or_message() {
     }
     let url = format!("http://127.0.0.1:{}/x?canary-of-the-address", 1);
     let variables = [("HOOK_URL", url.as_ref()), ("HOOK_SECRET", "whsec_canary-of-the-signature!".as_ref())];
-    drop(daemon);
+    daemon.signal(rustix::process::Signal::TERM);
+    assert_eq!(daemon.end().code, 0);
     let said = place.start_with(&["notify", "test"], &variables).end();
     assert_eq!(said.code, 1, "{said:?}");
     shown.extend([said.out, said.err]);

@@ -1,4 +1,4 @@
-//! What is kept, and for how long: old runs go whole, and a backup brings back everything.
+//! How long runs are kept: old runs go whole, and a backup brings back everything.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -46,7 +46,6 @@ fn p24_old_runs_go_whole_and_what_stays_is_sound() {
         let said = place.planctl(&["db", "psql", "--owner", "--", "-qAtc", statement]);
         assert!(said.code != 0 && said.err.contains("history is only ever added to"), "{said:?}");
     }
-    // The number of a run that went is not given anew.
     run(&place);
     assert_eq!(runs(&place), ["p-3", "p-2"]);
     place.must(&["audit"]);
