@@ -48,7 +48,8 @@ pub struct GoalSource {
     /// The model that is asked where no pattern fits, by its name in [models]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Tools that there are, and their server: the file's name where none is said
+    /// Tools that there are, and their server: the file's name where none is said [default: the tools of [servers.NAME] in
+    /// planctl.toml]
     #[arg(long, value_name = "[SERVER=]FILE", value_parser = ToolsFile::parse)]
     pub tools: Vec<ToolsFile>,
     /// How long an agent may take for one answer

@@ -8,6 +8,8 @@ use planctl_planner::{
     Strategy, Tool, humanised, serving,
 };
 
+use serde_json::{Value, json};
+
 use super::draft::kept::Kept;
 use super::draft::writer::{self, Purse, Writer};
 use super::{Context, Stop};
@@ -34,14 +36,14 @@ pub async fn run(context: &Context, command: GoalCommand) -> Answer {
         GoalCommand::Decompose(args) => decompose(context, args, false).await,
         GoalCommand::Graph(args) => decompose(context, args, true).await,
         GoalCommand::Resolve(args) => resolve::run(context, args).await,
-        GoalCommand::Verify(args) => resolve::verify(context, args),
+        GoalCommand::Verify(args) => resolve::verify(context, args).await,
         GoalCommand::Stats => learned::stats(context).await,
     }
 }
 
 async fn decompose(context: &Context, args: &GoalArgs, wants_graph: bool) -> Answer {
     let source = &args.source;
-    let tools: Vec<Tool> = capabilities_of(&source.tools)?.iter().map(tool).collect();
+    let tools: Vec<Tool> = capabilities(context, &source.tools).await?.iter().map(tool).collect();
     let writer = writer_of(context, source)?;
     let breakdown = broken_up(context, source, args.strategy, &tools, writer.as_ref()).await?;
     match breakdown.next() {
@@ -126,6 +128,35 @@ fn writer_of(context: &Context, args: &GoalSource) -> Result<Option<Writer>, Fai
     let Some(name) = &args.model else { return Ok(None) };
     let model = writer::model(&context.config()?.config, name)?;
     Ok(Some(Writer::Model(Box::new(model))))
+}
+
+/// Returns the tools that there are: those of the files, else those of the servers in planctl.toml (M-16).
+async fn capabilities(context: &Context, files: &[ToolsFile]) -> Result<Vec<Capability>, Failure> {
+    if !files.is_empty() {
+        return capabilities_of(files);
+    }
+    let mut all = Vec::new();
+    for (server, tools) in super::tool::of_servers(context).await? {
+        let tools: Vec<Value> = tools
+            .into_iter()
+            .map(|tool| {
+                let (name, about, schema) = (tool.name, tool.description, tool.input);
+                let mut read = json!({ "name": name, "description": about, "inputSchema": schema });
+                if let Some(effects) = tool.effects {
+                    read["effects"] = json!(effects);
+                }
+                read
+            })
+            .collect();
+        match Capability::read_all(&json!({ "tools": tools }).to_string(), &server) {
+            Ok(read) => all.extend(read),
+            Err(faults) => {
+                let faults = show::safe(&faults.into_iter().take(5).collect::<Vec<_>>().join("; "));
+                context.say(&format!("warning: the tools of {} are left out: {faults}", show::safe(&server)));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Reads files of tools.

@@ -36,6 +36,27 @@ pub async fn run(context: &Context, command: ToolCommand) -> Answer {
     }
 }
 
+/// Returns the tools of each server of planctl.toml, as it is kept or else as the server lists it, with the effects that are
+/// declared of each; one that can't be asked is told of and left out.
+pub async fn of_servers(context: &Context) -> Result<Vec<(String, Vec<ToolView>)>, Failure> {
+    let servers = &context.config()?.config.servers;
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let asking = Asking::new(context)?;
+    let mut listed = Vec::new();
+    for (name, config) in servers {
+        match asking.list(name, false).await {
+            Ok(list) => {
+                let tools = list.tools.iter().map(|tool| tool_view(name, Some(config), tool));
+                listed.push((name.clone(), tools.collect()));
+            }
+            Err(failure) => context.say(&format!("warning: {}", failure.message)),
+        }
+    }
+    Ok(listed)
+}
+
 /// The place and the helper by which servers are asked.
 struct Asking<'a> {
     context: &'a Context,

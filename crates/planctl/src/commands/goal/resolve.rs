@@ -17,7 +17,7 @@ use super::super::draft::put;
 use super::super::draft::writer::{Purse, Writer};
 use super::super::plan::shell_word;
 use super::super::{Context, Stop};
-use super::{broken_up, capabilities_of, embeddings, learned, resolved, tool, undone, writer_of};
+use super::{broken_up, capabilities, embeddings, learned, resolved, tool, undone, writer_of};
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
@@ -36,7 +36,7 @@ struct Record {
 /// Resolves a goal.
 pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let source = &args.source;
-    let mut capabilities = capabilities_of(&source.tools)?;
+    let mut capabilities = capabilities(context, &source.tools).await?;
     let tools: Vec<Tool> = capabilities.iter().map(tool).collect();
     capabilities.push(Capability::ask_person());
     let catalog = Catalog::new(capabilities);
@@ -107,8 +107,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
 }
 
 /// Holds what was resolved to the tools that there are.
-pub(super) fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
-    let mut capabilities = capabilities_of(&args.tools)?;
+pub(super) async fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
+    let mut capabilities = capabilities(context, &args.tools).await?;
     capabilities.push(Capability::ask_person());
     let record = place(context, &args.goal)?.read::<Record>()?;
     let Some(planned) = record.and_then(|record| record.planned) else {
