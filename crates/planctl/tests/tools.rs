@@ -12,6 +12,8 @@ mod listing;
 mod place;
 #[path = "tools/published.rs"]
 mod published;
+#[path = "tools/resolved.rs"]
+mod resolved;
 #[path = "tools/running.rs"]
 mod running;
 #[path = "tools/server.rs"]
@@ -26,12 +28,14 @@ fn main() {
     {
         return server::serve(manner, log);
     }
-    let trials = listing::trials().into_iter().chain(running::trials()).map(|(name, test)| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    });
+    let trials = listing::trials().into_iter().chain(running::trials()).chain(resolved::trials()).map(
+        |(name, test)| {
+            Trial::test(name, move || {
+                test();
+                Ok(())
+            })
+        },
+    );
     let published = Trial::test("published_servers_run_behind_calls", || {
         published::published_servers();
         Ok(())

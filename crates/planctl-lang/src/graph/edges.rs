@@ -7,6 +7,7 @@ use planctl_engine::{Carry, Edge, Fidelity, Node, NodeId, NodeKind, On, Restart}
 
 use super::policy;
 use crate::text::limits::MAX_VISITS;
+use crate::tools::ToolUse;
 use crate::tree::workflow::{EdgeTree, Kind, NodeTree, Workflow, is_confirmed};
 use crate::tree::{StepTree, Then};
 
@@ -16,6 +17,13 @@ fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
     let carry =
         Carry { fidelity: text("fidelity").as_deref().and_then(Fidelity::named), thread: text("thread_id") };
     (carry != Carry::default()).then(|| Box::new(carry))
+}
+
+/// Names the nodes whose output a call of a tool is given.
+fn outputs_used(node: &NodeTree) -> Vec<String> {
+    let command = node.said.text("tool_command").or_else(|| node.said.text("command"));
+    let Some(used) = command.and_then(|command| ToolUse::read(&command.value)) else { return Vec::new() };
+    used.references().into_iter().filter_map(|reference| reference.ok()?.node).collect()
 }
 
 /// Says whether an edge is for a pass.
@@ -31,6 +39,8 @@ const NOT_DONE: &str = "not done";
 pub(super) struct LoweredEdges<'w> {
     workflow: &'w Workflow,
     is_markdown: bool,
+    /// The nodes whose output a call of a tool is given.
+    used: BTreeSet<String>,
     of: Vec<Vec<(usize, &'w EdgeTree)>>,
     edges: Vec<Edge>,
     helpers: BTreeMap<String, Node>,
@@ -41,6 +51,7 @@ impl<'w> LoweredEdges<'w> {
         LoweredEdges {
             workflow,
             is_markdown,
+            used: workflow.nodes.iter().flat_map(outputs_used).collect(),
             of: workflow.out_edges(),
             edges: Vec::new(),
             helpers: BTreeMap::new(),
@@ -73,7 +84,8 @@ impl<'w> LoweredEdges<'w> {
     }
 
     /// Says whether a question is answered in the person's own words: where the node says so, and where one way alone leads
-    /// on, which has no name that could be chosen (DOT H6).
+    /// on, which has no name that could be chosen (DOT H6). In markdown such a question asks whether something is done, unless a
+    /// call of a tool is given the answer.
     pub(super) fn takes_any_text(&self, at: usize) -> bool {
         let node = &self.workflow.nodes[at];
         if let Some(flag) = node.said.flag("human.free_text") {
@@ -81,7 +93,8 @@ impl<'w> LoweredEdges<'w> {
         }
         let is_freeform =
             node.said.text("mode").is_some_and(|mode| mode.value.eq_ignore_ascii_case("freeform"));
-        let is_question = node.kind.value == Kind::Human && !self.is_markdown;
+        let is_question =
+            node.kind.value == Kind::Human && (!self.is_markdown || self.used.contains(&node.id.value));
         let is_only_edge = || match self.of[at].as_slice() {
             [(_, only)] => only.label.is_none() && only.condition.is_none() && only.on.value == On::Success,
             _ => false,
