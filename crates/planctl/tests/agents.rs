@@ -12,6 +12,8 @@ mod guided;
 mod place;
 #[path = "agents/scenarios.rs"]
 mod scenarios;
+#[path = "agents/served.rs"]
+mod served;
 #[path = "agents/service.rs"]
 mod service;
 #[path = "agents/session.rs"]

@@ -36,6 +36,8 @@ pub enum Act {
     Writes(&'static str, &'static str),
     /// Runs a command in the agent's shell.
     Runs(&'static str),
+    /// Calls a tool of an MCP server, with arguments as JSON.
+    Calls(&'static str, &'static str),
     /// Ends the turn with these words.
     Says(&'static str),
     /// Keeps the agent waiting until the test lets it go on; the next act is the answer.
@@ -350,8 +352,9 @@ impl Request {
         let tools = tools.flat_map(|tool| {
             let declared = tool["functionDeclarations"].as_array().into_iter().flatten();
             let own = [&tool["name"], &tool["function"]["name"]].into_iter();
+            let within = tool["tools"].as_array().into_iter().flatten();
             let names: Vec<String> = own
-                .chain(declared.map(|tool| &tool["name"]))
+                .chain(declared.chain(within).map(|tool| &tool["name"]))
                 .filter_map(|name| name.as_str().map(str::to_owned))
                 .collect();
             names
@@ -407,6 +410,7 @@ impl Request {
         let used = match act {
             Some(Act::Writes(file, text)) => self.write(file, text),
             Some(Act::Runs(command)) => self.run(command),
+            Some(Act::Calls(tool, arguments)) => self.call(tool, arguments),
             Some(Act::Says(words)) => return Turn::Says(words.to_owned()),
             Some(Act::Waits) | None => return Turn::Says("I have no more to say.".to_owned()),
         };
@@ -438,6 +442,21 @@ impl Request {
             }
         }
         self.run(&format!("echo '{content}' > {file}"))
+    }
+
+    /// Calls a tool of an MCP server: some agents put the server's name before the tool's.
+    fn call(&self, tool: &str, arguments: &str) -> Option<(String, Value)> {
+        let name =
+            self.tools.iter().find(|name| name.as_str() == tool || name.ends_with(&format!("__{tool}")));
+        Some((name?.clone(), serde_json::from_str(arguments).unwrap()))
+    }
+
+    /// Returns the namespace of a tool, for agents that keep the tools of a server in one.
+    fn namespace(&self, name: &str) -> Option<&Value> {
+        let all = self.body["tools"].as_array()?;
+        let holds =
+            |space: &&Value| space["tools"].as_array().into_iter().flatten().any(|tool| tool["name"] == name);
+        all.iter().find(holds).map(|space| &space["name"])
     }
 
     /// Returns the working folder that the agent names in its prompt, where its tools need whole paths.
@@ -506,8 +525,14 @@ impl Request {
                 let item = match turn {
                     Turn::Says(text) => json!({"type": "message", "role": "assistant", "id": "msg_1",
                         "content": [{"type": "output_text", "text": text}]}),
-                    Turn::Uses(name, input) => json!({"type": "function_call", "id": "fc_1", "call_id": id,
-                        "name": name, "arguments": input.to_string()}),
+                    Turn::Uses(name, input) => {
+                        let mut call = json!({"type": "function_call", "id": "fc_1", "call_id": id,
+                            "name": name, "arguments": input.to_string()});
+                        if let Some(space) = self.namespace(name) {
+                            call["namespace"] = space.clone();
+                        }
+                        call
+                    }
                 };
                 let usage = json!({"input_tokens": INPUT, "input_tokens_details": {"cached_tokens": CACHED},
                     "output_tokens": OUTPUT, "output_tokens_details": {"reasoning_tokens": THOUGHTS},

@@ -138,7 +138,7 @@ fn one_prompt(place: &Place, prompt: &str) -> Command {
     match place.agent {
         "claude" => command.args(["-p", prompt, "--permission-mode", "acceptEdits"]).args([
             "--allowedTools",
-            "Edit Write Bash",
+            "Edit Write Bash mcp__planctl",
             "--output-format",
             "json",
         ]),

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use crate::guided;
 use crate::scenarios::{self, Scenario, Stage};
+use crate::served;
 use crate::session::DID_NOT_BEGIN;
 
 /// One kind of trials.
@@ -16,7 +17,7 @@ struct Kind {
     scenarios: &'static [(&'static str, Scenario)],
 }
 
-const KINDS: [Kind; 2] = [
+const KINDS: [Kind; 3] = [
     Kind {
         heading: "## As workers",
         agents: &["claude", "codex", "gemini", "opencode", "aider"],
@@ -26,6 +27,11 @@ const KINDS: [Kind; 2] = [
         heading: "## As guided sessions",
         agents: &["claude", "codex", "gemini", "opencode"],
         scenarios: &guided::SCENARIOS,
+    },
+    Kind {
+        heading: "## With planctl's MCP server",
+        agents: &["claude", "codex"],
+        scenarios: &served::SCENARIOS,
     },
 ];
 

@@ -16,6 +16,10 @@ const NAME: &str = "planctl";
 /// The head of its table in Codex's settings.
 const TABLE: &str = "[mcp_servers.planctl]";
 
+/// The variables that say where planctl is at work; Codex hands on only those that it is told of.
+const VARIABLES: [&str; 4] =
+    ["PLANCTL_STATE_DIR", "PLANCTL_SERVER", "PLANCTL_DATABASE_URL", "PLANCTL_TOKEN_FILE"];
+
 /// Adds the server, or takes it away.
 pub fn run(context: &Context, wanted: &McpInstall) -> Answer {
     context.format(&[Format::Human])?;
@@ -115,7 +119,11 @@ fn without_member(client: McpClient, text: &str, file: &Path) -> Result<String, 
 
 /// Adds the server to settings that are TOML, as their last table; one that is there already is replaced.
 fn with_table(text: &str, file: &Path, program: &str) -> Result<String, Failure> {
-    let table = format!("{TABLE}\ncommand = {}\nargs = [\"mcp\"]\n", toml::Value::from(program));
+    let program = toml::Value::from(program);
+    let table = format!(
+        "{TABLE}\ncommand = {program}\nargs = [\"mcp\"]\nenv_vars = {}\n",
+        toml::Value::from(VARIABLES.to_vec())
+    );
     if text.contains(&table) {
         return Ok(text.to_owned());
     }
