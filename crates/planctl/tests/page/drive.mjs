@@ -30,7 +30,7 @@ const environment = {
 };
 fs.mkdirSync(environment.HOME);
 const run = (folder, ...words) => {
-  const said = spawnSync(planctl, words, { cwd: path.join(place, folder), env: environment, encoding: "utf8" });
+  const said = spawnSync(planctl, words, { cwd: path.join(place, folder), env: environment, encoding: "utf8", maxBuffer: 64 << 20 });
   return { code: said.status, out: said.stdout, err: said.stderr };
 };
 const must = (folder, ...words) => {
