@@ -17,6 +17,12 @@ quiet:
     PLANCTL_NOTIFY=off cargo test -p planctl-store --test store -- --skip bell_rings
     PLANCTL_NOTIFY=off cargo test -p planctl-server -p planctl
 
+# Drive the page in a real Chromium (CHROMIUM, else /usr/bin/chromium) by packages of npm: valid HTML, accessibility, decisions, live updates; pictures in target/page
+page:
+    cargo build --bin planctl
+    cd crates/planctl/tests/page && npm install --no-package-lock --no-audit --no-fund --silent
+    node crates/planctl/tests/page/drive.mjs "${CARGO_TARGET_DIR:-target}/debug/planctl" "${CARGO_TARGET_DIR:-target}/page"
+
 # Keep histories of this version for later ones: writes those of tests/golden that are not there yet
 golden:
     PLANCTL_GOLDEN=write cargo test -p planctl-store --test store golden

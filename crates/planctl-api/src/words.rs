@@ -358,3 +358,59 @@ pub fn answer_needs_note(ask: &AskView, word: &str) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a31_strangers_text_cannot_rewrite_the_terminal() {
+        assert_eq!(safe("ok\x1b[2K\rno"), "ok\\u{1b}[2K\\rno");
+        assert_eq!(safe("a\u{202e}b\u{200b}c\u{2066}"), "a\\u{202e}b\\u{200b}c\\u{2066}");
+        assert_eq!(safe("ü ✅ 日本"), "ü ✅ 日本");
+        assert_eq!(safe_block("a\r\n\tb\x07\rc"), "a\n\tb\\u{7}\\rc");
+    }
+
+    #[test]
+    fn what_is_safe_to_show_is_what_a_plan_may_hold() {
+        for code in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let text = code.to_string();
+            assert_eq!(safe(&text), planctl_lang::escape(&text), "U+{:04X}", u32::from(code));
+        }
+    }
+
+    #[test]
+    fn amounts_read_as_people_say_them() {
+        assert_eq!(span(Duration::from_millis(340)), "340ms");
+        assert_eq!(span(Duration::from_millis(3_420)), "3.4s");
+        assert_eq!(span(Duration::from_secs(271)), "4m31s");
+        assert_eq!(span(Duration::from_secs(8_100)), "2h15m");
+        assert_eq!(
+            (tokens(9_999), tokens(129_400), tokens(2_500_000)),
+            ("9999".into(), "129k".into(), "2.5M".into())
+        );
+        let budget = BudgetView { tokens: Some(200_000), usd: Some(1.5), seconds: None };
+        let spent =
+            SpentView { tokens: 129_000, cached_tokens: None, usd: 0.6, seconds: 395.0, unmetered: 1 };
+        assert_eq!(whole_cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50 · 1 unmetered");
+        assert_eq!(cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50");
+        let cached = SpentView { cached_tokens: Some(90_500), unmetered: 0, ..spent };
+        assert_eq!(whole_cost(&cached, &budget), "6m35s · 129k tok of 200k (90k cached) · $0.60 of $1.50");
+        assert_eq!(cost(&SpentView { tokens: 0, usd: 0.0, ..spent }, &budget), "6m35s");
+    }
+
+    #[test]
+    fn a_time_is_said_from_now() {
+        let now = unix_seconds("2026-01-03T00:00:00Z").unwrap();
+        assert_eq!(ago("2026-01-02T23:55:29Z", now), "4m31s ago");
+        assert_eq!(age("2025-12-01T00:00:00Z", now).as_deref(), Some("33d"));
+        assert_eq!(ago("soon", now), "soon");
+    }
+
+    #[test]
+    fn the_words_for_people_are_those_of_the_glossary() {
+        assert_eq!(step_state(StepState::Pending), "not started");
+        assert_eq!(run_state(RunState::Waiting), "waiting for you");
+        assert_eq!(brief("abcdef", 4), "abc…");
+    }
+}

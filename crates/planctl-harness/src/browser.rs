@@ -18,7 +18,7 @@ impl Browser {
         has("BROWSER").or_else(desktop).map(Browser)
     }
 
-    /// Opens a link, and does not wait for the browser's end. What it prints is nobody's to read.
+    /// Opens a link, and does not wait for the browser's end. Its output is discarded.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use planctl_api::words::{self, answer_meaning, answer_needs_note};
 use crate::draw;
 use crate::frame::{Form, Frame, Tab};
 
-/// What a reader has filled in, which stays where the answer is refused.
+/// The fields that a reader has filled in, which stay where the answer is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Draft {
     /// The answer's word.

@@ -1,4 +1,4 @@
-//! What every page has: its reader, its moment, its tab, and the parts that change while somebody looks.
+//! The frame of every page: its reader, its moment, its tab, and the parts that change while somebody looks.
 
 use planctl_api::words;
 
@@ -13,7 +13,7 @@ pub struct Reader<'a> {
     pub form: &'a str,
 }
 
-/// What a form of a page carries, for a reader who may decide.
+/// The hidden fields of a form, for a reader who may decide.
 #[derive(Clone, Copy, Debug)]
 pub struct Form<'a> {
     /// The name under which the decision is on record.
@@ -27,7 +27,7 @@ pub struct Form<'a> {
 /// The tab that a page belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tab {
-    /// What needs a person, and what goes on.
+    /// Asks, and runs under way.
     Home,
     /// Runs and their steps.
     Runs,
@@ -39,7 +39,7 @@ pub enum Tab {
     Elsewhere,
 }
 
-/// What every page has.
+/// The frame of every page.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// The reader, once signed in.

@@ -7,11 +7,11 @@ use planctl_api::words;
 use crate::draw;
 use crate::frame::{Frame, Tab};
 
-/// What needs a person, what goes on, and what ended lately.
+/// Asks, runs under way, and runs that ended lately.
 #[derive(Template)]
 #[template(path = "home.html")]
 pub struct HomeScreen<'a> {
-    /// What every page has.
+    /// The frame of the page.
     pub frame: Frame<'a>,
     /// The open asks, oldest first.
     pub asks: &'a AskList,
@@ -34,7 +34,7 @@ impl<'a> HomeScreen<'a> {
 #[derive(Template)]
 #[template(path = "runs.html")]
 pub struct RunsScreen<'a> {
-    /// What every page has.
+    /// The frame of the page.
     pub frame: Frame<'a>,
     /// The runs, newest first.
     pub list: &'a RunList,

@@ -14,6 +14,8 @@ mod run;
 mod step;
 mod system;
 
+use askama::Template;
+
 pub use ask::{AskScreen, Draft};
 pub use draw::encoded;
 pub use frame::{Form, Frame, Reader, Tab, live_parts};
@@ -23,3 +25,16 @@ pub use plans::{PlanScreen, PlansScreen};
 pub use run::{GraphScreen, RunScreen};
 pub use step::StepScreen;
 pub use system::SystemScreen;
+
+/// A screen that can be drawn.
+pub trait Screen {
+    /// Draws it as a whole page.
+    fn html(&self) -> String;
+}
+
+impl<T: Template> Screen for T {
+    fn html(&self) -> String {
+        // Templates write into memory, which does not fail.
+        self.render().unwrap_or_else(|error| format!("<!doctype html><title>planctl</title><p>{error}"))
+    }
+}

@@ -11,13 +11,13 @@ use crate::frame::{Frame, Tab};
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 pub struct SignInScreen<'a> {
-    /// What every page has.
+    /// The frame of the page.
     pub frame: Frame<'a>,
     /// Why the last try was refused.
     pub refused: Option<&'a str>,
 }
 
-/// What went wrong, where a page was wanted.
+/// A problem in place of the page that was wanted.
 #[derive(Template)]
 #[template(path = "problem.html")]
 pub struct ProblemScreen<'a> {

@@ -11,7 +11,7 @@ use crate::frame::{Frame, Tab};
 #[derive(Template)]
 #[template(path = "plans.html")]
 pub struct PlansScreen<'a> {
-    /// What every page has.
+    /// The frame of the page.
     pub frame: Frame<'a>,
     /// The plans, those that changed last first.
     pub list: &'a PlanList,
@@ -21,7 +21,7 @@ pub struct PlansScreen<'a> {
 #[derive(Template)]
 #[template(path = "plan.html")]
 pub struct PlanScreen<'a> {
-    /// What every page has.
+    /// The frame of the page.
     pub frame: Frame<'a>,
     /// The plan.
     pub plan: &'a PlanSummary,

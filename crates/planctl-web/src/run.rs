@@ -111,7 +111,7 @@ fn tallies(steps: &[StepView]) -> Vec<Tally> {
 #[derive(Template)]
 #[template(path = "graph.html")]
 pub struct GraphScreen<'a> {
-    /// What every page has.
+    /// The frame of the page.
     pub frame: Frame<'a>,
     /// The run.
     pub run: &'a RunView,

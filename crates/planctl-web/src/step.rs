@@ -65,7 +65,7 @@ impl<'a> StepScreen<'a> {
     ) -> StepScreen<'a> {
         let left_out = attempts.len().saturating_sub(ATTEMPTS_MAX);
         let older = (left_out > 0)
-            .then(|| format!("{} older, which planctl logs has", words::counted(left_out, "attempt")));
+            .then(|| format!("{} older, which this page leaves out", words::counted(left_out, "attempt")));
         let attempts = attempts.iter().rev().take(ATTEMPTS_MAX).map(Attempt).collect();
         StepScreen { frame, why, attempts, older, path, query }
     }

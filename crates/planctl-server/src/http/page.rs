@@ -29,7 +29,7 @@ use super::{ApiState, Call, guard};
 
 pub(super) use self::links::{Page, link, own_address};
 
-/// What a browser may do with a page: nothing but load its own files, and send forms to it.
+/// Lets a browser do nothing with a page but load its own files, and send forms to it.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 /// How long a browser keeps the files that pages load.
@@ -89,6 +89,8 @@ fn html(status: StatusCode, text: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY)),
+        // With `no-referrer` a browser would hide the origin of the page's own forms, too.
+        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         (mark("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
         (mark("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
     ];

@@ -386,7 +386,7 @@ fn marked(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let mark = |name| HeaderName::from_static(name);
     headers.insert(mark("x-content-type-options"), HeaderValue::from_static("nosniff"));
-    headers.insert(mark("referrer-policy"), HeaderValue::from_static("no-referrer"));
+    headers.entry(mark("referrer-policy")).or_insert(HeaderValue::from_static("no-referrer"));
     headers.entry(mark("cache-control")).or_insert(HeaderValue::from_static("no-store"));
     response
 }

@@ -18,6 +18,8 @@ mod keys;
 mod limits;
 #[path = "http/lists.rs"]
 mod lists;
+#[path = "http/page.rs"]
+mod page;
 #[path = "http/reference.rs"]
 mod reference;
 #[path = "http/requests.rs"]

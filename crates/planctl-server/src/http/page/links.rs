@@ -31,7 +31,7 @@ const PORT: u16 = 7420;
 /// The file that says that the port is to be opened whenever the daemon starts.
 const OPENED: &str = "page.open";
 
-/// What a daemon knows of its page.
+/// The page of a daemon: its port, and the links that wait.
 pub(in crate::http) struct Page {
     own: SocketAddr,
     /// Takes the port that was opened; without it nobody serves pages.

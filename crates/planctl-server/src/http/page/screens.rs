@@ -1,6 +1,5 @@
 //! The screens: what each reads from the API, and how it is drawn.
 
-use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 use planctl_api::wire::calls::{RunName, RunPlanView};
@@ -14,7 +13,7 @@ use planctl_lang::workflow;
 use planctl_store::secret;
 use planctl_web::{
     AskScreen, Draft, Frame, GraphScreen, HomeScreen, PlanScreen, PlansScreen, ProblemScreen, RunScreen,
-    RunsScreen, SignInScreen, StepScreen, SystemScreen, Tab, encoded,
+    RunsScreen, Screen as _, SignInScreen, StepScreen, SystemScreen, Tab, encoded,
 };
 
 use super::visit::Visit;
@@ -60,13 +59,13 @@ pub(super) fn problem(visit: Option<&Visit>, address: &Address, problem: &Proble
     let texts = Texts::of(address);
     let mut frame = texts.frame(Tab::Elsewhere);
     frame.reader = visit.and_then(|visit| visit.session.as_ref()).map(|session| session.reader());
-    html(status, drawn(&ProblemScreen::new(frame, problem)))
+    html(status, ProblemScreen::new(frame, problem).html())
 }
 
 /// Draws the way in.
 pub(super) fn sign_in(address: &Address, refused: Option<&str>) -> String {
     let texts = Texts::of(address);
-    drawn(&SignInScreen { frame: texts.frame(Tab::Elsewhere), refused })
+    SignInScreen { frame: texts.frame(Tab::Elsewhere), refused }.html()
 }
 
 /// The texts that every page needs.
@@ -94,13 +93,6 @@ impl Texts {
     fn live_frame<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
         Ok(Frame { live: Some(&self.live), ..self.frame_of(visit, tab)? })
     }
-}
-
-fn drawn(screen: &impl Template) -> String {
-    // Templates write into memory alone.
-    screen.render().unwrap_or_else(|error| {
-        format!("<!doctype html><title>planctl</title><p>A page can't be drawn: {error}")
-    })
 }
 
 /// Says what was just recorded, in words of a closed list.
@@ -132,7 +124,7 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}")).await?;
     let texts = Texts::of(address);
     let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
-    Ok(drawn(&HomeScreen::new(frame, &asks, &list)))
+    Ok(HomeScreen::new(frame, &asks, &list).html())
 }
 
 async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -140,11 +132,8 @@ async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
     let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}{after}")).await?;
     let texts = Texts::of(address);
-    Ok(drawn(&RunsScreen {
-        frame: texts.frame_of(visit, Tab::Runs)?,
-        list: &list,
-        is_first: cursor.is_none(),
-    }))
+    Ok(RunsScreen { frame: texts.frame_of(visit, Tab::Runs)?, list: &list, is_first: cursor.is_none() }
+        .html())
 }
 
 /// Finds a run by what an address names; returns its route.
@@ -163,7 +152,7 @@ async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, 
     let from = address.query("from").and_then(|from| from.parse().ok());
     let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), secret());
     let form = visit.session()?.form(&key);
-    Ok(drawn(&RunScreen::new(frame, &view, &events, (&path, &query), from, form)))
+    Ok(RunScreen::new(frame, &view, &events, (&path, &query), from, form).html())
 }
 
 async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
@@ -177,13 +166,14 @@ async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Pr
     let picture = picture::linked(&workflow::of_graph(&plan.graph), &picture::stages(&view), &links);
     let picture = picture.map_err(|undrawable| undrawable.to_string());
     let texts = Texts::of(address);
-    Ok(drawn(&GraphScreen {
+    Ok(GraphScreen {
         frame: texts.live_frame(visit, Tab::Runs)?,
         run: &view,
         path: &path,
         query: &query,
         picture: picture.as_deref().map_err(String::as_str),
-    }))
+    }
+    .html())
 }
 
 async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
@@ -193,7 +183,7 @@ async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Re
     let texts = Texts::of(address);
     let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
     let frame = texts.live_frame(visit, Tab::Runs)?;
-    Ok(drawn(&StepScreen::new(frame, &why, &logs.attempts, (&path, &query))))
+    Ok(StepScreen::new(frame, &why, &logs.attempts, (&path, &query)).html())
 }
 
 /// Reads the attempts of a step.
@@ -213,7 +203,7 @@ pub(super) async fn one_ask(
     let key = secret();
     let form = visit.session()?.form(&key);
     let frame = texts.frame_of(visit, Tab::Home)?;
-    Ok(drawn(&AskScreen::new(frame, page, form, (draft, refused))))
+    Ok(AskScreen::new(frame, page, form, (draft, refused)).html())
 }
 
 async fn plans(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -221,7 +211,7 @@ async fn plans(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
     let list: PlanList = visit.get(&format!("/v1/plans?limit=100{after}")).await?;
     let texts = Texts::of(address);
-    Ok(drawn(&PlansScreen { frame: texts.frame_of(visit, Tab::Plans)?, list: &list }))
+    Ok(PlansScreen { frame: texts.frame_of(visit, Tab::Plans)?, list: &list }.html())
 }
 
 async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String, Problem> {
@@ -231,12 +221,13 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let revision: RevisionPage = visit.get(&format!("{route}/revisions/{}", encoded(digest))).await?;
     let revisions: RevisionList = visit.get(&format!("{route}/revisions?limit=20")).await?;
     let texts = Texts::of(address);
-    Ok(drawn(&PlanScreen {
+    Ok(PlanScreen {
         frame: texts.frame_of(visit, Tab::Plans)?,
         plan: &summary,
         revision: &revision,
         revisions: &revisions,
-    }))
+    }
+    .html())
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -253,5 +244,5 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let key = secret();
     let form = session.form(&key).filter(|_| session.is_admin());
     let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::System)? };
-    Ok(drawn(&SystemScreen::new(frame, (&service, &database), (&roles, &workers), tokens.as_ref(), form)))
+    Ok(SystemScreen::new(frame, (&service, &database), (&roles, &workers), tokens.as_ref(), form).html())
 }

@@ -18,7 +18,7 @@ const COOKIE: &str = "planctl_session";
 /// How long a session holds that a link began.
 const HOLDS: Duration = Duration::from_secs(12 * 3600);
 
-/// Who is signed in.
+/// A person who is signed in.
 #[derive(Clone)]
 pub(super) struct Session {
     secret: String,
@@ -102,7 +102,7 @@ pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Re
 /// Signs in with a link that was made for somebody at this machine, and is used up by it.
 pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem> {
     let api = &visit.door.api;
-    // Whoever reads the link on this machine, in a list of processes for instance, must not be an agent.
+    // An agent can read the link on this machine, in a list of processes for instance.
     guard::refuse_agents(api, visit.peer, false).await?;
     let Some(actor) = api.page().take(code) else {
         let refused = "This link was used before, or its time is over.";

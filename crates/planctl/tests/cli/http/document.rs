@@ -245,6 +245,7 @@ impl Walk {
             self.get(path);
         }
         self.get("/v1/database");
+        self.post("/v1/page/link", json!({}));
         self.get("/v1/roles");
         let workspace = self.house.fixture.path("");
         self.get(&format!("/v1/library/runs?workspace={}", workspace.display()));
