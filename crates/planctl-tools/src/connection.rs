@@ -142,7 +142,3 @@ fn plain(tool: rmcp::model::Tool) -> Tool {
 fn short(text: &str) -> String {
     text.chars().take(200).collect()
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
-mod tests;

@@ -303,7 +303,7 @@ fn m_36_a_call_that_is_not_allowed_has_failed_and_never_ran() {
         plan  a: call retry 1 asks writes  b: task  a -on_exhaust-> b
         approved
         -> clock admitted           a held: effect effect
-        -> human reject             a settled failed; b#1 to coder
+        -> human reject             a settled failed by the owner; b#1 to coder
         ",
     );
 }
