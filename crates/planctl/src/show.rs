@@ -157,10 +157,6 @@ pub fn say_failure(failure: &Failure) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use planctl_api::wire::{BudgetView, RunState, SpentView};
-
     use super::*;
 
     #[test]
