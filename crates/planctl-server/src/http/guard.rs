@@ -416,7 +416,7 @@ fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
     url::form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()))
 }
 
-async fn read_body(
+pub(super) async fn read_body(
     api: &ApiState,
     peer: Peer,
     body: Body,

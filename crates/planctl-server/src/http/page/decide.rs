@@ -14,7 +14,7 @@ use planctl_web::{Draft, encoded};
 
 use super::address::pairs;
 use super::visit::Visit;
-use super::{Address, html, screens, see_other, session};
+use super::{Address, guard, html, screens, see_other, session};
 
 /// The longest form.
 const FORM_BYTES_MAX: usize = 128 << 10;
@@ -41,7 +41,7 @@ impl Fields {
 
 /// Does what a form asks for.
 pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Result<Response, Problem> {
-    let (bytes, _held) = visit.door.api.bodies().read(visit.peer, body, FORM_BYTES_MAX).await?;
+    let (bytes, _held) = guard::read_body(&visit.door.api, visit.peer, body, FORM_BYTES_MAX).await?;
     let fields = Fields(pairs(&bytes));
     let segments = address.segments();
     if segments == ["sign-in"] {
