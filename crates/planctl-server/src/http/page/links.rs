@@ -88,8 +88,8 @@ impl Page {
     }
 
     /// Makes a link for somebody.
-    fn make(&self, actor: &Actor) -> String {
-        let (code, now) = (secret(), clock::instant());
+    fn make(&self, actor: &Actor, now: Instant) -> String {
+        let code = secret();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, (_, until)| *until > now);
         if links.len() >= LINKS_MAX {
@@ -100,10 +100,10 @@ impl Page {
     }
 
     /// Uses a link up; returns whose it is.
-    pub(super) fn take(&self, code: &str) -> Option<Actor> {
+    pub(super) fn take(&self, code: &str, now: Instant) -> Option<Actor> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let (actor, until) = links.remove(&kept(code))?;
-        (until > clock::instant()).then_some(actor)
+        (until > now).then_some(actor)
     }
 }
 
@@ -128,7 +128,7 @@ pub(in crate::http) async fn link(call: Call) -> Answer {
     };
     let page = call.api.page();
     let address = page.address(call.server_node().state_dir()).await?;
-    let code = page.make(call.actor());
+    let code = page.make(call.actor(), clock::instant());
     json(&PageLink { url: format!("http://{address}/open/{code}"), seconds: LINK_HOLDS.as_secs() })
 }
 
@@ -136,15 +136,15 @@ pub(in crate::http) async fn link(call: Call) -> Answer {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a34_a_link_is_used_once_and_not_late() {
+    #[test]
+    fn a34_a_link_is_used_once_and_not_late() {
         let page = Page::new(Path::new("/state"), None);
-        let (ann, bob) = (page.make(&Actor::new("ann")), page.make(&Actor::new("bob")));
-        assert_eq!(page.take(&ann), Some(Actor::new("ann")));
-        assert_eq!(page.take(&ann), None, "it is used up");
-        assert_eq!(page.take("nothing"), None);
-        tokio::time::advance(LINK_HOLDS).await;
-        assert_eq!(page.take(&bob), None, "its time is over");
+        let now = clock::instant();
+        let (ann, bob) = (page.make(&Actor::new("ann"), now), page.make(&Actor::new("bob"), now));
+        assert_eq!(page.take(&ann, now), Some(Actor::new("ann")));
+        assert_eq!(page.take(&ann, now), None, "it is used up");
+        assert_eq!(page.take("nothing", now), None);
+        assert_eq!(page.take(&bob, now + LINK_HOLDS), None, "its time is over");
     }
 
     #[test]
