@@ -911,7 +911,15 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";
     let policy = "[approval.x]\nplans = [\"a.md\"]\nbudget = \"$1\"\n";
+    let server = "[servers.x]\ncommand = [\"a\"]\n";
+    let web = "[servers.x]\nurl = \"https://a.example/mcp\"\n";
     let changes = [
+        ("servers.*.command", server, "[servers.x]\ncommand = [\"b\"]\n"),
+        ("servers.*.env", server, "env = [\"A\"]\n"),
+        ("servers.*.effects", server, "effects = [\"read\"]\n"),
+        ("servers.*.tools.*", server, "tools.t = [\"read\"]\n"),
+        ("servers.*.url", web, "[servers.x]\nurl = \"https://b.example/mcp\"\n"),
+        ("servers.*.token_env", web, "token_env = \"B\"\n"),
         ("isolation", "", "isolation = \"require:0\"\n"),
         ("workspace.mode", "", "[workspace]\nmode = \"worktree\"\n"),
         ("workspace.git", "", "[workspace]\ngit = \"commit\"\n"),

@@ -33,8 +33,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Denied`] to everybody but the owner of the tables, and those of the connection. What was removed before
-    /// an error stays removed.
+    /// [`StoreError::Denied`] to everybody but the owner of the tables, and those of the connection. Runs that were
+    /// removed before an error stay removed.
     pub async fn prune(&self, older_than: Duration) -> Result<u64, StoreError> {
         let mut removed = 0;
         loop {

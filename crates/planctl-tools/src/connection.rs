@@ -142,3 +142,6 @@ fn plain(tool: rmcp::model::Tool) -> Tool {
 fn short(text: &str) -> String {
     text.chars().take(200).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,7 +141,7 @@ struct Reader<'a> {
     elsewhere_level: usize,
     /// An exit code that stands before its contract, with the count of steps at that place.
     exit_code_ahead: Option<(usize, Spanned<u8>)>,
-    /// What steps say of tools, by their place.
+    /// The fields about tools of steps, by their place.
     tools: BTreeMap<usize, ToolFields>,
     parts: Vec<Part>,
 }

@@ -49,7 +49,7 @@ impl Composer {
     ///
     /// # Errors
     ///
-    /// Those of the store. What keeps one message from being written is logged, and keeps back no other.
+    /// Those of the store. A message that can't be written is logged, and keeps back no other.
     pub(crate) async fn tell(&self) -> Result<(), ServiceError> {
         let (store, host) = (self.server_node.store(), self.server_node.host());
         let mut channels = Channels::new();

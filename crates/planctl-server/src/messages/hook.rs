@@ -21,7 +21,7 @@ pub(super) struct Hook<'a> {
     pub(super) body: String,
 }
 
-/// Runs it to its end. What it prints is nobody's to read: it may hold secrets of its own.
+/// Runs it to its end. Nobody reads its output: it may hold secrets of its own.
 ///
 /// # Errors
 ///

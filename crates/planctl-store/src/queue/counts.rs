@@ -99,7 +99,7 @@ impl RoleRow {
 /// Items of one lane, target and state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ItemGroup {
-    /// Whose hands: agent, harness or human.
+    /// The lane: agent, harness or human.
     pub lane: String,
     /// The role, or the kind of an ask; empty for the harness.
     pub target: String,

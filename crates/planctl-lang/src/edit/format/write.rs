@@ -33,7 +33,7 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 24] = [
+const ORDER: [Field; 27] = [
     Field::Target,
     Field::Kind,
     Field::Intent,
@@ -46,6 +46,9 @@ const ORDER: [Field; 24] = [
     Field::Changes,
     Field::Protects,
     Field::Task,
+    Field::Server,
+    Field::Tool,
+    Field::Arguments,
     Field::Contract,
     Field::ExitCode,
     Field::OnFail,

@@ -14,7 +14,7 @@ use crate::tools::{Segment, ToolUse, coerced, is_name, misfits};
 /// The keys that a call of a tool has in place of a command.
 const KEYS: [&str; 4] = ["server", "tool", "arguments", "for_each"];
 
-/// What a plan says of a call of a tool.
+/// The fields by which a plan uses a tool.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ToolFields {
     pub server: Option<Spanned<String>>,

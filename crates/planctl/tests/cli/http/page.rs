@@ -301,7 +301,7 @@ fn an_ask_is_read_and_answered_and_the_second_tab_is_told_who_was_first() {
     has(&home, &format!("<a href=\"{ask}\">Step 1 Write the fix needs a decision</a>"));
     let (one, other) = (browser.get(&ask), browser.get(&ask));
     has(&one, "nothing is right");
-    has(&one, "contract failed (exit 1)");
+    has(&one, "contract exit 1");
     assert!(!one.body.contains("checked"), "no answer is chosen beforehand: {}", one.body);
 
     let without = browser.decide(&one, &ask, &[("answer", "retry"), ("note", "  ")]);
