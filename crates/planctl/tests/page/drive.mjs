@@ -41,7 +41,10 @@ const must = (folder, ...words) => {
 const workspace = (name, files) => {
   fs.mkdirSync(path.join(place, name));
   for (const [file, text] of Object.entries(files)) fs.writeFileSync(path.join(place, name, file), text);
-  execFileSync("git", ["init", "--quiet"], { cwd: path.join(place, name) });
+  const who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"];
+  for (const words of [["init"], ["add", "."], [...who, "commit", "--message", "start"]]) {
+    execFileSync("git", words, { cwd: path.join(place, name), stdio: "ignore" });
+  }
   return name;
 };
 const plan = (title, steps) =>
