@@ -339,6 +339,8 @@ mod tests {
     fn a24_a_link_that_flips_while_we_read_never_leaks() {
         let (outer, root) = workspace();
         let inner = outer.path().join("workspace");
+        // It is readable also where the other thread comes late.
+        symlink("plain", inner.join("flip")).unwrap();
         let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let flipper = {
             let (stop, inner) = (stop.clone(), inner.clone());

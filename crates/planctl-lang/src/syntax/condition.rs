@@ -280,7 +280,8 @@ impl<'t> Reader<'t> {
 
     fn reserved_here(&self) -> Option<Refused> {
         let rest = self.rest();
-        let word = rest.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let word = rest.split(|c: char| !is_of_name(c)).next().unwrap_or_default();
         let is_here = |text: &str| {
             if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
                 word == text

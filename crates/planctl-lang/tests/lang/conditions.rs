@@ -37,6 +37,9 @@ fn c1_clauses_are_joined_and_an_empty_text_always_holds() {
 fn c2_keys_are_the_outcome_the_label_the_context_and_other_steps() {
     assert_eq!(condition("preferred_label=Fix"), one(Key::PreferredLabel, is("Fix")));
     assert_eq!(condition("context.a.b=1"), one(Key::Context("a.b".to_owned()), is("1")));
+    // A name may begin as a word that conditions don't have.
+    assert_eq!(condition("or_3.-95=1"), one(Key::Variable("or_3.-95".to_owned()), is("1")));
+    assert_eq!(condition("not-yet=1"), one(Key::Variable("not-yet".to_owned()), is("1")));
     assert_eq!(condition("human.gate.label=1"), one(Key::Variable("human.gate.label".to_owned()), is("1")));
     let exit_code = Key::Step { node: "4".to_owned(), field: StepField::ExitCode };
     assert_eq!(condition("steps.4.exit_code != 2"), one(exit_code, Test::IsNot("2".to_owned())));
