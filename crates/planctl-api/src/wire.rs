@@ -729,7 +729,7 @@ pub struct AskPage {
     /// The end of the newest worker's report. It is no evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
-    /// The differences between the workspace and its newest commit; absent where they can't be told.
+    /// The differences between the workspace and its newest commit; absent where the two can't be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_changes: Option<WorkspaceChanges>,
     /// The approval under which the run works.
@@ -749,7 +749,7 @@ pub struct WorkspaceChanges {
     pub more: usize,
     /// The lines that differ, as a unified diff.
     pub diff: String,
-    /// Says that the diff was too long to be told whole.
+    /// Says that the diff is cut, since it was too long.
     pub is_cut: bool,
 }
 

@@ -12,7 +12,7 @@ pub const CHANNEL_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ChannelConfig {
     /// Where it leads.
     pub to: ChannelTarget,
-    /// The events that are told on it.
+    /// The events that it carries.
     pub on: BTreeSet<MessageEvent>,
     /// How long one try may take.
     pub timeout: Duration,
@@ -140,7 +140,7 @@ impl ChannelTarget {
     }
 }
 
-/// The events that people are told of.
+/// The events that people get messages about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum MessageEvent {
     /// An ask waits for a person.

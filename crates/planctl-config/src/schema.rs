@@ -325,7 +325,7 @@ fn channel() -> Value {
         json!({
             "to": { "enum": ChannelTarget::WORDS, "description": "Where it leads." },
             "on": {
-                "description": "What is told on it; without a list, everything.",
+                "description": "The events that it carries; without a list, all of them.",
                 "type": "array",
                 "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
             },

@@ -877,7 +877,7 @@ fn leaves(schema: &serde_json::Value, name: &str, found: &mut Vec<String>) {
 #[test]
 fn a14_any_change_of_what_runs_changes_what_is_approved() {
     // These settings change nothing about a run: the project's name, the places where planctl keeps its own files, which plan
-    // a message finds, which models write drafts, and where people are told.
+    // a message finds, which models write drafts, and where messages go.
     let elsewhere = [
         "project.name",
         "database.url",

@@ -73,7 +73,7 @@ pub struct ChannelView {
     pub to: String,
     /// The host, the command, or the variable that holds the address.
     pub place: String,
-    /// The events that are told on it.
+    /// The events that it carries.
     pub on: Vec<String>,
     /// The reason that keeps it from working, as a variable that is not set.
     pub trouble: Option<String>,

@@ -67,7 +67,7 @@ pub const ALL: &[(&str, &str)] = &[
     ("notify-test", "notify test --json"),
     ("notify-deliveries", "notify deliveries --json"),
     ("notify-delivery", "notify replay --json"),
-    ("message", "what people are told: the data of a webhook, and of what a command reads"),
+    ("message", "a message to people: the data of a webhook, and the input of a command"),
     ("topics", "topic ls --json"),
     ("topic", "topic show --json, and topic post --json with the new note alone"),
     ("doctor", "doctor --json"),

@@ -64,6 +64,10 @@ impl Services {
         let gated = revision.graph.gated(&row.at.node);
         let is_plan = row.ask.kind == AskKind::Plan;
         let record = self.record_of(&row).await?;
+        let approval = match run.approval.filter(|_| !is_plan) {
+            Some(approval) => Some(self.store.approval(approval).await?),
+            None => None,
+        };
         let before = if is_plan { self.store.last_approval(run.plan).await? } else { None };
         let mut diff = match before {
             Some(before) if before.digest != run.revision => {
@@ -85,10 +89,7 @@ impl Services {
         if row.ask.kind == AskKind::Insertion {
             match preview_insertion(&row, &revision.graph, &revision.source) {
                 Ok((text, insertion)) => {
-                    let approved = match run.approval {
-                        Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
-                        None => Baseline::default(),
-                    };
+                    let approved = approval.as_ref().map(baseline_of).transpose()?.unwrap_or_default();
                     let own = Baseline { free: insertion.may_change, ..Baseline::default() };
                     let now = self.baseline_now(&revision.graph, place).await.unwrap_or_default();
                     drift = self.drift(run.plan, Some(&run), &revision.graph, &now).await?;
@@ -108,9 +109,14 @@ impl Services {
         if let Some(node) = node.filter(|_| !is_plan) {
             (attempts, last_words) = self.told_of(&run, node).await?;
             if row.is_open {
-                workspace_changes = self.workspace_changes(&run, &revision.graph, node).await?;
+                workspace_changes =
+                    self.workspace_changes(&run, &revision.graph, node, approval.as_ref()).await?;
             }
         }
+        let approved = match &approval {
+            Some(approval) => Some(self.approved(&run, approval).await?),
+            None => None,
+        };
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
             role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
@@ -137,7 +143,7 @@ impl Services {
             attempts,
             last_words,
             workspace_changes,
-            approved: if is_plan { None } else { self.approved(&run).await? },
+            approved,
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use planctl_api::wire::{ApprovedView, AttemptSummary, ChangedFile, WorkspaceChanges, moment};
 use planctl_engine::{Graph, Node};
 use planctl_harness::{Baseline, ChangeKind, changes_since_head};
-use planctl_store::{RunRow, Said};
+use planctl_store::{Approval, RunRow, Said};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::attempts::Attempts;
@@ -44,6 +44,7 @@ impl Services {
         run: &RunRow,
         graph: &Graph,
         node: &Node,
+        approval: Option<&Approval>,
     ) -> Result<Option<WorkspaceChanges>, ServiceError> {
         if run.host != self.server_node.host() {
             return Ok(None);
@@ -62,10 +63,7 @@ impl Services {
                 return Ok(None);
             }
         };
-        let protected = match run.approval {
-            Some(approval) => baseline_of(&self.store.approval(approval).await?)?.files,
-            None => Default::default(),
-        };
+        let protected = approval.map(baseline_of).transpose()?.unwrap_or_default().files;
         let free = node.gated().map(|gated| gated.may_change.clone()).unwrap_or_default();
         let own = Baseline { free, ..Baseline::default() };
         let more = changes.files.len().saturating_sub(FILES_MAX);
@@ -91,20 +89,22 @@ impl Services {
         }))
     }
 
-    /// Returns the approval that a run works under.
-    pub(super) async fn approved(&self, run: &RunRow) -> Result<Option<ApprovedView>, ServiceError> {
-        let Some(approval) = run.approval else { return Ok(None) };
-        let approval = self.store.approval(approval).await?;
+    /// Shows the approval that a run works under.
+    pub(super) async fn approved(
+        &self,
+        run: &RunRow,
+        approval: &Approval,
+    ) -> Result<ApprovedView, ServiceError> {
         let file_changed = match self.server_node.look_at_plan_file(run).await? {
             PlanFile::Runs => Some(false),
             PlanFile::Changed => Some(true),
             PlanFile::Unseen => None,
         };
-        Ok(Some(ApprovedView {
-            by: approval.by,
+        Ok(ApprovedView {
+            by: approval.by.clone(),
             at: moment(approval.at),
             digest: run.revision.as_str().to_owned(),
             file_changed,
-        }))
+        })
     }
 }

@@ -2,12 +2,12 @@
 
 use planctl_api::wire::{AttemptSummary, SpentView, usd};
 use planctl_engine::{
-    AgentEvent, AgentSaid, Event, Evidence, Failing, Failure, HarnessEvent, HarnessResult, Node, Report,
-    Usage, Verdict, view,
+    AgentEvent, AgentSaid, Event, Evidence, HarnessEvent, HarnessResult, Node, Report, Usage, Verdict, view,
 };
 
 use crate::runs::sentences::last_line;
 use crate::runs::shown::{failure_line, verdict_word};
+use crate::verify::probe::failure_of;
 
 /// The attempts at a node, as its workers and its contract told of them.
 pub(crate) struct Attempts<'a> {
@@ -123,18 +123,7 @@ impl Attempt {
         self.summary.verdict = Some(verdict_word(verdict).to_owned());
         self.printed = Some(Printed::of(evidence));
         if verdict != Verdict::Passed {
-            self.summary.failure = Some(failure_line(&Failure {
-                attempt,
-                what: Failing::Contract {
-                    verdict,
-                    ending: evidence.ending,
-                    tampered: evidence.tampered.clone(),
-                },
-                duration: evidence.duration,
-                stdout: evidence.stdout.clone(),
-                stderr: evidence.stderr.clone(),
-                denied: Vec::new(),
-            }));
+            self.summary.failure = Some(failure_line(&failure_of(attempt, verdict, evidence)));
         }
     }
 }

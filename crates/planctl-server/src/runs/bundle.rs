@@ -245,7 +245,8 @@ fn status_word(status: RunStatus) -> &'static str {
     }
 }
 
-fn hex_of(bytes: &[u8]) -> String {
+/// Writes bytes in hexadecimal.
+pub(super) fn hex_of(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -12,6 +12,7 @@ use planctl_store::{Approval, Page, Said, StoreError};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::attempts::Attempts;
+use crate::runs::bundle::hex_of;
 use crate::runs::policy_approvals::fault_of;
 use crate::runs::shown::next_for;
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
@@ -175,7 +176,7 @@ impl Services {
             runs.push(AuditedRun {
                 run: self.store.name_of(run).await?,
                 events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
-                head: last.map(|line| line.hash.iter().map(|byte| format!("{byte:02x}")).collect()),
+                head: last.map(|line| hex_of(&line.hash)),
                 approved_by: approval.as_ref().map(|approval| approval.by.clone()),
                 approval_note: approval.and_then(|approval| approval.note),
                 passed,

@@ -186,15 +186,20 @@ fn t_19_t_20_over_http_a_list_is_its_callers_and_named_by_its_session() {
     assert_eq!((&replaced["session"], &replaced["plan"]["version"]), (&json!(session), &json!(3)));
 }
 
+/// The headers of a client of MCP that has this authorization.
+fn usual_headers(bearer: &str) -> [(&str, &str); 3] {
+    [
+        ("authorization", bearer),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ]
+}
+
 #[test]
 fn the_older_revision_is_answered_without_a_session() {
     let port = Port::new();
     let bearer = format!("Bearer {}", port.token("read"));
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/json"),
-        ("accept", "application/json, text/event-stream"),
-    ];
+    let headers = usual_headers(&bearer);
     let hello = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": OLDER, "capabilities": {}, "clientInfo": { "name": "script", "version": "1" } },
@@ -273,11 +278,7 @@ fn a37_a38_no_token_no_answer_and_no_other_host_or_page() {
 fn hostile_bodies_over_http_are_refused_and_the_daemon_goes_on() {
     let port = Port::new();
     let bearer = format!("Bearer {}", port.token("read"));
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/json"),
-        ("accept", "application/json, text/event-stream"),
-    ];
+    let headers = usual_headers(&bearer);
     let deep =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}"#, r#"{"a":"#.repeat(20_000));
     let long = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(8 << 20));
