@@ -11,7 +11,7 @@ use planctl_lang::Levels;
 
 use super::{
     Agent, ApprovalPolicy, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
-    Isolation, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
+    Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
     ServerConfig, WorkspaceMode, Workspaces,
 };
 
@@ -38,6 +38,9 @@ pub(crate) struct Layer {
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
+    pub(crate) asks_at_client: Option<bool>,
+    pub(crate) judges: Option<Vec<String>>,
+    pub(crate) judges_alone: Option<bool>,
     pub(crate) learn: Option<bool>,
     pub(crate) origins: Origins,
 }
@@ -114,6 +117,17 @@ impl Layer {
         for name in std::mem::take(&mut self.servers).into_keys() {
             ignore(&["servers", &name]);
         }
+        // Whoever says that a screen is a person's says whose words an agent may take for theirs.
+        if self.asks_at_client.take().is_some() {
+            ignore(&["mcp", "asks_at_client"]);
+        }
+        // A judge gets parts of the workspace to read, and one that stands alone decides.
+        if self.judges.take().is_some() {
+            ignore(&["judges", "by"]);
+        }
+        if self.judges_alone.take().is_some() {
+            ignore(&["judges", "alone"]);
+        }
         // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
             ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
@@ -168,6 +182,9 @@ impl Layer {
             approval,
             channels,
             servers,
+            asks_at_client: self.asks_at_client.or(weaker.asks_at_client),
+            judges: self.judges.or(weaker.judges),
+            judges_alone: self.judges_alone.or(weaker.judges_alone),
             learn: self.learn.or(weaker.learn),
             isolation,
             origins: self.origins.over(weaker.origins),
@@ -176,7 +193,10 @@ impl Layer {
 
     /// Fills in the defaults.
     pub(crate) fn effective(self) -> Config {
-        let roles = self.roles.into_iter().map(|(role, layer)| (role, layer.effective())).collect();
+        let roles: BTreeMap<Role, RoleConfig> =
+            self.roles.into_iter().map(|(role, layer)| (role, layer.effective())).collect();
+        let (names, alone) = (self.judges.unwrap_or_default(), self.judges_alone.unwrap_or_default());
+        let judges = Judges::resolved(names, alone, &self.models, &roles);
         let default = Postgres::default();
         Config {
             project: self.project,
@@ -206,6 +226,8 @@ impl Layer {
             approval: self.approval,
             channels: self.channels,
             servers: self.servers,
+            asks_at_client: self.asks_at_client.unwrap_or_default(),
+            judges,
         }
     }
 }

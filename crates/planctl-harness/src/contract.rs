@@ -288,6 +288,7 @@ impl ContractRunner {
             protected: before.digests,
             tampered: before.tampered,
             stragglers: 0,
+            judgement: None,
         }
     }
 

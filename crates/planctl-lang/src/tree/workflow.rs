@@ -4,6 +4,7 @@ mod asked;
 mod explicit;
 mod fallbacks;
 pub(crate) mod folders;
+mod judges;
 mod lift;
 mod lint;
 mod loops;
@@ -19,6 +20,7 @@ mod tree;
 mod types;
 mod write;
 
+pub(crate) use judges::lint_there as lint_judges;
 pub use lift::of_graph;
 pub use manual::manual;
 pub(crate) use prose::library_keys;
