@@ -87,7 +87,7 @@ fn m_39a_an_agent_writes_it_with_a_standard_library_alone_once_a_person_approves
     let catalog = Catalog::new(Vec::new());
     let history = History::default();
     let resolver =
-        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None };
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     let decisions = BTreeMap::from([("I2".to_owned(), Decision::Write(task))]);
     let text = written("filter items", "me", &planned(&[intent("filter items")], &resolver, &decisions));
     assert!(text.contains("**target:** coder") && text.contains("**contract:** TODO"), "{text}");
@@ -180,6 +180,7 @@ fn m_39d_a_person_names_where_to_look_and_the_search_succeeds() {
         history: &history,
         sources: &[Source::Mcp],
         vectors: None,
+        entries: &[],
     };
     let mut own = undiscovered(&[]);
     answer(&mut own, "2");
