@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planctl_config::Effects;
-use planctl_engine::{Contract, NodeId, NodeKind};
+use planctl_engine::{Contract, Node, NodeId, NodeKind};
 use planctl_harness::{ContractRunner, Gate};
 use planctl_lang::tools::{Outputs, ToolUse, outputs_read};
 use planctl_store::Claimed;
@@ -33,8 +32,10 @@ impl Executor {
             return refused(&format!("the approved configuration has no server {:?}", used.server));
         };
         // The graph has a person asked; one that does not was made for other effects than those that are approved.
-        let asks = Effects::default().asks(server.effects_of(&used.tool));
-        if let Some(why) = asks.filter(|_| !asks_first(claimed)) {
+        let call = claimed.graph.node(&claimed.item.at.node).and_then(Node::call);
+        let may = self.settings.effects_of(call.and_then(|call| call.role.as_ref()));
+        let is_asked = call.is_some_and(|call| call.approval.is_some());
+        if let Some(why) = may.asks(server.effects_of(&used.tool)).filter(|_| !is_asked) {
             return refused(&format!("{} of {} needs a person's word: {why}", used.tool, used.server));
         }
         let reached = match reach(server) {
@@ -89,10 +90,4 @@ impl Executor {
         }
         Ok(outputs)
     }
-}
-
-/// Says whether a person is asked before an attempt at the node.
-fn asks_first(claimed: &Claimed) -> bool {
-    let node = claimed.graph.node(&claimed.item.at.node);
-    matches!(node.map(|node| &node.kind), Some(NodeKind::Call(call)) if call.approval.is_some())
 }
