@@ -57,6 +57,14 @@ impl ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// Says whether uses of a tool may run beside other work in the workspace: it declares its effects, and each is safe.
+    pub fn runs_beside_others(&self, tool: &str) -> bool {
+        let declared = self.effects_of(tool);
+        declared.is_some_and(|names| names.iter().all(|name| Effects::SAFE.contains(&name.as_str())))
+    }
+}
+
 impl Effects {
     /// The effects that nobody is asked about where a role allows none by name, unless they are denied (M-33).
     const SAFE: [&str; 6] = ["read", "network", "compute", "output", "pure", "llm"];

@@ -13,6 +13,14 @@ use crate::node::services::ServiceError;
 use crate::verify::tools::{reach, with_order};
 
 impl Executor {
+    /// Says whether a gate is a call that leaves the files of the workspace alone, so that it runs beside other gates there.
+    pub(super) fn runs_beside_others(&self, claimed: &Claimed, contract: &Contract) -> bool {
+        let is_call = claimed.graph.node(&claimed.item.at.node).and_then(Node::call).is_some();
+        let used = ToolUse::read(&contract.command).filter(|_| is_call);
+        let server = |used: &ToolUse| self.settings.servers.get(&used.server);
+        used.is_some_and(|used| server(&used).is_some_and(|server| server.runs_beside_others(&used.tool)))
+    }
+
     /// Returns a runner that carries the call of a node out; or the gate of one that can't be, in which nothing ran.
     pub(super) async fn call_runner(
         &self,
@@ -44,8 +52,10 @@ impl Executor {
         };
         let nodes = used.references().into_iter().filter_map(|reference| reference.ok()?.node).collect();
         let list = KeptLists::new(&self.state_dir).get(&reached);
+        let parallel = usize::from(claimed.graph.limits().parallel);
         let calls = Calls {
             known: None,
+            at_once: if server.runs_beside_others(&used.tool) { parallel } else { 1 },
             tool: used.tool,
             arguments: used.arguments,
             for_each: used.for_each,

@@ -162,6 +162,7 @@ impl<'a> Asking<'a> {
             tool: tool.to_owned(),
             arguments,
             for_each: None,
+            at_once: 1,
             outputs: Outputs::new(),
         };
         let mut stop = Stop::listen()?;
