@@ -134,8 +134,11 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
 
 /// Draws the answer of `goal resolve`.
 pub(super) fn drawn(view: &GoalResolveView, explains: bool, command: &str) -> String {
-    let mut text =
-        show::table(&["STEP", "INTENT", "WHAT", "BY", "NEEDS"], view.steps.iter().map(row).collect());
+    let mut text = String::new();
+    if !view.steps.is_empty() {
+        let rows = view.steps.iter().map(row).collect();
+        text.push_str(&show::table(&["STEP", "INTENT", "WHAT", "BY", "NEEDS"], rows));
+    }
     for step in view.steps.iter().filter(|step| !step.arguments.is_empty()) {
         let capability = step.capability.as_deref().unwrap_or_default();
         text.push_str(&format!(
@@ -172,7 +175,7 @@ pub(super) fn drawn(view: &GoalResolveView, explains: bool, command: &str) -> St
     if let Some(file) = &view.file {
         text.push_str(&format!("\nwritten to {}\n", show::safe(file)));
     }
-    text
+    text.trim_start_matches('\n').to_owned()
 }
 
 /// Draws the answer of `goal verify`.
