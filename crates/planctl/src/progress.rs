@@ -336,6 +336,15 @@ impl Gate {
         let tail = |stream: &str| {
             found.get(stream).and_then(|s| s.get("tail")).and_then(Value::as_str).unwrap_or("")
         };
+        if let Some(judgement) = found.get("judgement") {
+            let text = |key: &str| judgement.get(key).and_then(Value::as_str);
+            let passes = judgement.get("passes");
+            let said = if passes == Some(&Value::Bool(true)) { "yes" } else { "no" };
+            let by = text("by").map(|by| format!(" by={}", gutter::quoted(by, 64))).unwrap_or_default();
+            let words =
+                text("reason").map(|line| format!(" {}", gutter::quoted(line, 200))).unwrap_or_default();
+            return Gate { ending: format!("{ending} judge={said}{by}"), words };
+        }
         let reason = telling_line(tail("stderr"), tail("stdout"));
         let words = reason.map(|line| format!(" {}", gutter::quoted(&line, 200))).unwrap_or_default();
         Gate { ending, words }

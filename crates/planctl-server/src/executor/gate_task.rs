@@ -94,12 +94,19 @@ impl Executor {
         let nothing = |why| Ok((HarnessResult::Nothing(why), Vec::new()));
         let gated = gated_of(claimed)?;
         let is_rehearsal = is_rehearsal(claimed);
-        let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
-            return nothing(Inconclusive::Interrupted);
+        let lock = match self.runs_beside_others(claimed, gated.contract) {
+            true => {
+                self.has_come(slot);
+                None
+            }
+            false => match self.workspace_lock(claimed, slot, &mut cancel).await? {
+                Some(lock) => Some(lock),
+                None => return nothing(Inconclusive::Interrupted),
+            },
         };
         let mut cancel = cancel.fuse();
-        if is_rehearsal && gated.contract.judge.is_some() {
-            if let Err(why) = self.record_for_judge(claimed, &lock).await {
+        if let Some(lock) = lock.as_ref().filter(|_| is_rehearsal && gated.contract.judge.is_some()) {
+            if let Err(why) = self.record_for_judge(claimed, lock).await {
                 return nothing(why);
             }
             if gated.contract.rehearsal().is_off() {
@@ -108,7 +115,10 @@ impl Executor {
             }
         }
         let judge_runner = runner.clone();
-        let runner = runner.with_locks(lock.descriptors());
+        let runner = match &lock {
+            Some(lock) => runner.with_locks(lock.descriptors()),
+            None => runner,
+        };
         // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
         let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
         let runner = match is_call {
@@ -128,10 +138,12 @@ impl Executor {
         self.note_by_products(claimed, gate.made);
         self.note_written(claimed, &gated.contract.digest, gate.written);
         let found = self.with_moved_files(claimed, gate.found, &gated).await?;
-        if is_rehearsal {
-            return Ok((found, gate.outputs));
-        }
-        let question = self.question_to_judge(claimed, &lock, gated.contract, &found).await;
+        let question = match &lock {
+            Some(lock) if !is_rehearsal => {
+                self.question_to_judge(claimed, lock, gated.contract, &found).await
+            }
+            Some(_) | None => None,
+        };
         // The workspace is free while the judge thinks.
         drop((runner, lock));
         let found = match question {

@@ -42,6 +42,14 @@ fn input_sentence(graph: &Graph, event: &Event) -> Option<String> {
             HarnessResult::Evidence(evidence) => {
                 let ending = ending_words(evidence.ending);
                 let contract = graph.gated(&event.at.node).map(|gated| gated.contract);
+                if let Some(judgement) = evidence.judgement.as_deref() {
+                    let said = if judgement.passes { "yes" } else { "no" };
+                    let (by, reason) = (&judgement.by, quoted(&judgement.reason));
+                    let at = name(&event.at.node);
+                    return Some(format!(
+                        "the contract of {at} ended: {ending}; the judge {by} says {said}: {reason}"
+                    ));
+                }
                 let has_passed = contract.and_then(|own| own.judge(evidence)) == Some(Verdict::Passed);
                 let reason = if has_passed { None } else { telling_line(evidence) };
                 let reason = reason.map(|line| format!(" {}", quoted(&line))).unwrap_or_default();
