@@ -57,6 +57,10 @@ impl Executor {
                         return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
                     };
                     let runner = runner.with_locks(lock.descriptors());
+                    let runner = match &self.traces {
+                        Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
+                        None => runner,
+                    };
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
                     let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
                     let runner = match is_call {
