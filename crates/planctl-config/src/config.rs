@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Agent, ApprovalPolicy, ChannelConfig, Effects, Finding, ModelConfig, Price, RoleConfig, ServerConfig,
-    Workspaces,
+    TraceConfig, Workspaces,
 };
 
 /// The effective configuration.
@@ -55,6 +55,9 @@ pub struct Config {
     /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.
     #[serde(skip)]
     pub channels: BTreeMap<String, ChannelConfig>,
+    /// Where traces are sent. It concerns only the process that reads it, so it is not sent to a daemon.
+    #[serde(skip)]
+    pub traces: TraceConfig,
     /// The servers whose tools plans may use, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerConfig>,

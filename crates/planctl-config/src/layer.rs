@@ -12,7 +12,7 @@ use planctl_lang::Levels;
 use super::{
     Agent, ApprovalPolicy, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
     Isolation, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    ServerConfig, WorkspaceMode, Workspaces,
+    ServerConfig, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -39,6 +39,9 @@ pub(crate) struct Layer {
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) learn: Option<bool>,
+    pub(crate) trace_endpoint: Option<String>,
+    pub(crate) trace_protocol: Option<TraceProtocol>,
+    pub(crate) trace_service: Option<String>,
     pub(crate) origins: Origins,
 }
 
@@ -110,6 +113,10 @@ impl Layer {
         for name in std::mem::take(&mut self.channels).into_keys() {
             ignore(&["notify", &name]);
         }
+        // A source that names a collector is told of all runs.
+        if self.trace_endpoint.take().is_some() {
+            ignore(&["traces", "endpoint"]);
+        }
         // A server is a program that is started, or an address that secrets go to.
         for name in std::mem::take(&mut self.servers).into_keys() {
             ignore(&["servers", &name]);
@@ -169,6 +176,9 @@ impl Layer {
             channels,
             servers,
             learn: self.learn.or(weaker.learn),
+            trace_endpoint: self.trace_endpoint.or(weaker.trace_endpoint),
+            trace_protocol: self.trace_protocol.or(weaker.trace_protocol),
+            trace_service: self.trace_service.or(weaker.trace_service),
             isolation,
             origins: self.origins.over(weaker.origins),
         }
@@ -205,6 +215,11 @@ impl Layer {
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
             channels: self.channels,
+            traces: TraceConfig {
+                endpoint: self.trace_endpoint,
+                protocol: self.trace_protocol.unwrap_or_default(),
+                service: self.trace_service,
+            },
             servers: self.servers,
         }
     }

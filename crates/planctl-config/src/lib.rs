@@ -13,6 +13,7 @@ mod schema;
 mod server;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod trust;
 mod workspace;
 mod written;
@@ -33,6 +34,7 @@ pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
 pub use server::{ServerConfig, ServerReach};
+pub use trace::{TraceConfig, TraceProtocol};
 pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
 pub use workspace::{Commits, WorkspaceMode, Workspaces};
 pub use written::Entry;

@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::Layer;
-use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode};
+use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, TraceProtocol, WorkspaceMode};
 
 mod channel;
 mod model;
@@ -118,7 +118,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "project",
     "workspace",
     "contracts",
@@ -132,6 +132,7 @@ const TABLES: [&str; 13] = [
     "verify",
     "library",
     "notify",
+    "traces",
 ];
 const TABLES_LATER: [&str; 2] = ["budget", "daemon"];
 
@@ -153,6 +154,7 @@ impl Reader<'_> {
                 "verify" => layer.verify = self.verify(value),
                 "library" => self.library(value, &mut layer),
                 "notify" => self.channels(value, &mut layer),
+                "traces" => self.traces(value, &mut layer),
                 "isolation" => layer.isolation = self.isolation(value),
                 other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
                 other => self.unknown(key.span(), other, TABLES.iter().copied().chain(["isolation"])),
@@ -309,6 +311,20 @@ impl Reader<'_> {
                     None => self.wrong_type(value, "true or false"),
                 },
                 other => self.unknown(key.span(), other, ["learn"]),
+            }
+        }
+    }
+
+    fn traces(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "traces") {
+            match key.get_ref().as_ref() {
+                "endpoint" => layer.trace_endpoint = self.web_address(value),
+                "protocol" => {
+                    layer.trace_protocol =
+                        self.word(value, "protocol", &TraceProtocol::ALL, |word| word.word());
+                }
+                "service" => layer.trace_service = self.string(value).map(str::to_owned),
+                other => self.unknown(key.span(), other, ["endpoint", "protocol", "service"]),
             }
         }
     }

@@ -5,7 +5,7 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, WorkspaceMode};
+use super::{ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TraceProtocol, WorkspaceMode};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -118,6 +118,20 @@ pub fn schema() -> Value {
                     "examples": ["0s", "1m", "1h"],
                     "description": "How long it goes on after the last command that used it; with \"0s\" it stops with each.",
                 },
+            })),
+            "traces": table("Where traces of runs are sent, by OTLP. The variables of OpenTelemetry go before it.", json!({
+                "endpoint": {
+                    "type": "string",
+                    "pattern": "^https?://",
+                    "examples": ["http://localhost:4318"],
+                    "description": "The address of a collector. Without one, none is sent.",
+                },
+                "protocol": {
+                    "enum": TraceProtocol::ALL.map(TraceProtocol::word),
+                    "default": TraceProtocol::default().word(),
+                    "description": "The form of the requests.",
+                },
+                "service": { "type": "string", "default": "planctl", "description": "The name of the service." },
             })),
             "verify": table("How much each finding of `plan verify` weighs.", json!({
                 "allow": codes("Say nothing of these.", Wish::Allow),

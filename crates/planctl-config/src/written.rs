@@ -72,6 +72,17 @@ impl Writer<'_> {
         self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
         self.add(1, &["library", "learn"], json!(config.library.learn));
+        self.add_some(
+            1,
+            &["traces", "endpoint"],
+            config.traces.endpoint.as_ref().map(|address| json!(address)),
+        );
+        self.add(1, &["traces", "protocol"], json!(config.traces.protocol.word()));
+        self.add_some(
+            1,
+            &["traces", "service"],
+            config.traces.service.as_ref().map(|service| json!(service)),
+        );
     }
 
     fn contracts(&mut self, config: &Config) {

@@ -128,6 +128,13 @@ impl ContractRunner {
         self
     }
 
+    /// Gives the command the parent of its own spans, by W3C Trace Context.
+    #[must_use]
+    pub fn in_trace(mut self, traceparent: String) -> ContractRunner {
+        set(&mut self.environment, "TRACEPARENT".into(), traceparent.into());
+        self
+    }
+
     /// Runs a program in place of the shell: the contract's text says what it does, and its exit code is what is judged.
     #[must_use]
     pub fn with_program(mut self, program: Vec<OsString>, masks: Masks) -> ContractRunner {

@@ -105,6 +105,7 @@ async fn measure(place: &Path, parts: &[Part]) {
         stop_after: Duration::ZERO,
         program: std::env::current_exe().unwrap(),
         migrates: true,
+        traces: planctl_config::TraceConfig::default(),
         store: Settings::default(),
     };
     planctl_store::cluster::ensure_state_dir(&options.state_dir).unwrap();

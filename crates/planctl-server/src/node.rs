@@ -35,7 +35,8 @@ use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
 use crate::node::sessions::Sessions;
 use crate::node::spool::Spool;
-use planctl_config::{Config, DatabaseUrl, Postgres};
+use crate::traces::Traces;
+use planctl_config::{Config, DatabaseUrl, Postgres, TraceConfig};
 
 /// Options of a server node.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct ServerNodeOptions {
     pub program: PathBuf,
     /// Says that the schema is brought up to date; without it an older one is refused.
     pub migrates: bool,
+    /// Where traces are sent, as far as the environment does not say.
+    pub traces: TraceConfig,
     /// How the store uses the database.
     pub store: Settings,
 }
@@ -83,6 +86,7 @@ struct Inner {
     quarantine: Quarantine,
     sessions: Sessions,
     metrics: Arc<Metrics>,
+    traces: Option<Traces>,
 }
 
 /// State of a process that executes items.
@@ -149,6 +153,11 @@ impl ServerNode {
                 (Some(cluster), store, line)
             }
         };
+        // A wrong setting keeps nobody from working.
+        let traces = Traces::wanted(&options.traces).unwrap_or_else(|error| {
+            tracing::warn!(%error, "no traces are sent");
+            None
+        });
         let listening = store.clone();
         let notifier = tokio::spawn(async move { listening.carry_notifications().await });
         let inner = Inner {
@@ -167,6 +176,7 @@ impl ServerNode {
             quarantine: Quarantine::default(),
             sessions: Sessions::default(),
             metrics: Arc::default(),
+            traces,
         };
         Ok(ServerNode { store, inner: Arc::new(inner) })
     }
@@ -341,12 +351,17 @@ impl ServerNode {
         &self.inner.quarantine
     }
 
-    /// Returns the steps at which interactive agents work.
+    /// Returns where traces are sent, where they are.
+    pub(crate) fn traces(&self) -> Option<&Traces> {
+        self.inner.traces.as_ref()
+    }
+
     /// Returns the counters of this process.
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.inner.metrics
     }
 
+    /// Returns the steps at which interactive agents work.
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.inner.sessions
     }

@@ -2,8 +2,8 @@
 
 use crate::{
     apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
-    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn,
-    workers, worktrees,
+    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, traces, turns,
+    withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -161,6 +161,12 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("messages: deliveries", messages::DELIVERIES),
     ("messages: delivery", messages::DELIVERY),
     ("messages: replay", messages::REPLAY),
+    ("traces: hold", traces::HOLD_TRACES),
+    ("traces: holds", traces::HOLDS_TRACES),
+    ("traces: leave", traces::LEAVE_TRACES),
+    ("traces: runs to trace", traces::RUNS_TO_TRACE),
+    ("traces: mark", traces::MARK_TRACED),
+    ("traces: mark ended", traces::MARK_ENDED),
     ("prune: prune", prune::PRUNE),
     ("prune: to prune", prune::TO_PRUNE),
     ("topics: post note", topics::POST_NOTE),

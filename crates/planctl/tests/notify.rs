@@ -15,6 +15,9 @@ mod receiver;
 #[path = "notify/asks.rs"]
 mod asks;
 
+#[path = "notify/collector.rs"]
+mod collector;
+
 #[path = "notify/delivery.rs"]
 mod delivery;
 
@@ -26,6 +29,9 @@ mod metrics;
 
 #[path = "notify/secrets.rs"]
 mod secrets;
+
+#[path = "notify/traces.rs"]
+mod traces;
 
 #[path = "notify/upkeep.rs"]
 mod upkeep;

@@ -553,6 +553,9 @@ pub struct ClaimedView {
     /// When the work is over, RFC 3339; no heartbeat extends it.
     #[schemars(extend("format" = "date-time"))]
     pub deadline: String,
+    /// The parent of the worker's own spans, by W3C Trace Context; absent where no traces are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// How long it may work, in seconds.
     pub deadline_seconds: f64,
     /// The rest of the run's budget.

@@ -130,7 +130,7 @@ impl Reader<'_> {
         )
     }
 
-    fn web_address(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(super) fn web_address(&mut self, value: &Value<'_>) -> Option<String> {
         let url = self.string(value)?;
         if let Some(wrong) = wrong_web_address(url) {
             self.report(value.span(), wrong.to_owned(), None);

@@ -30,6 +30,7 @@ pub(crate) mod marks;
 pub(crate) mod messages;
 pub(crate) mod pulse;
 mod sweep;
+pub(crate) mod traces;
 mod wake;
 
 pub(crate) use background_jobs::BackgroundJobs;

@@ -69,6 +69,10 @@ impl Executor {
                         Some(lock) => runner.with_locks(lock.descriptors()),
                         None => runner,
                     };
+                    let runner = match &self.traces {
+                        Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
+                        None => runner,
+                    };
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
                     let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
                     let runner = match is_call {

@@ -21,6 +21,7 @@ use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
 use crate::node::health::Database;
+use crate::traces::CallSpan;
 use planctl_api::{Code, Next, Problem};
 
 /// How long a body may take to arrive.
@@ -31,6 +32,8 @@ const STRANGERS_BODY_BYTES_MAX: u64 = 16 << 10;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Names the key of a mutation.
 pub(super) const KEY_HEADER: &str = "idempotency-key";
+/// Names the span of the caller that a call belongs to, by W3C Trace Context.
+const TRACE_HEADER: &str = "traceparent";
 /// Header that names the actor, on the local socket only.
 const ACTOR_HEADER: &str = "planctl-actor";
 /// The prefix of the token of an item's lease.
@@ -147,13 +150,21 @@ pub struct Principal {
 
 /// Does one request on one route.
 pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Request) -> Response {
-    match through(&api, route, request).await {
+    let traced = api.server_node().traces().and_then(|traces| {
+        let parent = request.headers().get(TRACE_HEADER)?.to_str().ok()?;
+        Some((traces.clone(), CallSpan::begin(parent)?, request.method().clone()))
+    });
+    let response = match through(&api, route, request).await {
         Ok(response) => response,
         Err(problem) => {
             api.requests().refused(&problem);
             response_of(&problem)
         }
+    };
+    if let Some((traces, call, method)) = traced {
+        traces.calls().end(call, method.as_str(), route.path, response.status().as_u16());
     }
+    response
 }
 
 async fn through(api: &ApiState, route: &'static Route, request: Request) -> Result<Response, Problem> {
