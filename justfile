@@ -138,6 +138,10 @@ demo:
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
 
+# The cost of each page, and of 50 open tabs and 200 loads a second to those who work beside them; needs a machine that does nothing else
+bench-page:
+    cargo bench -p planctl-server --bench steps -- pages
+
 # The time that each isolation tier adds to starting one command, by how much is hidden from it
 bench-isolation:
     cargo bench -p planctl-harness --bench tiers

@@ -18,6 +18,7 @@ mod branches;
 mod bundle;
 pub mod daemon;
 pub mod draft;
+mod edits;
 pub mod goal;
 mod library;
 pub mod messages;
@@ -38,9 +39,10 @@ mod worktrees;
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use bundle::{BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, PageLink, TroubleView};
+pub use edits::{PlanEditCheck, PlanEditFinding, PlanEditView};
 pub use library::{
     EntryFate, EntryOrigin, EntryRuns, EntryStats, FollowUpView, LibraryEntryView, LibraryList, LibraryMatch,
-    LibraryRuns, LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
+    LibraryPage, LibraryRuns, LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
 };
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
@@ -620,6 +622,9 @@ pub struct AskView {
     pub plan: String,
     /// The step it is about.
     pub step: Option<StepName>,
+    /// The role of the step, whose worker wrote the question or the proposed step.
+    #[serde(default)]
+    pub role: Option<String>,
     /// The question, in one line.
     pub asks: String,
     /// Why it came up: `exhausted`, `budget`, …
@@ -684,9 +689,6 @@ pub struct AskPage {
     /// The ask.
     #[serde(flatten)]
     pub ask: AskView,
-    /// The role of the step, whose worker wrote the question or the proposed step.
-    #[serde(default)]
-    pub role: Option<String>,
     /// The message of the plan or the worker about it.
     pub message: Option<String>,
     /// Why a proposed step can't be put into the plan as it is.

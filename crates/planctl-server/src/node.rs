@@ -3,6 +3,7 @@
 //! A server node serves every workspace of its host; [`Services`] is its handle on one workspace, for one actor.
 
 pub mod database;
+pub(crate) mod file_digests;
 pub(crate) mod health;
 pub(crate) mod in_flight;
 pub(crate) mod instance;
@@ -27,6 +28,7 @@ use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Announce, Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
+use crate::node::file_digests::FileDigests;
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
 use crate::node::metrics::Metrics;
@@ -84,6 +86,7 @@ struct Inner {
     /// Runs that this process admitted or saw open, whose plan file may lack its newest marks.
     unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
+    plan_digests: Arc<FileDigests>,
     sessions: Sessions,
     metrics: Arc<Metrics>,
     traces: Option<Traces>,
@@ -174,6 +177,7 @@ impl ServerNode {
             in_flight: InFlight::default(),
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
+            plan_digests: Arc::default(),
             sessions: Sessions::default(),
             metrics: Arc::default(),
             traces,
@@ -347,6 +351,11 @@ impl ServerNode {
     }
 
     /// Returns the runs of which nothing is looked at for a while.
+    /// Returns the digests of plans' files.
+    pub(crate) fn plan_digests(&self) -> &Arc<FileDigests> {
+        &self.inner.plan_digests
+    }
+
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.inner.quarantine
     }

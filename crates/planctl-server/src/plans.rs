@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_api::Next;
-use planctl_engine::{Actor, Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
+use planctl_engine::{
+    Actor, Answer, AskKind, Decision, Digest, End, Graph, NodeId, RunId, RunStatus, changed_nodes,
+};
 use planctl_harness::{Baseline, FolderIdentity};
 use planctl_lang::Source;
 use planctl_store::{Approval, NewApproval, NewRevision, Plan, PlanStatus, RunRow, StoreError};
@@ -424,16 +426,8 @@ impl Services {
         plan: &Plan,
         checked: &Checked,
     ) -> Result<(), ServiceError> {
-        let old = self.store.revision(run.plan, &run.revision).await?;
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
-        let view = self.store.run_view(run.id).await?;
-        let changed = changed_nodes(&old.graph, &new.graph);
-        let settled = changed.iter().find(|node| {
-            let outcome = view.records.get(*node).and_then(|record| record.state.outcome());
-            old.graph.gated(node).is_some()
-                && outcome.is_some_and(|outcome| outcome != planctl_engine::Outcome::Failed)
-        });
-        match settled {
+        match self.settled_and_changed(run, &new.graph).await?.first() {
             Some(node) => Err(ServiceError::Conflict {
                 what: format!(
                     "go on with this revision: it changes step {node}, which is settled in {}",
@@ -443,6 +437,22 @@ impl Services {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Returns the steps of a run that are over and that another graph would change.
+    pub(crate) async fn settled_and_changed(
+        &self,
+        run: &RunRow,
+        new: &Graph,
+    ) -> Result<Vec<NodeId>, ServiceError> {
+        let old = self.store.graph_of(run).await?;
+        let changed: Vec<NodeId> = changed_nodes(&old, new).into_iter().collect();
+        let records = self.store.records_of(run.id, &changed).await?;
+        let is_over = |node: &NodeId| {
+            let outcome = records.get(node).and_then(|record| record.state.outcome());
+            outcome.is_some_and(|outcome| outcome != planctl_engine::Outcome::Failed)
+        };
+        Ok(changed.into_iter().filter(|node| old.gated(node).is_some() && is_over(node)).collect())
     }
 
     async fn revise(

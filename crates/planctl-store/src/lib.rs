@@ -70,7 +70,7 @@ pub use queue::{
 };
 pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
-pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
+pub use runs::{AskRow, NewRun, OpenItem, Records, RefusalRow, RunRow, RunView, ServedRole};
 pub use server::ServerFacts;
 pub use sqlx::postgres::PgConnectOptions;
 pub use statements::STATEMENTS;

@@ -287,6 +287,28 @@ pub struct CancelCall {
     pub note: Option<String>,
 }
 
+/// Verifies an edited text of the plan that an ask holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditCheckCall {
+    /// The plan's whole text.
+    pub text: String,
+}
+
+/// Approves an edited text of the plan that an ask holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditCall {
+    /// The plan's whole text.
+    pub text: String,
+    /// The digest of the file's canonical text as it was when the edit began; where the file is another by now, nothing is
+    /// written.
+    pub file: String,
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
 /// Answers an ask.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -7,8 +7,11 @@
 
 mod address;
 mod decide;
+mod edit;
+mod library;
 mod links;
 mod live;
+mod output;
 mod screens;
 mod session;
 mod visit;
@@ -79,6 +82,9 @@ async fn looked(visit: &Visit, address: &Address) -> Result<Response, Problem> {
         ["sign-in"] => Ok(html(StatusCode::OK, screens::sign_in(address, None))),
         ["open", code] => session::open(visit, code).await,
         ["live"] => live::stream(visit, address).await,
+        ["runs", run, "steps", step, "attempts", attempt, output, "download"] => {
+            output::download(visit, address, (run, step, attempt), output).await
+        }
         _ => Ok(html(StatusCode::OK, screens::draw(visit, address).await?)),
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Answer, AskKind, Budget, BudgetPart, ChildApproval, Contract, Decision, Failure, Graph, Node, NodeKind,
-    Record, RunId, Shortfall, view,
+    Answer, AskKind, Budget, BudgetPart, ChildApproval, Contract, Decision, Fact, Failure, Graph, Node,
+    NodeKind, Record, RunId, Shortfall, view,
 };
 use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
@@ -43,10 +43,10 @@ impl Services {
         let workspace = self.workspace.filter(|_| !is_everywhere);
         let rows = self.store.asks_page(run, workspace, page).await?;
         let next = page.next(&rows, |row| row.number).map(AskList::cursor);
+        self.store.cache_graphs(rows.iter().map(|row| &row.graph)).await?;
         let mut asks = Vec::new();
         for row in &rows {
-            let graph = self.graph_of(row).await?;
-            asks.push(ask_view(row, &graph, None));
+            asks.push(ask_view(row, &*self.store.graph(&row.graph).await?, None));
         }
         Ok(AskList { asks, next })
     }
@@ -119,7 +119,6 @@ impl Services {
         };
         Ok(AskPage {
             ask: ask_view(&row, &revision.graph, answer),
-            role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
             message: row.ask.message.clone(),
             unfit,
             contract: gated
@@ -290,7 +289,7 @@ impl Services {
     /// Returns an answer with the option that it means, where it chooses one.
     async fn option_named(&self, row: &AskRow, answer: Answer) -> Result<Answer, ServiceError> {
         let Answer::Choose { option } = answer else { return Ok(answer) };
-        let graph = self.graph_of(row).await?;
+        let graph = self.store.graph(&row.graph).await?;
         let options = option_views(&graph, &row.at.node, &row.ask.options);
         match option_chosen(&options, &option) {
             Ok(option) => Ok(Answer::Choose { option }),
@@ -371,7 +370,7 @@ impl Services {
         self.approve_as_handed_in((&run, row.number), &plan, &graph, given).await
     }
 
-    async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
+    pub(super) async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
         let how = match self.answer_of(row).await? {
             Some(answer) => format!("{} answered it with {}", answer.by, answer.answer),
             None => "it was taken back".to_owned(),
@@ -383,30 +382,15 @@ impl Services {
     }
 
     pub(crate) async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
-        let mut after = 0;
-        loop {
-            let lines = self.store.history(row.run, after, 1000).await?;
-            let Some(last) = lines.last() else { return Ok(None) };
-            after = last.seq;
-            for line in &lines {
-                let Said::Fact(fact) = &line.said else { continue };
-                if let planctl_engine::Fact::AskAnswered { item, answer, by, note, .. } = &**fact
-                    && *item == row.item
-                {
-                    return Ok(Some(AnswerView {
-                        answer: answer.clone(),
-                        by: by.to_string(),
-                        note: note.clone(),
-                        at: Some(moment(line.at)),
-                    }));
-                }
-            }
-        }
-    }
-
-    async fn graph_of(&self, row: &AskRow) -> Result<Arc<Graph>, ServiceError> {
-        let run = self.store.run(row.run).await?;
-        Ok(self.store.revision(run.plan, &run.revision).await?.graph)
+        let Some(line) = self.store.answer(row.run, &row.item).await? else { return Ok(None) };
+        let Said::Fact(fact) = &line.said else { return Ok(None) };
+        let Fact::AskAnswered { answer, by, note, .. } = &**fact else { return Ok(None) };
+        Ok(Some(AnswerView {
+            answer: answer.clone(),
+            by: by.to_string(),
+            note: note.clone(),
+            at: Some(moment(line.at)),
+        }))
     }
 }
 
@@ -477,6 +461,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         workspace: row.workspace_path.clone(),
         plan: row.plan_path.clone(),
         step,
+        role: graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
         asks: asks_line(row, graph),
         reason: row.ask.reason.word().to_owned(),
         answers: row

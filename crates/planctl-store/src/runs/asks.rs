@@ -1,6 +1,6 @@
 //! Questions for people, as the inbox reads them.
 
-use planctl_engine::{Ask, At, ItemId, RunId, Timestamp, Work};
+use planctl_engine::{Ask, At, Digest, ItemId, RunId, Timestamp, Work};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -16,7 +16,7 @@ macro_rules! asks_where {
     ($which:literal) => {
         concat!(
             "select a.number, a.item, a.run, a.node, a.visit, a.attempt, a.work::text as work, a.created_at, ",
-            "a.closed_at is null as is_open, r.name as run_name, p.path as plan_path, r.workspace, ",
+            "a.closed_at is null as is_open, r.name as run_name, r.graph, p.path as plan_path, r.workspace, ",
             "w.path as workspace_path from asks a join runs r on r.id = a.run join plans p on p.id = r.plan ",
             "join workspaces w on w.id = r.workspace where ",
             $which
@@ -42,6 +42,8 @@ pub struct AskRow {
     pub run: RunId,
     /// The run's name.
     pub run_name: String,
+    /// The digest of the graph that the run executes.
+    pub graph: Digest,
     /// The plan's path in the workspace.
     pub plan_path: String,
     /// The run's workspace.
@@ -118,6 +120,7 @@ fn ask_row(row: &PgRow) -> Result<AskRow, StoreError> {
         item: ItemId::new(row.try_get::<String, _>("item")?),
         run: run_id(row.try_get("run")?),
         run_name: row.try_get("run_name")?,
+        graph: Digest::new(row.try_get::<String, _>("graph")?),
         plan_path: row.try_get("plan_path")?,
         workspace: WorkspaceId(row.try_get("workspace")?),
         workspace_path: row.try_get("workspace_path")?,

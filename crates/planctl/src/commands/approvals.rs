@@ -160,7 +160,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
-    if ask.kind == "choice" && page.role.is_some() && page.last_words.is_none() {
+    if ask.kind == "choice" && page.ask.role.is_some() && page.last_words.is_none() {
         text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&ask.run)));
     }
     text.push_str(&options_drawn(ask));
@@ -277,7 +277,7 @@ fn plans_drawn(page: &AskPage) -> String {
 /// Draws what a proposed step would change, or what has changed of the plan since it was approved.
 fn changes_drawn(page: &AskPage) -> String {
     let mut text = String::new();
-    let worker = page.role.as_deref().unwrap_or("worker");
+    let worker = page.ask.role.as_deref().unwrap_or("worker");
     if !page.changes.is_empty() {
         text.push_str(&heading("what it would change of the plan"));
         for change in &page.changes {
@@ -320,7 +320,7 @@ fn asked(page: &AskPage) -> String {
     };
     let mut text = format!("  {asks}\n");
     if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
-        let worker = page.role.as_deref().unwrap_or("worker");
+        let worker = page.ask.role.as_deref().unwrap_or("worker");
         let who = match ask.reason.as_str() {
             "visits_limit" if message.contains("is at its limit: visits") => "planctl",
             // The plan says why it has a person asked.
@@ -579,6 +579,7 @@ mod tests {
                 workspace: "/work".into(),
                 plan: "fix.md".into(),
                 step: None,
+                role: None,
                 asks: "step 2 failed its contract 3 times".into(),
                 reason: "exhausted".into(),
                 about: String::new(),
@@ -589,7 +590,6 @@ mod tests {
                 opened_at: "2026-01-01T00:00:00Z".into(),
                 answer: None,
             },
-            role: None,
             message: None,
             unfit: None,
             contract: None,

@@ -21,6 +21,7 @@ use super::Call;
 use crate::clock;
 use crate::http::guard::Peer;
 use crate::http::{Answer, json};
+use crate::picture::Layouts;
 
 /// How long a link waits for its use.
 const LINK_HOLDS: Duration = Duration::from_secs(120);
@@ -38,6 +39,7 @@ pub(in crate::http) struct Page {
     ports: Option<mpsc::UnboundedSender<TcpListener>>,
     opened: OnceCell<SocketAddr>,
     links: Mutex<HashMap<String, (Actor, Instant)>>,
+    layouts: Layouts,
 }
 
 /// Returns the address of a state directory's page.
@@ -53,7 +55,7 @@ pub(in crate::http) fn own_address(state_dir: &Path) -> SocketAddr {
 impl Page {
     pub(in crate::http) fn new(state_dir: &Path, ports: Option<mpsc::UnboundedSender<TcpListener>>) -> Page {
         let own = own_address(state_dir);
-        Page { own, ports, opened: OnceCell::new(), links: Mutex::default() }
+        Page { own, ports, opened: OnceCell::new(), links: Mutex::default(), layouts: Layouts::default() }
     }
 
     /// Opens the port again that an earlier daemon of this state directory had opened.
@@ -63,6 +65,11 @@ impl Page {
         {
             tracing::warn!(problem = %problem.detail, "the page's port stays closed");
         }
+    }
+
+    /// Returns the layouts of pictures that were drawn.
+    pub(super) fn layouts(&self) -> &Layouts {
+        &self.layouts
     }
 
     /// Returns where the page is; opens the port where it is closed.
