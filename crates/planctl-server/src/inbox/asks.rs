@@ -476,6 +476,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         run_id: row.run.to_string(),
         workspace: row.workspace_path.clone(),
         plan: row.plan_path.clone(),
+        title: graph.title().to_owned(),
         step,
         asks: asks_line(row, graph),
         reason: row.ask.reason.word().to_owned(),
