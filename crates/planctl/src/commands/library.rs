@@ -12,8 +12,8 @@ use planctl_api::wire::{
     LibraryTrouble, RunState, RunView, TriggerHit, WeighedEntry,
 };
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
-use planctl_lang::workflow::Language;
-use planctl_server::library::{Found, Library, Origin};
+use planctl_lang::workflow::{Language, missing_next};
+use planctl_server::library::{Found, Library, Origin, project_file};
 
 use super::{Context, plan};
 use crate::args::{LibraryCommand, MatcherWord, Matching};
@@ -190,6 +190,7 @@ fn shown(context: &Context, id: &str) -> Answer {
     } else {
         show::print(&show::plan_block(&text_of(found)))?;
     }
+    say_missing_next(context, &library, [&found.entry]);
     Ok(Exit::Yes)
 }
 
@@ -477,6 +478,23 @@ fn troubles(library: &Library) -> Vec<LibraryTrouble> {
         message: trouble.message.clone(),
     });
     troubles.collect()
+}
+
+/// Says which of these entries are to be followed by a plan that is not there.
+fn say_missing_next<'e>(context: &Context, library: &Library, entries: impl IntoIterator<Item = &'e Entry>) {
+    let workspace = context.workspace();
+    for entry in entries {
+        let Some(next) = &entry.then else { continue };
+        if project_file(workspace, next).is_some() || library.entry(next).is_some() {
+            continue;
+        }
+        let finding = missing_next(next, &library.names(workspace));
+        let (id, code) = (show::safe(&entry.id), finding.code.as_str());
+        show::say(&styled(CARE, &format!("warning[{code}]: {id}: {}", finding.message)));
+        if let Some(help) = &finding.help {
+            show::say(&format!("help: {help}"));
+        }
+    }
 }
 
 fn say_troubles(library: &Library) {
