@@ -518,6 +518,9 @@ pub struct RunSummary {
     pub run: String,
     /// The plan's path.
     pub plan: String,
+    /// The plan's title.
+    #[serde(default)]
+    pub title: String,
     /// The digest of the revision it executes.
     #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
@@ -620,6 +623,9 @@ pub struct AskView {
     pub workspace: String,
     /// The plan's path.
     pub plan: String,
+    /// The plan's title.
+    #[serde(default)]
+    pub title: String,
     /// The step it is about.
     pub step: Option<StepName>,
     /// The role of the step, whose worker wrote the question or the proposed step.

@@ -26,6 +26,24 @@ pub fn safe(text: &str) -> String {
     escape(text, false)
 }
 
+/// Begins the title of a guard's plan; the command follows.
+pub const GUARD_TITLE: &str = "Guard: ";
+
+/// Names a plan: by its path, and a guard by its command, since no person knows the file that a guard has.
+pub fn plan(path: &str, title: &str) -> String {
+    match title.strip_prefix(GUARD_TITLE) {
+        Some(command) if is_of_guard(path) => format!("guard '{}'", safe(command)),
+        Some(_) | None => safe(path),
+    }
+}
+
+/// Says whether a plan is the file of a guard, `guide/…/guard-1.md` in a state directory: no workspace has it.
+pub fn is_of_guard(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let file = parts.next().is_some_and(|file| file.starts_with("guard-") && file.ends_with(".md"));
+    path.starts_with('/') && file && parts.nth(1) == Some("guide")
+}
+
 /// Names the approval policy that decided, where one did.
 pub fn policy(by: &str) -> Option<String> {
     let actor = planctl_engine::Actor::from(by);

@@ -2,8 +2,8 @@
 //!
 //! It is read from files, and needs no database. A file that can't be read is told, and stops no other (H-13).
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use planctl_api::wire::{
     EntryFate, EntryOrigin, EntryStats, LibraryEntryView, LibraryMatch, LibraryStats, LibraryTrouble,
@@ -18,6 +18,23 @@ use planctl_lang::{Diagnostic, Source, TEMPLATES};
 pub const FOLDER: &str = "plans";
 /// The most files of a folder that are read.
 const FILES_MAX: usize = 2_000;
+
+/// Returns the file of the project that a plan's `then` means: a path, or a plan of the folder of plans by its name. An entry of
+/// the library may be meant where there is none.
+pub fn project_file(workspace: &Path, next: &str) -> Option<PathBuf> {
+    if !is_inside(next) {
+        return None;
+    }
+    let folder = workspace.join(FOLDER);
+    let named =
+        [workspace.join(next), folder.join(format!("{next}.md")), folder.join(format!("{next}.json"))];
+    named.into_iter().find(|file| file.is_file())
+}
+
+/// Says whether a path cannot lead out of the folder that it is relative to.
+fn is_inside(path: &str) -> bool {
+    Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
 
 /// Where an entry comes from; the nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -160,6 +177,15 @@ impl Library {
             }
         });
         LibraryStats { learns, entries: entries.collect() }
+    }
+
+    /// Returns the names of the plans that can follow another: the entries, and the project's plans that are none.
+    pub fn names(&self, workspace: &Path) -> Vec<String> {
+        let listed = std::fs::read_dir(workspace.join(FOLDER)).into_iter().flatten().flatten();
+        let stem = |file: std::fs::DirEntry| Some(file.path().file_stem()?.to_str()?.to_owned());
+        let plans = listed.filter_map(stem).take(FILES_MAX);
+        let entries = self.found.iter().map(|found| found.entry.id.clone());
+        plans.chain(entries).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Returns the entry of this name.

@@ -318,7 +318,7 @@ pub fn ask_heading(ask: &AskView) -> String {
     let step = step.map(|step| format!("Step {} {}", step.number, words::safe(&step.title)));
     let step = step.unwrap_or_else(|| words::safe(&ask.run));
     match ask.kind.as_str() {
-        "plan" => format!("Approve {}?", words::safe(&ask.plan)),
+        "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
         "insertion" => format!("{step}: a further step is proposed"),

@@ -9,6 +9,7 @@ mod lint;
 mod loops;
 mod manual;
 mod needs;
+pub(crate) mod next;
 mod pipeline;
 mod plan;
 mod prose;
@@ -21,6 +22,7 @@ mod write;
 
 pub use lift::of_graph;
 pub use manual::manual;
+pub use next::missing_next;
 pub(crate) use prose::library_keys;
 pub use prose::{Markdown, to_markdown};
 pub use tree::{EdgeTree, Kind, Library, NamedContract, NodeTree, Said, Workflow};

@@ -460,6 +460,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         run_id: row.run.to_string(),
         workspace: row.workspace_path.clone(),
         plan: row.plan_path.clone(),
+        title: graph.title().to_owned(),
         step,
         role: graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
         asks: asks_line(row, graph),

@@ -1,6 +1,7 @@
 //! A message as people read it where there is no program to lay it out, and as Slack's incoming webhooks take it.
 
 use planctl_api::wire::messages::MessageView;
+use planctl_api::words;
 use serde_json::json;
 
 /// Returns the message as lines: the sentence, what it is about, the last lines of what failed, and what to type.
@@ -49,8 +50,12 @@ pub(super) fn slack(message: &MessageView) -> String {
 fn about(message: &MessageView) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(plan), Some(run)) = (&message.plan, &message.run) {
-        let title = message.title.as_ref().map(|title| format!(" \"{title}\"")).unwrap_or_default();
-        lines.push(format!("plan {plan}{title}, run {run}, in {}", message.workspace));
+        let plan = match &message.title {
+            Some(title) if words::is_of_guard(plan) => words::plan(plan, title),
+            Some(title) => format!("plan {plan} \"{title}\""),
+            None => format!("plan {plan}"),
+        };
+        lines.push(format!("{plan}, run {run}, in {}", message.workspace));
     }
     if let Some(ask) = &message.ask {
         match &ask.answer {

@@ -15,7 +15,7 @@ use planctl_lang::workflow::Library as Place;
 use planctl_lang::{Levels, Source, instantiate};
 use planctl_store::{Plan, RequestId, RunRow, WorkspaceId};
 
-use crate::library::{FOLDER, Library, match_view};
+use crate::library::{FOLDER, Library, match_view, project_file};
 use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
@@ -195,24 +195,15 @@ impl Services {
 /// Returns the file of the plan that follows: a path, a plan of the project by its name, or an entry of the library, of which
 /// the project gets a plan.
 fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
-    let is_inside = |path: &Path| {
-        let parts = path.components();
-        path.is_relative() && parts.into_iter().all(|part| matches!(part, std::path::Component::Normal(_)))
-    };
-    let nothing = || ServiceError::NotFound { what: format!("the plan {next}") };
-    if !is_inside(Path::new(next)) {
-        return Err(nothing());
-    }
-    let folder = workspace.join(FOLDER);
-    let named =
-        [workspace.join(next), folder.join(format!("{next}.md")), folder.join(format!("{next}.json"))];
-    if let Some(file) = named.into_iter().find(|file| file.is_file()) {
+    if let Some(file) = project_file(workspace, next) {
         return Ok(file);
     }
+    let nothing = || ServiceError::NotFound { what: format!("the plan {next}") };
     let user = planctl_config::user_folder(&|name| std::env::var_os(name));
     let library = Library::read(workspace, user.as_deref());
     let found = library.entry(next).ok_or_else(nothing)?;
     let written = entry_markdown(&found.source, next).ok_or_else(nothing)?;
+    let folder = workspace.join(FOLDER);
     let source = Source::new(format!("{next}.md"), written.text);
     let text = instantiate(&source, None, "orchestrator", Some(&Place::made_of(next)));
     let file = folder.join(format!("{next}.md"));

@@ -444,6 +444,7 @@ impl Shown {
         RunSummary {
             run: row.name.clone(),
             plan: row.plan_path.clone(),
+            title: self.graph.title().to_owned(),
             digest: row.revision.as_str().to_owned(),
             workspace: row.workspace_path.clone(),
             worktree: row.worktree.as_ref().map(worktree_view),

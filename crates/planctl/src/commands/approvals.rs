@@ -154,7 +154,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         "{} {} · {}{place}\n",
         styled(BOLD, &format!("{} {}", ask.kind, ask.id)),
         show::safe(&ask.run),
-        show::safe(&ask.plan)
+        show::plan(&ask.plan, &ask.title)
     );
     text.push_str(&asked(page));
     if let Some(level) = &page.pace {
@@ -578,6 +578,7 @@ mod tests {
                 run_id: String::new(),
                 workspace: "/work".into(),
                 plan: "fix.md".into(),
+                title: "Fix it".into(),
                 step: None,
                 role: None,
                 asks: "step 2 failed its contract 3 times".into(),

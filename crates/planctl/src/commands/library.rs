@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use planctl_api::wire::{LibraryEntryView, LibraryList, LibraryStats, RunState, RunView};
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
-use planctl_lang::workflow::Language;
-use planctl_server::library::{Found, Library, Origin, match_view};
+use planctl_lang::workflow::{Language, missing_next};
+use planctl_server::library::{Found, Library, Origin, match_view, project_file};
 
 use super::{Context, plan};
 use crate::args::{LibraryCommand, MatcherWord, Matching};
@@ -187,6 +187,7 @@ fn shown(context: &Context, id: &str) -> Answer {
     } else {
         show::print(&show::plan_block(&text_of(found)))?;
     }
+    say_missing_next(context, &library, [&found.entry]);
     Ok(Exit::Yes)
 }
 
@@ -401,6 +402,23 @@ fn fate_words(weighed: &Weighed<'_>) -> String {
         Fate::NoScore => "nothing speaks for it".to_owned(),
         Fate::Outscored { by } => format!("{} scores higher", show::safe(by)),
         Fate::Later { than } => format!("{} scores the same and stands before it", show::safe(than)),
+    }
+}
+
+/// Says which of these entries are to be followed by a plan that is not there.
+fn say_missing_next<'e>(context: &Context, library: &Library, entries: impl IntoIterator<Item = &'e Entry>) {
+    let workspace = context.workspace();
+    for entry in entries {
+        let Some(next) = &entry.then else { continue };
+        if project_file(workspace, next).is_some() || library.entry(next).is_some() {
+            continue;
+        }
+        let finding = missing_next(next, &library.names(workspace));
+        let (id, code) = (show::safe(&entry.id), finding.code.as_str());
+        show::say(&styled(CARE, &format!("warning[{code}]: {id}: {}", finding.message)));
+        if let Some(help) = &finding.help {
+            show::say(&format!("help: {help}"));
+        }
     }
 }
 

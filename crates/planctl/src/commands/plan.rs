@@ -313,7 +313,8 @@ async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answe
             let what = format!("the newest run, {name}, is over; name the run to cancel");
             return Err(Failure::new(Exit::Conflict, what).next("planctl ls"));
         }
-        context.confirm(&format!("Cancel {name} ({}) for good?", show::safe(&view.plan)))?;
+        let plan = show::plan(&view.plan, &view.title);
+        context.confirm(&format!("Cancel {name} ({plan}) for good?"))?;
         found.push(newest);
     }
     for run in found {
@@ -474,7 +475,7 @@ fn run_table(context: &Context, runs: &[RunSummary], all: bool) -> String {
             let cost = if context.verbosity() > 0 { show::whole_cost } else { show::cost };
             cells.push(cost(&run.spent, &run.budget).into());
         }
-        cells.push(run.plan.clone().into());
+        cells.push(show::plan(&run.plan, &run.title).into());
         if all {
             cells.push(run.workspace.clone().into());
         }
@@ -537,7 +538,7 @@ fn run_page(view: &RunView) -> String {
         "{} {} · {} · {}\n",
         styled(BOLD, &show::safe(&view.run)),
         show::run_state(view.state),
-        show::safe(&view.plan),
+        show::plan(&view.plan, &view.title),
         verify::short_digest(&view.digest)
     );
     let now_unix_seconds = client::now_unix_seconds();
@@ -603,6 +604,7 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
             Some(format!("planctl approvals show {id}"))
         }
+        RunState::Paused if show::is_of_guard(&view.plan) => Some(format!("planctl resume {run}")),
         RunState::Paused => {
             let plan = shell_word(&view.plan);
             Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))

@@ -358,7 +358,8 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
 /// Says that a plan's file is another text than the one that runs.
 pub fn changed_file_line(view: &RunView) -> String {
     let goes_on = if view.state.is_over() { "it ran as approved" } else { "it runs as approved" };
-    format!("{} was changed during the run: {goes_on}, and the file is left as it is", show::safe(&view.plan))
+    let plan = show::plan(&view.plan, &view.title);
+    format!("{plan} was changed during the run: {goes_on}, and the file is left as it is")
 }
 
 /// Reports the end of a run: the event, its place, the last lines that matter, and the next command.
