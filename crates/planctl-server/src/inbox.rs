@@ -3,4 +3,6 @@
 pub(crate) mod asks;
 mod evidence;
 mod options;
+pub(crate) mod order;
 mod topics;
+mod votes;

@@ -2,8 +2,8 @@
 
 use crate::{
     apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
-    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, withdrawn,
-    workers, worktrees,
+    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, turns, votes,
+    withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -126,6 +126,11 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: items", runs::ITEMS),
     ("runs: asks", runs::ASKS),
     ("runs: ask", runs::ASK),
+    ("runs: asks numbered", runs::ASKS_NUMBERED),
+    ("runs: asks lapsed", runs::ASKS_LAPSED),
+    ("runs: asks waiting", runs::ASKS_WAITING),
+    ("runs: runs waiting", runs::RUNS_WAITING),
+    ("runs: graphs", runs::GRAPHS),
     ("runs: refusals", runs::REFUSALS),
     ("tokens: new token", tokens::NEW_TOKEN),
     ("tokens: token of", tokens::TOKEN_OF),
@@ -170,6 +175,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("topics: topics", topics::TOPICS),
     ("turns: want", turns::WANT),
     ("turns: ahead", turns::AHEAD),
+    ("votes: votes", votes::VOTES),
+    ("votes: vote", votes::VOTE),
     ("withdrawn: acknowledge", withdrawn::ACKNOWLEDGE),
     ("withdrawn: release lost", withdrawn::RELEASE_LOST),
     ("withdrawn: is held back", withdrawn::IS_HELD_BACK),

@@ -111,6 +111,7 @@ fn recorded(address: &Address) -> Option<&'static str> {
         "allow" => "Recorded: allow. The contract judges what was done.",
         "restore" => "Recorded: restore. The approved copies are put back.",
         "choose" => "Recorded: your choice.",
+        "vote" => "Recorded: your vote. More are needed.",
         "pause" => "Recorded: the run is paused.",
         "resume" => "Recorded: the run is taken up.",
         "worker" => "Recorded.",
