@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, Finding, ModelConfig, Price, RoleConfig, ServerConfig,
-    Workspaces,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Effects, Finding, ModelConfig, Price, RoleConfig,
+    ServerConfig, Workspaces,
 };
 
 /// The effective configuration.
@@ -260,6 +260,11 @@ impl fmt::Debug for DatabaseUrl {
 }
 
 impl Config {
+    /// Returns the effects that a role may have; those of nobody in particular where it is unknown, or none is named.
+    pub fn effects_of(&self, role: Option<&Role>) -> Effects {
+        role.and_then(|role| self.roles.get(role)).map(|role| role.effects.clone()).unwrap_or_default()
+    }
+
     /// Returns what an approval covers: everything that changes what runs. Where it is stored is left out.
     pub fn approved(&self) -> Value {
         let roles: BTreeMap<&str, Value> =

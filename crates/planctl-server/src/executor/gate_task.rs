@@ -53,10 +53,22 @@ impl Executor {
                 let baseline = Arc::new(self.baseline(claimed).await?);
                 let mut watch = self.watch(claimed, "contract");
                 let work = async |mut cancel: Cancel| {
-                    let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
-                        return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
+                    let lock = match self.runs_beside_others(claimed, gated.contract) {
+                        true => {
+                            self.has_come(slot);
+                            None
+                        }
+                        false => match self.workspace_lock(claimed, slot, &mut cancel).await? {
+                            Some(lock) => Some(lock),
+                            None => {
+                                return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
+                            }
+                        },
                     };
-                    let runner = runner.with_locks(lock.descriptors());
+                    let runner = match &lock {
+                        Some(lock) => runner.with_locks(lock.descriptors()),
+                        None => runner,
+                    };
                     // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
                     let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
                     let runner = match is_call {
