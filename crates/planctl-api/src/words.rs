@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::view::plain;
 
 use crate::wire::{
-    AskView, AttemptSummary, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView, StepState,
-    StepView, WorkedOnBy,
+    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView,
+    StepState, StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -300,6 +300,19 @@ pub fn follows(option: &OptionView) -> String {
         (Some(number), None) => format!("  → step {number}"),
         (None, Some(title)) => format!("  → {title}"),
         (None, None) => String::new(),
+    }
+}
+
+/// Says what waits for an answer: `7 steps and 2 other runs`.
+pub fn blocked(blocks: BlocksView) -> String {
+    let counted = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let steps = (blocks.steps > 0).then(|| counted(blocks.steps, "step"));
+    let others = blocks.runs.saturating_sub(1);
+    let others = (others > 0).then(|| counted(others, "other run"));
+    match (steps, others) {
+        (Some(steps), Some(others)) => format!("{steps} and {others}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => counted(blocks.runs, "run"),
     }
 }
 

@@ -10,7 +10,7 @@ use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, ApprovalPolicy, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
     Isolation, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
     ServerConfig, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
@@ -36,6 +36,7 @@ pub(crate) struct Layer {
     pub(crate) workspace_mode: Option<WorkspaceMode>,
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
+    pub(crate) asks: BTreeMap<String, AskRule>,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) learn: Option<bool>,
@@ -109,6 +110,10 @@ impl Layer {
         for name in std::mem::take(&mut self.approval).into_keys() {
             ignore(&["approval", &name]);
         }
+        // A rule goes before one of the same name that demands more.
+        for name in std::mem::take(&mut self.asks).into_keys() {
+            ignore(&["asks", &name]);
+        }
         // A source that names a command or an address would start it, or send what runs print there.
         for name in std::mem::take(&mut self.channels).into_keys() {
             ignore(&["notify", &name]);
@@ -144,6 +149,8 @@ impl Layer {
         // Each is taken whole: bounds of two sources together are what neither meant.
         let mut approval = weaker.approval;
         approval.extend(self.approval);
+        let mut asks = weaker.asks;
+        asks.extend(self.asks);
         let mut channels = weaker.channels;
         channels.extend(self.channels);
         let mut servers = weaker.servers;
@@ -173,6 +180,7 @@ impl Layer {
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
+            asks,
             channels,
             servers,
             learn: self.learn.or(weaker.learn),
@@ -214,6 +222,7 @@ impl Layer {
             },
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
+            asks: self.asks,
             channels: self.channels,
             traces: TraceConfig {
                 endpoint: self.trace_endpoint,

@@ -1,5 +1,6 @@
 //! Makes planctl.toml, the user's file, `PLANCTL_*` and flags one effective value, and says where each part comes from.
 
+mod ask_rule;
 mod channel;
 mod config;
 mod find;
@@ -18,6 +19,7 @@ mod trust;
 mod workspace;
 mod written;
 
+pub use ask_rule::{AskRule, OnDeadline};
 pub use channel::{
     CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, WebAddress, WebShape,
     wrong_web_address,

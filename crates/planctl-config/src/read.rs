@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::layer::Layer;
 use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, TraceProtocol, WorkspaceMode};
 
+mod ask_rule;
 mod channel;
 mod model;
 mod policy;
@@ -126,6 +127,7 @@ const TABLES: [&str; 14] = [
     "models",
     "prices",
     "approval",
+    "asks",
     "servers",
     "database",
     "postgres",
@@ -148,6 +150,7 @@ impl Reader<'_> {
                 "models" => self.models(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
+                "asks" => self.ask_rules(value, &mut layer),
                 "servers" => self.servers(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),

@@ -89,6 +89,12 @@ pub fn schema() -> Value {
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": policy(),
             },
+            "asks": {
+                "description": "The rules for asks, by name: how many of which people have to agree, and by when.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": ask_rule(),
+            },
             "notify": {
                 "description": "The channels on which people get messages, by name.",
                 "type": "object",
@@ -256,6 +262,39 @@ fn policy() -> Value {
                 "description": "The commands that may run as contracts, calls and decisions, word for word; without a list, all.",
                 "type": "array",
                 "items": { "type": "string", "examples": ["cargo test"] },
+            },
+        },
+    })
+}
+
+fn ask_rule() -> Value {
+    let names = |about: &str| json!({ "description": about, "type": "array", "items": { "type": "string" } });
+    json!({
+        "description": "A rule for some asks. Every rule that is for an ask holds.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "kinds": {
+                "description": "The kinds of asks that it is for; without a list, all.",
+                "type": "array",
+                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect"] },
+            },
+            "plans": names("The plans that it is for, as globs over their paths; without a list, all."),
+            "owners": names("The owners of plans that it is for; without a list, all."),
+            "approvals": count("How many people have to give the same answer before it counts: 1 where it is left out."),
+            "of": names("The people whose votes count; without a list, everybody who may decide."),
+            "self_approval": {
+                "description": "Whether the plan's owner and the person who handed it in may vote: true where it is left out.",
+                "type": "boolean",
+            },
+            "deadline": {
+                "description": "How long an ask waits before the rule answers it.",
+                "type": "string",
+                "examples": ["24h"],
+            },
+            "on_deadline": {
+                "description": "The answer after that time; \"wait\" is none.",
+                "enum": ["wait", "reject", "abort"],
             },
         },
     })

@@ -1,16 +1,16 @@
 //! The effective configuration as planctl.toml would say it, value for value, with the origin of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{Resource, bytes_words};
+use planctl_engine::{AskKind, Resource, bytes_words};
 use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
 use super::{
-    ApprovalPolicy, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
+    ApprovalPolicy, AskRule, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
     RoleConfig, ServerConfig, ServerReach, WebAddress,
 };
 
@@ -59,6 +59,9 @@ impl Writer<'_> {
         }
         for (name, policy) in &config.approval {
             self.policy(name, policy);
+        }
+        for (name, rule) in &config.asks {
+            self.ask_rule(name, rule);
         }
         for (name, channel) in &config.channels {
             self.channel(name, channel);
@@ -148,6 +151,20 @@ impl Writer<'_> {
         say("steps", policy.steps.map(|steps| json!(steps)));
         say("roles", policy.roles.as_ref().map(|roles| json!(roles)));
         say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
+    }
+
+    fn ask_rule(&mut self, name: &str, rule: &AskRule) {
+        let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["asks", name, key], value);
+        let kinds =
+            |kinds: &BTreeSet<AskKind>| json!(kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>());
+        say("kinds", rule.kinds.as_ref().map(kinds));
+        say("plans", rule.plans.as_ref().map(|plans| json!(plans)));
+        say("owners", rule.owners.as_ref().map(|owners| json!(owners)));
+        say("approvals", Some(json!(rule.approvals)));
+        say("of", rule.of.as_ref().map(|of| json!(of)));
+        say("self_approval", Some(json!(rule.self_approval)));
+        say("deadline", rule.deadline.map(time));
+        say("on_deadline", rule.deadline.map(|_| json!(rule.on_deadline.word())));
     }
 
     fn server(&mut self, name: &str, server: &ServerConfig) {

@@ -4,4 +4,6 @@ pub(crate) mod asks;
 mod edit;
 mod evidence;
 mod options;
+pub(crate) mod order;
 mod topics;
+mod votes;

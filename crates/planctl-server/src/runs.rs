@@ -1,5 +1,6 @@
 //! Runs for people and programs: their settings, status, logs and history.
 
+pub(crate) mod ask_rules;
 pub(crate) mod attempts;
 mod branches;
 pub(crate) mod bundle;

@@ -42,6 +42,7 @@ mod tokens;
 mod topics;
 mod traces;
 mod turns;
+mod votes;
 mod withdrawn;
 mod workers;
 mod worktrees;
@@ -70,7 +71,10 @@ pub use queue::{
 };
 pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
-pub use runs::{AskRow, NewRun, OpenItem, Records, RefusalRow, RunRow, RunView, ServedRole};
+pub use runs::{AskDeadline, LapsedAsk};
+pub use runs::{
+    AskRow, NewRun, OpenItem, Records, RefusalRow, RunRow, RunView, ServedRole, WaitingAsk, WaitingRun,
+};
 pub use server::ServerFacts;
 pub use sqlx::postgres::PgConnectOptions;
 pub use statements::STATEMENTS;
@@ -82,5 +86,6 @@ pub use tokens::{NewToken, NewlyMade, TokenRow, TokenScope};
 pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
 pub use traces::UntracedRun;
 pub use turns::Ahead;
+pub use votes::{NewVote, VoteRow};
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
 pub use worktrees::{NewWorktree, WorktreeRow};

@@ -24,6 +24,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (13, "names", include_str!("../../../migrations/0013_names.sql")),
     (15, "library", include_str!("../../../migrations/0015_library.sql")),
     (18, "messages", include_str!("../../../migrations/0018_messages.sql")),
+    (19, "votes", include_str!("../../../migrations/0019_votes.sql")),
     (21, "traces", include_str!("../../../migrations/0021_traces.sql")),
 ];
 

@@ -178,7 +178,7 @@ fn status_at(row: &PgRow, column: &str) -> Result<PlanStatus, StoreError> {
     PlanStatus::from_word(word).ok_or_else(|| StoreError::corrupt(format!("a plan's status is `{word}`")))
 }
 
-fn digest_at(row: &PgRow, column: &str) -> Result<Digest, StoreError> {
+pub(crate) fn digest_at(row: &PgRow, column: &str) -> Result<Digest, StoreError> {
     Ok(Digest::new(row.try_get::<String, _>(column)?))
 }
 

@@ -3,6 +3,7 @@
 mod asks;
 mod creation;
 mod named;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +26,12 @@ use crate::rows::{from_json, optional_time_at, records, run_id, stored_run, stor
 use crate::store::Store;
 use crate::sub_plans::AroundRow;
 use crate::worktrees::WorktreeRow;
-pub use asks::AskRow;
-pub(crate) use asks::{ASK, ASKS};
+pub(crate) use asks::{ASK, ASKS, ASKS_LAPSED, ASKS_NUMBERED};
+pub use asks::{AskDeadline, AskRow, LapsedAsk};
 pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};
 pub use creation::{NewRun, ServedRole};
+pub(crate) use waiting::{ASKS_WAITING, GRAPHS, RUNS_WAITING};
+pub use waiting::{WaitingAsk, WaitingRun};
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";
 pub(crate) const RUN_META: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \

@@ -3,7 +3,7 @@
 use crate::{
     apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
     plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, traces, turns,
-    withdrawn, workers, worktrees,
+    votes, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -130,6 +130,11 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: items", runs::ITEMS),
     ("runs: asks", runs::ASKS),
     ("runs: ask", runs::ASK),
+    ("runs: asks numbered", runs::ASKS_NUMBERED),
+    ("runs: asks lapsed", runs::ASKS_LAPSED),
+    ("runs: asks waiting", runs::ASKS_WAITING),
+    ("runs: runs waiting", runs::RUNS_WAITING),
+    ("runs: graphs", runs::GRAPHS),
     ("runs: refusals", runs::REFUSALS),
     ("tokens: new token", tokens::NEW_TOKEN),
     ("tokens: token of", tokens::TOKEN_OF),
@@ -180,6 +185,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("topics: topics", topics::TOPICS),
     ("turns: want", turns::WANT),
     ("turns: ahead", turns::AHEAD),
+    ("votes: votes", votes::VOTES),
+    ("votes: vote", votes::VOTE),
     ("withdrawn: acknowledge", withdrawn::ACKNOWLEDGE),
     ("withdrawn: release lost", withdrawn::RELEASE_LOST),
     ("withdrawn: held back", withdrawn::HELD_BACK),

@@ -47,7 +47,7 @@ struct Choices<'a> {
 pub struct HomeScreen<'a> {
     /// The frame of the page.
     pub frame: Frame<'a>,
-    /// The open asks that are let through, oldest first.
+    /// The open asks that are let through, first what blocks most.
     asks: Vec<&'a AskView>,
     /// Says that others wait that were not looked at.
     more_wait: bool,

@@ -319,7 +319,9 @@ pub fn failure_of(problem: &Problem) -> Failure {
         Some(Code::Conflict | Code::LeaseLost | Code::IdempotencyMismatch | Code::UnderWay) => Exit::Conflict,
         Some(Code::NotFound) => Exit::NotFound,
         Some(Code::DatabaseUnavailable | Code::Stopping) => Exit::Unavailable,
-        Some(Code::Unauthenticated | Code::Scope | Code::Origin | Code::InsideWorker) => Exit::Denied,
+        Some(Code::Unauthenticated | Code::Scope | Code::Origin | Code::InsideWorker | Code::NotAsked) => {
+            Exit::Denied
+        }
         Some(
             Code::BadRequest
             | Code::NulCharacter

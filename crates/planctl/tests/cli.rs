@@ -49,6 +49,8 @@ mod format;
 #[path = "cli/formats.rs"]
 mod formats;
 
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/policies.rs"]
 mod policies;
 

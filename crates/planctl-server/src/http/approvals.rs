@@ -2,6 +2,7 @@
 
 use super::parameters::{RUN, WORKSPACE};
 use super::{Answer, Call, json, number};
+use crate::inbox::order::InboxPlace;
 
 use planctl_api::Problem;
 use planctl_api::wire::AskList;
@@ -16,7 +17,7 @@ pub(super) async fn list(call: Call) -> Answer {
         None => None,
     };
     let is_everywhere = run.is_some() || call.query(&WORKSPACE).is_none();
-    json(&services.asks(run, is_everywhere, &call.page::<AskList, _>(number)?).await?)
+    json(&services.asks(run, is_everywhere, &call.page::<AskList, InboxPlace>(number)?).await?)
 }
 
 pub(super) async fn show(call: Call) -> Answer {

@@ -137,6 +137,8 @@ impl Scope {
 pub struct Principal {
     /// The name of the caller in the history.
     pub actor: Actor,
+    /// The person as planctl knows them by itself, however they sign.
+    pub person: String,
     /// The scope of the caller.
     pub scope: Scope,
     /// The roles of a worker; empty are all.
@@ -277,6 +279,7 @@ async fn who(
     };
     let nobody = Principal {
         actor: Actor::new("nobody"),
+        person: "nobody".to_owned(),
         scope: Scope::Nobody,
         roles: Vec::new(),
         id: String::new(),
@@ -287,6 +290,7 @@ async fn who(
         return match peer {
             Peer::Local { uid, is_inside_worker, .. } => Ok(Principal {
                 actor: local_actor(headers, uid)?,
+                person: user_name(uid),
                 // A worker that shows nothing may look, and do nothing in its person's name.
                 scope: if is_inside_worker { Scope::Read } else { Scope::Admin },
                 id: format!("uid {uid}"),
@@ -305,6 +309,7 @@ async fn who(
         api.server_node().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
     Ok(Principal {
         actor: person(&token.name)?,
+        person: token.person,
         scope: match token.scope {
             TokenScope::Read => Scope::Read,
             TokenScope::Approve => Scope::Approve,
@@ -330,6 +335,12 @@ fn local_actor(headers: &HeaderMap, uid: u32) -> Result<Actor, Problem> {
         Some(name) => person(name),
         None => Ok(Actor::new(format!("uid {uid}"))),
     }
+}
+
+/// Names a user of this machine; the system also knows users of directories such as LDAP.
+fn user_name(uid: u32) -> String {
+    let user = nix::unistd::User::from_uid(uid.into()).ok().flatten();
+    user.map_or_else(|| format!("uid {uid}"), |user| user.name)
 }
 
 /// Takes a person's name; refuses one by which an approval policy is on record (P-78).

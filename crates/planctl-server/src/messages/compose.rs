@@ -211,6 +211,12 @@ impl Composer {
         let mut message = self.of_run(&run, &graph, event, &sentence);
         message.step = view.step;
         message.lines = lines_of_ask(&row);
+        if let Some(deadline) = &view.deadline {
+            let (at, rule, answer) = (&deadline.at, &deadline.rule, &deadline.answer);
+            message
+                .lines
+                .push(line(&format!("Where nobody answers until {at}, the rule {rule} answers {answer}.")));
+        }
         message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }));
         message.ask = Some(MessageAsk {
             id: view.id,
@@ -251,6 +257,7 @@ impl Composer {
             workspace: None,
             config: planctl_config::Config::default(),
             actor: Actor::new("planctl"),
+            person: "planctl".to_owned(),
             caps: Caps::default(),
             is_looking: true,
             request: None,

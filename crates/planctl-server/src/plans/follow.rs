@@ -60,6 +60,7 @@ impl ServerNode {
             workspace: Some(workspace),
             config,
             actor: Actor::new(BY),
+            person: BY.to_owned(),
             caps: Caps::default(),
             is_looking: false,
             request: Some(RequestId::following(run.id)),

@@ -259,7 +259,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
         let file = shell_word(&file.display().to_string());
         context.say(&format!("{} planctl run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
     }
-    Ok(Exit::Yes)
+    Ok(recorded_exit(&decided))
 }
 
 /// Returns the folder in which the run works that an approval of a plan lets go on; empty where that is the workspace, or
@@ -349,7 +349,21 @@ pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
 /// Says what was recorded, and by whom.
 pub fn recorded_word(decided: &planctl_api::wire::Decided) -> String {
     let repeated = if decided.repeated { " (already recorded)" } else { "" };
-    format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
+    let (decision, by) = (show::safe(&decided.decision), show::safe(&decided.by));
+    let Some(voted) = &decided.voted else { return format!("recorded: {decision} by {by}{repeated}") };
+    let more = voted.needed.saturating_sub(voted.have);
+    let are = if more == 1 { "is" } else { "are" };
+    format!(
+        "recorded: {by} votes for {decision}{repeated}: {} of {} (rule {}), {more} more {are} needed",
+        voted.have,
+        voted.needed,
+        show::safe(&voted.rule)
+    )
+}
+
+/// Returns the code with which a recorded decision ends: where more votes are needed, a person has to answer.
+pub fn recorded_exit(decided: &planctl_api::wire::Decided) -> Exit {
+    if decided.voted.is_some() { Exit::Waiting } else { Exit::Yes }
 }
 
 async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool) -> Answer {

@@ -130,6 +130,8 @@ async fn answer(visit: &Visit, address: &Address, ask: &str, fields: &Fields) ->
         Err(problem) => Err(problem),
     };
     match answered {
+        // A vote that decides nothing yet is seen on the ask.
+        Ok(Decided { voted: Some(_), .. }) => Ok(see_other(&format!("/asks/{}?recorded=vote", encoded(ask)))),
         Ok(decided) => Ok(see_other(&after(&decided, &draft.answer))),
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -121,6 +121,7 @@ fn recorded(address: &Address) -> Option<&'static str> {
         "restore" => "Recorded: restore. The approved copies are put back.",
         "choose" => "Recorded: your choice.",
         "edit" => "Recorded: the changed plan is approved, and the run goes on with it.",
+        "vote" => "Recorded: your vote. More are needed.",
         "pause" => "Recorded: the run is paused.",
         "resume" => "Recorded: the run is taken up.",
         "worker" => "Recorded.",

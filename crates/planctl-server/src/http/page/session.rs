@@ -116,13 +116,14 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
     let api = &visit.door.api;
     // An agent can read the link on this machine, in a list of processes for instance.
     guard::refuse_agents(api, visit.peer, false).await?;
-    let Some(actor) = api.page().take(code, crate::clock::instant()) else {
+    let Some(visitor) = api.page().take(code, crate::clock::instant()) else {
         let refused = "This link was used before, or its time is over.";
         let address = Address::parse("/sign-in");
         return Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(&address, Some(refused))));
     };
     let new = NewToken {
-        name: actor.as_str(),
+        name: visitor.actor.as_str(),
+        person: Some(&visitor.person),
         scope: TokenScope::Admin,
         roles: &[],
         lasts: Some(HOLDS),
