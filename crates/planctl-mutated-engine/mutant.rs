@@ -64,6 +64,10 @@ pub enum Mutant {
     StaleTimerForgotten,
     /// Evidence of another contract is accepted.
     ForeignEvidenceAccepted,
+    /// A judge's no counts for nothing.
+    JudgeIgnored,
+    /// What a judge used is not charged.
+    JudgeUncharged,
     /// Usage is charged twice.
     UsageChargedTwice,
     /// A green rehearsal settles the step as passed.
@@ -166,7 +170,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every deliberate bug that shows in a list of steps.
-    pub const ALL: [Mutant; 32] = [
+    pub const ALL: [Mutant; 34] = [
         Mutant::DeliveriesUnbudgeted,
         Mutant::WithdrawnUncharged,
         Mutant::GateAlwaysPasses,
@@ -190,6 +194,8 @@ impl Mutant {
         Mutant::ResumeRunsPassedSteps,
         Mutant::StaleTimerForgotten,
         Mutant::ForeignEvidenceAccepted,
+        Mutant::JudgeIgnored,
+        Mutant::JudgeUncharged,
         Mutant::UsageChargedTwice,
         Mutant::RehearsalPassesStep,
         Mutant::RehearsalJudged,

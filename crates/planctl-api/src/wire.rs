@@ -311,10 +311,10 @@ pub struct StepView {
     /// The newest attempt's verdict: `passed`, `failed`, `timed_out`, `tampered`.
     #[schemars(extend("enum" = ["passed", "failed", "timed_out", "tampered", null]))]
     pub verdict: Option<String>,
-    /// How far it is known that its work is done: `proved` by its contract, `confirmed` by a person, `observed` by the agent's
-    /// own program, `claimed` by the agent, which passes nothing; `null` where nobody has said so.
+    /// How far it is known that its work is done: `proved` by its contract, `confirmed` by a person, `judged` by a model alone,
+    /// `observed` by the agent's own program, `claimed` by the agent, which passes nothing; `null` where nobody has said so.
     #[serde(default)]
-    #[schemars(extend("enum" = ["claimed", "observed", "confirmed", "proved", null]))]
+    #[schemars(extend("enum" = ["claimed", "observed", "judged", "confirmed", "proved", null]))]
     pub grade: Option<String>,
     /// Says that the contract passed before the work too, so that its pass proves nothing.
     #[serde(default)]
@@ -942,6 +942,55 @@ pub struct ContractView {
     pub exit_code: u8,
     /// How long one evaluation may take, in seconds.
     pub timeout_seconds: f64,
+    /// Who is asked about the work once the command has passed, and what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeView>,
+}
+
+impl ContractView {
+    /// Shows a contract.
+    pub fn of(contract: &planctl_engine::Contract) -> ContractView {
+        ContractView {
+            command: contract.command.clone(),
+            exit_code: contract.expect,
+            timeout_seconds: contract.timeout.as_secs_f64(),
+            judge: contract.judge.as_deref().map(|judge| JudgeView {
+                by: judge.by.clone(),
+                question: judge.question.clone(),
+                alone: contract.is_judged_alone(),
+            }),
+        }
+    }
+}
+
+/// A judge of a step's work.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct JudgeView {
+    /// The model or the role that is asked.
+    pub by: String,
+    /// The question.
+    pub question: String,
+    /// Says that its answer alone decides: no command can fail.
+    pub alone: bool,
+}
+
+/// A judge's answer.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct JudgementView {
+    /// The model or the role that was asked.
+    pub by: String,
+    /// Whether the work passes.
+    pub passes: bool,
+    /// Why.
+    pub reason: String,
+    /// Lines that show it.
+    pub quotes: Vec<String>,
+    /// The tokens that it took, where they are known.
+    pub tokens: Option<u64>,
+    /// What it cost in US dollars, where that is known.
+    pub usd: Option<f64>,
 }
 
 /// A failed attempt.
@@ -1348,6 +1397,9 @@ pub struct GateView {
     pub stderr: String,
     /// How many bytes of it there were in all.
     pub stderr_bytes: u64,
+    /// The answer of the contract's judge, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<JudgementView>,
 }
 
 /// Why a step is where it is: the answer of `why RUN STEP --json`.
@@ -1484,8 +1536,8 @@ pub struct AuditedStep {
     pub number: u32,
     /// Its title.
     pub title: String,
-    /// `proved` by its contract, `confirmed` by a person, or `observed` by the agent's own program.
-    #[schemars(extend("enum" = ["observed", "confirmed", "proved"]))]
+    /// `proved` by its contract, `confirmed` by a person, `judged` by a model alone, or `observed` by the agent's own program.
+    #[schemars(extend("enum" = ["observed", "judged", "confirmed", "proved"]))]
     pub grade: String,
 }
 

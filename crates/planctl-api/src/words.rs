@@ -257,8 +257,13 @@ pub fn caveat(step: &StepView) -> Option<String> {
     if step.vacuous {
         return Some(vacuous(step.state));
     }
-    let is_observed = step.state == StepState::Passed && step.grade.as_deref() == Some("observed");
-    is_observed.then(|| "observed, not proved: the agent's own program reported the output".to_owned())
+    match step.grade.as_deref().filter(|_| step.state == StepState::Passed) {
+        Some("observed") => {
+            Some("observed, not proved: the agent's own program reported the output".to_owned())
+        }
+        Some("judged") => Some("judged, not proved: a model alone says so".to_owned()),
+        Some(_) | None => None,
+    }
 }
 
 /// Says of a step whose contract passed before the work, too, what its pass is worth.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, Effects, Finding, ModelConfig, Price, RoleConfig,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Effects, Finding, Judges, ModelConfig, Price, RoleConfig,
     ServerConfig, TraceConfig, Workspaces,
 };
 
@@ -64,6 +64,13 @@ pub struct Config {
     /// The servers whose tools plans may use, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerConfig>,
+    /// Says that the screen of an agent that starts `planctl mcp` is a person's, so that its questions are put to them there. It
+    /// concerns only the process that reads it, so it is not sent to a daemon.
+    #[serde(skip)]
+    pub asks_at_client: bool,
+    /// Who may be asked about work.
+    #[serde(skip_serializing_if = "Judges::is_none")]
+    pub judges: Judges,
 }
 
 /// The settings of the library of plans.
@@ -308,6 +315,10 @@ impl Config {
         }
         if !self.servers.is_empty() {
             approved["servers"] = json!(self.servers);
+        }
+        // They decide, and what they are shown goes to them.
+        if !self.judges.is_none() {
+            approved["judges"] = json!(self.judges);
         }
         approved
     }

@@ -11,7 +11,7 @@ use planctl_lang::Levels;
 
 use super::{
     Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
-    Isolation, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
+    Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
     ServerConfig, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
@@ -39,6 +39,9 @@ pub(crate) struct Layer {
     pub(crate) asks: BTreeMap<String, AskRule>,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
+    pub(crate) asks_at_client: Option<bool>,
+    pub(crate) judges: Option<Vec<String>>,
+    pub(crate) judges_alone: Option<bool>,
     pub(crate) learn: Option<bool>,
     pub(crate) trace_endpoint: Option<String>,
     pub(crate) trace_protocol: Option<TraceProtocol>,
@@ -126,6 +129,17 @@ impl Layer {
         for name in std::mem::take(&mut self.servers).into_keys() {
             ignore(&["servers", &name]);
         }
+        // Whoever says that a screen is a person's says whose words an agent may take for theirs.
+        if self.asks_at_client.take().is_some() {
+            ignore(&["mcp", "asks_at_client"]);
+        }
+        // A judge gets parts of the workspace to read, and one that stands alone decides.
+        if self.judges.take().is_some() {
+            ignore(&["judges", "by"]);
+        }
+        if self.judges_alone.take().is_some() {
+            ignore(&["judges", "alone"]);
+        }
         // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
             ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
@@ -183,6 +197,9 @@ impl Layer {
             asks,
             channels,
             servers,
+            asks_at_client: self.asks_at_client.or(weaker.asks_at_client),
+            judges: self.judges.or(weaker.judges),
+            judges_alone: self.judges_alone.or(weaker.judges_alone),
             learn: self.learn.or(weaker.learn),
             trace_endpoint: self.trace_endpoint.or(weaker.trace_endpoint),
             trace_protocol: self.trace_protocol.or(weaker.trace_protocol),
@@ -194,7 +211,10 @@ impl Layer {
 
     /// Fills in the defaults.
     pub(crate) fn effective(self) -> Config {
-        let roles = self.roles.into_iter().map(|(role, layer)| (role, layer.effective())).collect();
+        let roles: BTreeMap<Role, RoleConfig> =
+            self.roles.into_iter().map(|(role, layer)| (role, layer.effective())).collect();
+        let (names, alone) = (self.judges.unwrap_or_default(), self.judges_alone.unwrap_or_default());
+        let judges = Judges::resolved(names, alone, &self.models, &roles);
         let default = Postgres::default();
         Config {
             project: self.project,
@@ -230,6 +250,8 @@ impl Layer {
                 service: self.trace_service,
             },
             servers: self.servers,
+            asks_at_client: self.asks_at_client.unwrap_or_default(),
+            judges,
         }
     }
 }

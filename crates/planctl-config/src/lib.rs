@@ -4,6 +4,7 @@ mod ask_rule;
 mod channel;
 mod config;
 mod find;
+mod judge;
 mod layer;
 mod model;
 mod origin;
@@ -29,6 +30,7 @@ pub use config::{
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
+pub use judge::{JudgeConfig, Judges, NamedJudge};
 pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;

@@ -119,7 +119,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 17] = [
     "project",
     "workspace",
     "contracts",
@@ -129,6 +129,8 @@ const TABLES: [&str; 14] = [
     "approval",
     "asks",
     "servers",
+    "judges",
+    "mcp",
     "database",
     "postgres",
     "verify",
@@ -152,6 +154,8 @@ impl Reader<'_> {
                 "approval" => self.policies(value, &mut layer),
                 "asks" => self.ask_rules(value, &mut layer),
                 "servers" => self.servers(value, &mut layer),
+                "judges" => self.judges(value, &mut layer),
+                "mcp" => self.mcp(value, &mut layer),
                 "database" => self.database(value, &mut layer),
                 "postgres" => self.postgres(value, &mut layer),
                 "verify" => layer.verify = self.verify(value),
@@ -188,6 +192,31 @@ impl Reader<'_> {
                     self.later(key.span(), &format!("contracts.{other}"));
                 }
                 other => self.unknown(key.span(), other, ["timeout", "env", "path", "red_first", "limits"]),
+            }
+        }
+    }
+
+    fn mcp(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "mcp") {
+            match key.get_ref().as_ref() {
+                "asks_at_client" => match value.get_ref().as_bool() {
+                    Some(choice) => layer.asks_at_client = Some(choice),
+                    None => self.wrong_type(value, "true or false"),
+                },
+                other => self.unknown(key.span(), other, ["asks_at_client"]),
+            }
+        }
+    }
+
+    fn judges(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "judges") {
+            match key.get_ref().as_ref() {
+                "by" => layer.judges = self.strings(value, "a list: [\"strict\"]"),
+                "alone" => match value.get_ref().as_bool() {
+                    Some(choice) => layer.judges_alone = Some(choice),
+                    None => self.wrong_type(value, "true or false"),
+                },
+                other => self.unknown(key.span(), other, ["by", "alone"]),
             }
         }
     }

@@ -107,6 +107,25 @@ pub fn schema() -> Value {
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": server(),
             },
+            "mcp": table("How `planctl mcp` serves an agent.", json!({
+                "asks_at_client": {
+                    "type": "boolean",
+                    "default": false,
+                    "description": "Whether the agent's screen is yours, so that its questions are put to you there.",
+                },
+            })),
+            "judges": table("Who may be asked about the work of a step, beside its contract.", json!({
+                "by": {
+                    "type": "array",
+                    "items": { "type": "string", "pattern": ROLE },
+                    "description": "The models and roles that may be asked; the first where a step names none.",
+                },
+                "alone": {
+                    "type": "boolean",
+                    "default": false,
+                    "description": "Whether a judge may be a step's only check.",
+                },
+            })),
             "database": table("Which database to use; without one, a private Postgres.", json!({
                 "url": { "type": "string", "pattern": "^postgres(ql)?://", "description": "The address of a Postgres." },
             })),

@@ -69,6 +69,10 @@ impl Writer<'_> {
         for (name, server) in &config.servers {
             self.server(name, server);
         }
+        self.add_some(1, &["mcp", "asks_at_client"], config.asks_at_client.then_some(json!(true)));
+        let judges: Vec<&str> = config.judges.by.iter().map(|judge| judge.name.as_str()).collect();
+        self.add_some(1, &["judges", "by"], (!judges.is_empty()).then(|| json!(judges)));
+        self.add_some(1, &["judges", "alone"], config.judges.alone.then_some(json!(true)));
         self.add_some(1, &["database", "url"], config.database.as_ref().map(|url| json!(url.to_string())));
         self.add_some(1, &["postgres", "bin_dir"], config.postgres.bin_dir.as_ref().map(|dir| json!(dir)));
         self.add(1, &["postgres", "download"], json!(config.postgres.download));

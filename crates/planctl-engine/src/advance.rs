@@ -210,9 +210,9 @@ impl<'a> Turn<'a> {
         self.graph.node(id)?.confirmation.as_deref()
     }
 
-    /// Says whether a task has no command that could judge its work.
-    fn is_without_command(&self, id: &NodeId) -> bool {
-        self.graph.task(id).is_some_and(|task| task.contract.command.trim().is_empty())
+    /// Says whether the harness has nothing to evaluate of a task's work.
+    fn is_without_contract(&self, id: &NodeId) -> bool {
+        self.graph.task(id).is_some_and(|task| task.contract.is_none())
     }
 
     /// Returns the node that last worked, decided or asked on the way to one that only passes on what came.

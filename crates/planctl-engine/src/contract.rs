@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Usage;
 use crate::ids::Digest;
 use crate::tier::Tier;
 
@@ -24,6 +25,39 @@ pub struct Contract {
     /// Whether the contract is rehearsed before the work, as the plan or the configuration asks.
     #[serde(default, skip_serializing_if = "RedFirst::is_off")]
     pub red_first: RedFirst,
+    /// What a judge is asked once the command gave its exit code; without a yes the contract does not pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<Box<Judge>>,
+}
+
+/// A question about the work that the harness puts to a model or an agent (P-71).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Judge {
+    /// The question, as approved.
+    pub question: String,
+    /// The sha256 of `question`; a judgement that names another is foreign.
+    pub digest: Digest,
+    /// Who is asked: a model or a role of the approved configuration.
+    pub by: String,
+}
+
+/// A judge's answer. It is weaker than an exit code: a model can be wrong, and can be talked into something.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The sha256 of the question.
+    pub question: Digest,
+    /// Who answered.
+    pub by: String,
+    /// Whether the judge says that the work passes.
+    pub passes: bool,
+    /// The judge's reason.
+    pub reason: String,
+    /// The lines that the judge quotes for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<String>,
+    /// The usage of all answers that it took, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// Whether a contract has to be red before the work, so that its pass afterwards proves something.
@@ -61,9 +95,20 @@ impl RedFirst {
 impl Contract {
     /// Draws the verdict from the evidence.
     ///
-    /// Returns `None` for evidence of another contract. Only an exit with the expected code and untouched protected
-    /// files passes; death by signal never does (seed P, PROMISES 3.2 no. 6).
+    /// Returns `None` for evidence of another contract, and for evidence without the answer of a judge whom the contract
+    /// asks. Only an exit with the expected code, untouched protected files and that judge's yes pass; death by signal never
+    /// does (seed P, PROMISES 3.2 no. 6).
     pub fn judge(&self, evidence: &Evidence) -> Option<Verdict> {
+        let verdict = self.verdict_of_command(evidence)?;
+        let Some(judge) = self.judge.as_deref().filter(|_| verdict == Verdict::Passed) else {
+            return Some(verdict);
+        };
+        let judgement = evidence.judgement.as_deref().filter(|given| given.question == judge.digest)?;
+        Some(if judgement.passes { Verdict::Passed } else { Verdict::Failed })
+    }
+
+    /// Draws the verdict as if nobody else were asked.
+    pub fn verdict_of_command(&self, evidence: &Evidence) -> Option<Verdict> {
         if evidence.contract != self.digest {
             return None;
         }
@@ -79,6 +124,22 @@ impl Contract {
         })
     }
 
+    /// Says that the harness has nothing to evaluate.
+    pub fn is_none(&self) -> bool {
+        self.command.is_empty() && self.judge.is_none()
+    }
+
+    /// Says that a judge decides alone: no command can fail.
+    pub fn is_judged_alone(&self) -> bool {
+        self.command.is_empty() && self.judge.is_some()
+    }
+
+    /// Says whether the harness looks at the workspace before the work: it rehearses the contract, or records the files, so that
+    /// a judge can be shown what the work changed.
+    pub fn is_prepared(&self) -> bool {
+        self.judge.is_some() || !self.rehearsal().is_off()
+    }
+
     /// Returns what is asked of this contract before the work; one that guards is never rehearsed.
     pub fn rehearsal(&self) -> RedFirst {
         let is_asked = !self.guard && !self.command.trim().is_empty();
@@ -90,7 +151,7 @@ impl Contract {
     /// Returns `None` for evidence of another contract. A contract that ran past its timeout is red, as it would have
     /// failed.
     pub fn shown(&self, evidence: &Evidence) -> Option<RehearsalResult> {
-        Some(match self.judge(evidence)? {
+        Some(match self.verdict_of_command(evidence)? {
             Verdict::Passed => RehearsalResult::Green,
             Verdict::Failed | Verdict::TimedOut => RehearsalResult::Red,
             Verdict::Tampered => RehearsalResult::Tampered,
@@ -252,6 +313,9 @@ pub struct Evidence {
     pub tampered: Vec<Tampering>,
     /// Processes left alive by the command, ended by the harness.
     pub stragglers: u32,
+    /// The answer of the judge whom the contract asks; only where the command passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Box<Judgement>>,
 }
 
 /// Resources a process tree used.
@@ -335,5 +399,13 @@ pub enum Inconclusive {
     Unstable {
         /// The thing that changed.
         what: String,
+    },
+    /// The command passed, and the judge gave no answer.
+    Unjudged {
+        /// Why not.
+        what: String,
+        /// What the answers used that were none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
 }

@@ -314,7 +314,7 @@ fn is_forked_within(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
 
 /// Says whether the harness has nothing to run at a node.
 fn is_without_contract(node: &Node) -> bool {
-    node.gated().is_none_or(|gated| gated.contract.command.is_empty())
+    node.gated().is_none_or(|gated| gated.contract.is_none())
 }
 
 /// Says whether somebody works, answers or decides at a node.

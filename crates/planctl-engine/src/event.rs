@@ -264,6 +264,25 @@ pub enum HarnessResult {
     Nothing(Inconclusive),
 }
 
+impl HarnessResult {
+    /// Returns what a judge used for it.
+    pub fn used_by_judge(&self) -> Option<&Usage> {
+        match self {
+            HarnessResult::Evidence(evidence) => evidence.judgement.as_deref()?.usage.as_ref(),
+            HarnessResult::Nothing(Inconclusive::Unjudged { usage, .. }) => usage.as_ref(),
+            HarnessResult::Rehearsed(_)
+            | HarnessResult::Recorded { .. }
+            | HarnessResult::Restored
+            | HarnessResult::Forked { .. }
+            | HarnessResult::Merged { .. }
+            | HarnessResult::Conflicted(_)
+            | HarnessResult::Begun { .. }
+            | HarnessResult::Ended(_)
+            | HarnessResult::Nothing(_) => None,
+        }
+    }
+}
+
 /// A conflict between branches that are merged.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Conflict {

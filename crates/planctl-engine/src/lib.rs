@@ -35,8 +35,8 @@ pub use advance::{
 };
 pub use budget::{Budget, BudgetPart, Reserved, Shortfall, Spent, Usage};
 pub use contract::{
-    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, RedFirst, RehearsalResult, Resource,
-    Resources, Tampering, Verdict, bytes_words,
+    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, RedFirst,
+    RehearsalResult, Resource, Resources, Tampering, Verdict, bytes_words,
 };
 pub use earned::Earned;
 pub use effect::{Ask, AskKind, Brief, Effect, Item, Purpose, Reason, SoFar, TimerId, Work};

@@ -11,6 +11,8 @@ pub enum Grade {
     Claimed,
     /// The agent's own program reported the output of a tool, and the plan's check of it holds.
     Observed,
+    /// A judge says so, whom the harness asked, and the configuration lets that suffice.
+    Judged,
     /// A person says so, where the plan asks one.
     Confirmed,
     /// The harness ran the contract.
@@ -19,13 +21,15 @@ pub enum Grade {
 
 impl Grade {
     /// All grades, from the weakest on.
-    pub const ALL: [Grade; 4] = [Grade::Claimed, Grade::Observed, Grade::Confirmed, Grade::Proved];
+    pub const ALL: [Grade; 5] =
+        [Grade::Claimed, Grade::Observed, Grade::Judged, Grade::Confirmed, Grade::Proved];
 
     /// Returns the word that history and people use.
     pub fn word(self) -> &'static str {
         match self {
             Grade::Claimed => "claimed",
             Grade::Observed => "observed",
+            Grade::Judged => "judged",
             Grade::Confirmed => "confirmed",
             Grade::Proved => "proved",
         }

@@ -271,7 +271,10 @@ fn edge_followed(
 
 /// Says in one line what a contract asks for.
 pub fn contract_words(contract: &Contract) -> String {
-    format!("`{}` exits with {}", first_line(&contract.command), contract.expect)
+    let command = (!contract.command.is_empty())
+        .then(|| format!("`{}` exits with {}", first_line(&contract.command), contract.expect));
+    let judge = contract.judge.as_deref().map(|judge| format!("the judge {} says yes", judge.by));
+    command.into_iter().chain(judge).collect::<Vec<_>>().join(", and ")
 }
 
 /// Returns the first line of a command, with a mark where there are more.
@@ -305,6 +308,7 @@ pub fn failing_line(failing: &Failing) -> String {
             format!("{by} says that it is not done{}", quoted(note.as_deref()))
         }
         Failing::Unobserved { message } => format!("what was observed does not suffice: {message}"),
+        Failing::Judged { judgement } => format!("the judge {} says no: {}", judgement.by, judgement.reason),
         Failing::Overran { past: Overrun::Deadline } => "the work ran past its deadline".to_owned(),
         Failing::Overran { past: Overrun::Silence } => "the work was silent for too long".to_owned(),
         Failing::Undelivered { message } => format!("no worker could run it: {message}"),

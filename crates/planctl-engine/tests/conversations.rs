@@ -27,6 +27,8 @@ mod flat;
 mod gates_and_people;
 #[path = "conversations/graph_rows.rs"]
 mod graph_rows;
+#[path = "conversations/judges.rs"]
+mod judges;
 #[path = "conversations/pace.rs"]
 mod pace;
 #[path = "conversations/paths.rs"]

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
 use crate::worktree::call::{Called, Git};
-use crate::worktree::{WorktreeError, remove_locks};
+use crate::worktree::{Changes, WorktreeError, compared, remove_locks};
 
 /// Where the references are that keep what was recorded.
 const CHECKPOINTS: &str = "refs/checkpoints";
+/// Where the references are of what was recorded under a name of the caller's.
+const NAMED: &str = "refs/named";
 
 /// The checkpoints of one run.
 #[derive(Clone)]
@@ -39,6 +41,42 @@ impl Checkpoints {
         // A reference keeps it from being cleared away.
         self.call(workspace, ["update-ref", &format!("{CHECKPOINTS}/{tree}"), &tree]).await?;
         Ok(tree)
+    }
+
+    /// Records the files of a workspace under a name of the caller's, in place of what had it before. The name is of letters,
+    /// digits, `-` and `_`.
+    ///
+    /// # Errors
+    ///
+    /// Those of git, and of the disk.
+    pub async fn record_as(&self, workspace: &Path, name: &str) -> Result<(), WorktreeError> {
+        self.prepare(workspace).await?;
+        let tree = self.tree_of(workspace).await?;
+        self.call(workspace, ["update-ref", &format!("{NAMED}/{name}"), &tree]).await.map(drop)
+    }
+
+    /// Compares the files of a workspace with those that were recorded under a name, but for one file; nothing where nothing
+    /// was. At most `bytes` of the diff are given.
+    ///
+    /// # Errors
+    ///
+    /// Those of git, and of the disk.
+    pub async fn changes_since(
+        &self,
+        workspace: &Path,
+        name: &str,
+        but: &str,
+        bytes: usize,
+    ) -> Result<Option<Changes>, WorktreeError> {
+        self.prepare(workspace).await?;
+        let name = format!("{NAMED}/{name}");
+        let found = self.call(workspace, ["for-each-ref", "--format=%(objectname)", &name]).await?.line();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let tree = self.tree_of(workspace).await?;
+        let git = Git::of_repository(&self.spawner, workspace, &self.kept)?;
+        compared(&git, &found, &tree, but, bytes).await.map(Some)
     }
 
     /// Makes the files of a workspace what they were, and removes those that came since; ignored ones stay.

@@ -304,6 +304,7 @@ impl ContractRunner {
             protected: before.digests,
             tampered: before.tampered,
             stragglers: 0,
+            judgement: None,
         }
     }
 

@@ -25,6 +25,7 @@ mod folder_content;
 mod gate_folder;
 mod git;
 mod isolation;
+mod judging;
 mod masks;
 mod open_files;
 mod probe;
@@ -67,6 +68,10 @@ pub use excerpt::{Output, excerpt_of};
 pub use git::{git_branch, git_head, git_top_level};
 pub use isolation::{
     Confinement, Isolation, Network, Offered, Primitive, agent_state, credentials, probe_isolation,
+};
+pub use judging::{
+    Hearing, JudgeAnswer, JudgeDialogue, JudgePrompt, JudgeSaid, JudgeVerdict, JudgedWork, judge_schema,
+    to_judge,
 };
 pub use masks::Masks;
 pub use open_files::raise_open_files;

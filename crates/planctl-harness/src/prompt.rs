@@ -1,7 +1,5 @@
 //! Writes the prompt: the task, what the step subscribes to, what failed before, a person's words (P-49, A29).
 
-use std::fmt::Write;
-
 use planctl_engine::view::{plain, reason_words};
 use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Verdict};
 
@@ -22,6 +20,8 @@ pub struct PromptParts<'a> {
     pub brief: &'a Brief,
     /// The contract's command, told only after it has failed.
     pub command: &'a str,
+    /// What the step's judge is asked, told only after it said no; empty where it has none.
+    pub question: &'a str,
     /// The approved texts of protected files that the attempt before had changed, by name.
     pub approved: &'a [(String, String)],
 }
@@ -52,6 +52,21 @@ pub(crate) fn random_key() -> String {
         }
     }
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Puts data between lines that carry a key, so that nothing in it can end it.
+pub(crate) fn fenced(key: &str, label: &str, data: &str) -> String {
+    // Labels hold file names, and those may hold anything.
+    let is_plain = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let label: String = label.chars().map(|c| if is_plain(c) { c } else { '\u{fffd}' }).collect();
+    let label = label.replace(key, "");
+    // The key can't be in the data unless somebody guessed 128 bits; taking it out costs nothing.
+    let data = data.replace('\0', "\u{fffd}").replace(key, "");
+    let newline = if data.is_empty() || data.ends_with('\n') { "" } else { "\n" };
+    format!("---- data {key} {label}\n{data}{newline}---- end {key}\n")
 }
 
 fn assemble_with(parts: PromptParts<'_>, key: &str) -> String {
@@ -111,19 +126,7 @@ impl Prompt<'_> {
     }
 
     fn data(&mut self, label: &str, data: &str) {
-        // Labels hold file names, and those may hold anything.
-        let is_plain = |c: char| {
-            !c.is_control()
-                && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
-        };
-        let label: String = label.chars().map(|c| if is_plain(c) { c } else { '\u{fffd}' }).collect();
-        let label = label.replace(self.key, "");
-        // The key can't be in the data unless somebody guessed 128 bits; taking it out costs nothing.
-        let data = data.replace('\0', "\u{fffd}").replace(self.key, "");
-        let key = self.key;
-        let newline = if data.is_empty() || data.ends_with('\n') { "" } else { "\n" };
-        // Writing to a String can't fail.
-        write!(self.text, "---- data {key} {label}\n{data}{newline}---- end {key}\n").ok();
+        self.text.push_str(&fenced(self.key, label, data));
     }
 
     fn entry(&mut self, entry: &ContextEntry) {
@@ -218,6 +221,16 @@ impl Prompt<'_> {
                 self.message("The output that was seen does not show that the step is done:", message);
                 self.stream("Output", &failure.stdout);
             }
+            Failing::Judged { judgement } => {
+                self.line("\nThe command that checks this step passes. A judge looked at the work and says that it does not.\n");
+                self.data("what the judge was asked", parts.question);
+                self.text.push('\n');
+                self.data("what the judge says", &plain(&judgement.reason));
+                if !judgement.quotes.is_empty() {
+                    self.text.push('\n');
+                    self.data("the lines it quotes", &plain(&judgement.quotes.join("\n")));
+                }
+            }
             // A contract that passed before the work is no failure of a worker's.
             Failing::NotRed { .. } => {}
             Failing::SubPlan { name, .. } => {
@@ -290,6 +303,7 @@ mod tests {
             context,
             brief,
             command: "cargo test",
+            question: "Is it good?",
             approved: &[],
         }
     }

@@ -155,7 +155,8 @@ impl TrialRunner {
                 }
                 HarnessResult::Nothing(
                     planctl_engine::Inconclusive::ToolMissing { what }
-                    | planctl_engine::Inconclusive::Unstable { what },
+                    | planctl_engine::Inconclusive::Unstable { what }
+                    | planctl_engine::Inconclusive::Unjudged { what, .. },
                 ) => {
                     self.restore().await?;
                     return Ok(Trial::NotTried { reason: format!("it could not be started: {what}") });

@@ -17,6 +17,7 @@ use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
 pub use branches::{BranchWorktrees, Joined};
+pub(crate) use changes::compared;
 pub use changes::{Change, ChangeKind, Changes, changes_since_head};
 pub use merge::{Conflict, Merged, merge};
 

@@ -47,7 +47,7 @@ macro_rules! codes {
             /// Says that findings of this code depend on what is in the workspace and on the machine, so that they may
             /// come and go while the plan's text stays.
             pub fn is_of_the_surroundings(self) -> bool {
-                matches!(self, Code::P102 | Code::P118 | Code::P201 | Code::P207 | Code::P211 | Code::P214 | Code::P215 | Code::P216)
+                matches!(self, Code::P102 | Code::P118 | Code::P123 | Code::P124 | Code::P201 | Code::P207 | Code::P211 | Code::P214 | Code::P215 | Code::P216)
             }
 
             /// Returns the level of a finding that says nothing else.
@@ -98,6 +98,8 @@ codes! {
     P120 Warning "nothing that decides the contract is protected",
     P121 Warning "which file the contract runs can't be told from its text",
     P122 Warning "a question of the draft is open",
+    P123 Error "a judge is a step's only check",
+    P124 Error "a step's judge can't be asked",
     P201 Error "a subscribed file is not there and no step before makes it",
     P202 Warning "a glob matches nothing",
     P203 Error "a subscribed file is made by a later step only",

@@ -78,6 +78,9 @@ pub struct Facts {
     /// The servers of planctl.toml, each with its tools where it was asked for them; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<BTreeMap<String, Option<ToolList>>>,
+    /// Who can be asked to judge work; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judges: Option<Judges>,
     /// The results of contracts tried before any work, by step number; empty where nothing was tried (`--probe`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trials: BTreeMap<u32, Trial>,
@@ -90,6 +93,15 @@ pub struct Facts {
     /// Existing paths of the workspace, even where the plan works in a folder of it, for near names of missing plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub existing_around: Vec<String>,
+}
+
+/// Who can be asked to judge work, and how far that counts.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Judges {
+    /// The names of those that can be asked; the first is asked where a step names none.
+    pub names: Vec<String>,
+    /// Says that a trusted file lets a judge be a step's only check.
+    pub alone: bool,
 }
 
 /// The file of a sub-plan.

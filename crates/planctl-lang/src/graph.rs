@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     Backoff, Budget, Call, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Fidelity, Fork,
-    Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeId, NodeKind, Outcome, Priority,
-    Profile, Question, RedFirst, Role, SubPlan, Task, WorkKind,
+    Goal, Graph, GraphParts, Join, JoinPolicy, Judge, Level, Limits, Node, NodeId, NodeKind, Outcome,
+    Priority, Profile, Question, RedFirst, Role, SubPlan, Task, WorkKind,
 };
 
 use crate::analysis::Scripts;
@@ -475,6 +475,13 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
         timeout: seconds(step.contract_timeout.as_ref(), CONTRACT_TIMEOUT),
         guard: step.guard.as_ref().is_some_and(|guard| guard.value),
         red_first: RedFirst::Off,
+        judge: step.judge.as_ref().map(|question| {
+            Box::new(Judge {
+                question: question.value.clone(),
+                digest: digest_of_text(&question.value),
+                by: step.judge_by.as_ref().map_or(String::new(), |by| by.value.clone()),
+            })
+        }),
     }
 }
 

@@ -130,6 +130,10 @@ pub struct StepTree {
     pub guard: Option<Spanned<bool>>,
     /// `**red_first:**`
     pub red_first: Option<Spanned<RedFirst>>,
+    /// `**judge:**`: what a model is asked about the work.
+    pub judge: Option<Spanned<String>>,
+    /// `**judge_by:**`: the model or the role that is asked.
+    pub judge_by: Option<Spanned<String>>,
     /// `**max_retries:**`
     pub max_retries: Option<Spanned<u16>>,
     /// `**max_visits:**`
@@ -256,6 +260,8 @@ fields! {
     Changes "changes" step,
     Protects "protects" step,
     Guard "guard" step,
+    Judge "judge" step,
+    JudgeBy "judge_by" step,
     MaxRetries "max_retries" step,
     Needs "needs" step,
     When "when" step,
@@ -290,6 +296,8 @@ impl Field {
         "protects",
         "guard",
         "red_first",
+        "judge",
+        "judge_by",
         "max_retries",
         "max_visits",
         "needs",
@@ -305,7 +313,7 @@ impl Field {
     /// Returns how its value is written.
     pub(crate) fn form(self) -> Form {
         match self {
-            Field::Task | Field::Context | Field::ForEach | Field::Arguments => Form::Text,
+            Field::Task | Field::Context | Field::ForEach | Field::Arguments | Field::Judge => Form::Text,
             Field::Contract => Form::Contract,
             Field::Subscriptions | Field::Changes | Field::Protects | Field::Locks => Form::List,
             Field::Budget
@@ -324,6 +332,7 @@ impl Field {
             | Field::ContractTimeout
             | Field::Guard
             | Field::RedFirst
+            | Field::JudgeBy
             | Field::MaxRetries
             | Field::Needs
             | Field::When
@@ -371,6 +380,8 @@ impl StepTree {
             protects: Vec::new(),
             guard: None,
             red_first: None,
+            judge: None,
+            judge_by: None,
             max_retries: None,
             max_visits: None,
             needs: None,

@@ -18,7 +18,7 @@ use crate::tree::PlanTree;
 use crate::tree::digest::{digest, digest_of_plan};
 use crate::tree::parse::{parse, sort};
 use crate::tree::workflow::{
-    Outlined, Workflow, folders, implied, lint_tool_calls, next, outlined, serve, sub_plans,
+    Outlined, Workflow, folders, implied, lint_judges, lint_tool_calls, next, outlined, serve, sub_plans,
 };
 
 /// The most findings that are listed.
@@ -99,6 +99,7 @@ impl ReadPlan<'_> {
         sub_plans::lint_there(&workflow, facts, &mut diagnostics);
         next::lint_there(&workflow, facts, &mut diagnostics);
         lint_tool_calls(source, &workflow, facts, &mut diagnostics);
+        lint_judges(&tree, &workflow, facts, &mut diagnostics);
         levels.apply(&mut diagnostics);
         let is_markdown = Language::of(source.path()).is_none();
         let plan = Plan { tree: &tree, workflow: &workflow, scripts: &scripts, order: &order, is_markdown };

@@ -34,6 +34,8 @@ mod implied;
 mod importing;
 #[path = "lang/insertion.rs"]
 mod insertion;
+#[path = "lang/judges.rs"]
+mod judges;
 #[path = "lang/levels.rs"]
 mod levels;
 #[path = "lang/library.rs"]

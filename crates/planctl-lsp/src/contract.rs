@@ -123,7 +123,7 @@ impl Trial {
     }
 
     fn report(&self, evidence: &Evidence) -> Report {
-        let verdict = self.contract.judge(evidence).unwrap_or(Verdict::Failed);
+        let verdict = self.contract.verdict_of_command(evidence).unwrap_or(Verdict::Failed);
         let expect = self.contract.expect;
         let (ending, code) = match evidence.ending {
             Ending::Exited { code } if code == i32::from(expect) => (format!("exit code {code}"), Some(code)),

@@ -125,7 +125,7 @@ pub struct PersonAsk {
     pub item: String,
     /// The token of its lease, from the claim.
     pub token: String,
-    /// The question. A person answers it in planctl's inbox; the next attempt reads the answer.
+    /// The question.
     pub question: String,
 }
 

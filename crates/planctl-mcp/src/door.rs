@@ -55,6 +55,17 @@ pub struct PlanText {
     pub workspace: Option<String>,
 }
 
+/// Whose screen the client of a door has, as far as that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Screens {
+    /// Nobody says that it is a person's.
+    Nobodys,
+    /// It is a person's, and the client can be asked while a call waits.
+    Persons,
+    /// It is a person's, and each request stands alone.
+    OfRequests,
+}
+
 /// Why a call was refused, as an agent reads it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Refused {
@@ -116,6 +127,10 @@ pub trait Door: Send + Sync + 'static {
     /// Says whether plans can be drafted and submitted: the door stands in their workspace, and a person may start runs from
     /// where it stands.
     fn takes_plans(&self) -> bool;
+
+    /// Says whose screen the client has. A client's own word does not count: a trusted configuration says so, or the caller's
+    /// right to decide.
+    fn screens(&self) -> Screens;
 
     /// Returns the workspace in which the door stands.
     fn workspace(&self) -> Option<String>;

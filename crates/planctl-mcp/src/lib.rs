@@ -10,11 +10,12 @@ pub mod planning;
 mod prompts;
 mod resources;
 mod scratch;
+mod screen;
 mod server;
 mod stdio;
 mod tools;
 
-pub use door::{ApiCall, Door, PlanText, Refused};
+pub use door::{ApiCall, Door, PlanText, Refused, Screens};
 pub use http::answer;
 pub use scratch::Scratch;
 pub use server::Server;

@@ -137,8 +137,9 @@ impl Tool {
                 "Report that the work on an item ended. It decides nothing: the step's contract runs, and decides."
             }
             Tool::PersonAsk => {
-                "Ask a person a question about an item that you hold, and give the item back. Their answer is in the next \
-                 attempt's prompt."
+                "Ask a person a question about an item that you hold. Where your client shows it to the person at its screen, their \
+                 answer is returned and you go on; it approves nothing. Else you give the item back, and the answer is in \
+                 the next attempt's prompt."
             }
             Tool::SetupPlan => {
                 "Begin or replace this session's scratch list: an objective and first steps. It is your own notebook, and no plan \

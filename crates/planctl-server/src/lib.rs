@@ -28,7 +28,7 @@ pub use planctl_store::{NOTE_BYTES_MAX, Settings as StoreSettings, StoreError};
 pub use runs::bundle::BundleReader;
 pub use runs::settings::{RoleSettings, RunSettings};
 pub use verify::protection::judges_of;
-pub use verify::{agent_answer, agent_check, autofix, check, diff, probe, tools};
+pub use verify::{agent_answer, agent_check, autofix, check, diff, judge, probe, tools};
 pub use workspaces::worktrees::Cleaning;
 
 #[doc(hidden)]

@@ -6,6 +6,8 @@ pub mod agent_program;
 pub mod autofix;
 pub mod check;
 pub mod diff;
+pub mod judge;
+pub(crate) mod own_process;
 pub mod probe;
 pub(crate) mod protection;
 pub mod tools;

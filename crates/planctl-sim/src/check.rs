@@ -300,7 +300,7 @@ fn ended_well(entry: &Entry, node: &NodeId) -> bool {
 
 /// Says whether a step has no contract.
 fn is_unproved(graph: &Graph, node: &NodeId) -> bool {
-    graph.task(node).is_some_and(|task| task.contract.command.is_empty())
+    graph.task(node).is_some_and(|task| task.contract.command.is_empty() && task.contract.judge.is_none())
 }
 
 /// Says whether an event is a report of a node with an output that shows what it is to show: by its own reading.
@@ -337,6 +337,10 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
         && evidence.contract == gated.contract.digest
         && evidence.tampered.is_empty()
         && evidence.ending == Ending::Exited { code: gated.contract.expect.into() }
+        && gated.contract.judge.as_deref().is_none_or(|judge| {
+            let answer = evidence.judgement.as_deref();
+            answer.is_some_and(|answer| answer.passes && answer.question == judge.digest)
+        })
 }
 
 /// Nobody works on a step that demands red before its contract was red, and one that guards is never rehearsed.
@@ -351,7 +355,8 @@ fn red_comes_first(store: &Store) -> Result<(), String> {
             !must_be_red || !is_worked_on || showed_last(store, id) == Some(RehearsalResult::Red),
             || format!("{id} is worked on, and its contract was not red before"),
         )?;
-        ensure(!task.contract.guard || record.state != NodeState::Rehearsing, || {
+        let may_be_prepared = !task.contract.guard || task.contract.judge.is_some();
+        ensure(may_be_prepared || record.state != NodeState::Rehearsing, || {
             format!("{id} guards, and its contract is rehearsed")
         })?;
     }
@@ -478,8 +483,8 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
             Event::Clock(ClockEvent::LeaseLost { at, noted, .. } | ClockEvent::Overran { at, noted }) => {
                 (at, noted.as_ref())
             }
+            Event::Harness(event) => (&event.at, event.found.used_by_judge()),
             Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered)
-            | Event::Harness(_)
             | Event::Human(_) => continue,
         };
         let Some(usage) = usage else { continue };

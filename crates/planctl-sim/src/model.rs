@@ -137,6 +137,8 @@ pub enum Before {
     Due,
     /// This contract showed this.
     Showed(Digest, RehearsalResult),
+    /// The files are kept that the judge of this contract is shown.
+    Kept(Digest),
 }
 
 impl Model {

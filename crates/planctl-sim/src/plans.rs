@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
-    Budget, ChildApproval, Confirmation, Contract, Digest, Edge, Graph, GraphParts, Level, Limits, Node,
-    NodeId, NodeKind, On, Outcome, OutputCheck, PaceLevel, Priority, Question, RedFirst, Responder, Restart,
-    Role, SubPlan, Task, WorkKind,
+    Budget, ChildApproval, Confirmation, Contract, Digest, Edge, Graph, GraphParts, Judge, Level, Limits,
+    Node, NodeId, NodeKind, On, Outcome, OutputCheck, PaceLevel, Priority, Question, RedFirst, Responder,
+    Restart, Role, SubPlan, Task, WorkKind,
 };
 
 use crate::dice::Dice;
@@ -50,6 +50,10 @@ pub fn draw(dice: &mut Dice) -> Plan {
     if plan.is_woven && apart.happens(300) {
         plan.graph = with_observed_steps(&mut apart, &plan.graph);
     }
+    let mut apart = dice.clone().fork(25);
+    if apart.happens(300) {
+        plan.graph = with_judges(&mut apart, &plan.graph);
+    }
     let mut apart = dice.clone().fork(8);
     if apart.happens(500) {
         plan.graph = with_pace(&mut apart, &plan.graph);
@@ -87,6 +91,29 @@ fn with_observed_steps(dice: &mut Dice, graph: &Graph) -> Graph {
         let question = Question { text: "Is it done?".to_owned(), options, default: None, usual: None };
         let check = Some(OutputCheck::OutputContains(SEEN.to_owned()));
         node.confirmation = Some(Box::new(Confirmation { question, refusal: "not done".to_owned(), check }));
+    }
+    Graph::new(parts).expect("the edges are as they were")
+}
+
+/// Has a judge asked about some steps beside their contract, or alone.
+fn with_judges(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut parts = GraphParts::from(graph.clone());
+    for node in &mut parts.nodes {
+        let (is_judged, is_alone) = (dice.happens(500), dice.happens(200));
+        if let NodeKind::Task(task) = &mut node.kind
+            && is_judged
+            && node.confirmation.is_none()
+        {
+            if is_alone {
+                task.contract.command.clear();
+                (task.contract.expect, task.contract.red_first) = (0, RedFirst::Off);
+            }
+            task.contract.judge = Some(Box::new(Judge {
+                question: "Is it good?".to_owned(),
+                digest: Digest::new("sha256:good"),
+                by: "strict".to_owned(),
+            }));
+        }
     }
     Graph::new(parts).expect("the edges are as they were")
 }
@@ -443,6 +470,7 @@ fn contract(dice: &mut Dice, name: &str) -> Contract {
         timeout: Duration::from_secs(60),
         guard: false,
         red_first: RedFirst::Off,
+        judge: None,
     }
 }
 

@@ -504,7 +504,9 @@ pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
         Event::Harness(event) => match event.found {
             HarnessResult::Evidence(_) => is_gate(),
             HarnessResult::Rehearsed(_) => is_rehearsal(),
-            HarnessResult::Recorded { .. } | HarnessResult::Restored => is_checkpoint(),
+            // Files are recorded at a checkpoint, and before the work of a step that a judge is asked about.
+            HarnessResult::Recorded { .. } => is_checkpoint() || is_rehearsal(),
+            HarnessResult::Restored => is_checkpoint(),
             HarnessResult::Forked { .. } | HarnessResult::Merged { .. } | HarnessResult::Conflicted(_) => {
                 is_branches()
             }

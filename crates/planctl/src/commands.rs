@@ -40,6 +40,7 @@ mod history;
 mod import;
 mod init;
 mod items;
+pub(crate) mod judge;
 pub(crate) mod library;
 mod logs;
 mod lsp;

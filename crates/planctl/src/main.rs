@@ -57,6 +57,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "__tool") {
         return ExitCode::from(planctl_tools::main());
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == planctl_server::judge::ASK_JUDGE) {
+        return ExitCode::from(commands::judge::main());
+    }
     if std::env::args_os().nth(1).is_some_and(|word| word == database::WATCH_POSTGRES) {
         return ExitCode::from(u8::from(database::watch_postgres(std::env::args_os().skip(2)).is_err()));
     }

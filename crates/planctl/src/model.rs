@@ -82,13 +82,24 @@ pub struct Model {
 impl Model {
     /// Prepares to ask a model of the configuration; connects to nothing yet.
     pub fn new(name: &str, config: &ModelConfig, price: Option<Price>) -> Result<Model, Failure> {
+        let key =
+            config.key_env.as_ref().and_then(|variable| secrecy::variable(variable)?.into_string().ok());
+        Model::with_key(name, config, price, key)
+    }
+
+    /// Prepares to ask a model with a key.
+    pub fn with_key(
+        name: &str,
+        config: &ModelConfig,
+        price: Option<Price>,
+        key: Option<String>,
+    ) -> Result<Model, Failure> {
         let wrong = |what: String| {
             Failure::new(Exit::Configuration, format!("could not use the model {}: {what}", show::safe(name)))
         };
         let endpoint = Url::parse(&config.endpoint()).map_err(|error| wrong(error.to_string()))?;
         let mut headers = HeaderMap::new();
         if let Some(variable) = &config.key_env {
-            let key = secrecy::variable(variable).and_then(|key| key.into_string().ok());
             let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
             let Some(key) = key else {
                 return Err(wrong(format!("{variable} is not set")).help(format!("export {variable}=…")));

@@ -10,6 +10,8 @@ mod command;
 mod goals;
 #[path = "drafting/home.rs"]
 mod home;
+#[path = "drafting/judges.rs"]
+mod judges;
 #[path = "drafting/models.rs"]
 mod models;
 #[path = "drafting/pieces.rs"]

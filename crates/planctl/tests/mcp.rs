@@ -13,6 +13,8 @@ mod hostile;
 mod http;
 #[path = "mcp/install.rs"]
 mod install;
+#[path = "mcp/persons.rs"]
+mod persons;
 #[path = "mcp/planning.rs"]
 mod planning;
 #[path = "mcp/tools.rs"]

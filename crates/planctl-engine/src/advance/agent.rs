@@ -87,7 +87,7 @@ fn check(
     if turn.run.record(node)?.is_observed {
         turn.run.record_mut(node)?.is_observed = false;
     }
-    if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_command(node)) {
+    if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_contract(node)) {
         return match (&confirmation.check, seen) {
             (Some(check), Some(seen)) if check.is_told_by(seen) => observed(turn, node, check, seen, gave_up),
             (Some(_) | None, _) => hold::for_choice(turn, node, &confirmation.question),

@@ -419,8 +419,10 @@ pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
         Ok(estimate)
     };
     // A run within another one has limits that its own plan does not name.
-    let tokens = mean(own.tokens, own.metered, planned.tokens.or(budget.tokens));
-    let micro_usd = mean(own.micro_usd, own.metered, planned.micro_usd.or(budget.micro_usd));
+    // Where workers report nothing, what is known of their attempts is what judges used.
+    let count = |sum: u64| if own.metered == 0 && sum > 0 { own.unmetered } else { own.metered };
+    let tokens = mean(own.tokens, count(own.tokens), planned.tokens.or(budget.tokens));
+    let micro_usd = mean(own.micro_usd, count(own.micro_usd), planned.micro_usd.or(budget.micro_usd));
     let time = mean(micros(own.time), own.metered + own.unmetered, planned.time.or(budget.time).map(micros));
     let time_spent = micros(turn.run.time_spent(turn.now));
     let looked =

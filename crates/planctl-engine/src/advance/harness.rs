@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::budget::{Spent, Usage};
 use crate::contract::{Ending, Evidence, Inconclusive, Verdict};
 use crate::effect::{Purpose, Reason};
 use crate::event::{HarnessEvent, HarnessResult, Refusal};
@@ -35,7 +36,19 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             | NodeState::Settled { .. } => Err(Refusal::WrongState),
         },
         HarnessResult::Rehearsed(evidence) => rehearsed(turn, node, evidence),
-        HarnessResult::Recorded { name } => saved(turn, node, Some(name.as_str())),
+        HarnessResult::Recorded { name } => match turn.state(node)? {
+            NodeState::Rehearsing => recorded(turn, node),
+            NodeState::Pending
+            | NodeState::Ready
+            | NodeState::Saving { .. }
+            | NodeState::Branching
+            | NodeState::Nested { .. }
+            | NodeState::Working { .. }
+            | NodeState::Resting { .. }
+            | NodeState::Checking { .. }
+            | NodeState::Held { .. }
+            | NodeState::Settled { .. } => saved(turn, node, Some(name.as_str())),
+        },
         HarnessResult::Restored => saved(turn, node, None),
         HarnessResult::Forked { base } => join::worktrees_forked(turn, node, base),
         HarnessResult::Merged { files, .. } => join::merged(turn, node, *files),
@@ -43,15 +56,15 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
         HarnessResult::Begun { run, budget, waits } => sub_plan::begun(turn, node, *run, *budget, *waits),
         HarnessResult::Ended(child) => sub_plan::ended(turn, node, child),
         HarnessResult::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
-        HarnessResult::Nothing(
-            why @ (Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what }),
-        ) => {
-            let word = match why {
-                Inconclusive::ToolMissing { .. } => format!("missing: {what}"),
-                Inconclusive::Unstable { .. } => format!("the workspace changed meanwhile: {what}"),
-                Inconclusive::Interrupted => "interrupted".to_owned(),
-            };
-            told_nothing(turn, node, word)
+        HarnessResult::Nothing(Inconclusive::ToolMissing { what }) => {
+            told_nothing(turn, node, format!("missing: {what}"))
+        }
+        HarnessResult::Nothing(Inconclusive::Unstable { what }) => {
+            told_nothing(turn, node, format!("the workspace changed meanwhile: {what}"))
+        }
+        HarnessResult::Nothing(Inconclusive::Unjudged { what, .. }) => {
+            charge_judge(turn, node, event.found.used_by_judge())?;
+            told_nothing(turn, node, format!("not judged: {what}"))
         }
     }
 }
@@ -61,6 +74,8 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
         Some(verdict) => verdict,
         None => return Err(Refusal::ForeignEvidence),
     };
+    let judgement = evidence.judgement.as_deref();
+    charge_judge(turn, node, judgement.and_then(|judgement| judgement.usage.as_ref()))?;
     know(turn, node, evidence)?;
     let attempt = turn.run.record(node)?.tally.attempt;
     if let Some(NodeKind::Decision(_)) = turn.graph.node(node).map(|node| &node.kind)
@@ -85,13 +100,17 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             if let Some(fault) = cut_off.filter(|_| verdict != Verdict::Tampered) {
                 return super::agent::cut_off(turn, node, &fault);
             }
-            let failure = Failure {
-                attempt,
-                what: Failing::Contract {
+            let what = match judgement.filter(|_| verdict == Verdict::Failed) {
+                Some(judgement) => Failing::Judged { judgement: Box::new(judgement.clone()) },
+                None => Failing::Contract {
                     verdict,
                     ending: evidence.ending,
                     tampered: evidence.tampered.clone(),
                 },
+            };
+            let failure = Failure {
+                attempt,
+                what,
                 duration: evidence.duration,
                 stdout: evidence.stdout.clone(),
                 stderr: evidence.stderr.clone(),
@@ -100,6 +119,20 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             settle::attempt_failed(turn, node, failure, gave_up)
         }
     }
+}
+
+/// Charges what a judge used. It is no attempt of its own, so it counts among what the attempts of its step use.
+fn charge_judge(turn: &mut Turn<'_>, node: &NodeId, usage: Option<&Usage>) -> Result<(), Refusal> {
+    let Some(usage) = usage else { return Ok(()) };
+    let charged = |spent: Spent| Spent {
+        tokens: spent.tokens.saturating_add(usage.tokens()),
+        micro_usd: spent.micro_usd.saturating_add(usage.micro_usd.unwrap_or(0)),
+        ..spent
+    };
+    let own = turn.run.record(node)?.tally.spent;
+    turn.run.record_mut(node)?.tally.spent = charged(own);
+    turn.run.head.spent = charged(turn.run.head.spent);
+    Ok(())
 }
 
 /// Goes the way that a command decided: an exit code is an answer, and anything else is a failure of the command.
@@ -173,6 +206,16 @@ fn saved(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), R
     }
     turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
     route::success(turn, node)
+}
+
+/// Goes on to the work whose files its judge will be shown as they were before it.
+fn recorded(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let contract = &turn.task(node)?.contract;
+    if !contract.rehearsal().is_off() {
+        return Err(Refusal::WrongState);
+    }
+    turn.run.record_mut(node)?.rehearsal = Some(Rehearsal::Recorded { contract: contract.digest.clone() });
+    dispatch::again(turn, node)
 }
 
 /// Notes what the contract showed before the work. Nothing of it is a verdict: the work follows, or a person is asked.

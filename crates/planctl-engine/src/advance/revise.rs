@@ -33,7 +33,7 @@ pub(super) fn queue(turn: &mut Turn<'_>) -> Result<(), Refusal> {
 /// judged as passed, or beside which others go on: the join behind it counts what came of each branch.
 pub(super) fn reopen(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let graph = turn.graph;
-    let is_judged = graph.gated(node).is_some_and(|gated| !gated.contract.command.is_empty());
+    let is_judged = graph.gated(node).is_some_and(|gated| !gated.contract.is_none());
     if !is_judged || graph.is_on_a_branch(node) || turn.state(node)?.outcome() != Some(Outcome::Passed) {
         return Err(Refusal::NotRepeatable(node.clone()));
     }

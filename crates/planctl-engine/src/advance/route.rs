@@ -287,8 +287,8 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
     let record = turn.run.record_mut(node)?;
     // Noted for an entry too many as well: a person may have it worked on all the same.
     match contract {
-        Some(contract) if !contract.rehearsal().is_off() => {
-            if !record.has_been_red(contract) {
+        Some(contract) if contract.is_prepared() => {
+            if !record.is_prepared_for(contract) {
                 record.rehearsal = Some(Rehearsal::Due);
             }
         }
@@ -309,7 +309,8 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         record.note = None;
     }
     let (visit, attempt) = (record.tally.visits, record.tally.attempt.next());
-    let rehearses = contract.is_some_and(|contract| record.awaits_rehearsal(contract));
+    let rehearses =
+        contract.is_some_and(|contract| !contract.rehearsal().is_off() && record.awaits_rehearsal(contract));
     turn.facts.push(Fact::NodeEntered { node: node.clone(), visit, attempt, rehearses });
     dispatch::again(turn, node)
 }

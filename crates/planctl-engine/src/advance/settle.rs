@@ -135,6 +135,8 @@ fn signature(failure: &Failure) -> u64 {
         Failing::SubPlan { end, .. } => format!("{end:?}"),
         Failing::Unconfirmed { .. } => "unconfirmed".to_owned(),
         Failing::Unobserved { message } => format!("unobserved {message}"),
+        // A judge says the same thing in other words each time.
+        Failing::Judged { .. } => "judged".to_owned(),
     };
     let printed = failure.stdout.tail.bytes().chain([0]).chain(failure.stderr.tail.bytes());
     let words = printed.filter(|byte| !byte.is_ascii_digit());

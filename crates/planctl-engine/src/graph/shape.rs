@@ -41,8 +41,7 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
                 && question.default.is_none()
                 && question.options.len() > 1
                 && question.options.last() == Some(&confirmation.refusal)
-                && (confirmation.check.is_none()
-                    || node.task().is_some_and(|task| task.contract.command.is_empty()))
+                && (confirmation.check.is_none() || node.task().is_some_and(|task| task.contract.is_none()))
         };
         let fits = fits && node.confirmation.as_deref().is_none_or(confirms);
         if !fits || node.max_visits == 0 || parts.limits.parallel == 0 {

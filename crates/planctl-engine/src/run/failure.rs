@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::End;
-use crate::contract::{Ending, Excerpt, RehearsalResult, Tampering, Verdict};
+use crate::contract::{Ending, Excerpt, Judgement, RehearsalResult, Tampering, Verdict};
 use crate::event::Overrun;
 use crate::ids::{Actor, Attempt};
 
@@ -91,6 +91,11 @@ pub enum Failing {
         /// Why not: `the output does not contain: On branch`.
         message: String,
     },
+    /// The command of the contract passed, and its judge says that the work does not.
+    Judged {
+        /// The judge's answer.
+        judgement: Box<Judgement>,
+    },
     /// The contract was not red before the work.
     NotRed {
         /// The result of the rehearsal.
@@ -116,6 +121,7 @@ impl Failure {
             | Failing::SubPlan { .. }
             | Failing::Unconfirmed { .. }
             | Failing::Unobserved { .. }
+            | Failing::Judged { .. }
             | Failing::NotRed { .. } => &[],
         }
     }
@@ -134,6 +140,7 @@ impl Failing {
             Failing::SubPlan { .. } => "sub_plan",
             Failing::Unconfirmed { .. } => "unconfirmed",
             Failing::Unobserved { .. } => "unobserved",
+            Failing::Judged { .. } => "judged",
             Failing::NotRed { .. } => "not_red",
         }
     }

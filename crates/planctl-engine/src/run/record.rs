@@ -143,6 +143,11 @@ pub enum Rehearsal {
         /// How the command ended.
         ending: Ending,
     },
+    /// It is not rehearsed; the files are recorded for its judge.
+    Recorded {
+        /// The sha256 of the command.
+        contract: Digest,
+    },
 }
 
 impl Record {
@@ -156,9 +161,14 @@ impl Record {
     pub fn grade(&self, node: &Node) -> Option<Grade> {
         let is_task = node.task().is_some();
         if self.state.outcome() == Some(Outcome::Passed) {
-            let is_judged = node.gated().is_some_and(|gated| !gated.contract.command.is_empty());
+            let contract = node.gated().map(|gated| gated.contract);
+            if contract.is_some_and(Contract::is_judged_alone) {
+                let is_confirmed = node.confirmation.is_some();
+                return Some(if is_confirmed { Grade::Confirmed } else { Grade::Judged });
+            }
+            let is_proved = contract.is_some_and(|contract| !contract.is_none());
             let by_person = is_task || matches!(node.kind, NodeKind::Human(_));
-            return match (is_judged, is_task && self.is_observed) {
+            return match (is_proved, is_task && self.is_observed) {
                 (true, _) => Some(Grade::Proved),
                 (false, true) => Some(Grade::Observed),
                 (false, false) => by_person.then_some(Grade::Confirmed),
@@ -179,7 +189,10 @@ impl Record {
     /// Where red is demanded, a rehearsal that was not red does not suffice: the next one comes before any work.
     pub(crate) fn awaits_rehearsal(&self, contract: &Contract) -> bool {
         match &self.rehearsal {
-            None | Some(Rehearsal::Done { showed: RehearsalResult::Red, .. }) => false,
+            None
+            | Some(Rehearsal::Recorded { .. } | Rehearsal::Done { showed: RehearsalResult::Red, .. }) => {
+                false
+            }
             Some(Rehearsal::Due) => true,
             Some(Rehearsal::Done { showed: RehearsalResult::Green | RehearsalResult::Tampered, .. }) => {
                 contract.rehearsal() == RedFirst::Deny
@@ -187,13 +200,18 @@ impl Record {
         }
     }
 
-    /// Says whether this very contract was red before the work once: then it can fail, and needs no other rehearsal.
-    pub(crate) fn has_been_red(&self, contract: &Contract) -> bool {
-        matches!(
-            &self.rehearsal,
-            Some(Rehearsal::Done { contract: rehearsed, showed: RehearsalResult::Red, .. })
-                if *rehearsed == contract.digest
-        )
+    /// Says whether this very contract needs no other rehearsal: it was red before the work once, so it can fail, or it is
+    /// not to be red and its judge's files are recorded.
+    pub(crate) fn is_prepared_for(&self, contract: &Contract) -> bool {
+        match &self.rehearsal {
+            Some(Rehearsal::Done { contract: rehearsed, showed, .. }) => {
+                *rehearsed == contract.digest && *showed == RehearsalResult::Red
+            }
+            Some(Rehearsal::Recorded { contract: recorded }) => {
+                *recorded == contract.digest && contract.rehearsal().is_off()
+            }
+            Some(Rehearsal::Due) | None => false,
+        }
     }
 }
 

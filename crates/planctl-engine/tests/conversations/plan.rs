@@ -6,9 +6,9 @@ use std::time::Duration;
 use planctl_engine::condition::{Clause, Condition, Key, StepField, Test};
 use planctl_engine::{
     Backoff, Budget, Call, Carry, ChildApproval, Choice, Confirmation, Contract, DefaultAnswer, Digest, Edge,
-    Fidelity, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Level, Limits, Node, NodeKind, On, Outcome,
-    OutputCheck, PaceLevel, Priority, Profile, Question, RedFirst, Responder, Restart, Role, SubPlan, Task,
-    WorkKind,
+    Fidelity, Fork, Goal, Graph, GraphParts, Join, JoinPolicy, Judge, Level, Limits, Node, NodeKind, On,
+    Outcome, OutputCheck, PaceLevel, Priority, Profile, Question, RedFirst, Responder, Restart, Role,
+    SubPlan, Task, WorkKind,
 };
 
 /// Reads the parts of a plan. Steps run in the order in which they stand, unless an edge says otherwise.
@@ -91,6 +91,7 @@ impl Drawn {
         let mut on_exhausted = Outcome::Failed;
         let mut red_first = RedFirst::Off;
         let mut guard = false;
+        let mut judge = None;
         let (mut is_confirmed, mut has_command) = (false, true);
         let mut check = None;
         let mut pace = Vec::new();
@@ -107,6 +108,8 @@ impl Drawn {
                     red_first = RedFirst::ALL.into_iter().find(|policy| policy.word() == *word).unwrap();
                 }
                 "guard" => guard = true,
+                "judged" => judge = Some(Box::new(judge_of_all())),
+                "judged-alone" => (judge, has_command) = (Some(Box::new(judge_of_all())), false),
                 "confirmed" => (is_confirmed, has_command) = (true, false),
                 "signed" => is_confirmed = true,
                 "observed" => {
@@ -139,6 +142,7 @@ impl Drawn {
         let mut task =
             Task { on_exhausted, pace, excludes, ..task(name, self.steps.len() as u32 + 1, max_retries) };
         (task.contract.red_first, task.contract.guard) = (red_first, guard);
+        task.contract.judge = judge;
         if !has_command {
             task.contract.command.clear();
         }
@@ -309,6 +313,14 @@ fn condition(text: &str) -> Condition {
     Condition { clauses: text.split("&&").map(clause).collect() }
 }
 
+fn judge_of_all() -> Judge {
+    Judge {
+        question: "Is it good?".to_owned(),
+        digest: Digest::from("sha256:judge"),
+        by: "strict".to_owned(),
+    }
+}
+
 fn contract(name: &str) -> Contract {
     Contract {
         command: format!("./check {name}"),
@@ -317,6 +329,7 @@ fn contract(name: &str) -> Contract {
         timeout: Duration::from_secs(600),
         guard: false,
         red_first: RedFirst::Off,
+        judge: None,
     }
 }
 

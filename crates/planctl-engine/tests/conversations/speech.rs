@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, Circumstances, ClockEvent, Conflict,
     Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph,
-    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, NodeId, Observation, Outcomes,
-    Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering, TimerId, Usage,
+    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, Judgement, NodeId, Observation,
+    Outcomes, Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering, TimerId, Usage,
 };
 
 use super::plan::number;
@@ -168,6 +168,17 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
             evidence.ending = Ending::Exited { code: number(code) as i32 };
             evidence.stdout.tail = (*printed).to_owned();
         }
+        ["exit", code, "judged", word, used @ ..] => {
+            evidence.ending = Ending::Exited { code: number(code) as i32 };
+            evidence.judgement = Some(Box::new(Judgement {
+                question: Digest::from(if *word == "another" { "sha256:other" } else { "sha256:judge" }),
+                by: "strict".to_owned(),
+                passes: *word != "no",
+                reason: "so it is".to_owned(),
+                quotes: Vec::new(),
+                usage: usage(used),
+            }));
+        }
         ["exit", code, ..] => evidence.ending = Ending::Exited { code: number(code) as i32 },
         ["signal", signal] => evidence.ending = Ending::Signalled { signal: number(signal) as i32 },
         ["timeout"] => evidence.ending = Ending::TimedOut,
@@ -210,6 +221,10 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
         ["nothing:", "no", what] => {
             return HarnessResult::Nothing(Inconclusive::ToolMissing { what: (*what).to_owned() });
         }
+        ["nothing:", "unjudged", used @ ..] => {
+            let what = "no answer".to_owned();
+            return HarnessResult::Nothing(Inconclusive::Unjudged { what, usage: usage(used) });
+        }
         ["nothing:", "unstable", what] => {
             return HarnessResult::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });
         }
@@ -232,6 +247,7 @@ pub fn evidence(contract: Digest, code: i32) -> Evidence {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
+        judgement: None,
     }
 }
 

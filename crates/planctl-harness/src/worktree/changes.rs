@@ -12,7 +12,7 @@ use crate::spawn::Spawner;
 /// The differences between a workspace and its newest commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Changes {
-    /// The commit.
+    /// The commit; or the recorded tree with which it was compared.
     pub commit: String,
     /// The files that differ, by path relative to the workspace.
     pub files: BTreeMap<String, Change>,
@@ -61,9 +61,22 @@ pub async fn changes_since_head(
     // Untracked files become known without their content being stored.
     let known = ["add", "--intent-to-add"].map(OsString::from);
     git.call_well(known.into_iter().chain(within())).await?;
-    let compare = ["diff", "HEAD", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative"];
+    compared(&git, &commit, "--relative", but, bytes).await.map(Some)
+}
+
+/// Compares a commit or a tree with the workspace, or with another tree that `with` names, but for one file.
+pub(crate) async fn compared(
+    git: &Git<'_>,
+    since: &str,
+    with: &str,
+    but: &str,
+    bytes: usize,
+) -> Result<Changes, WorktreeError> {
+    let within = || [OsString::from("--"), ".".into(), format!(":(exclude,literal){but}").into()];
+    let compare = ["diff", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let sides = [since, with];
     let asked = |form: &[&str]| {
-        let words = compare.iter().chain(form).map(OsString::from);
+        let words = compare.iter().chain(form).chain(&sides).map(OsString::from);
         words.chain(within()).collect::<Vec<OsString>>()
     };
     let listed = git.call_well(asked(&["--raw", "--numstat", "-z"])).await?;
@@ -75,7 +88,8 @@ pub async fn changes_since_head(
         let end = printed[..bytes].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         printed.truncate(end);
     }
-    Ok(Some(Changes { commit, files, diff: String::from_utf8_lossy(&printed).into_owned(), is_cut }))
+    let diff = String::from_utf8_lossy(&printed).into_owned();
+    Ok(Changes { commit: since.to_owned(), files, diff, is_cut })
 }
 
 /// Reads the records of `--raw --numstat -z`: first a line of modes and a path for each file, then the counts of each.

@@ -225,7 +225,7 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
             diagnostic.at(step.heading, "this step").help("say what to do: `**task:**` and text below it"),
         );
     }
-    if is_run && step.contract.is_none() && missing(Field::Contract) {
+    if is_run && step.contract.is_none() && step.judge.is_none() && missing(Field::Contract) {
         let diagnostic = Diagnostic::new(Code::P010, format!("step {name} has no contract"));
         let help =
             "say what proves it:\n**contract:**\n```shell\ntest -f docs/analysis.md\n```\nexit_code == 0";

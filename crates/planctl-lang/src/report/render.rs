@@ -134,6 +134,11 @@ fn show_step(
     settings.push(setting("guard", guard, "no"));
     let red_first = red_first(tree, step).map(|policy| policy.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
+    for (name, said) in [("judge", &step.judge), ("judge_by", &step.judge_by)] {
+        if let Some(said) = said {
+            settings.push(setting(name, Some(said.value.clone()), "none"));
+        }
+    }
     settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
     if !step.locks.is_empty() {
         settings.push(setting("locks", joined(step.locks.iter().map(|lock| lock.value.clone())), "none"));

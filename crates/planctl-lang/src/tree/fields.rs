@@ -326,6 +326,22 @@ pub const OF_STEP: &[FieldHelp] = &[
         example: "yes",
     },
     FieldHelp {
+        name: "judge",
+        label: "judge",
+        meaning: "What a model is asked about the work once the contract has passed. Its no fails the attempt.",
+        default: "none",
+        values: &[],
+        example: "Does every error message say what to do next?",
+    },
+    FieldHelp {
+        name: "judge_by",
+        label: "judge_by",
+        meaning: "Who is asked: a model or a role that `[judges] by` lists. The agent of a role then only reads.",
+        default: "the first of `[judges] by`",
+        values: &[],
+        example: "strict",
+    },
+    FieldHelp {
         name: "red_first",
         label: "red_first",
         meaning: "Run this contract before the work too: one that passes already proves nothing.",

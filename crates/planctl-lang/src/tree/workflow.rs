@@ -4,6 +4,7 @@ mod asked;
 mod explicit;
 mod fallbacks;
 pub(crate) mod folders;
+mod judges;
 mod lift;
 mod lint;
 mod loops;
@@ -20,6 +21,7 @@ mod tree;
 mod types;
 mod write;
 
+pub(crate) use judges::lint_there as lint_judges;
 pub use lift::of_graph;
 pub use manual::manual;
 pub use next::missing_next;

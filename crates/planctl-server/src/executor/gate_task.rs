@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use planctl_engine::{
     Digest, Event, Gated, HarnessEvent, HarnessResult, Inconclusive, Node, Purpose, Subscription, Work,
 };
-use planctl_harness::{Baseline, ContractRunner, Stability, Written};
+use planctl_harness::{Baseline, ContractRunner, Output, Stability, Stream, Written};
 use planctl_store::Claimed;
 
 use super::{Cancel, Executor};
@@ -40,8 +41,6 @@ impl Executor {
             | Work::Agent { .. }
             | Work::Human { .. } => {}
         }
-        let gated = gated_of(claimed)?;
-        let is_rehearsal = claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal };
         self.begin(claimed, true);
         let runner = match self.lost_place(claimed) {
             Some(what) => Err(what),
@@ -52,49 +51,8 @@ impl Executor {
             Ok(runner) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
                 let mut watch = self.watch(claimed, "contract");
-                let work = async |mut cancel: Cancel| {
-                    let lock = match self.runs_beside_others(claimed, gated.contract) {
-                        true => {
-                            self.has_come(slot);
-                            None
-                        }
-                        false => match self.workspace_lock(claimed, slot, &mut cancel).await? {
-                            Some(lock) => Some(lock),
-                            None => {
-                                return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
-                            }
-                        },
-                    };
-                    let runner = match &lock {
-                        Some(lock) => runner.with_locks(lock.descriptors()),
-                        None => runner,
-                    };
-                    let runner = match &self.traces {
-                        Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
-                        None => runner,
-                    };
-                    // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
-                    let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
-                    let runner = match is_call {
-                        true => self.call_runner(runner, claimed, gated.contract).await?,
-                        false => Ok(runner),
-                    };
-                    let runner = match runner {
-                        Ok(runner) => runner,
-                        Err(gate) => return Ok((gate.found, gate.outputs)),
-                    };
-                    let runner =
-                        if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
-                    let gate = runner.evaluate(gated.contract, &baseline, &mut watch, cancel).await;
-                    // One that was replaced meanwhile was judged in part, or not at all.
-                    if let Some(what) = self.replaced_home(&claimed.run_name) {
-                        return Ok((HarnessResult::Nothing(Inconclusive::Unstable { what }), Vec::new()));
-                    }
-                    self.note_by_products(claimed, gate.made);
-                    self.note_written(claimed, &gated.contract.digest, gate.written);
-                    let found = self.with_moved_files(claimed, gate.found, &gated).await?;
-                    Ok::<_, ServiceError>((found, gate.outputs))
-                };
+                let work =
+                    async |cancel| self.gate(claimed, slot, runner, &baseline, &mut watch, cancel).await;
                 match self.while_renewing(claimed, &slot.cut, slot, work).await {
                     Some(gate) => gate?,
                     None => return Ok(None),
@@ -103,7 +61,7 @@ impl Executor {
         };
         self.keep(&outputs).await?;
         let found = match found {
-            HarnessResult::Evidence(evidence) if is_rehearsal => HarnessResult::Rehearsed(evidence),
+            HarnessResult::Evidence(evidence) if is_rehearsal(claimed) => HarnessResult::Rehearsed(evidence),
             other @ (HarnessResult::Evidence(_)
             | HarnessResult::Rehearsed(_)
             | HarnessResult::Recorded { .. }
@@ -120,6 +78,85 @@ impl Executor {
         let next_claim = self.next_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         self.say(claimed, &event, next_claim.as_ref()).await
+    }
+
+    /// Evaluates a contract while nobody else has the workspace, and has its judge asked where it has one. Returns what was found,
+    /// and the texts to keep.
+    async fn gate(
+        &self,
+        claimed: &Claimed,
+        slot: &Slot,
+        runner: ContractRunner,
+        baseline: &Arc<Baseline>,
+        watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
+        mut cancel: Cancel,
+    ) -> Result<(HarnessResult, Vec<Output>), ServiceError> {
+        let nothing = |why| Ok((HarnessResult::Nothing(why), Vec::new()));
+        let gated = gated_of(claimed)?;
+        let is_rehearsal = is_rehearsal(claimed);
+        let lock = if self.runs_beside_others(claimed, gated.contract) {
+            self.has_come(slot);
+            None
+        } else {
+            match self.workspace_lock(claimed, slot, &mut cancel).await? {
+                Some(lock) => Some(lock),
+                None => return nothing(Inconclusive::Interrupted),
+            }
+        };
+        let mut cancel = cancel.fuse();
+        if let Some(lock) = lock.as_ref().filter(|_| is_rehearsal && gated.contract.judge.is_some()) {
+            if let Err(why) = self.record_for_judge(claimed, lock).await {
+                return nothing(why);
+            }
+            if gated.contract.rehearsal().is_off() {
+                let name = claimed.item.at.node.as_str().to_owned();
+                return Ok((HarnessResult::Recorded { name }, Vec::new()));
+            }
+        }
+        let runner = match &self.traces {
+            Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
+            None => runner,
+        };
+        let judge_runner = runner.clone();
+        let runner = match &lock {
+            Some(lock) => runner.with_locks(lock.descriptors()),
+            None => runner,
+        };
+        // A call is nothing but its command, which may want to know where it stands; a contract judges work alone.
+        let is_call = claimed.graph.task(&claimed.item.at.node).is_none();
+        let runner = match is_call {
+            true => self.call_runner(runner, claimed, gated.contract).await?,
+            false => Ok(runner),
+        };
+        let runner = match runner {
+            Ok(runner) => runner,
+            Err(gate) => return Ok((gate.found, gate.outputs)),
+        };
+        let runner = if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
+        let gate = runner.evaluate(gated.contract, baseline, watch, &mut cancel).await;
+        // One that was replaced meanwhile was judged in part, or not at all.
+        if let Some(what) = self.replaced_home(&claimed.run_name) {
+            return nothing(Inconclusive::Unstable { what });
+        }
+        self.note_by_products(claimed, gate.made);
+        self.note_written(claimed, &gated.contract.digest, gate.written);
+        let found = self.with_moved_files(claimed, gate.found, &gated).await?;
+        if is_rehearsal {
+            return Ok((found, gate.outputs));
+        }
+        let question = match &lock {
+            Some(lock) => self.question_to_judge(claimed, lock, gated.contract, &found).await,
+            None => None,
+        };
+        // The workspace is free while the judge thinks.
+        drop((runner, lock));
+        let found = match question {
+            Some(question) => {
+                self.judged(judge_runner, claimed, gated.contract, question, found, cancel).await?
+            }
+            None => found,
+        };
+        Ok((found, gate.outputs))
     }
 
     pub(crate) fn runner(&self, workspace: &Path) -> Result<ContractRunner, String> {
@@ -272,6 +309,10 @@ impl Executor {
             | HarnessResult::Nothing(_) => Ok(found),
         }
     }
+}
+
+fn is_rehearsal(claimed: &Claimed) -> bool {
+    claimed.item.work == Work::Harness { purpose: Purpose::Rehearsal }
 }
 
 fn gated_of(claimed: &Claimed) -> Result<Gated<'_>, ServiceError> {

@@ -65,6 +65,7 @@ impl PromptInput<'_> {
             context: &context,
             brief,
             command: &task.contract.command,
+            question: task.contract.judge.as_deref().map_or("", |judge| judge.question.as_str()),
             approved: &approved,
         });
         let prompt = self.masks.text(&prompt).into_owned();

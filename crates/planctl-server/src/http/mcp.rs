@@ -5,10 +5,10 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use planctl_api::{Code, Problem};
 use planctl_mcp::planning::Owner;
-use planctl_mcp::{ApiCall, Door, PlanText, Refused, Scratch};
+use planctl_mcp::{ApiCall, Door, PlanText, Refused, Scratch, Screens};
 use serde_json::{Value, json};
 
-use super::guard::KEY_HEADER;
+use super::guard::{KEY_HEADER, Scope};
 use super::{Answer, Call, InProcess};
 use crate::clock;
 
@@ -20,7 +20,8 @@ pub(super) async fn serve(call: Call) -> Answer {
         now: || clock::instant().into_std(),
     };
     let routes = InProcess::for_peer(&call.api, call.principal.peer);
-    let door = CallerDoor { routes, headers: call.headers.clone() };
+    let may_decide = call.principal.scope.reaches(Scope::Approve);
+    let door = CallerDoor { routes, headers: call.headers.clone(), may_decide };
     let mut request = Request::new(Body::from(call.body));
     *request.method_mut() = Method::POST;
     *request.headers_mut() = call.headers;
@@ -41,12 +42,18 @@ struct CallerDoor {
     routes: InProcess,
     /// The headers that came with the request: its token and its host among them.
     headers: HeaderMap,
+    /// Says that the caller may decide in a person's name, so that the client is a person's.
+    may_decide: bool,
 }
 
 impl Door for CallerDoor {
     /// A plan is handed in with its workspace's configuration, which a command in that workspace reads.
     fn takes_plans(&self) -> bool {
         false
+    }
+
+    fn screens(&self) -> Screens {
+        if self.may_decide { Screens::OfRequests } else { Screens::Nobodys }
     }
 
     fn workspace(&self) -> Option<String> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, Contract, Decision, Fact, Failure, Graph,
-    Node, NodeKind, Record, RunId, Shortfall, view,
+    Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, Decision, Fact, Failure, Graph, Node,
+    NodeKind, Record, RunId, Shortfall, view,
 };
 use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
@@ -134,8 +134,8 @@ impl Services {
             message: row.ask.message.clone(),
             unfit,
             contract: gated
-                .filter(|gated| !gated.contract.command.is_empty())
-                .map(|gated| contract_view(gated.contract)),
+                .filter(|gated| !gated.contract.is_none())
+                .map(|gated| ContractView::of(gated.contract)),
             failure,
             vacuous: record.as_ref().is_some_and(Record::is_vacuous),
             pace: revision
@@ -628,14 +628,6 @@ fn about_line(row: &AskRow, graph: &Graph) -> String {
     }
 }
 
-pub(crate) fn contract_view(contract: &Contract) -> ContractView {
-    ContractView {
-        command: contract.command.clone(),
-        exit_code: contract.expect,
-        timeout_seconds: contract.timeout.as_secs_f64(),
-    }
-}
-
 fn failure_view(failure: &Failure) -> FailureView {
     let files = match &failure.what {
         planctl_engine::Failing::Contract { tampered: files, .. }
@@ -647,6 +639,7 @@ fn failure_view(failure: &Failure) -> FailureView {
         | planctl_engine::Failing::SubPlan { .. }
         | planctl_engine::Failing::Unconfirmed { .. }
         | planctl_engine::Failing::Unobserved { .. }
+        | planctl_engine::Failing::Judged { .. }
         | planctl_engine::Failing::Inconclusive { .. } => Vec::new(),
     };
     FailureView {

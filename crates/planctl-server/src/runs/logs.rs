@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use planctl_api::wire::{
-    AttemptView, GateView, LogView, ObservedView, Paged, SpentView, StepName, WorkView, moment, usd,
+    AttemptView, GateView, JudgementView, LogView, ObservedView, Paged, SpentView, StepName, WorkView,
+    moment, usd,
 };
 use planctl_engine::{
     AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node, Observation,
@@ -68,9 +69,10 @@ impl Services {
                 continue;
             };
             let own_step = number;
-            // A rehearsal is shown with the try that it comes before.
-            let is_rehearsal = matches!(&input.event, Event::Harness(event) if matches!(event.found, HarnessResult::Rehearsed(_)));
-            let number = if is_rehearsal { at.attempt.next() } else { at.attempt }.number();
+            // A rehearsal, and the record for a judge, come before a try and are shown with it.
+            let is_before = matches!(&input.event, Event::Harness(event)
+                if matches!(event.found, HarnessResult::Rehearsed(_) | HarnessResult::Recorded { .. }));
+            let number = if is_before { at.attempt.next() } else { at.attempt }.number();
             if step.is_some_and(|step| step != own_step) || attempt.is_some_and(|attempt| attempt != number) {
                 continue;
             }
@@ -230,6 +232,14 @@ impl Services {
             stdout_bytes: evidence.stdout.bytes,
             stderr: self.text_of(&evidence.stderr).await?,
             stderr_bytes: evidence.stderr.bytes,
+            judgement: evidence.judgement.as_deref().map(|judgement| JudgementView {
+                by: judgement.by.clone(),
+                passes: judgement.passes,
+                reason: judgement.reason.clone(),
+                quotes: judgement.quotes.clone(),
+                tokens: judgement.usage.as_ref().map(Usage::tokens),
+                usd: judgement.usage.as_ref().and_then(|usage| usage.micro_usd).map(usd),
+            }),
         })
     }
 

@@ -17,7 +17,8 @@ use super::ask_rules::AskRules;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
 use planctl_config::{
-    Agent, Commits, Config, Effects, Pace, Price, ServerConfig, in_folder, permission_words, takes_plan,
+    Agent, Commits, Config, Effects, Judges, Pace, Price, ServerConfig, in_folder, permission_words,
+    takes_plan,
 };
 
 /// The effective configuration of one run.
@@ -41,6 +42,9 @@ pub struct RunSettings {
     /// The servers whose tools it may use; the values of their variables are planctl's own and kept nowhere.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerConfig>,
+    /// Who may be asked about its work.
+    #[serde(default, skip_serializing_if = "Judges::is_none")]
+    pub judges: Judges,
     /// Whether its changes in a worktree of its own are committed.
     #[serde(default, skip_serializing_if = "Commits::is_none")]
     pub commits: Commits,
@@ -148,6 +152,7 @@ impl RunSettings {
             contract_limits: config.contracts.limits,
             prices: config.prices.clone(),
             servers: config.servers.clone(),
+            judges: config.judges.clone(),
             commits: config.workspace.git,
             sub_plans: BTreeMap::new(),
             folder: String::new(),

@@ -151,7 +151,7 @@ impl Shown {
         let (item, tally) = (self.item(&node.id), &record.tally);
         let state = self.step_state(node, record);
         let failure = record.failure.as_deref().filter(|_| !self.is_handed_over(node, record));
-        let is_judged = node.task().is_none_or(|task| !task.contract.command.is_empty());
+        let is_judged = node.task().is_none_or(|task| !task.contract.is_none());
         let verdict = match (failure, state) {
             (_, StepState::Passed) if !is_judged => None,
             (_, StepState::Passed) => Some("passed".to_owned()),
@@ -159,7 +159,11 @@ impl Shown {
                 planctl_engine::Failing::Contract { verdict, .. } if failure.attempt == tally.attempt => {
                     Some(verdict_word(*verdict).to_owned())
                 }
+                planctl_engine::Failing::Judged { .. } if failure.attempt == tally.attempt => {
+                    Some(verdict_word(Verdict::Failed).to_owned())
+                }
                 planctl_engine::Failing::Contract { .. }
+                | planctl_engine::Failing::Judged { .. }
                 | planctl_engine::Failing::Overran { .. }
                 | planctl_engine::Failing::Undelivered { .. }
                 | planctl_engine::Failing::Permission { .. }
@@ -361,20 +365,27 @@ impl Shown {
                 match end {
                     End::Done => {
                         let passed = |record: &&Record| record.state.outcome() == Some(Outcome::Passed);
-                        let observed = self.graph.nodes().iter().filter(|node| {
-                            let record = self.view.records.get(&node.id);
-                            record.and_then(|record| record.grade(node)) == Some(Grade::Observed)
-                        });
-                        let observed = match observed.count() {
+                        let graded = |grade: Grade| {
+                            let is_graded = |node: &&Node| {
+                                let record = self.view.records.get(&node.id);
+                                record.and_then(|record| record.grade(node)) == Some(grade)
+                            };
+                            self.graph.nodes().iter().filter(is_graded).count()
+                        };
+                        let observed = match graded(Grade::Observed) {
                             0 => String::new(),
                             count => format!(", of which {count} by what was observed, not proved"),
+                        };
+                        let judged = match graded(Grade::Judged) {
+                            0 => String::new(),
+                            count => format!(", of which {count} by a judge alone, not proved"),
                         };
                         let records = self.view.records.values().filter(passed);
                         let vacuous = match records.filter(|record| record.is_vacuous()).count() {
                             0 => String::new(),
                             count => format!(", of which {count} proves nothing (green before the work)"),
                         };
-                        Some(view::outcomes_line(self.view.run.head.settled) + &observed + &vacuous)
+                        Some(view::outcomes_line(self.view.run.head.settled) + &observed + &judged + &vacuous)
                     }
                     End::Failed => failed.or(Some("a step failed".to_owned())),
                     End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))
@@ -499,7 +510,7 @@ fn before_view(record: &Record) -> Option<BeforeView> {
             ending: ending_words(*ending),
             exit_code: exit_code(*ending),
         }),
-        Some(Rehearsal::Due) | None => None,
+        Some(Rehearsal::Due | Rehearsal::Recorded { .. }) | None => None,
     }
 }
 

@@ -1,20 +1,21 @@
 //! Asks an agent one question: it reads a throw-away copy of the workspace, and nothing that it writes there stays.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_config::{Agent, Config, Price};
+use planctl_config::{Agent, Price};
 use planctl_engine::{AgentSaid, Fault, Report, Usage};
 use planctl_harness::{
-    Assignment, Output, PermissionMode, Permissions, Program, Replica, ReplicaError, ReplicaLimits, Spawner,
+    Assignment, Isolation, Output, PermissionMode, Permissions, Program, Replica, ReplicaError,
+    ReplicaLimits, Spawner,
 };
 
 use crate::state_folders::private_in;
 use crate::verify::agent_program::{MissingProgram, agent_program};
-use crate::verify::probe::{ProbeError, isolation_of};
 
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";
@@ -24,8 +25,12 @@ const SCRATCH: &str = "work";
 pub struct Question<'a> {
     /// The agent.
     pub agent: &'a Agent,
-    /// The configuration, for isolation and prices.
-    pub config: &'a Config,
+    /// The subject of the question, as its environment names it: `plan-draft`.
+    pub about: &'a str,
+    /// The prices of models.
+    pub prices: &'a BTreeMap<String, Price>,
+    /// How it is isolated.
+    pub isolation: Isolation,
     /// The workspace, a canonical path.
     pub workspace: &'a Path,
     /// The state directory.
@@ -70,9 +75,6 @@ pub enum AgentAnswerError {
     /// There is no copy of the workspace.
     #[error("copy the workspace: {0}")]
     Copy(#[from] ReplicaError),
-    /// More isolation is demanded than this host offers.
-    #[error(transparent)]
-    Isolation(#[from] ProbeError),
     /// The file system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -109,7 +111,6 @@ pub async fn ask_agent(
     cancel: impl Future<Output = ()>,
 ) -> Result<AgentAnswer, AgentAnswerError> {
     let program = reading_program(question.agent)?;
-    let isolation = isolation_of(question.config, spawner, question.state_dir).await?;
     let scratch = private_in(question.state_dir, SCRATCH)?;
     let (room, workspace): (PathBuf, PathBuf) = (scratch.clone(), question.workspace.to_owned());
     let never = Arc::new(|| false);
@@ -118,14 +119,14 @@ pub async fn ask_agent(
     });
     let replica = copied.await.map_err(io::Error::other)??;
     let mut agent = planctl_harness::Agent::exec(program, &scratch);
-    agent.isolation = isolation;
+    agent.isolation = question.isolation.clone();
     let assignment = assignment(&question, &replica);
     let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
     // Nobody waits until the copy is removed.
     tokio::task::spawn_blocking(move || drop(replica));
     let mut said = worked.said;
     if let Some(usage) = said.usage_mut() {
-        Price::estimate(&question.config.prices, usage);
+        Price::estimate(question.prices, usage);
     }
     match said {
         AgentSaid::Reported(report) => Ok(heard(report, &worked.outputs)),
@@ -149,11 +150,11 @@ fn heard(report: Report, outputs: &[Output]) -> AgentAnswer {
 
 fn assignment(question: &Question<'_>, replica: &Replica) -> Assignment {
     Assignment {
-        item: "plan-draft".to_owned(),
-        run: "plan-draft".to_owned(),
-        plan: "plan-draft".to_owned(),
+        item: question.about.to_owned(),
+        run: question.about.to_owned(),
+        plan: question.about.to_owned(),
         step: "1".to_owned(),
-        step_title: "Draft a plan".to_owned(),
+        step_title: "Answer a question".to_owned(),
         node: "1".to_owned(),
         role: "planner".to_owned(),
         profile: None,

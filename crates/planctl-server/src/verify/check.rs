@@ -11,8 +11,8 @@ use planctl_harness::{
 };
 use planctl_lang::tools::{ToolList, ToolUse};
 use planctl_lang::{
-    Facts, FileFact, Levels, NextFact, PlanTree, Source, SpecialKind, SubPlanFact, Trial, Verification,
-    Wants, parse, read,
+    Facts, FileFact, Judges, Levels, NextFact, PlanTree, Source, SpecialKind, SubPlanFact, Trial,
+    Verification, Wants, parse, read,
 };
 
 use crate::library::{Library, project_file};
@@ -311,6 +311,11 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     facts.denied =
         denying.map(|(name, role)| (name.as_str().to_owned(), role.effects.deny.clone())).collect();
     facts.servers = Some(servers(checking));
+    let judges = &checking.config.judges;
+    facts.judges = Some(Judges {
+        names: judges.by.iter().map(|judge| judge.name.clone()).collect(),
+        alone: judges.alone,
+    });
     facts.roles = (!roles.is_empty() && checking.worker.is_none())
         .then(|| roles.keys().map(|role| role.as_str().to_owned()).collect());
     Ok(facts)
@@ -462,7 +467,8 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
     };
     let graph = with_approvals(graph, config)?;
     let contracts = &config.contracts;
-    if config.roles.is_empty() && contracts.timeout.is_none() && contracts.red_first == RedFirst::Off {
+    let has_none = config.roles.is_empty() && config.judges.is_none();
+    if has_none && contracts.timeout.is_none() && contracts.red_first == RedFirst::Off {
         return Ok(graph);
     }
     let steps: BTreeMap<u32, _> =
@@ -478,6 +484,11 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
         let NodeKind::Task(task) = &mut node.kind else { continue };
         if planctl_lang::red_first(tree, step).is_none() {
             task.contract.red_first = config.contracts.red_first;
+        }
+        if let (Some(judge), Some(usual)) = (&mut task.contract.judge, config.judges.by.first())
+            && judge.by.is_empty()
+        {
+            judge.by.clone_from(&usual.name);
         }
         if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
             task.work_timeout = timeout;

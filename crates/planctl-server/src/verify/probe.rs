@@ -205,7 +205,7 @@ impl Probe {
         let HarnessResult::Evidence(evidence) = found else {
             return Ok(Rechecked::NotTried { reason: "it could not be run there".to_owned() });
         };
-        let verdict = contract.judge(&evidence).unwrap_or(Verdict::Failed);
+        let verdict = contract.verdict_of_command(&evidence).unwrap_or(Verdict::Failed);
         if verdict == Verdict::Passed {
             return Ok(Rechecked::Passes);
         }
@@ -279,7 +279,7 @@ impl Probe {
             Brought::Tried { runs, changed } => {
                 let run = |evidence: &Evidence| {
                     Some(TrialRun {
-                        verdict: contract.judge(evidence)?,
+                        verdict: contract.verdict_of_command(evidence)?,
                         ending: evidence.ending,
                         duration: evidence.duration,
                     })
@@ -298,7 +298,11 @@ impl Probe {
 }
 
 /// Says how contracts are tried, and agents are asked: as they run.
-pub(crate) async fn isolation_of(
+///
+/// # Errors
+///
+/// [`ProbeError`] where more isolation is demanded than this host offers.
+pub async fn isolation_of(
     config: &Config,
     spawner: &Spawner,
     state_dir: &Path,

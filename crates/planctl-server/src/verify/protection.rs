@@ -232,6 +232,7 @@ mod tests {
                 timeout: Duration::from_secs(1),
                 guard: false,
                 red_first: planctl_engine::RedFirst::Off,
+                judge: None,
             },
             max_retries: 0,
             on_exhausted: Outcome::Failed,

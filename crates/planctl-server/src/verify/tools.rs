@@ -1,23 +1,22 @@
 //! Asks servers for their tools, and uses one, without a database: under the harness, as contracts run.
 
-use std::ffi::OsString;
 use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_config::{Config, ServerConfig, ServerReach};
-use planctl_engine::{Contract, Ending, Evidence, HarnessResult, Inconclusive, RedFirst};
-use planctl_harness::{Baseline, ContractRunner, Masks, Spawner, digest_of};
+use planctl_engine::Ending;
+use planctl_harness::{ContractRunner, Masks, Spawner};
 use planctl_lang::tools::ToolList;
 use planctl_tools::{Calls, KeptLists, KeptListsError, Order, Request, Server};
 
 use crate::state_folders::private_in;
 use crate::verify::check::search_path;
+use crate::verify::own_process::{self, NoOutput, last_words, output_of};
 use crate::verify::probe::{ProbeError, isolation_of};
 
-/// The program that speaks to servers: this one, whose file may have been replaced meanwhile.
-const PROGRAM: [&str; 2] = ["/proc/self/exe", "__tool"];
+/// The word by which this program speaks to a server.
+const WORD: &str = "__tool";
 /// The folder of the state directory that attempts and trials share.
 const SCRATCH: &str = "work";
 /// How long a server may take to list its tools: some are fetched when they are started.
@@ -91,15 +90,13 @@ pub(crate) fn with_order(
     has_network: bool,
 ) -> Result<ContractRunner, String> {
     let runner = if has_network { runner.with_host_network() } else { runner };
-    let input = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     let masks = match &request.server {
         Server::Command { environment, .. } => {
             Masks::new(environment.iter().map(|(name, value)| (name.as_str(), value.as_str())))
         }
         Server::Url { token, .. } => Masks::new(token.iter().map(|token| ("TOKEN", token.as_str()))),
     };
-    let program = PROGRAM.into_iter().map(OsString::from).collect();
-    Ok(runner.with_program(program, masks).with_input(input))
+    own_process::with_order(runner, WORD, request, masks)
 }
 
 impl ToolPlace<'_> {
@@ -184,62 +181,20 @@ impl ToolPlace<'_> {
             .with_limits(self.config.contracts.limits)
             .at_node("tool");
         let runner = with_order(runner, request, has_network).map_err(unrunnable)?;
-        let contract = contract(within);
-        let gate = runner.evaluate(&contract, &Arc::new(Baseline::default()), &mut |_, _| (), cancel).await;
-        let outputs = gate.outputs;
-        match gate.found {
-            HarnessResult::Evidence(evidence) => {
-                let whole = |stored| outputs.iter().find(|output| Some(&output.digest) == stored);
-                let printed = match whole(evidence.stdout.stored.as_ref()) {
-                    Some(output) => String::from_utf8_lossy(&output.bytes).into_owned(),
-                    None => evidence.stdout.tail.clone(),
+        output_of(&runner, within, cancel).await.map_err(|none| match none {
+            NoOutput::Failed(evidence) => {
+                let code = if let Ending::Exited { code } = evidence.ending { Some(code) } else { None };
+                let said = match evidence.ending {
+                    Ending::TimedOut => "the server did not answer in time".to_owned(),
+                    Ending::Exited { .. }
+                    | Ending::Signalled { .. }
+                    | Ending::OverLimit { .. }
+                    | Ending::NotRun => last_words(&evidence),
                 };
-                if evidence.ending == (Ending::Exited { code: 0 }) {
-                    Ok(printed)
-                } else {
-                    Err(failed(&evidence))
-                }
+                ToolError::Failed { said, code }
             }
-            HarnessResult::Nothing(Inconclusive::Interrupted) => Err(unrunnable("it was stopped".to_owned())),
-            HarnessResult::Nothing(Inconclusive::ToolMissing { what } | Inconclusive::Unstable { what }) => {
-                Err(unrunnable(what))
-            }
-            HarnessResult::Rehearsed(_)
-            | HarnessResult::Recorded { .. }
-            | HarnessResult::Restored
-            | HarnessResult::Forked { .. }
-            | HarnessResult::Merged { .. }
-            | HarnessResult::Conflicted(_)
-            | HarnessResult::Begun { .. }
-            | HarnessResult::Ended(_) => Err(unrunnable("it gave no evidence".to_owned())),
-        }
-    }
-}
-
-fn failed(evidence: &Evidence) -> ToolError {
-    let said = evidence.stderr.tail.trim();
-    match evidence.ending {
-        Ending::Exited { code } => ToolError::Failed {
-            said: said.lines().next_back().unwrap_or("it said nothing").to_owned(),
-            code: Some(code),
-        },
-        Ending::TimedOut => {
-            ToolError::Failed { said: "the server did not answer in time".to_owned(), code: None }
-        }
-        Ending::Signalled { .. } | Ending::OverLimit { .. } | Ending::NotRun => {
-            ToolError::Failed { said: format!("the call was ended: {said}"), code: None }
-        }
-    }
-}
-
-/// Returns the contract of something that is no step: only how long it may take matters.
-fn contract(within: Duration) -> Contract {
-    Contract {
-        command: String::new(),
-        digest: digest_of(b""),
-        expect: 0,
-        timeout: within,
-        guard: true,
-        red_first: RedFirst::Off,
+            NoOutput::Interrupted => unrunnable("it was stopped".to_owned()),
+            NoOutput::Unrunnable(what) => unrunnable(what),
+        })
     }
 }

@@ -28,6 +28,8 @@ pub struct Ledger {
     used: Sum,
     /// By node: the sum of the usage that its workers reported, and the number of reports.
     of: BTreeMap<NodeId, (Sum, u64)>,
+    /// By node: the number of attempts whose workers reported none.
+    silent: BTreeMap<NodeId, u64>,
     out: BTreeMap<NodeId, Promise>,
     limits: [Option<u64>; 2],
     /// An attempt has ended, whether its worker reported usage or not.
@@ -90,7 +92,7 @@ impl Ledger {
                     Some(usage) => self.charge(node, usage),
                     None => match event.said {
                         AgentSaid::Reported(_) | AgentSaid::Asked { .. } | AgentSaid::Overran { .. } => {
-                            self.has_begun = true;
+                            self.tell_nothing(node);
                         }
                         AgentSaid::Faulted(_) | AgentSaid::Released => {}
                     },
@@ -104,9 +106,9 @@ impl Ledger {
             }
             Event::Clock(ClockEvent::Overran { at, noted }) => {
                 self.come_back(&at.node);
-                self.has_begun = true;
-                if let Some(usage) = noted {
-                    self.charge(&at.node, usage);
+                match noted {
+                    Some(usage) => self.charge(&at.node, usage),
+                    None => self.tell_nothing(&at.node),
                 }
             }
             Event::Harness(HarnessEvent { at, found: HarnessResult::Ended(child) }) => {
@@ -124,11 +126,19 @@ impl Ledger {
                     }
                 }
             }
-            Event::Harness(HarnessEvent { at, found: HarnessResult::Rehearsed(_) }) => {
+            Event::Harness(HarnessEvent {
+                at,
+                found: HarnessResult::Rehearsed(_) | HarnessResult::Recorded { .. },
+            }) => {
                 self.out.remove(&at.node);
             }
-            Event::Harness(_)
-            | Event::Human(_)
+            Event::Harness(HarnessEvent { at, found }) => {
+                // It is no report of a worker, so the average has the same number of them.
+                if let Some(usage) = found.used_by_judge() {
+                    self.add(&at.node, usage);
+                }
+            }
+            Event::Human(_)
             | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
         }
     }
@@ -139,14 +149,24 @@ impl Ledger {
     }
 
     fn charge(&mut self, node: &NodeId, usage: &Usage) {
+        self.add(node, usage);
+        self.of.entry(node.clone()).or_default().1 += 1;
+        self.has_begun = true;
+    }
+
+    /// Notes an attempt whose worker told no usage.
+    fn tell_nothing(&mut self, node: &NodeId) {
+        *self.silent.entry(node.clone()).or_default() += 1;
+        self.has_begun = true;
+    }
+
+    fn add(&mut self, node: &NodeId, usage: &Usage) {
         let sum = [usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0)];
-        let (own, times) = self.of.entry(node.clone()).or_default();
+        let (own, _) = self.of.entry(node.clone()).or_default();
         for part in 0..2 {
             self.used[part] += sum[part];
             own[part] += sum[part];
         }
-        *times += 1;
-        self.has_begun = true;
     }
 
     fn send_out(&mut self, graph: &Graph, item: &Item, limits: [Option<u64>; 2]) -> Result<(), String> {
@@ -208,7 +228,12 @@ impl Ledger {
         let (own, times) = self.of.get(node).copied().unwrap_or_default();
         let steps = u64::from(graph.task_count().max(1));
         let planned = limits(graph.budget());
-        [0, 1].map(|part| own[part].checked_div(times).unwrap_or(planned[part].unwrap_or(0) / steps))
+        let silent = self.silent.get(node).copied().unwrap_or_default();
+        [0, 1].map(|part| {
+            // A judge's use is all that is known of attempts that told nothing.
+            let times = if times == 0 && own[part] > 0 { silent } else { times };
+            own[part].checked_div(times).unwrap_or(planned[part].unwrap_or(0) / steps)
+        })
     }
 
     /// A person is asked where the usage so far and the node's expected usage are too much, without regard to promises to

@@ -50,6 +50,8 @@ pub(super) enum Entry {
     Promised { node: NodeId, tokens: u64, micro_usd: u64 },
     /// A worker's use was charged.
     Charged { node: NodeId, usage: Option<(u64, u64)>, time: Duration },
+    /// A judge's use was charged.
+    Judged { node: NodeId, usage: (u64, u64) },
     /// A node at which nobody works was entered from another.
     EnteredFrom { node: NodeId, from: Option<(NodeId, Signal)> },
     /// The run's context came to a node, or was changed there.
@@ -172,6 +174,7 @@ impl Entry {
             | Entry::Allowed { node }
             | Entry::Recurred { node, .. }
             | Entry::Promised { node, .. }
+            | Entry::Judged { node, .. }
             | Entry::Charged { node, .. } => Some(node),
             Entry::Heard { .. }
             | Entry::ChildCharged { .. }
@@ -418,6 +421,14 @@ impl Model {
     pub(super) fn is_noticed(&self) -> bool {
         let newest = self.journal.iter().rev().find(|e| matches!(e, Entry::Noticed | Entry::Unnoticed));
         matches!(newest, Some(Entry::Noticed))
+    }
+
+    /// What judges used, of a node or of all: tokens and money.
+    pub(super) fn judged<'a>(&'a self, id: Option<&'a NodeId>) -> impl Iterator<Item = (u64, u64)> + 'a {
+        self.journal.iter().filter_map(move |entry| {
+            let Entry::Judged { node, usage } = entry else { return None };
+            id.is_none_or(|id| id == node).then_some(*usage)
+        })
     }
 
     pub(super) fn charges_of<'a>(

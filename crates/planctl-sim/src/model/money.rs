@@ -35,12 +35,14 @@ impl Part {
 impl Model {
     pub(super) fn tokens(&self, id: Option<&NodeId>) -> u64 {
         let within = if id.is_none() { self.used_within().0 } else { 0 };
-        within + self.charges_of(id).filter_map(|(usage, _)| Some(usage?.0)).sum::<u64>()
+        let judged: u64 = self.judged(id).map(|usage| usage.0).sum();
+        within + judged + self.charges_of(id).filter_map(|(usage, _)| Some(usage?.0)).sum::<u64>()
     }
 
     pub(super) fn micro_usd(&self, id: Option<&NodeId>) -> u64 {
         let within = if id.is_none() { self.used_within().1 } else { 0 };
-        within + self.charges_of(id).filter_map(|(usage, _)| Some(usage?.1)).sum::<u64>()
+        let judged: u64 = self.judged(id).map(|usage| usage.1).sum();
+        within + judged + self.charges_of(id).filter_map(|(usage, _)| Some(usage?.1)).sum::<u64>()
     }
 
     pub(super) fn charges(&self, id: Option<&NodeId>, is_metered: bool) -> usize {
@@ -113,9 +115,12 @@ impl Model {
         let mean = |used: u64, times: u64, limit: Option<u64>| {
             used.checked_div(times).unwrap_or(limit.unwrap_or(0) / steps)
         };
+        // Of attempts that told nothing, no more is known than what their judges used.
+        let times = |used: u64| if metered == 0 && used > 0 { all } else { metered };
+        let (tokens, usd) = (self.tokens(Some(id)), self.micro_usd(Some(id)));
         [
-            mean(self.tokens(Some(id)), metered, planned.tokens),
-            mean(self.micro_usd(Some(id)), metered, planned.micro_usd),
+            mean(tokens, times(tokens), planned.tokens),
+            mean(usd, times(usd), planned.micro_usd),
             mean(micros(own_time), all, planned.time.map(micros)),
         ]
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, Budget, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event,
     Evidence, FaultKind, Graph, HarnessEvent, HarnessResult, Hints, Inconclusive, Level, NodeId, NodeKind,
-    Observation, Outcome, RehearsalResult, Report, Signal, TimerId, Timestamp,
+    Observation, Outcome, RedFirst, RehearsalResult, Report, Signal, TimerId, Timestamp,
 };
 
 use crate::plans::SEEN;
@@ -188,6 +188,12 @@ impl Model {
                 self.evaluated(node, evidence, gave_up)
             }
             (HarnessResult::Rehearsed(evidence), Place::Rehearsed) => self.rehearsed(node, evidence),
+            (HarnessResult::Recorded { .. }, Place::Rehearsed) if self.red_first(node) == RedFirst::Off => {
+                let known = Before::Kept(self.contract(node).ok_or(No)?.digest);
+                self.journal.push(Entry::Before { node: node.clone(), known });
+                self.begin(node);
+                Ok(())
+            }
             (HarnessResult::Recorded { name }, Place::Saved { restores: false }) => {
                 self.journal.push(Entry::Saved { node: node.clone(), name: name.clone() });
                 self.tell(format!("saved {node}"));
@@ -245,6 +251,10 @@ impl Model {
                     Inconclusive::ToolMissing { .. } | Inconclusive::Unstable { .. } => {
                         self.told_nothing(node, &place);
                     }
+                    Inconclusive::Unjudged { usage, .. } => {
+                        self.charge_judge(node, usage.as_ref());
+                        self.told_nothing(node, &place);
+                    }
                 }
                 Ok(())
             }
@@ -267,6 +277,15 @@ impl Model {
     fn evaluated(&mut self, node: &NodeId, evidence: &Evidence, gave_up: bool) -> Fits {
         let contract = self.contract(node).ok_or(No)?;
         let verdict = verdict(&contract, evidence).ok_or(No)?;
+        let judgement = evidence.judgement.as_deref();
+        let verdict = match (verdict, &contract.judge) {
+            ("passed", Some(judge)) => {
+                let answer = judgement.filter(|answer| answer.question == judge.digest).ok_or(No)?;
+                if answer.passes { "passed" } else { "failed" }
+            }
+            (verdict, _) => verdict,
+        };
+        self.charge_judge(node, judgement.and_then(|judgement| judgement.usage.as_ref()));
         if self.graph.is_watched(node) {
             let code = if let Ending::Exited { code } = evidence.ending { Some(code) } else { None };
             let output = Some(evidence.stdout.tail.trim().to_owned());
@@ -300,7 +319,11 @@ impl Model {
             let printed: String =
                 [&evidence.stdout.tail, &evidence.stderr.tail].map(String::as_str).join("|");
             let words: String = printed.chars().filter(|letter| !letter.is_ascii_digit()).collect();
-            self.attempt_failed(node, &format!("{verdict} {:?} {words}", evidence.ending), gave_up);
+            let how = match judgement {
+                Some(_) => format!("judged {words}"),
+                None => format!("{verdict} {:?} {words}", evidence.ending),
+            };
+            self.attempt_failed(node, &how, gave_up);
         }
         Ok(())
     }

@@ -75,10 +75,16 @@ impl Model {
 
     pub(super) fn enter(&mut self, node: &NodeId, refills: bool) {
         let known = match self.before(node) {
-            _ if self.red_first(node) == RedFirst::Off => Before::Unasked,
+            _ if self.red_first(node) == RedFirst::Off && !self.is_for_judge(node) => Before::Unasked,
             // A contract that was red once can fail, and is not asked again.
             red @ Before::Showed(_, RehearsalResult::Red) if self.is_of_contract(node, &red) => red,
-            Before::Unasked | Before::Due | Before::Showed(..) => Before::Due,
+            // Nor are files kept twice, unless it is to be red by now.
+            kept @ Before::Kept(_)
+                if self.red_first(node) == RedFirst::Off && self.is_of_contract(node, &kept) =>
+            {
+                kept
+            }
+            Before::Unasked | Before::Due | Before::Showed(..) | Before::Kept(_) => Before::Due,
         };
         self.journal.push(Entry::Before { node: node.clone(), known });
         if self.visits(node) >= self.most_visits(node) {
@@ -234,15 +240,19 @@ impl Model {
     }
 
     /// Returns the plan's `red_first` for a contract; one that guards, and one that is none, are left alone.
-    fn red_first(&self, node: &NodeId) -> RedFirst {
+    pub(super) fn red_first(&self, node: &NodeId) -> RedFirst {
         let contract = self.graph.task(node).map(|task| &task.contract);
         let asks = contract.filter(|contract| !contract.guard && !contract.command.is_empty());
         asks.map_or(RedFirst::Off, |contract| contract.red_first)
     }
 
+    fn is_for_judge(&self, node: &NodeId) -> bool {
+        self.graph.task(node).is_some_and(|task| task.contract.judge.is_some())
+    }
+
     fn is_of_contract(&self, node: &NodeId, known: &Before) -> bool {
         let digest = self.graph.task(node).map(|task| &task.contract.digest);
-        matches!(known, Before::Showed(of, _) if Some(of) == digest)
+        matches!(known, Before::Showed(of, _) | Before::Kept(of) if Some(of) == digest)
     }
 
     /// Says whether the contract is to be rehearsed before anybody works: it is due, or red is demanded and it wasn't.
@@ -252,7 +262,7 @@ impl Model {
             Before::Showed(_, showed) => {
                 showed != RehearsalResult::Red && self.red_first(node) == RedFirst::Deny
             }
-            Before::Unasked => false,
+            Before::Unasked | Before::Kept(_) => false,
         }
     }
 
@@ -325,6 +335,14 @@ impl Model {
     pub(super) fn charge(&mut self, node: &NodeId, usage: Option<&Usage>, time: Duration) {
         let usage = usage.map(|u| (u.input_tokens + u.output_tokens, u.micro_usd.unwrap_or(0)));
         self.journal.push(Entry::Charged { node: node.clone(), usage, time });
+    }
+
+    /// Charges what a judge used, which is no work of its own.
+    pub(super) fn charge_judge(&mut self, node: &NodeId, usage: Option<&Usage>) {
+        if let Some(usage) = usage {
+            let usage = (usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0));
+            self.journal.push(Entry::Judged { node: node.clone(), usage });
+        }
     }
 
     /// Charges what came to nothing, where anything is told of it.

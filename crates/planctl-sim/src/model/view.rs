@@ -193,6 +193,7 @@ pub fn view_of(graph: &Graph, run: &Run) -> View {
                 None => Before::Unasked,
                 Some(Rehearsal::Due) => Before::Due,
                 Some(Rehearsal::Done { contract, showed, .. }) => Before::Showed(contract.clone(), *showed),
+                Some(Rehearsal::Recorded { contract }) => Before::Kept(contract.clone()),
             },
             known: record.attempt_details.as_ref().map(|known| Knowledge {
                 label: known.label.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     At, Conflict, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, HarnessEvent, HarnessResult,
-    Inconclusive, ItemId, Purpose, Resources, Tampering, Timestamp, Work,
+    Inconclusive, ItemId, Judge, Judgement, Purpose, Resources, Tampering, Timestamp, Usage, Verdict, Work,
 };
 
 use super::store::{Command, Lease, Proof, Row};
@@ -65,11 +65,24 @@ impl World {
                 return self.found(hand, found, proof);
             }
             let is_rehearsal = purpose == Some(Purpose::Rehearsal);
+            let contract = self.store.plan().graph.gated(&hand.at.node).map(|gated| gated.contract.clone());
+            let judge = contract.as_ref().and_then(|contract| contract.judge.as_deref());
+            if is_rehearsal && contract.as_ref().is_some_and(|contract| contract.rehearsal().is_off()) {
+                let name = format!("{}.{}", hand.at.node, hand.at.visit);
+                return self.found(hand, HarnessResult::Recorded { name }, proof);
+            }
             let mut evidence = self.evidence(&hand.at, is_rehearsal.then_some(&hand.item));
             if self.strikes(Trouble::EvidenceForeign) {
                 evidence.contract = Digest::from("sha256:another");
                 // The harness keeps its lease and will bring the right one.
                 self.gate = Some(hand.clone());
+            }
+            let verdict = contract.as_ref().and_then(|contract| contract.verdict_of_command(&evidence));
+            if let Some(judge) = judge.filter(|_| !is_rehearsal && verdict == Some(Verdict::Passed)) {
+                match self.judgement(judge, &hand) {
+                    Ok(judgement) => evidence.judgement = Some(Box::new(judgement)),
+                    Err(found) => return self.found(hand, found, proof),
+                }
             }
             if is_rehearsal {
                 HarnessResult::Rehearsed(Box::new(evidence))
@@ -115,6 +128,31 @@ impl World {
             Purpose::SubPlan => Some(self.child_of(&hand.item).look()),
             Purpose::Verdict | Purpose::Rehearsal => None,
         }
+    }
+
+    /// Returns what a judge answers, the same each time it is asked about an attempt; now and then it gives no answer, and
+    /// has used something all the same. Both are drawn by sequences of their own.
+    fn judgement(&self, judge: &Judge, hand: &Hand) -> Result<Judgement, HarnessResult> {
+        let said =
+            truth(self.options.seed, &["judge", hand.at.node.as_str()], hand.at.attempt.number().into());
+        let usage = (!said.is_multiple_of(4)).then(|| Usage {
+            input_tokens: said / 5 % 700,
+            micro_usd: Some(said / 11 % 9_000),
+            ..Usage::default()
+        });
+        let is_silent = truth(self.options.seed, &["silent", hand.item.as_str()], hand.generation);
+        if is_silent.is_multiple_of(5) {
+            let what = "no answer of the form".to_owned();
+            return Err(HarnessResult::Nothing(Inconclusive::Unjudged { what, usage }));
+        }
+        Ok(Judgement {
+            question: judge.digest.clone(),
+            by: judge.by.clone(),
+            passes: !said.is_multiple_of(3),
+            reason: "it reads well".to_owned(),
+            quotes: Vec::new(),
+            usage,
+        })
     }
 
     /// Merges what branches did, which does not always fit; a person has mended it by the next time, or not.
@@ -172,6 +210,7 @@ impl World {
             protected: BTreeMap::new(),
             tampered,
             stragglers: 0,
+            judgement: None,
         }
     }
 }

@@ -194,5 +194,6 @@ fn evidence(claimed: &Claimed, script: &Script) -> Evidence {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
+        judgement: None,
     }
 }

@@ -305,6 +305,7 @@ impl Hand {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
+            judgement: None,
         }
     }
 

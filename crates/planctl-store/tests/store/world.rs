@@ -97,6 +97,7 @@ pub fn contract() -> Contract {
         timeout: Duration::from_secs(60),
         guard: false,
         red_first: RedFirst::Off,
+        judge: None,
     }
 }
 
@@ -214,6 +215,7 @@ pub fn evaluated(at: &At, code: i32) -> Event {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
+        judgement: None,
     };
     Event::Harness(HarnessEvent { at: at.clone(), found: HarnessResult::Evidence(Box::new(evidence)) })
 }

@@ -9,6 +9,7 @@ use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::lines_drawn;
 use super::plan::{recorded, recorded_exit, recorded_word, shell_word};
+use super::verify::picture::judge_drawn;
 use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
@@ -188,8 +189,11 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         text.push_str(&format!("  {}\n", styled(CARE, &what)));
     }
     if let Some(contract) = &page.contract {
-        text.push_str(&heading(&format!("contract, exit code {}", contract.exit_code)));
-        indented(&mut text, "  ", &contract.command);
+        if !contract.command.is_empty() {
+            text.push_str(&heading(&format!("contract, exit code {}", contract.exit_code)));
+            indented(&mut text, "  ", &contract.command);
+        }
+        text.push_str(&contract.judge.as_ref().map(judge_drawn).unwrap_or_default());
     }
     if let Some(failure) = &page.failure {
         text.push_str(&failure_drawn(failure, &ask.run));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_api::wire::{
-    AttemptView, EventLine, GateView, OutputLine, PromptView, RunView, StepState, WorkView,
+    AttemptView, EventLine, GateView, JudgementView, OutputLine, PromptView, RunView, StepState, WorkView,
 };
 
 use super::Context;
@@ -247,6 +247,21 @@ fn spent_words(work: &WorkView) -> String {
     format!(" · {} tok{cached}{money}", show::tokens(spent.tokens))
 }
 
+/// Draws a judge's answer: its reason, the lines that it quotes, and what it took.
+fn judgement_drawn(judgement: &JudgementView) -> String {
+    let said = if judgement.passes { styled(GOOD, "yes") } else { styled(BAD, "no") };
+    let took =
+        judgement.tokens.map(|tokens| format!(" ({} tokens)", show::tokens(tokens))).unwrap_or_default();
+    let mut text = format!("  judge {}: {said}{took}\n", show::safe(&judgement.by));
+    for line in show::plan_block(judgement.reason.trim()).lines() {
+        text.push_str(&format!("    {line}\n"));
+    }
+    for quote in &judgement.quotes {
+        text.push_str(&format!("    | {}\n", show::safe(quote)));
+    }
+    text
+}
+
 fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, (tail, is_verbose): (Option<usize>, bool)) {
     // Tier 0 confines nothing: it is the rule where no isolation was asked for.
     let tier = match gate.isolation.as_str() {
@@ -267,6 +282,9 @@ fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, (tail, is_verb
     }
     stream(text, "stdout", &gate.stdout, gate.stdout_bytes, tail);
     stream(text, "stderr", &gate.stderr, gate.stderr_bytes, tail);
+    if let Some(judgement) = &gate.judgement {
+        text.push_str(&judgement_drawn(judgement));
+    }
 }
 
 fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option<usize>) {

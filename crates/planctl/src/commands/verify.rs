@@ -13,7 +13,7 @@ use crate::show;
 
 mod github;
 mod human;
-mod picture;
+pub(crate) mod picture;
 mod place;
 mod plain;
 mod probing;

@@ -24,6 +24,8 @@ pub struct Client {
     requests: i64,
     /// Says that each request describes itself, in place of a handshake.
     stands_alone: bool,
+    /// What the client can do, as it says.
+    capabilities: Value,
 }
 
 impl Client {
@@ -69,7 +71,7 @@ impl Client {
             }
         });
         let input = server.stdin.take();
-        Client { server, input, answers, requests: 0, stands_alone: false }
+        Client { server, input, answers, requests: 0, stands_alone: false, capabilities: json!({}) }
     }
 
     /// Starts a server whose client speaks the newer revision.
@@ -79,9 +81,15 @@ impl Client {
         client
     }
 
+    /// Says from here on that the client shows forms to a person.
+    pub fn with_forms(mut self) -> Client {
+        self.capabilities = forms();
+        self
+    }
+
     pub fn shake_hands(&mut self) -> Value {
         let hello = json!({
-            "protocolVersion": OLDER, "capabilities": {}, "clientInfo": { "name": "script", "version": "1" },
+            "protocolVersion": OLDER, "capabilities": self.capabilities, "clientInfo": { "name": "script", "version": "1" },
         });
         let answer = self.ask("initialize", hello);
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -101,14 +109,30 @@ impl Client {
     }
 
     /// Sends a request and returns the whole answer.
-    pub fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        self.answer_to(id)
+    }
+
+    /// Sends a request and returns its id.
+    pub fn begin(&mut self, method: &str, mut params: Value) -> i64 {
         self.requests += 1;
         let id = self.requests;
         if self.stands_alone {
-            params["_meta"] = newer_meta();
+            params["_meta"] = newer_meta_of(&self.capabilities);
         }
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        self.answer_to(id)
+        id
+    }
+
+    /// Waits for a request of the server's.
+    pub fn asked(&self, method: &str) -> Value {
+        loop {
+            let request = self.answers.recv_timeout(PATIENCE).expect("the server asks");
+            if request["method"] == method {
+                return request;
+            }
+        }
     }
 
     /// Waits for the answer to a request, past those to others.
@@ -181,9 +205,19 @@ fn server(place: &Place) -> Command {
 
 /// The description of itself that a request of the newer revision carries.
 pub fn newer_meta() -> Value {
+    newer_meta_of(&json!({}))
+}
+
+/// The same, of a client that can do these things.
+pub fn newer_meta_of(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": NEWER,
         "io.modelcontextprotocol/clientInfo": { "name": "script", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
     })
+}
+
+/// What a client says that shows forms to a person.
+pub fn forms() -> Value {
+    json!({ "elicitation": {} })
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::client::{NEWER, OLDER, newer_meta};
+use super::client::{NEWER, OLDER, forms, newer_meta, newer_meta_of};
 use super::support::{Going, Place};
 
 /// A daemon with a port.
@@ -63,8 +63,13 @@ impl Port {
     }
 
     /// Sends a request of the newer revision, which stands alone.
-    fn ask(&self, token: &str, method: &str, mut params: Value) -> Reply {
-        params["_meta"] = newer_meta();
+    fn ask(&self, token: &str, method: &str, params: Value) -> Reply {
+        self.ask_as(&newer_meta(), token, method, params)
+    }
+
+    /// The same, of a client that describes itself in this way.
+    fn ask_as(&self, meta: &Value, token: &str, method: &str, mut params: Value) -> Reply {
+        params["_meta"] = meta.clone();
         let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
         let bearer = format!("Bearer {token}");
         let mut headers = vec![
@@ -158,6 +163,36 @@ fn work_is_done_over_http_with_a_workers_token() {
     let (is_refused, said) = port.call(&worker, "item_complete", held);
     assert!(!is_refused, "{said}");
     port.place.await_state("done");
+}
+
+#[test]
+fn input_is_required_over_http_only_of_a_caller_who_may_decide_and_the_answer_decides_nothing() {
+    let port = Port::new();
+    let (worker, admin) = (port.token("worker"), port.token("admin"));
+    std::fs::write(port.place.path("work/hello.md"), super::persons::PLAN).unwrap();
+    port.place.must(&["run", "hello.md", "--approve", "-d"]);
+    let (_, claimed) = port.call(&worker, "item_claim", json!({ "roles": ["coder"], "wait_seconds": 30 }));
+    let question = json!({
+        "item": claimed["claimed"]["item"], "token": claimed["claimed"]["token"], "question": "In which language?",
+    });
+    let call = |token: &str, meta: &Value, more: &Value| {
+        let mut params = json!({ "name": "person_ask", "arguments": question });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        port.ask_as(meta, token, "tools/call", params).json()["result"].clone()
+    };
+    let shows = newer_meta_of(&forms());
+    let asked = call(&admin, &shows, &json!({}));
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let message = asked["inputRequests"]["answer"]["params"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("> In which language?"), "{message}");
+    let brought = json!({ "inputResponses": { "answer": { "action": "accept", "content": { "answer": "In English." } } } });
+    let answered = call(&admin, &shows, &brought);
+    assert_eq!(answered["structuredContent"]["answer"], "In English.", "{answered}");
+    assert_eq!(port.place.json(&["approvals", "--json"])["asks"], json!([]), "nobody is asked in the inbox");
+    // A worker's token is an agent's: its client's word that a person is there counts for nothing.
+    let refused = call(&worker, &shows, &brought);
+    assert_eq!(refused["structuredContent"]["answer"], Value::Null, "{refused}");
+    assert_eq!(port.place.json(&["approvals", "--json"])["asks"].as_array().unwrap().len(), 1);
 }
 
 #[test]

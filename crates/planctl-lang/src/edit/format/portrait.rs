@@ -172,6 +172,8 @@ fn bare_step(mut step: StepTree) -> StepTree {
         protects,
         guard,
         red_first,
+        judge,
+        judge_by,
         max_retries,
         max_visits,
         needs,
@@ -188,7 +190,10 @@ fn bare_step(mut step: StepTree) -> StepTree {
     none(number);
     (*heading, *end) = (Span::default(), 0);
     none(title);
-    [mark, status, target, intent, task, when, for_each, gate].into_iter().flatten().for_each(none);
+    [mark, status, target, intent, task, judge, judge_by, when, for_each, gate]
+        .into_iter()
+        .flatten()
+        .for_each(none);
     kind.iter_mut().for_each(none);
     subscriptions.iter_mut().for_each(none);
     contract.iter_mut().for_each(bare_contract);

@@ -33,7 +33,7 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 27] = [
+const ORDER: [Field; 29] = [
     Field::Target,
     Field::Kind,
     Field::Intent,
@@ -51,6 +51,8 @@ const ORDER: [Field; 27] = [
     Field::Arguments,
     Field::Contract,
     Field::ExitCode,
+    Field::Judge,
+    Field::JudgeBy,
     Field::OnFail,
     Field::MaxRetries,
     Field::MaxVisits,

@@ -155,6 +155,8 @@ const KNOWN: &[AttributeSpec] = &[
     known(Node, "contract", Text),
     known(Node, "expect_exit", Whole(0, 255)),
     known(Node, "contract_timeout", Duration),
+    known(Node, "judge", Text),
+    known(Node, "judge_by", Text),
     known(Node, "target", Text),
     known(Node, "subscriptions", References),
     known(Node, "changes", Text),

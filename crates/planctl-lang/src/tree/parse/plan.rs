@@ -43,6 +43,8 @@ impl Reader<'_> {
             | Field::OnFail
             | Field::Timeout
             | Field::ContractTimeout
+            | Field::Judge
+            | Field::JudgeBy
             | Field::Changes
             | Field::Protects
             | Field::Guard

@@ -38,9 +38,15 @@ impl Reader<'_> {
                         None => self.report_empty(known, field),
                     };
                 }
-                let is_task = known == Field::Task;
                 self.set(known, field, text, |step, text| {
-                    *(if is_task { &mut step.task } else { &mut step.for_each }) = Some(text);
+                    let place = if known == Field::Task {
+                        &mut step.task
+                    } else if known == Field::Judge {
+                        &mut step.judge
+                    } else {
+                        &mut step.for_each
+                    };
+                    *place = Some(text);
                 });
             }
             Form::List if known == Field::Subscriptions => self.take_subscriptions(field, end),
@@ -79,6 +85,7 @@ impl Reader<'_> {
                 self.on_step(|step| step.contract_timeout = seconds);
             }
             Field::Guard => self.take_guard(value),
+            Field::JudgeBy => self.on_step(|step| step.judge_by = Some(value)),
             Field::RedFirst => {
                 let policy = self.red_first(&value);
                 self.on_step(|step| step.red_first = policy);
@@ -107,6 +114,7 @@ impl Reader<'_> {
             | Field::Protects
             | Field::Locks
             | Field::Arguments
+            | Field::Judge
             | Field::ForEach => {}
             Field::Context | Field::Budget | Field::Priority | Field::StaleAfter | Field::Parallel => {}
         }

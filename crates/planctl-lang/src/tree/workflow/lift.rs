@@ -52,8 +52,14 @@ fn node_tree(node: &Node) -> NodeTree {
             if node.confirmation.is_some() && command.is_some() {
                 say("verify.type", "manual".to_owned());
             }
-            let command = plain(command.unwrap_or("none"));
-            tree.contracts.push(NamedContract { name: None, command });
+            if let Some(judge) = &task.contract.judge {
+                say("judge", judge.question.clone());
+                say("judge_by", judge.by.clone());
+            }
+            if command.is_some() || node.confirmation.is_some() {
+                let command = plain(command.unwrap_or("none"));
+                tree.contracts.push(NamedContract { name: None, command });
+            }
         }
         NodeKind::Call(call) => {
             say("target", call.role.as_ref().map(|role| role.as_str().to_owned()).unwrap_or_default());

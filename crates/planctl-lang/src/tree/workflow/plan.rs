@@ -85,6 +85,8 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
     say("when", text(&step.when));
     say("timeout", seconds(&step.timeout));
     say("contract_timeout", seconds(&step.contract_timeout));
+    say("judge", text(&step.judge));
+    say("judge_by", text(&step.judge_by));
     say("max_visits", step.max_visits.as_ref().map(|most| (most.value.to_string(), most.span)));
     say("max_retries", step.max_retries.as_ref().map(|most| (most.value.to_string(), most.span)));
     say("on_fail", step.on_fail.as_ref().map(|policy| (source.slice(policy.span).to_owned(), policy.span)));

@@ -22,10 +22,10 @@ pub struct Markdown {
 
 /// The attributes of nodes that a plan has a field for, in the order of planctl's form; texts of several lines apart.
 const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
-const FIELDS_AFTER: [&str; 4] = ["on_fail", "max_retries", "max_visits", "contract_timeout"];
+const FIELDS_AFTER: [&str; 5] = ["judge_by", "on_fail", "max_retries", "max_visits", "contract_timeout"];
 const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
 /// Attributes that are written elsewhere, or mean nothing outside of DOT.
-const ELSEWHERE: [&str; 14] = [
+const ELSEWHERE: [&str; 15] = [
     "label",
     "shape",
     "type",
@@ -37,6 +37,7 @@ const ELSEWHERE: [&str; 14] = [
     "command",
     "contract",
     "expect_exit",
+    "judge",
     "work",
     "result",
     "verify.value",
@@ -208,6 +209,9 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
         text.push_str(&format!("\n**task:**\n{}\n", task.value.trim()));
     }
     script(node, text, lost);
+    if let Some(judge) = node.said.text("judge") {
+        text.push_str(&format!("\n**judge:**\n{}\n\n", judge.value.trim()));
+    }
     for key in FIELDS_AFTER {
         field(node, key, text);
     }

@@ -66,6 +66,8 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
     // A call is nothing but its command.
     let is_bare = matches!(node.kind.value, Kind::Call | Kind::Decision);
     step.contract_timeout = said.seconds(if is_bare { "timeout" } else { "contract_timeout" });
+    step.judge = said.text("judge").cloned();
+    step.judge_by = said.text("judge_by").cloned();
     step.max_visits = said.number("max_visits");
     step.on_fail = policy(node);
     // R1, R2: the node's own, else the graph's, else none; a preset says how often where no number does.

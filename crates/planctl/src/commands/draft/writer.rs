@@ -7,6 +7,7 @@ use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_planner::{Answer, Prompt, Spending, Tokens};
 use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, reading_program};
+use planctl_server::probe::isolation_of;
 
 use crate::commands::{Context, Stop};
 use crate::failure::{Exit, Failure};
@@ -142,10 +143,15 @@ async fn ask_an_agent(
         |error: std::io::Error| Failure::new(Exit::Temporary, format!("could not start the helper: {error}"));
     let spawner = Spawner::start_self(None).map_err(failed)?;
     let state_dir = context.state_dir()?;
+    let config = &context.config()?.config;
+    let isolation = isolation_of(config, &spawner, &state_dir).await;
+    let isolation = isolation.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let (tokens, money) = purse.left();
     let question = Question {
         agent,
-        config: &context.config()?.config,
+        about: "plan-draft",
+        prices: &config.prices,
+        isolation,
         workspace: context.workspace(),
         state_dir: &state_dir,
         prompt,
@@ -181,7 +187,6 @@ fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
     match error {
         AgentAnswerError::Missing(missing) => Failure::new(Exit::NotFound, message).help(missing.help()),
         AgentAnswerError::Permissions(_) => Failure::new(Exit::Denied, message),
-        AgentAnswerError::Isolation(_) => Failure::new(Exit::Configuration, message),
         AgentAnswerError::Overran(_) => {
             Failure::new(Exit::Temporary, message).help("allow more: --within 20m")
         }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use planctl_api::wire::calls::Start;
 use planctl_lang::{Levels, Source};
-use planctl_mcp::{ApiCall, Door, PlanText, Refused};
+use planctl_mcp::{ApiCall, Door, PlanText, Refused, Screens};
 use planctl_server::check::Checked;
 use serde_json::{Value, json};
 
@@ -78,6 +78,12 @@ impl WorkspaceDoor {
 impl Door for WorkspaceDoor {
     fn takes_plans(&self) -> bool {
         !caller::is_in_worker()
+    }
+
+    fn screens(&self) -> Screens {
+        let asks =
+            !caller::is_in_worker() && self.context.config().is_ok_and(|loaded| loaded.config.asks_at_client);
+        if asks { Screens::Persons } else { Screens::Nobodys }
     }
 
     fn workspace(&self) -> Option<String> {

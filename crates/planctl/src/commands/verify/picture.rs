@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use planctl_api::wire::{
-    ContractView, DefaultFrom, DefaultView, PlanNodeView, PlanStepView, PlanView, RungView,
+    ContractView, DefaultFrom, DefaultView, JudgeView, PlanNodeView, PlanStepView, PlanView, RungView,
 };
 use planctl_config::{Agent, Config, Isolation, RoleConfig};
 use planctl_engine::{
-    ChildApproval, Contract, Edge, Graph, Node, NodeKind, On, Outcome, Priority, Role, Signal, Subscription,
-    Task,
+    ChildApproval, Edge, Graph, Node, NodeKind, On, Outcome, Priority, Role, Signal, Subscription, Task,
 };
 use planctl_harness::{Baseline, Permissions};
 use planctl_lang::{Setting, ShownStep, duration_words};
@@ -110,7 +109,7 @@ fn step_view(
         task: task.prompt.clone(),
         subscriptions: subscriptions.collect(),
         locks: task.locks.clone(),
-        contract: contract_view(&task.contract),
+        contract: ContractView::of(&task.contract),
         confirmation: node.confirmation.as_deref().map(|asked| asked.question.text.clone()),
         judged_by: node.gated().map(|gated| judges_of(baseline, &gated)).unwrap_or_default(),
         may_change: task.may_change.iter().cloned().collect(),
@@ -118,14 +117,6 @@ fn step_view(
         red_first: task.contract.rehearsal().word().to_owned(),
         timeout_seconds: task.work_timeout.as_secs_f64(),
         defaults: step_defaults(shown, task),
-    }
-}
-
-fn contract_view(contract: &Contract) -> ContractView {
-    ContractView {
-        command: contract.command.clone(),
-        exit_code: contract.expect,
-        timeout_seconds: contract.timeout.as_secs_f64(),
     }
 }
 
@@ -141,11 +132,11 @@ fn node_view(number: u32, node: &Node) -> Option<PlanNodeView> {
     };
     match &node.kind {
         NodeKind::Call(call) => {
-            Some(PlanNodeView { contract: Some(contract_view(&call.contract)), ..view("call") })
+            Some(PlanNodeView { contract: Some(ContractView::of(&call.contract)), ..view("call") })
         }
         NodeKind::Decision(choice) => Some(PlanNodeView {
             description: choice.description.clone().filter(|description| *description != node.title),
-            contract: choice.command.as_deref().map(contract_view),
+            contract: choice.command.as_deref().map(ContractView::of),
             ..view("decision")
         }),
         NodeKind::Human(question) => Some(PlanNodeView {
@@ -374,6 +365,19 @@ fn contract_drawn(contract: &ContractView, what: &str, limit: Option<String>, re
     text
 }
 
+/// Draws who is asked about the work, and what.
+pub(crate) fn judge_drawn(judge: &JudgeView) -> String {
+    let by = show::safe(&judge.by);
+    let mut text = match judge.alone {
+        true => styled(CARE, &format!("  ! the judge {by} alone decides, and can be wrong:\n")),
+        false => format!("  then the judge {by} is asked:\n"),
+    };
+    for line in show::plan_block(judge.question.trim()).lines() {
+        text.push_str(&format!("    {line}\n"));
+    }
+    text
+}
+
 // Defaults without effect, such as no subscriptions, are not worth a word.
 fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
     let said = defaults.iter().filter(|default| !matches!(default.value.as_str(), "none" | "no" | "never"));
@@ -456,6 +460,9 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
     if !step.contract.command.is_empty() {
         let limit = limit_drawn(step, "contract_timeout", step.contract.timeout_seconds, detail);
         text.push_str(&contract_drawn(&step.contract, "contract", limit, &red_first));
+    }
+    if let Some(judge) = &step.contract.judge {
+        text.push_str(&judge_drawn(judge));
     }
     if is_of_aider(&serves) && looks_at_commits(&step.contract.command) {
         let why = "  ! aider runs no commands, so it makes no commits, and this contract looks at them\n";

@@ -76,7 +76,8 @@ fn lacks(node: &NodeTree, what: &str, help: &str) -> Diagnostic {
 }
 
 fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnostic>) {
-    if node.contracts.is_empty() && node.said.text("verify.type").is_none() {
+    let is_checked = ["verify.type", "judge"].iter().any(|key| node.said.text(key).is_some());
+    if node.contracts.is_empty() && !is_checked {
         let name = escape(&node.id.value);
         let message = format!("node `{name}` has no contract, so nothing could say that its work is done");
         let finding = Diagnostic::new(Code::P010, message)

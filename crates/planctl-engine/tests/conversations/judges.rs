@@ -1,0 +1,123 @@
+//! Judges: a model's answer beside the exit code, weaker than that, and never instead of it (P-71).
+
+use planctl_engine::{Grade, NodeState, Outcome, Record};
+
+use super::script::{facts_after, talk};
+
+#[test]
+fn p_71_a_step_passes_when_its_command_and_its_judge_say_so_and_what_the_judge_used_is_charged() {
+    talk(
+        "
+        plan  a: task judged  b: task  budget 1000 tokens
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1 100 tokens  a#1 to harness
+        -> harness found a#1 exit 0 judged yes 500 tokens  a#1 passed; a settled passed; b held: budget budget, 100 short
+        ",
+    );
+}
+
+#[test]
+fn p_71_a_judges_no_is_a_failed_attempt_that_the_next_worker_is_told_of() {
+    talk(
+        "
+        plan  a: task judged retry 1 abort
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 judged no  a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0 judged yes  a#2 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p_71_a_command_that_fails_fails_without_a_judge_and_one_that_passes_does_not_pass_without_it() {
+    talk(
+        "
+        plan  a: task judged retry 2 abort
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 1     a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0     refused: the evidence is of another contract
+        -> harness found a#2 exit 0 judged another  refused: the evidence is of another contract
+        -> harness found a#2 exit 0 judged yes  a#2 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p_71_an_answer_that_is_none_is_no_verdict_and_its_tokens_count_all_the_same() {
+    talk(
+        "
+        plan  a: task judged  budget 1000 tokens  limit repeats 2
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1 100 tokens  a#1 to harness
+        -> harness found a#1 nothing: unjudged 750 tokens  85 % used; a#1 to harness later
+        -> harness found a#1 nothing: unjudged  a held: escalation inconclusive
+        ",
+    );
+}
+
+#[test]
+fn p_71_a_worker_that_reports_no_usage_is_expected_to_use_what_its_judge_did() {
+    talk(
+        "
+        plan  a: task judged retry 2 abort  budget 1000 tokens
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 judged no 400 tokens  a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0 judged no 400 tokens  a#2 failed; 80 % used; a held: budget budget, 200 short
+        ",
+    );
+}
+
+#[test]
+fn p_71_red_first_and_a_judge_are_one_look_before_the_work_and_a_guard_is_only_recorded() {
+    talk(
+        "
+        plan  a: task judged red-first deny  b: task judged guard
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  refused: the step is not in a state for this
+        -> harness rehearsed a#0 exit 1  a red before the work; a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 judged yes  a#1 passed; a settled passed; b rehearsed, time 1
+        -> harness found b#0 recorded t2  b#1 to coder
+        -> agent reported b#1           b#1 to harness
+        -> harness found b#1 exit 0 judged yes  b#1 passed; b settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn p_71_what_a_judge_alone_says_is_graded_judged_for_ever() {
+    let (graph, _) = facts_after(
+        "
+        plan  a: task judged-alone  b: task judged
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 judged yes  a#1 passed; a settled passed; b rehearsed, time 1
+        -> harness found b#0 recorded t2  b#1 to coder
+        -> agent reported b#1           b#1 to harness
+        -> harness found b#1 exit 0 judged yes  b#1 passed; b settled passed; DONE
+        ",
+    );
+    let passed = Record { state: NodeState::Settled { outcome: Outcome::Passed }, ..Record::default() };
+    let grade = |node: &str| passed.grade(graph.node(&node.into()).unwrap()).unwrap();
+    assert_eq!((grade("a"), grade("b")), (Grade::Judged, Grade::Proved));
+    assert!(Grade::Judged < Grade::Confirmed, "a person's word is worth more than a model's");
+}

@@ -1,0 +1,66 @@
+//! `planctl __judge`: asks a model about the work of a step, as the order on standard input says, and prints what came of it.
+
+use std::io::{self, Read as _, Write as _};
+
+use planctl_engine::Usage;
+use planctl_harness::{JudgeDialogue, JudgeSaid, judge_schema};
+use planctl_planner::Prompt;
+use planctl_server::judge::JudgeOrder;
+
+use crate::model::Model;
+
+/// The largest order.
+const ORDER_BYTES_MAX: u64 = 4 << 20;
+
+/// Carries the order out, and returns the exit code.
+pub fn main() -> u8 {
+    match heard() {
+        Ok(hearing) => {
+            let printed = io::stdout().write_all(hearing.as_bytes()).and_then(|()| io::stdout().flush());
+            u8::from(printed.is_err())
+        }
+        Err(why) => {
+            // A reader that is gone misses it, and the exit code stays.
+            writeln!(io::stderr(), "{why}").ok();
+            1
+        }
+    }
+}
+
+fn heard() -> Result<String, String> {
+    let mut text = Vec::new();
+    io::stdin().take(ORDER_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    let order: JudgeOrder =
+        serde_json::from_slice(&text).map_err(|error| format!("the order can't be read: {error}"))?;
+    let JudgeOrder { name, model, price, key, prompt } = order;
+    let model = Model::with_key(&name, &model, price, key).map_err(|failure| failure.message)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("could not start: {error}"))?;
+    let mut dialogue = JudgeDialogue::new(&prompt);
+    let hearing = loop {
+        let said = runtime.block_on(said(&model, dialogue.system(), dialogue.text()));
+        if let Some(hearing) = dialogue.hears(said) {
+            break hearing;
+        }
+    };
+    serde_json::to_string(&hearing).map_err(|error| error.to_string())
+}
+
+/// Asks once; trouble of the service that passes is waited for.
+async fn said(model: &Model, system: &str, text: &str) -> Result<JudgeSaid, String> {
+    let prompt = Prompt {
+        system: system.to_owned(),
+        text: text.to_owned(),
+        schema: judge_schema(),
+        name: "judgement",
+    };
+    let answer = model.ask(&prompt, &|_| ()).await.map_err(|error| format!("the judge: {error}"))?;
+    let usage = answer.tokens.map(|tokens| Usage {
+        input_tokens: tokens.input,
+        cached_input_tokens: tokens.cached,
+        output_tokens: tokens.output,
+        micro_usd: answer.micro_usd,
+        ..Usage::default()
+    });
+    Ok(JudgeSaid { text: answer.text, usage })
+}
