@@ -19,8 +19,8 @@ mod workspace;
 mod written;
 
 pub use channel::{
-    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, WebAddress, WebShape,
-    wrong_web_address,
+    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, Quiet, TimeOfDay,
+    WebAddress, WebShape, wrong_web_address,
 };
 pub use config::{
     Config, ConfigError, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres, WORKER,

@@ -25,6 +25,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (15, "library", include_str!("../../../migrations/0015_library.sql")),
     (18, "messages", include_str!("../../../migrations/0018_messages.sql")),
     (21, "traces", include_str!("../../../migrations/0021_traces.sql")),
+    (22, "quiet", include_str!("../../../migrations/0022_quiet.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

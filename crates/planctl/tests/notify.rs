@@ -27,6 +27,9 @@ mod mail;
 #[path = "notify/metrics.rs"]
 mod metrics;
 
+#[path = "notify/quiet.rs"]
+mod quiet;
+
 #[path = "notify/secrets.rs"]
 mod secrets;
 
