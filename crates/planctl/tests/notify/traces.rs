@@ -236,3 +236,27 @@ fn a_call_that_belongs_to_a_trace_is_a_span_of_it() {
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
 }
+
+#[test]
+fn logs_in_json_have_the_ids_of_what_they_are_about_as_fields() {
+    let place = Place::new();
+    place.plan(1, "");
+    let variables = [("PLANCTL_PLANTED_DEFECT", "p-1".as_ref())];
+    let mut daemon = place.start_with(&["daemon", "run", "--log-format", "json"], &variables);
+    daemon.hear("ready");
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &place.exec()]);
+    daemon.hear("a defect of planctl");
+    let heard = daemon.heard();
+    let lines: Vec<serde_json::Value> =
+        heard.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_it = |line: &&serde_json::Value| {
+        line["fields"]["message"].as_str().is_some_and(|said| said.starts_with("a defect"))
+    };
+    let ids = &lines.iter().find(is_it).unwrap()["span"];
+    assert_eq!((&ids["run.name"], &ids["attempt"]), (&"p-1".into(), &1.into()), "{ids}");
+    assert_eq!(ids["run.id"].as_str().unwrap().replace('-', ""), run_id(&place));
+    assert!(
+        !ids["item.id"].as_str().unwrap().is_empty() && !ids["node.id"].as_str().unwrap().is_empty(),
+        "{ids}"
+    );
+}
