@@ -158,7 +158,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("messages: claim deliveries", messages::CLAIM_DELIVERIES),
     ("messages: claim held", messages::CLAIM_HELD),
     ("messages: roles unserved", messages::ROLES_UNSERVED),
-    ("messages: knows zone", messages::KNOWS_ZONE),
+    ("server: knows time zone", messages::KNOWS_ZONE),
     ("messages: next delivery", messages::NEXT_DELIVERY),
     ("messages: end try", messages::END_TRY),
     ("messages: deliveries", messages::DELIVERIES),
