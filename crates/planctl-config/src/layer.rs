@@ -12,7 +12,7 @@ use planctl_lang::Levels;
 use super::{
     Agent, ApprovalPolicy, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
     Isolation, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    ServerConfig, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
+    ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -39,6 +39,7 @@ pub(crate) struct Layer {
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) learn: Option<bool>,
+    pub(crate) terminal_call: Option<TerminalCall>,
     pub(crate) trace_endpoint: Option<String>,
     pub(crate) trace_protocol: Option<TraceProtocol>,
     pub(crate) trace_service: Option<String>,
@@ -176,6 +177,7 @@ impl Layer {
             channels,
             servers,
             learn: self.learn.or(weaker.learn),
+            terminal_call: self.terminal_call.or(weaker.terminal_call),
             trace_endpoint: self.trace_endpoint.or(weaker.trace_endpoint),
             trace_protocol: self.trace_protocol.or(weaker.trace_protocol),
             trace_service: self.trace_service.or(weaker.trace_service),
@@ -215,6 +217,7 @@ impl Layer {
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
             channels: self.channels,
+            terminal_call: self.terminal_call.unwrap_or_default(),
             traces: TraceConfig {
                 endpoint: self.trace_endpoint,
                 protocol: self.trace_protocol.unwrap_or_default(),

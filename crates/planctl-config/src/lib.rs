@@ -11,6 +11,7 @@ mod read;
 mod role;
 mod schema;
 mod server;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -34,6 +35,7 @@ pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
 pub use server::{ServerConfig, ServerReach};
+pub use terminal::TerminalCall;
 pub use trace::{TraceConfig, TraceProtocol};
 pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
 pub use workspace::{Commits, WorkspaceMode, Workspaces};

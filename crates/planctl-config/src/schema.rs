@@ -5,7 +5,10 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TraceProtocol, WorkspaceMode};
+use super::{
+    ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TerminalCall, TraceProtocol,
+    WorkspaceMode,
+};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -117,6 +120,13 @@ pub fn schema() -> Value {
                     "default": "1m",
                     "examples": ["0s", "1m", "1h"],
                     "description": "How long it goes on after the last command that used it; with \"0s\" it stops with each.",
+                },
+            })),
+            "terminal": table("What a run that you watch does at your terminal.", json!({
+                "call": {
+                    "enum": TerminalCall::ALL.map(TerminalCall::word),
+                    "default": TerminalCall::default().word(),
+                    "description": "How you are called where the run needs you or is over; auto knows which terminals show notifications.",
                 },
             })),
             "traces": table("Where traces of runs are sent, by OTLP. The variables of OpenTelemetry go before it.", json!({

@@ -72,6 +72,7 @@ impl Writer<'_> {
         self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
         self.add(1, &["library", "learn"], json!(config.library.learn));
+        self.add(1, &["terminal", "call"], json!(config.terminal_call.word()));
         self.add_some(
             1,
             &["traces", "endpoint"],

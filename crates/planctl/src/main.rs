@@ -13,6 +13,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 mod amounts;
 mod api;
 mod args;
+mod attention;
 mod caller;
 mod checking;
 mod client;

@@ -218,7 +218,7 @@ impl Shared {
             let at_work = shared.health.at_work(what);
             let mut next = Some(claimed);
             while let Some(claimed) = next.take() {
-                // Whatever is logged while an item is done has its ids.
+                // Every line that is logged while an item is done has its ids.
                 let ids = tracing::error_span!(
                     "item",
                     run.id = %claimed.item.run,

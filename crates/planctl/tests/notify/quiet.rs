@@ -17,6 +17,15 @@ fn hours(place: &Place, before: i32, after: i32) -> String {
     asked(place, &format!("select {} || '-' || {}", at(-before), at(after)))
 }
 
+/// Asks for a page; returns the status and where it leads.
+fn got(address: &str) -> String {
+    let said = std::process::Command::new("curl")
+        .args(["--silent", "--output", "/dev/null", "--write-out", "%{http_code} %{redirect_url}", address])
+        .output()
+        .unwrap();
+    String::from_utf8(said.stdout).unwrap()
+}
+
 fn types(receiver: &Receiver) -> Vec<String> {
     receiver.got().iter().map(|got| got.json()["type"].as_str().unwrap().to_owned()).collect()
 }
@@ -86,6 +95,12 @@ fn outside_quiet_hours_a_message_comes_at_once_and_a_zone_that_is_none_is_said()
     let opened: Got = receiver.await_got(1)[0].clone();
     assert_eq!(opened.json()["type"], "approval.opened");
     assert_eq!(opened.json()["data"]["link"], "https://plans.example.org/a/1");
+    // The short form leads to the ask, which a browser without a session is not shown.
+    let page = place.must(&["open", "--print"]).out;
+    let page = page.trim().split("/open/").next().unwrap();
+    assert_eq!(got(&format!("{page}/a/1")), format!("303 {page}/asks/1"));
+    assert_eq!(got(&format!("{page}/asks/1")), "401 ");
+    assert_eq!(got(&format!("{page}/a/nothing")), "401 ");
     configure(&place, &format!("{WEBHOOK}quiet = \"22:00-06:00\"\nquiet_zone = \"Europe/Atlantis\"\n"));
     let listed = place.json(&["notify", "ls", "--json"]);
     assert_eq!(

@@ -90,7 +90,7 @@ fn t_traces_hold_run_steps_attempts_work_and_contracts_and_programs_join_them() 
     assert!(!failed[0].text("item.id").is_empty());
     assert_eq!(of(&spans, "ask")[0].text("answer"), "approve");
 
-    // What works at a try is given that try's span.
+    // Programs that work at a try are given that try's span.
     let parents = parents(&place);
     assert_eq!(parents.len(), 6, "{parents:?}");
     for (trace, parent) in parents {
@@ -130,7 +130,7 @@ fn p10_a_killed_daemon_breaks_no_trace() {
     let last = daemon(&place, &exporter);
     let spans = collector.await_runs(1);
 
-    // What was sent and not noted is sent again, as the same span.
+    // Spans that were sent and not noted are sent again, each as the same span.
     let mut once: Vec<Span> = Vec::new();
     for span in &spans {
         match once.iter().find(|known| known.id == span.id) {
