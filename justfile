@@ -187,6 +187,14 @@ dist: release
     rm -rf target/dist
     packaging/make target/release/planctl target/dist
 
+# Validate the manifests of packaging/ by the schemas of Kubernetes and compose, and by systemd; the suite tries what they say of planctl
+manifests:
+    packaging/validate target/manifests
+
+# Two daemons on two hosts (network namespaces, as root), Postgres by TLS, one host cut off in mid-work; and the manifests, on the binary
+team:
+    cargo test -p planctl --test team -- --nocapture
+
 # Install each of them in a clean place of its own, the Debian package and the container in a small Debian, and run the demo
 dist-check: dist
     packaging/check target/dist

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Agent, ApprovalPolicy, AskRule, ChannelConfig, Effects, Finding, Judges, ModelConfig, Price, RoleConfig,
-    ServerConfig, TraceConfig, Workspaces,
+    ServerConfig, TerminalCall, TraceConfig, Workspaces,
 };
 
 /// The effective configuration.
@@ -58,6 +58,9 @@ pub struct Config {
     /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.
     #[serde(skip)]
     pub channels: BTreeMap<String, ChannelConfig>,
+    /// How a person who watches a run is called. It concerns only the process that reads it, so it is not sent to a daemon.
+    #[serde(skip)]
+    pub terminal_call: TerminalCall,
     /// Where traces are sent. It concerns only the process that reads it, so it is not sent to a daemon.
     #[serde(skip)]
     pub traces: TraceConfig,

@@ -12,7 +12,7 @@ use planctl_lang::Levels;
 use super::{
     Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
     Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    ServerConfig, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
+    ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -43,6 +43,7 @@ pub(crate) struct Layer {
     pub(crate) judges: Option<Vec<String>>,
     pub(crate) judges_alone: Option<bool>,
     pub(crate) learn: Option<bool>,
+    pub(crate) terminal_call: Option<TerminalCall>,
     pub(crate) trace_endpoint: Option<String>,
     pub(crate) trace_protocol: Option<TraceProtocol>,
     pub(crate) trace_service: Option<String>,
@@ -201,6 +202,7 @@ impl Layer {
             judges: self.judges.or(weaker.judges),
             judges_alone: self.judges_alone.or(weaker.judges_alone),
             learn: self.learn.or(weaker.learn),
+            terminal_call: self.terminal_call.or(weaker.terminal_call),
             trace_endpoint: self.trace_endpoint.or(weaker.trace_endpoint),
             trace_protocol: self.trace_protocol.or(weaker.trace_protocol),
             trace_service: self.trace_service.or(weaker.trace_service),
@@ -244,6 +246,7 @@ impl Layer {
             approval: self.approval,
             asks: self.asks,
             channels: self.channels,
+            terminal_call: self.terminal_call.unwrap_or_default(),
             traces: TraceConfig {
                 endpoint: self.trace_endpoint,
                 protocol: self.trace_protocol.unwrap_or_default(),

@@ -13,7 +13,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::Layer;
-use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, TraceProtocol, WorkspaceMode};
+use super::{
+    Commits, ConfigError, DatabaseUrl, Isolation, Origins, TerminalCall, TraceProtocol, WorkspaceMode,
+};
 
 mod ask_rule;
 mod channel;
@@ -119,7 +121,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
     "project",
     "workspace",
     "contracts",
@@ -136,6 +138,7 @@ const TABLES: [&str; 17] = [
     "verify",
     "library",
     "notify",
+    "terminal",
     "traces",
 ];
 const TABLES_LATER: [&str; 2] = ["budget", "daemon"];
@@ -161,6 +164,7 @@ impl Reader<'_> {
                 "verify" => layer.verify = self.verify(value),
                 "library" => self.library(value, &mut layer),
                 "notify" => self.channels(value, &mut layer),
+                "terminal" => self.terminal(value, &mut layer),
                 "traces" => self.traces(value, &mut layer),
                 "isolation" => layer.isolation = self.isolation(value),
                 other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
@@ -343,6 +347,17 @@ impl Reader<'_> {
                     None => self.wrong_type(value, "true or false"),
                 },
                 other => self.unknown(key.span(), other, ["learn"]),
+            }
+        }
+    }
+
+    fn terminal(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "terminal") {
+            match key.get_ref().as_ref() {
+                "call" => {
+                    layer.terminal_call = self.word(value, "call", &TerminalCall::ALL, |word| word.word());
+                }
+                other => self.unknown(key.span(), other, ["call"]),
             }
         }
     }

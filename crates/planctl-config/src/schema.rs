@@ -5,7 +5,10 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TraceProtocol, WorkspaceMode};
+use super::{
+    ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TerminalCall, TraceProtocol,
+    WorkspaceMode,
+};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -142,6 +145,13 @@ pub fn schema() -> Value {
                     "default": "1m",
                     "examples": ["0s", "1m", "1h"],
                     "description": "How long it goes on after the last command that used it; with \"0s\" it stops with each.",
+                },
+            })),
+            "terminal": table("What a run that you watch does at your terminal.", json!({
+                "call": {
+                    "enum": TerminalCall::ALL.map(TerminalCall::word),
+                    "default": TerminalCall::default().word(),
+                    "description": "How you are called where the run needs you or is over; auto knows which terminals show notifications.",
                 },
             })),
             "traces": table("Where traces of runs are sent, by OTLP. The variables of OpenTelemetry go before it.", json!({
@@ -402,6 +412,19 @@ fn channel() -> Value {
                 "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
             },
             "timeout": time("How long one try may take; 10 seconds unless it is said."),
+            "page": { "type": "string", "pattern": "^https?://", "description": "The address of the daemon's page, for a link to what a message is about." },
+            "quiet": {
+                "type": "string",
+                "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9] *- *([01][0-9]|2[0-3]):[0-5][0-9]$",
+                "examples": ["22:00-08:00"],
+                "description": "Hours of each day in which messages are held; afterwards they come as one.",
+            },
+            "quiet_zone": { "type": "string", "pattern": "^[A-Za-z0-9_+/-]{1,64}$", "examples": ["Europe/Berlin"], "description": "The time zone of these hours." },
+            "urgent": {
+                "description": "The events that are not held.",
+                "type": "array",
+                "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
+            },
             "url": { "type": "string", "pattern": "^https?://[^@/?#\\s]+[^\\s]*$", "description": "Where a webhook is sent." },
             "url_env": variable("The variable that holds the address, where that is a secret."),
             "secret_env": variable("The variable that holds the secret of a webhook's signature."),

@@ -79,6 +79,7 @@ impl Writer<'_> {
         self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
         self.add(1, &["library", "learn"], json!(config.library.learn));
+        self.add(1, &["terminal", "call"], json!(config.terminal_call.word()));
         self.add_some(
             1,
             &["traces", "endpoint"],
@@ -205,6 +206,14 @@ impl Writer<'_> {
         say("to", json!(channel.to.word()));
         say("on", json!(channel.on.iter().map(|event| event.word()).collect::<Vec<_>>()));
         say("timeout", time(channel.timeout));
+        if let Some(page) = &channel.page {
+            say("page", json!(page));
+        }
+        if let Some(quiet) = &channel.quiet {
+            say("quiet", json!(format!("{}-{}", quiet.begin, quiet.end)));
+            say("quiet_zone", json!(quiet.zone));
+            say("urgent", json!(quiet.urgent.iter().map(|event| event.word()).collect::<Vec<_>>()));
+        }
         match &channel.to {
             ChannelTarget::Web { shape: _, address, secret_env, allow_private } => {
                 match address {

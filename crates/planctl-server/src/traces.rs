@@ -1,7 +1,7 @@
 //! Traces of runs: spans that are made from history, and sent to a collector by OTLP.
 //!
 //! A run may last for days and be carried on by one process after another, so no process holds its spans. Each span's id is
-//! derived from what it is about, and each span is made from lines of history once it is over. Whoever reads the same lines makes
+//! derived from what it is about, and each span is made from lines of history once it is over. A process that reads the same lines makes
 //! the same spans: a process that is killed leaves nothing behind that another one would not make again. The trace's id is the
 //! run's, and what workers and contracts are given to join it (`TRACEPARENT`) is derived in the same way.
 //!

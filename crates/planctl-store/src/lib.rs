@@ -58,7 +58,9 @@ pub use library::{EndedRuns, FollowUp, ToFollow};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
 pub use lookups::Outstanding;
-pub use messages::{DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, Untold};
+pub use messages::{
+    DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, QuietHours, ToChannel, Untold,
+};
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,

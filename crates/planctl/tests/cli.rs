@@ -126,6 +126,8 @@ mod surroundings;
 mod narrow;
 #[path = "cli/seat.rs"]
 mod seat;
+#[path = "support/tls.rs"]
+mod support_tls;
 #[path = "support/tty.rs"]
 mod tty;
 

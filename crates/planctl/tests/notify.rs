@@ -9,6 +9,9 @@
 #[path = "support/place.rs"]
 mod support;
 
+#[path = "support/tty.rs"]
+mod tty;
+
 #[path = "notify/receiver.rs"]
 mod receiver;
 
@@ -27,8 +30,14 @@ mod mail;
 #[path = "notify/metrics.rs"]
 mod metrics;
 
+#[path = "notify/quiet.rs"]
+mod quiet;
+
 #[path = "notify/secrets.rs"]
 mod secrets;
+
+#[path = "notify/terminal.rs"]
+mod terminal;
 
 #[path = "notify/traces.rs"]
 mod traces;

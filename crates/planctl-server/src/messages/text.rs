@@ -19,6 +19,9 @@ pub(super) fn plain(message: &MessageView) -> String {
     if let Some(command) = &message.command {
         text.push_str(&format!("\n{command}\n"));
     }
+    if let Some(link) = &message.link {
+        text.push_str(&format!("{link}\n"));
+    }
     text
 }
 
@@ -43,6 +46,9 @@ pub(super) fn slack(message: &MessageView) -> String {
     }
     if let Some(command) = &message.command {
         text.push_str(&format!("\n{}", code(command)));
+    }
+    if let Some(link) = &message.link {
+        text.push_str(&format!("\n{}", escaped(link)));
     }
     json!({ "text": text }).to_string()
 }
@@ -90,6 +96,7 @@ mod tests {
             ask: None,
             lines: vec!["``` <https://evil.example|click>".to_owned()],
             command: Some("planctl show fix-1".to_owned()),
+            link: None,
         };
         let body: serde_json::Value = serde_json::from_str(&slack(&message)).unwrap();
         let text = body["text"].as_str().unwrap();

@@ -75,7 +75,7 @@ impl Exporter {
     ///
     /// # Errors
     ///
-    /// What the collector or the way to it said.
+    /// Those of the collector, and of the way to it.
     pub(crate) async fn send(&self, spans: &[Span]) -> Result<(), ExportError> {
         let made = self.made.get_or_init(|| self.settings.make());
         let made = made.as_ref().map_err(|what| ExportError { what: what.clone(), is_final: false })?;
@@ -143,7 +143,7 @@ impl ExportSettings {
         let builder = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
             .with_http_client(Client { client, status: status.clone() })
-            // What was not taken is sent again by the loop, later and later.
+            // The loop sends again, later and later.
             .with_retry_policy(RetryPolicy::disabled())
             .with_protocol(match self.protocol {
                 TraceProtocol::Protobuf => Protocol::HttpBinary,
@@ -180,7 +180,7 @@ struct Client {
     status: Arc<AtomicU16>,
 }
 
-/// What sending comes to.
+/// The answer of a collector, once it is there.
 type Sent<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
 
 impl HttpClient for Client {

@@ -23,7 +23,7 @@ pub(crate) struct Span {
     pub(super) failed: Option<String>,
 }
 
-/// Whose work a span is.
+/// Says on which side of a call the span is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Internal,

@@ -90,7 +90,7 @@ fn t_traces_hold_run_steps_attempts_work_and_contracts_and_programs_join_them() 
     assert!(!failed[0].text("item.id").is_empty());
     assert_eq!(of(&spans, "ask")[0].text("answer"), "approve");
 
-    // What works at a try is given that try's span.
+    // Programs that work at a try are given that try's span.
     let parents = parents(&place);
     assert_eq!(parents.len(), 6, "{parents:?}");
     for (trace, parent) in parents {
@@ -130,7 +130,7 @@ fn p10_a_killed_daemon_breaks_no_trace() {
     let last = daemon(&place, &exporter);
     let spans = collector.await_runs(1);
 
-    // What was sent and not noted is sent again, as the same span.
+    // Spans that were sent and not noted are sent again, each as the same span.
     let mut once: Vec<Span> = Vec::new();
     for span in &spans {
         match once.iter().find(|known| known.id == span.id) {
@@ -235,4 +235,28 @@ fn a_call_that_belongs_to_a_trace_is_a_span_of_it() {
     assert_eq!(spans[0].number("http.response.status_code"), Some(200));
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.end().code, 0);
+}
+
+#[test]
+fn logs_in_json_have_the_ids_of_what_they_are_about_as_fields() {
+    let place = Place::new();
+    place.plan(1, "");
+    let variables = [("PLANCTL_PLANTED_DEFECT", "p-1".as_ref())];
+    let mut daemon = place.start_with(&["daemon", "run", "--log-format", "json"], &variables);
+    daemon.hear("ready");
+    place.must(&["plan", "run", "p.md", "--approve", "-d", "--exec", &place.exec()]);
+    daemon.hear("a defect of planctl");
+    let heard = daemon.heard();
+    let lines: Vec<serde_json::Value> =
+        heard.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_it = |line: &&serde_json::Value| {
+        line["fields"]["message"].as_str().is_some_and(|said| said.starts_with("a defect"))
+    };
+    let ids = &lines.iter().find(is_it).unwrap()["span"];
+    assert_eq!((&ids["run.name"], &ids["attempt"]), (&"p-1".into(), &1.into()), "{ids}");
+    assert_eq!(ids["run.id"].as_str().unwrap().replace('-', ""), run_id(&place));
+    assert!(
+        !ids["item.id"].as_str().unwrap().is_empty() && !ids["node.id"].as_str().unwrap().is_empty(),
+        "{ids}"
+    );
 }

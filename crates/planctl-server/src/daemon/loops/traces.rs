@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::{Shared, TurnResult, Turns};
 use crate::clock;
 use crate::node::ServerNode;
+use crate::node::runtime::stopped;
 use crate::node::services::ServiceError;
 use crate::traces::{RunSpans, Span, Traces};
 
@@ -51,7 +52,7 @@ impl Tracing {
         if self.again_at.is_some_and(|at| clock::instant() < at) {
             return Ok(false);
         }
-        // What could not be sent comes first, so that no more than one batch is ever held.
+        // Spans that could not be sent come first, so that no more than one batch is ever held.
         if self.unsent.is_empty() {
             self.make(server_node, traces).await?;
         }
@@ -170,7 +171,13 @@ impl Turns for Tracing {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let server_node = &shared.server_node;
         let Some(traces) = server_node.traces() else { return Ok(TurnResult::Nothing) };
-        Ok(if self.look(server_node, traces).await? { TurnResult::Something } else { TurnResult::Nothing })
+        let mut stop = shared.stop.clone();
+        // A collector that does not answer holds up no stop: what was not marked is sent by the next process.
+        let has_more = tokio::select! {
+            has_more = self.look(server_node, traces) => has_more?,
+            () = stopped(&mut stop) => false,
+        };
+        Ok(if has_more { TurnResult::Something } else { TurnResult::Nothing })
     }
 }
 
