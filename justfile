@@ -138,6 +138,10 @@ demo:
 bench *ARGS:
     cargo bench -p planctl-server --bench steps -- {{ARGS}}
 
+# The cost of each page, and of 50 open tabs and 200 loads a second to those who work beside them; needs a machine that does nothing else
+bench-page:
+    cargo bench -p planctl-server --bench steps -- pages
+
 # The time that each isolation tier adds to starting one command, by how much is hidden from it
 bench-isolation:
     cargo bench -p planctl-harness --bench tiers
@@ -182,6 +186,14 @@ release:
 dist: release
     rm -rf target/dist
     packaging/make target/release/planctl target/dist
+
+# Validate the manifests of packaging/ by the schemas of Kubernetes and compose, and by systemd; the suite tries what they say of planctl
+manifests:
+    packaging/validate target/manifests
+
+# Two daemons on two hosts (network namespaces, as root), Postgres by TLS, one host cut off in mid-work; and the manifests, on the binary
+team:
+    cargo test -p planctl --test team -- --nocapture
 
 # Install each of them in a clean place of its own, the Debian package and the container in a small Debian, and run the demo
 dist-check: dist

@@ -116,6 +116,12 @@ pub enum Mutant {
     EpochsUncounted,
     /// Attempts are numbered from one again where the run begins anew.
     EpochNumbersAnew,
+    /// An attempt at a call whose effects ask a person is made before anybody allowed it (M-36).
+    EffectUnasked,
+    /// A person's word for one attempt at a call serves the next as well (M-36).
+    EffectAllowedAgain,
+    /// A person's word for a call serves the next entering of its node, which may be given other arguments (M-36).
+    EffectOutlivesEntry,
     /// A sub-plan's run that failed is taken for one that is done.
     SubPlanFailureIgnored,
     /// A run goes on from a sub-plan as soon as its run has begun.
@@ -202,7 +208,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 40] = [
+    pub const OF_GRAPHS: [Mutant; 42] = [
         Mutant::ObservationUnchecked,
         Mutant::ClaimPasses,
         Mutant::BudgetCountedAtEnd,
@@ -243,10 +249,14 @@ impl Mutant {
         Mutant::EpochKeepsContext,
         Mutant::EpochsUncounted,
         Mutant::EpochNumbersAnew,
+        Mutant::EffectUnasked,
+        Mutant::EffectAllowedAgain,
     ];
 
-    /// Deliberate bugs that a conversation has to show, since two workers at once seldom use a budget up together.
-    pub const RARE: [Mutant; 2] = [Mutant::ExceededStopsOne, Mutant::ExceededCountsOne];
+    /// Deliberate bugs that a conversation has to show: two workers at once seldom use a budget up together, and a call that was
+    /// allowed seldom waits until its node is entered again.
+    pub const RARE: [Mutant; 3] =
+        [Mutant::ExceededStopsOne, Mutant::ExceededCountsOne, Mutant::EffectOutlivesEntry];
 }
 
 thread_local! {

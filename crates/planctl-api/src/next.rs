@@ -64,6 +64,11 @@ pub enum Next {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         named: Option<String>,
     },
+    /// Start a worker of a role.
+    ServeRole {
+        /// The role that nobody serves.
+        role: String,
+    },
     /// Name a worker for the run, or one for the role in planctl.toml.
     NameWorker {
         /// The role that nobody serves.

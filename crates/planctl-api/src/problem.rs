@@ -54,6 +54,8 @@ pub enum Code {
     Origin,
     /// A person decides, not a process that a worker started.
     InsideWorker,
+    /// A rule leaves the answer to other people.
+    NotAsked,
     /// There is no such thing.
     NotFound,
     /// The route has no such method.
@@ -94,7 +96,7 @@ pub enum Code {
 
 impl Code {
     /// All codes.
-    pub const ALL: [Code; 27] = [
+    pub const ALL: [Code; 28] = [
         Code::BadRequest,
         Code::NulCharacter,
         Code::IdempotencyKeyMissing,
@@ -104,6 +106,7 @@ impl Code {
         Code::Scope,
         Code::Origin,
         Code::InsideWorker,
+        Code::NotAsked,
         Code::NotFound,
         Code::MethodNotAllowed,
         Code::Conflict,
@@ -140,6 +143,7 @@ impl Code {
             Code::Scope => ("scope", 403, "the token's scope does not reach this"),
             Code::Origin => ("origin", 403, "this host or origin is not let in"),
             Code::InsideWorker => ("inside_worker", 403, "a person decides, not a worker's process"),
+            Code::NotAsked => ("not_asked", 403, "a rule leaves this answer to other people"),
             Code::NotFound => ("not_found", 404, "there is no such thing"),
             Code::MethodNotAllowed => ("method_not_allowed", 405, "the route has no such method"),
             Code::Conflict => ("conflict", 409, "the state does not allow it"),

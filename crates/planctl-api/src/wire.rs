@@ -18,6 +18,7 @@ mod branches;
 mod bundle;
 pub mod daemon;
 pub mod draft;
+mod edits;
 pub mod goal;
 mod library;
 pub mod messages;
@@ -38,9 +39,10 @@ mod worktrees;
 pub use branches::{BranchState, BranchView, ChoiceView, JoinView, LookedView, PassageView, WeighedView};
 pub use bundle::{BUNDLE_VERSION, BundleLine, BundlePage, BundledEvent, BundledRun};
 pub use daemon::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView, LoopView, PageLink, TroubleView};
+pub use edits::{PlanEditCheck, PlanEditFinding, PlanEditView};
 pub use library::{
     EntryFate, EntryOrigin, EntryRuns, EntryStats, FollowUpView, LibraryEntryView, LibraryList, LibraryMatch,
-    LibraryRuns, LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
+    LibraryPage, LibraryRuns, LibraryStats, LibraryTrouble, TriggerHit, WeighedEntry,
 };
 pub use pace::{LevelView, RungView};
 pub use pages::Paged;
@@ -516,6 +518,9 @@ pub struct RunSummary {
     pub run: String,
     /// The plan's path.
     pub plan: String,
+    /// The plan's title.
+    #[serde(default)]
+    pub title: String,
     /// The digest of the revision it executes.
     #[schemars(regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
     pub digest: String,
@@ -594,7 +599,7 @@ pub struct EventLine {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AskList {
-    /// The asks, oldest first.
+    /// The asks, first those that block most runs, then most steps, then the oldest.
     pub asks: Vec<AskView>,
     /// Names the next page, where there may be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -618,8 +623,14 @@ pub struct AskView {
     pub workspace: String,
     /// The plan's path.
     pub plan: String,
+    /// The plan's title.
+    #[serde(default)]
+    pub title: String,
     /// The step it is about.
     pub step: Option<StepName>,
+    /// The role of the step, whose worker wrote the question or the proposed step.
+    #[serde(default)]
+    pub role: Option<String>,
     /// The question, in one line.
     pub asks: String,
     /// Why it came up: `exhausted`, `budget`, …
@@ -638,11 +649,27 @@ pub struct AskView {
     /// The answer that the plan declares as the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual: Option<String>,
+    /// The runs and steps that wait for its answer, while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlocksView>,
+    /// The answer of a rule, where nobody gives one in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<DeadlineView>,
     /// When it was opened, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub opened_at: String,
     /// The answer, once given.
     pub answer: Option<AnswerView>,
+}
+
+/// The runs and steps that wait for the answer to an ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct BlocksView {
+    /// Runs: its own, those around it, and those that wait until it leaves the workspace.
+    pub runs: u64,
+    /// Steps of its own run and of those around it that can't be done before.
+    pub steps: u64,
 }
 
 /// One option of a choice, and where it leads.
@@ -684,9 +711,6 @@ pub struct AskPage {
     /// The ask.
     #[serde(flatten)]
     pub ask: AskView,
-    /// The role of the step, whose worker wrote the question or the proposed step.
-    #[serde(default)]
-    pub role: Option<String>,
     /// The message of the plan or the worker about it.
     pub message: Option<String>,
     /// Why a proposed step can't be put into the plan as it is.
@@ -735,6 +759,56 @@ pub struct AskPage {
     /// The approval under which the run works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovedView>,
+    /// The rules that leave its answer to several people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<AskRuleView>,
+    /// The votes on it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<VoteView>,
+}
+
+/// A rule that leaves the answer of an ask to several people.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AskRuleView {
+    /// Its name in the configuration.
+    pub rule: String,
+    /// How many people have to give the same answer.
+    pub needed: u64,
+    /// How many of which people, in words.
+    pub demands: String,
+}
+
+/// A person's vote for an answer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VoteView {
+    /// The person.
+    pub by: String,
+    /// The answer, in the word of the command line.
+    pub answer: String,
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Why it counts no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void: Option<String>,
+}
+
+/// The answer of a rule to an ask that nobody answers in time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DeadlineView {
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub at: String,
+    /// The answer, in the word of the command line.
+    pub answer: String,
+    /// The rule's name in the configuration.
+    pub rule: String,
 }
 
 /// The differences between a workspace and its newest commit.
@@ -1005,6 +1079,21 @@ pub struct Decided {
     pub next: Option<Next>,
     /// Says that the very same decision was recorded before and nothing changed.
     pub repeated: bool,
+    /// Says that it is one vote of several that a rule demands, and decides nothing yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voted: Option<VotedView>,
+}
+
+/// How far the votes on an answer have come.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VotedView {
+    /// The rule that wants most more votes.
+    pub rule: String,
+    /// The votes for the answer that count by it.
+    pub have: u64,
+    /// The votes that it wants.
+    pub needed: u64,
 }
 
 /// A plan as it would run: the answer of `plan show --json`.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::view::plain;
 
 use crate::wire::{
-    AskView, AttemptSummary, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView, StepState,
-    StepView, WorkedOnBy,
+    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView,
+    StepState, StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -24,6 +24,24 @@ const LINE_CHARACTERS: usize = 60;
 /// Titles, notes, outputs and file names come from strangers; raw, they could rewrite what the terminal shows.
 pub fn safe(text: &str) -> String {
     escape(text, false)
+}
+
+/// Begins the title of a guard's plan; the command follows.
+pub const GUARD_TITLE: &str = "Guard: ";
+
+/// Names a plan: by its path, and a guard by its command, since no person knows the file that a guard has.
+pub fn plan(path: &str, title: &str) -> String {
+    match title.strip_prefix(GUARD_TITLE) {
+        Some(command) if is_of_guard(path) => format!("guard '{}'", safe(command)),
+        Some(_) | None => safe(path),
+    }
+}
+
+/// Says whether a plan is the file of a guard, `guide/…/guard-1.md` in a state directory: no workspace has it.
+pub fn is_of_guard(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let file = parts.next().is_some_and(|file| file.starts_with("guard-") && file.ends_with(".md"));
+    path.starts_with('/') && file && parts.nth(1) == Some("guide")
 }
 
 /// Names the approval policy that decided, where one did.
@@ -287,6 +305,19 @@ pub fn follows(option: &OptionView) -> String {
         (Some(number), None) => format!("  → step {number}"),
         (None, Some(title)) => format!("  → {title}"),
         (None, None) => String::new(),
+    }
+}
+
+/// Says what waits for an answer: `7 steps and 2 other runs`.
+pub fn blocked(blocks: BlocksView) -> String {
+    let counted = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let steps = (blocks.steps > 0).then(|| counted(blocks.steps, "step"));
+    let others = blocks.runs.saturating_sub(1);
+    let others = (others > 0).then(|| counted(others, "other run"));
+    match (steps, others) {
+        (Some(steps), Some(others)) => format!("{steps} and {others}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => counted(blocks.runs, "run"),
     }
 }
 

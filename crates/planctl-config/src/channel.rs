@@ -16,6 +16,53 @@ pub struct ChannelConfig {
     pub on: BTreeSet<MessageEvent>,
     /// How long one try may take.
     pub timeout: Duration,
+    /// The address under which people reach the daemon's page, for links to it.
+    pub page: Option<String>,
+    /// When messages are held, but for urgent ones.
+    pub quiet: Option<Quiet>,
+}
+
+/// Hours of each day in which a channel is quiet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Quiet {
+    /// When they begin.
+    pub begin: TimeOfDay,
+    /// When they end; where that is earlier, on the next day.
+    pub end: TimeOfDay,
+    /// The name of the time zone, such as `Europe/Berlin`.
+    pub zone: String,
+    /// The events that are told all the same.
+    pub urgent: BTreeSet<MessageEvent>,
+}
+
+/// A time of day to the minute.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TimeOfDay {
+    minutes: u16,
+}
+
+impl TimeOfDay {
+    fn parse(text: &str) -> Option<TimeOfDay> {
+        let (hours, minutes) = text.split_once(':')?;
+        let number = |digits: &str, most: u16| {
+            let is_number = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|number: &u16| is_number && *number <= most)
+        };
+        Some(TimeOfDay { minutes: number(hours, 23)? * 60 + number(minutes, 59)? })
+    }
+}
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}:{:02}", self.minutes / 60, self.minutes % 60)
+    }
+}
+
+/// Reads hours such as `22:00-08:00`.
+pub(crate) fn parse_hours(text: &str) -> Option<(TimeOfDay, TimeOfDay)> {
+    let (begin, end) = text.split_once('-')?;
+    let hours = (TimeOfDay::parse(begin.trim())?, TimeOfDay::parse(end.trim())?);
+    (hours.0 != hours.1).then_some(hours)
 }
 
 /// Where a channel leads.
@@ -157,13 +204,15 @@ pub enum MessageEvent {
     RunCancelled,
     /// Most of a run's budget is used.
     BudgetNotice,
+    /// Work waits for a role that nobody serves.
+    WorkerNoneForRole,
     /// Somebody tries the channel.
     Test,
 }
 
 impl MessageEvent {
     /// Those that a channel may be for; each gets a test.
-    pub const ALL: [MessageEvent; 7] = [
+    pub const ALL: [MessageEvent; 8] = [
         MessageEvent::ApprovalOpened,
         MessageEvent::ApprovalReminder,
         MessageEvent::ApprovalDecided,
@@ -171,6 +220,7 @@ impl MessageEvent {
         MessageEvent::RunFailed,
         MessageEvent::RunCancelled,
         MessageEvent::BudgetNotice,
+        MessageEvent::WorkerNoneForRole,
     ];
 
     /// Returns its name, which is the `type` of a webhook.
@@ -183,6 +233,7 @@ impl MessageEvent {
             MessageEvent::RunFailed => "run.failed",
             MessageEvent::RunCancelled => "run.cancelled",
             MessageEvent::BudgetNotice => "budget.notice",
+            MessageEvent::WorkerNoneForRole => "worker.none_for_role",
             MessageEvent::Test => "test",
         }
     }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Agent, ApprovalPolicy, ChannelConfig, Effects, Finding, Judges, ModelConfig, Price, RoleConfig,
-    ServerConfig, Workspaces,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Effects, Finding, Judges, ModelConfig, Price, RoleConfig,
+    ServerConfig, TerminalCall, TraceConfig, Workspaces,
 };
 
 /// The effective configuration.
@@ -52,9 +52,18 @@ pub struct Config {
     /// The policies that approve plans without a person, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub approval: BTreeMap<String, ApprovalPolicy>,
+    /// The rules for asks, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub asks: BTreeMap<String, AskRule>,
     /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.
     #[serde(skip)]
     pub channels: BTreeMap<String, ChannelConfig>,
+    /// How a person who watches a run is called. It concerns only the process that reads it, so it is not sent to a daemon.
+    #[serde(skip)]
+    pub terminal_call: TerminalCall,
+    /// Where traces are sent. It concerns only the process that reads it, so it is not sent to a daemon.
+    #[serde(skip)]
+    pub traces: TraceConfig,
     /// The servers whose tools plans may use, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerConfig>,
@@ -302,6 +311,10 @@ impl Config {
         // An approval by a policy is of the policy as it was.
         if !self.approval.is_empty() {
             approved[POLICIES] = json!(self.approval);
+        }
+        // An approval that the rules did not demand may not serve where they do.
+        if !self.asks.is_empty() {
+            approved["asks"] = json!(self.asks);
         }
         if !self.servers.is_empty() {
             approved["servers"] = json!(self.servers);

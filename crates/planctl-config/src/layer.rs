@@ -10,9 +10,9 @@ use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, ApprovalPolicy, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
     Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    ServerConfig, WorkspaceMode, Workspaces,
+    ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -36,12 +36,17 @@ pub(crate) struct Layer {
     pub(crate) workspace_mode: Option<WorkspaceMode>,
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
+    pub(crate) asks: BTreeMap<String, AskRule>,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) asks_at_client: Option<bool>,
     pub(crate) judges: Option<Vec<String>>,
     pub(crate) judges_alone: Option<bool>,
     pub(crate) learn: Option<bool>,
+    pub(crate) terminal_call: Option<TerminalCall>,
+    pub(crate) trace_endpoint: Option<String>,
+    pub(crate) trace_protocol: Option<TraceProtocol>,
+    pub(crate) trace_service: Option<String>,
     pub(crate) origins: Origins,
 }
 
@@ -109,9 +114,17 @@ impl Layer {
         for name in std::mem::take(&mut self.approval).into_keys() {
             ignore(&["approval", &name]);
         }
+        // A rule goes before one of the same name that demands more.
+        for name in std::mem::take(&mut self.asks).into_keys() {
+            ignore(&["asks", &name]);
+        }
         // A source that names a command or an address would start it, or send what runs print there.
         for name in std::mem::take(&mut self.channels).into_keys() {
             ignore(&["notify", &name]);
+        }
+        // A source that names a collector is told of all runs.
+        if self.trace_endpoint.take().is_some() {
+            ignore(&["traces", "endpoint"]);
         }
         // A server is a program that is started, or an address that secrets go to.
         for name in std::mem::take(&mut self.servers).into_keys() {
@@ -151,6 +164,8 @@ impl Layer {
         // Each is taken whole: bounds of two sources together are what neither meant.
         let mut approval = weaker.approval;
         approval.extend(self.approval);
+        let mut asks = weaker.asks;
+        asks.extend(self.asks);
         let mut channels = weaker.channels;
         channels.extend(self.channels);
         let mut servers = weaker.servers;
@@ -180,12 +195,17 @@ impl Layer {
             workspace_mode: self.workspace_mode.or(weaker.workspace_mode),
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
+            asks,
             channels,
             servers,
             asks_at_client: self.asks_at_client.or(weaker.asks_at_client),
             judges: self.judges.or(weaker.judges),
             judges_alone: self.judges_alone.or(weaker.judges_alone),
             learn: self.learn.or(weaker.learn),
+            terminal_call: self.terminal_call.or(weaker.terminal_call),
+            trace_endpoint: self.trace_endpoint.or(weaker.trace_endpoint),
+            trace_protocol: self.trace_protocol.or(weaker.trace_protocol),
+            trace_service: self.trace_service.or(weaker.trace_service),
             isolation,
             origins: self.origins.over(weaker.origins),
         }
@@ -224,7 +244,14 @@ impl Layer {
             },
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
+            asks: self.asks,
             channels: self.channels,
+            terminal_call: self.terminal_call.unwrap_or_default(),
+            traces: TraceConfig {
+                endpoint: self.trace_endpoint,
+                protocol: self.trace_protocol.unwrap_or_default(),
+                service: self.trace_service,
+            },
             servers: self.servers,
             asks_at_client: self.asks_at_client.unwrap_or_default(),
             judges,

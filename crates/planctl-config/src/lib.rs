@@ -1,5 +1,6 @@
 //! Makes planctl.toml, the user's file, `PLANCTL_*` and flags one effective value, and says where each part comes from.
 
+mod ask_rule;
 mod channel;
 mod config;
 mod find;
@@ -12,15 +13,18 @@ mod read;
 mod role;
 mod schema;
 mod server;
+mod terminal;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod trust;
 mod workspace;
 mod written;
 
+pub use ask_rule::{AskRule, OnDeadline};
 pub use channel::{
-    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, WebAddress, WebShape,
-    wrong_web_address,
+    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, Quiet, TimeOfDay,
+    WebAddress, WebShape, wrong_web_address,
 };
 pub use config::{
     Config, ConfigError, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres, WORKER,
@@ -35,6 +39,8 @@ pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;
 pub use server::{ServerConfig, ServerReach};
+pub use terminal::TerminalCall;
+pub use trace::{TraceConfig, TraceProtocol};
 pub use trust::{Standing, TRUST_FILE, Trust, TrustEntry, trust};
 pub use workspace::{Commits, WorkspaceMode, Workspaces};
 pub use written::Entry;

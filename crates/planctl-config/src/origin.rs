@@ -125,6 +125,7 @@ impl Origins {
                 .any(|list| self.0.contains_key(&Key::of(&["roles", role, "effects", list, name]))),
             ["prices", model, ..] => self.has(&["prices", model]),
             ["approval", policy, ..] => self.has(&["approval", policy]),
+            ["asks", rule, ..] => self.has(&["asks", rule]),
             ["servers", server, ..] => self.has(&["servers", server]),
             _ => self.0.contains_key(key),
         }

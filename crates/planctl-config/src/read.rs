@@ -13,8 +13,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::layer::Layer;
-use super::{Commits, ConfigError, DatabaseUrl, Isolation, Origins, WorkspaceMode};
+use super::{
+    Commits, ConfigError, DatabaseUrl, Isolation, Origins, TerminalCall, TraceProtocol, WorkspaceMode,
+};
 
+mod ask_rule;
 mod channel;
 mod model;
 mod policy;
@@ -118,7 +121,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 18] = [
     "project",
     "workspace",
     "contracts",
@@ -126,6 +129,7 @@ const TABLES: [&str; 15] = [
     "models",
     "prices",
     "approval",
+    "asks",
     "servers",
     "judges",
     "mcp",
@@ -134,6 +138,8 @@ const TABLES: [&str; 15] = [
     "verify",
     "library",
     "notify",
+    "terminal",
+    "traces",
 ];
 const TABLES_LATER: [&str; 2] = ["budget", "daemon"];
 
@@ -149,6 +155,7 @@ impl Reader<'_> {
                 "models" => self.models(value, &mut layer),
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
+                "asks" => self.ask_rules(value, &mut layer),
                 "servers" => self.servers(value, &mut layer),
                 "judges" => self.judges(value, &mut layer),
                 "mcp" => self.mcp(value, &mut layer),
@@ -157,6 +164,8 @@ impl Reader<'_> {
                 "verify" => layer.verify = self.verify(value),
                 "library" => self.library(value, &mut layer),
                 "notify" => self.channels(value, &mut layer),
+                "terminal" => self.terminal(value, &mut layer),
+                "traces" => self.traces(value, &mut layer),
                 "isolation" => layer.isolation = self.isolation(value),
                 other if TABLES_LATER.contains(&other) => self.later(key.span(), other),
                 other => self.unknown(key.span(), other, TABLES.iter().copied().chain(["isolation"])),
@@ -338,6 +347,31 @@ impl Reader<'_> {
                     None => self.wrong_type(value, "true or false"),
                 },
                 other => self.unknown(key.span(), other, ["learn"]),
+            }
+        }
+    }
+
+    fn terminal(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "terminal") {
+            match key.get_ref().as_ref() {
+                "call" => {
+                    layer.terminal_call = self.word(value, "call", &TerminalCall::ALL, |word| word.word());
+                }
+                other => self.unknown(key.span(), other, ["call"]),
+            }
+        }
+    }
+
+    fn traces(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "traces") {
+            match key.get_ref().as_ref() {
+                "endpoint" => layer.trace_endpoint = self.web_address(value),
+                "protocol" => {
+                    layer.trace_protocol =
+                        self.word(value, "protocol", &TraceProtocol::ALL, |word| word.word());
+                }
+                "service" => layer.trace_service = self.string(value).map(str::to_owned),
+                other => self.unknown(key.span(), other, ["endpoint", "protocol", "service"]),
             }
         }
     }

@@ -5,7 +5,10 @@ use planctl_harness::{KnownAgent, PermissionMode};
 use planctl_lang::{Code, Levels, Wish};
 use serde_json::{Value, json};
 
-use super::{ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, WorkspaceMode};
+use super::{
+    ChannelTarget, Commits, Effects, MailTls, MessageEvent, ModelApi, TerminalCall, TraceProtocol,
+    WorkspaceMode,
+};
 
 const ROLE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 const HOST: &str =
@@ -89,6 +92,12 @@ pub fn schema() -> Value {
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": policy(),
             },
+            "asks": {
+                "description": "The rules for asks, by name: how many of which people have to agree, and by when.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": ask_rule(),
+            },
             "notify": {
                 "description": "The channels on which people get messages, by name.",
                 "type": "object",
@@ -137,6 +146,27 @@ pub fn schema() -> Value {
                     "examples": ["0s", "1m", "1h"],
                     "description": "How long it goes on after the last command that used it; with \"0s\" it stops with each.",
                 },
+            })),
+            "terminal": table("What a run that you watch does at your terminal.", json!({
+                "call": {
+                    "enum": TerminalCall::ALL.map(TerminalCall::word),
+                    "default": TerminalCall::default().word(),
+                    "description": "How you are called where the run needs you or is over; auto knows which terminals show notifications.",
+                },
+            })),
+            "traces": table("Where traces of runs are sent, by OTLP. The variables of OpenTelemetry go before it.", json!({
+                "endpoint": {
+                    "type": "string",
+                    "pattern": "^https?://",
+                    "examples": ["http://localhost:4318"],
+                    "description": "The address of a collector. Without one, none is sent.",
+                },
+                "protocol": {
+                    "enum": TraceProtocol::ALL.map(TraceProtocol::word),
+                    "default": TraceProtocol::default().word(),
+                    "description": "The form of the requests.",
+                },
+                "service": { "type": "string", "default": "planctl", "description": "The name of the service." },
             })),
             "verify": table("How much each finding of `plan verify` weighs.", json!({
                 "allow": codes("Say nothing of these.", Wish::Allow),
@@ -266,6 +296,39 @@ fn policy() -> Value {
     })
 }
 
+fn ask_rule() -> Value {
+    let names = |about: &str| json!({ "description": about, "type": "array", "items": { "type": "string" } });
+    json!({
+        "description": "A rule for some asks. Every rule that is for an ask holds.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "kinds": {
+                "description": "The kinds of asks that it is for; without a list, all.",
+                "type": "array",
+                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect"] },
+            },
+            "plans": names("The plans that it is for, as globs over their paths; without a list, all."),
+            "owners": names("The owners of plans that it is for; without a list, all."),
+            "approvals": count("How many people have to give the same answer before it counts: 1 where it is left out."),
+            "of": names("The people whose votes count; without a list, everybody who may decide."),
+            "self_approval": {
+                "description": "Whether the plan's owner and the person who handed it in may vote: true where it is left out.",
+                "type": "boolean",
+            },
+            "deadline": {
+                "description": "How long an ask waits before the rule answers it.",
+                "type": "string",
+                "examples": ["24h"],
+            },
+            "on_deadline": {
+                "description": "The answer after that time; \"wait\" is none.",
+                "enum": ["wait", "reject", "abort"],
+            },
+        },
+    })
+}
+
 fn server() -> Value {
     let variable = json!({
         "type": "string",
@@ -349,6 +412,19 @@ fn channel() -> Value {
                 "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
             },
             "timeout": time("How long one try may take; 10 seconds unless it is said."),
+            "page": { "type": "string", "pattern": "^https?://", "description": "The address of the daemon's page, for a link to what a message is about." },
+            "quiet": {
+                "type": "string",
+                "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9] *- *([01][0-9]|2[0-3]):[0-5][0-9]$",
+                "examples": ["22:00-08:00"],
+                "description": "Hours of each day in which messages are held; afterwards they come as one.",
+            },
+            "quiet_zone": { "type": "string", "pattern": "^[A-Za-z0-9_+/-]{1,64}$", "examples": ["Europe/Berlin"], "description": "The time zone of these hours." },
+            "urgent": {
+                "description": "The events that are not held.",
+                "type": "array",
+                "items": { "enum": MessageEvent::ALL.map(MessageEvent::word) },
+            },
             "url": { "type": "string", "pattern": "^https?://[^@/?#\\s]+[^\\s]*$", "description": "Where a webhook is sent." },
             "url_env": variable("The variable that holds the address, where that is a secret."),
             "secret_env": variable("The variable that holds the secret of a webhook's signature."),

@@ -58,6 +58,20 @@ impl ServerConfig {
 }
 
 impl ServerConfig {
+    /// Says whether a tool has the network: its server is at an address, or declares that effect, or declares none at all. Without
+    /// a tool it is asked of the server's start, which may be for any of its tools.
+    pub fn has_network(&self, tool: Option<&str>) -> bool {
+        let has =
+            |declared: Option<&BTreeSet<String>>| declared.is_none_or(|names| names.contains("network"));
+        match (&self.reach, tool) {
+            (ServerReach::Url { .. }, _) => true,
+            (ServerReach::Command { .. }, Some(tool)) => has(self.effects_of(tool)),
+            (ServerReach::Command { .. }, None) => {
+                has(self.effects.as_ref()) || self.tools.values().any(|names| has(Some(names)))
+            }
+        }
+    }
+
     /// Says whether uses of a tool may run beside other work in the workspace: it declares its effects, and each is safe.
     pub fn runs_beside_others(&self, tool: &str) -> bool {
         let declared = self.effects_of(tool);
@@ -119,6 +133,23 @@ mod tests {
         let only = Effects { allow: names(&["write"]), deny: BTreeSet::new() };
         assert_eq!(only.asks(Some(&names(&["read", "write"]))), Some("it may read".to_owned()));
         assert_eq!(only.asks(Some(&BTreeSet::new())), None, "a tool without effects needs none allowed");
+    }
+
+    #[test]
+    fn a_tool_has_the_network_where_it_is_declared_or_nothing_is() {
+        let server = |reach: ServerReach, effects: Option<&[&str]>, tool: &[&str]| ServerConfig {
+            reach,
+            effects: effects.map(names),
+            tools: BTreeMap::from([("one".to_owned(), names(tool))]),
+        };
+        let program = || ServerReach::Command { command: vec!["server".to_owned()], env: Vec::new() };
+        let asked = |server: ServerConfig| ["one", "other"].map(|tool| server.has_network(Some(tool)));
+        assert_eq!(asked(server(program(), Some(&["read"]), &["network"])), [true, false]);
+        assert_eq!(asked(server(program(), None, &["read"])), [false, true]);
+        assert!(server(program(), Some(&["read"]), &["network"]).has_network(None));
+        assert!(!server(program(), Some(&["read"]), &[]).has_network(None));
+        let address = ServerReach::Url { url: "https://x.example".to_owned(), token_env: None };
+        assert_eq!(asked(server(address, Some(&[]), &[])), [true, true]);
     }
 
     #[test]

@@ -193,6 +193,40 @@ fn p_78_a_policy_counts_only_where_its_file_is_trusted_and_is_taken_whole() {
 }
 
 #[test]
+fn p_19_a_rule_for_asks_says_what_it_demands_and_counts_only_where_its_file_is_trusted() {
+    let text = "[asks.release]\nkinds = [\"plan\"]\napprovals = 2\nof = [\"ann\", \"ben\", \"carl\"]\nself_approval = false\n\
+                deadline = \"24h\"\non_deadline = \"reject\"\n";
+    let project = Project::with(text);
+    let loaded = project.load();
+    assert!(loaded.config.asks.is_empty(), "{loaded:?}");
+    assert!(loaded.warnings[0].contains("ignored: asks.release;"), "{loaded:?}");
+    trust(&project.state(), &project.dir()).unwrap();
+    let rule = project.load().config.asks["release"].clone();
+    assert_eq!(rule.words(), "2 of ann, ben, carl, and nobody for a plan of their own");
+    assert_eq!(rule.deadline, Some(Duration::from_secs(24 * 3600)));
+    assert!(rule.is_for(planctl_engine::AskKind::Plan) && !rule.is_for(planctl_engine::AskKind::Effect));
+
+    for (text, words) in [
+        ("[asks.a]\n", "1:7: the rule demands nothing; say how many have to agree"),
+        ("[asks.a]\non_deadline = \"abort\"\n", "1:7: `on_deadline` needs a `deadline`"),
+        ("[asks.a]\napprovals = 2\nof = [\"ann\"]\n", "1:7: the rule wants 2 votes of 1 people"),
+        (
+            "[asks.a]\napprovals = 2\nkinds = [\"plans\"]\n",
+            "3:10: kinds can't be \"plans\"; did you mean \"plan\"?",
+        ),
+        (
+            "[asks.a]\ndeadline = \"1h\"\non_deadline = \"approve\"\n",
+            "3:15: on_deadline can't be \"approve\"",
+        ),
+        ("[asks]\napprovals = 2\n", "2:1: a rule for asks is a table with a name; write [asks.approvals]"),
+        ("[asks.a]\napproval = 2\n", "2:1: unknown key `approval`"),
+    ] {
+        let found = findings(text);
+        assert!(found[0].starts_with(words), "{text}: {found:?}");
+    }
+}
+
+#[test]
 fn variables_of_planctl_itself_and_broken_names_are_refused() {
     let found = findings("[contracts]\nenv = { PLANCTL_ITEM_ID = \"x\", \"a b\" = \"1\" }\n");
     assert_eq!(found.len(), 2, "{found:?}");
@@ -779,6 +813,8 @@ fn every_value_knows_the_line_the_variable_or_the_default_it_comes_from() {
             ("postgres.download", "default"),
             ("postgres.stop_after", "default"),
             ("library.learn", "default"),
+            ("terminal.call", "default"),
+            ("traces.protocol", "default"),
             ("verify.allow", "project:19"),
             ("verify.warn", "not there"),
             ("verify.deny", "project:18 user:11"),
@@ -886,6 +922,10 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         "postgres.stop_after",
         "library.learn",
         "mcp.asks_at_client",
+        "terminal.call",
+        "traces.endpoint",
+        "traces.protocol",
+        "traces.service",
         "models.*.api",
         "models.*.url",
         "models.*.model",
@@ -895,6 +935,10 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         "notify.*.to",
         "notify.*.on",
         "notify.*.timeout",
+        "notify.*.page",
+        "notify.*.quiet",
+        "notify.*.quiet_zone",
+        "notify.*.urgent",
         "notify.*.url",
         "notify.*.url_env",
         "notify.*.secret_env",
@@ -912,6 +956,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
     let role = "[roles.coder]\nagent = \"claude\"\n";
     let price = "[prices.x]\ninput = 1\noutput = 2\n";
     let policy = "[approval.x]\nplans = [\"a.md\"]\nbudget = \"$1\"\n";
+    let rule = "[asks.x]\nof = [\"ann\", \"ben\"]\ndeadline = \"1h\"\n";
     let server = "[servers.x]\ncommand = [\"a\"]\n";
     let web = "[servers.x]\nurl = \"https://a.example/mcp\"\n";
     let changes = [
@@ -961,6 +1006,14 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("approval.*.steps", policy, "steps = 3\n"),
         ("approval.*.roles", policy, "roles = [\"coder\"]\n"),
         ("approval.*.contracts", policy, "contracts = [\"cargo test\"]\n"),
+        ("asks.*.kinds", rule, "kinds = [\"plan\"]\n"),
+        ("asks.*.plans", rule, "plans = [\"a.md\"]\n"),
+        ("asks.*.owners", rule, "owners = [\"ann\"]\n"),
+        ("asks.*.approvals", rule, "approvals = 2\n"),
+        ("asks.*.of", rule, "[asks.x]\nof = [\"ann\"]\ndeadline = \"1h\"\n"),
+        ("asks.*.self_approval", rule, "self_approval = false\n"),
+        ("asks.*.deadline", rule, "[asks.x]\nof = [\"ann\", \"ben\"]\ndeadline = \"2h\"\n"),
+        ("asks.*.on_deadline", rule, "on_deadline = \"abort\"\n"),
         ("verify.allow", "", "[verify]\nallow = [\"P112\"]\n"),
         ("verify.warn", "", "[verify]\nwarn = [\"P112\"]\n"),
         ("verify.deny", "", "[verify]\ndeny = [\"warnings\"]\n"),

@@ -1,16 +1,16 @@
 //! The effective configuration as planctl.toml would say it, value for value, with the origin of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{Resource, bytes_words};
+use planctl_engine::{AskKind, Resource, bytes_words};
 use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
 
 use super::{
-    ApprovalPolicy, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
+    ApprovalPolicy, AskRule, ChannelConfig, ChannelTarget, Config, Key, Loaded, ModelConfig, Origin, Price,
     RoleConfig, ServerConfig, ServerReach, WebAddress,
 };
 
@@ -60,6 +60,9 @@ impl Writer<'_> {
         for (name, policy) in &config.approval {
             self.policy(name, policy);
         }
+        for (name, rule) in &config.asks {
+            self.ask_rule(name, rule);
+        }
         for (name, channel) in &config.channels {
             self.channel(name, channel);
         }
@@ -76,6 +79,18 @@ impl Writer<'_> {
         self.add(1, &["postgres", "stop_after"], time(config.postgres.stop_after));
         self.verify(config);
         self.add(1, &["library", "learn"], json!(config.library.learn));
+        self.add(1, &["terminal", "call"], json!(config.terminal_call.word()));
+        self.add_some(
+            1,
+            &["traces", "endpoint"],
+            config.traces.endpoint.as_ref().map(|address| json!(address)),
+        );
+        self.add(1, &["traces", "protocol"], json!(config.traces.protocol.word()));
+        self.add_some(
+            1,
+            &["traces", "service"],
+            config.traces.service.as_ref().map(|service| json!(service)),
+        );
     }
 
     fn contracts(&mut self, config: &Config) {
@@ -143,6 +158,20 @@ impl Writer<'_> {
         say("contracts", policy.contracts.as_ref().map(|contracts| json!(contracts)));
     }
 
+    fn ask_rule(&mut self, name: &str, rule: &AskRule) {
+        let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["asks", name, key], value);
+        let kinds =
+            |kinds: &BTreeSet<AskKind>| json!(kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>());
+        say("kinds", rule.kinds.as_ref().map(kinds));
+        say("plans", rule.plans.as_ref().map(|plans| json!(plans)));
+        say("owners", rule.owners.as_ref().map(|owners| json!(owners)));
+        say("approvals", Some(json!(rule.approvals)));
+        say("of", rule.of.as_ref().map(|of| json!(of)));
+        say("self_approval", Some(json!(rule.self_approval)));
+        say("deadline", rule.deadline.map(time));
+        say("on_deadline", rule.deadline.map(|_| json!(rule.on_deadline.word())));
+    }
+
     fn server(&mut self, name: &str, server: &ServerConfig) {
         let mut say = |key: &str, value: Option<Value>| self.add_some(2, &["servers", name, key], value);
         match &server.reach {
@@ -177,6 +206,14 @@ impl Writer<'_> {
         say("to", json!(channel.to.word()));
         say("on", json!(channel.on.iter().map(|event| event.word()).collect::<Vec<_>>()));
         say("timeout", time(channel.timeout));
+        if let Some(page) = &channel.page {
+            say("page", json!(page));
+        }
+        if let Some(quiet) = &channel.quiet {
+            say("quiet", json!(format!("{}-{}", quiet.begin, quiet.end)));
+            say("quiet_zone", json!(quiet.zone));
+            say("urgent", json!(quiet.urgent.iter().map(|event| event.word()).collect::<Vec<_>>()));
+        }
         match &channel.to {
             ChannelTarget::Web { shape: _, address, secret_env, allow_private } => {
                 match address {

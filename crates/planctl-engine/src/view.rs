@@ -8,6 +8,7 @@ mod printed;
 mod salute;
 mod so_far;
 mod traversal;
+mod waiting;
 
 pub use branches::{Branch, Joining, Stands, joining};
 pub use choice::{Choice, EdgeResult, Looked, choice, decider_word};
@@ -17,6 +18,7 @@ pub use printed::{plain, telling_line};
 pub use salute::{Activity, Duty, Equipment, LiveStep, Location, Past, Salute, Size, Times, Who, salute};
 pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
+pub use waiting::steps_waiting;
 
 use crate::advance::{Choosing, Decider};
 use crate::budget::{BudgetPart, Shortfall};

@@ -19,7 +19,7 @@ use crate::environment::{PATH_DEFAULT, RefusedVariable, contract_environment, se
 use crate::excerpt::{Output, excerpt, excerpt_of};
 use crate::gate_folder::{GO_CACHE, GateFolder, GateSetting};
 use crate::git::git_head;
-use crate::isolation::{Isolation, own_users_note};
+use crate::isolation::{Confinement, Isolation, Network, own_users_note};
 use crate::masks::Masks;
 use crate::open_files::is_shortage;
 use crate::process::{Command, End, Finished, Input, ResourceLimits, Stream, find_program};
@@ -60,6 +60,7 @@ pub struct ContractRunner {
     input: Input,
     kept_bytes: usize,
     outputs: BTreeMap<String, Vec<u8>>,
+    network: Network,
 }
 
 /// The result of one gate.
@@ -117,6 +118,7 @@ impl ContractRunner {
             input: Input::Null,
             kept_bytes: KEPT_BYTES,
             outputs: BTreeMap::new(),
+            network: Network::Loopback,
         })
     }
 
@@ -128,10 +130,24 @@ impl ContractRunner {
         self
     }
 
+    /// Gives the command the parent of its own spans, by W3C Trace Context.
+    #[must_use]
+    pub fn in_trace(mut self, traceparent: String) -> ContractRunner {
+        set(&mut self.environment, "TRACEPARENT".into(), traceparent.into());
+        self
+    }
+
     /// Runs a program in place of the shell: the contract's text says what it does, and its exit code is what is judged.
     #[must_use]
     pub fn with_program(mut self, program: Vec<OsString>, masks: Masks) -> ContractRunner {
         self.program = Some((program, masks));
+        self
+    }
+
+    /// Gives the command the network of the host; without this it has a loopback of its own, where the tier can give one.
+    #[must_use]
+    pub fn with_host_network(mut self) -> ContractRunner {
+        self.network = Network::Host;
         self
     }
 
@@ -433,7 +449,9 @@ impl ContractRunner {
             baseline.files.keys().filter(|file| !baseline.frees(file)).map(|file| workspace.join(file));
         let caches = self.spawner.scratch().map(|scratch| scratch.join(GO_CACHE));
         let private: Vec<PathBuf> = [folder.path().to_owned()].into_iter().chain(caches).collect();
-        command.confinement = self.isolation.of_contract(&workspace, &private, judges);
+        let confinement = self.isolation.of_contract(&workspace, &private, judges);
+        command.confinement =
+            confinement.map(|confinement| Confinement { network: self.network.clone(), ..confinement });
         Some(command)
     }
 }

@@ -47,7 +47,7 @@ macro_rules! codes {
             /// Says that findings of this code depend on what is in the workspace and on the machine, so that they may
             /// come and go while the plan's text stays.
             pub fn is_of_the_surroundings(self) -> bool {
-                matches!(self, Code::P102 | Code::P118 | Code::P201 | Code::P207 | Code::P211 | Code::P214 | Code::P215 | Code::P123 | Code::P124)
+                matches!(self, Code::P102 | Code::P118 | Code::P123 | Code::P124 | Code::P201 | Code::P207 | Code::P211 | Code::P214 | Code::P215 | Code::P216)
             }
 
             /// Returns the level of a finding that says nothing else.
@@ -115,6 +115,7 @@ codes! {
     P213 Warning "the folder of a sub-plan is not there, or is none",
     P214 Error "the plan that a sub-plan carries out is not there, or is none",
     P215 Error "a call names something that is not there, or gives a tool arguments that do not fit",
+    P216 Warning "the plan that is to follow is not there",
     P301 Error "the steps do not make a graph",
     P302 Error "the text of a graph can't be read",
     P303 Error "a condition can't be read",

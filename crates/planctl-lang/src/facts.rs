@@ -28,6 +28,9 @@ pub struct Wants {
     /// Files of sub-plans to read, relative to the workspace even where the plan works in a folder of it.
     #[serde(default)]
     pub sub_plans: BTreeSet<String>,
+    /// The plan that is to follow: is it there?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The answers. A question without an answer is never reported: silence is not a finding.
@@ -84,6 +87,9 @@ pub struct Facts {
     /// The files of sub-plans.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sub_plans: BTreeMap<String, SubPlanFact>,
+    /// Whether the plan that is to follow is there; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextFact>,
     /// Existing paths of the workspace, even where the plan works in a folder of it, for near names of missing plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub existing_around: Vec<String>,
@@ -110,6 +116,19 @@ pub enum SubPlanFact {
     Refused {
         /// Why.
         why: String,
+    },
+}
+
+/// The plan that is to follow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NextFact {
+    /// A file of the workspace, or an entry of the library.
+    Found,
+    /// Nothing.
+    Missing {
+        /// The names of the plans that could follow.
+        others: Vec<String>,
     },
 }
 

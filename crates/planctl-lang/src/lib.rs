@@ -29,7 +29,7 @@ pub use edit::fix::{Reach, apply_fixes, fixing_edits};
 pub use edit::format::format;
 pub use edit::insert::{Insertion, insert_step, insertion};
 pub use edit::template::{TEMPLATES, Template, instantiate, slug};
-pub use facts::{Facts, FileFact, Judges, SpecialKind, SubPlanFact, Trial, TrialRun, Tried, Wants};
+pub use facts::{Facts, FileFact, Judges, NextFact, SpecialKind, SubPlanFact, Trial, TrialRun, Tried, Wants};
 pub use graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, red_first};
 pub use import::{Imported, Origin, import};
 pub use lint::candidates::{Candidate, Obstacle, candidates};

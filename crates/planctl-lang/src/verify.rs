@@ -18,7 +18,7 @@ use crate::tree::PlanTree;
 use crate::tree::digest::{digest, digest_of_plan};
 use crate::tree::parse::{parse, sort};
 use crate::tree::workflow::{
-    Outlined, Workflow, folders, implied, lint_judges, lint_tool_calls, outlined, serve, sub_plans,
+    Outlined, Workflow, folders, implied, lint_judges, lint_tool_calls, next, outlined, serve, sub_plans,
 };
 
 /// The most findings that are listed.
@@ -81,6 +81,7 @@ impl ReadPlan<'_> {
         let mut wants = wants_of(&self.tree, &self.scripts, &self.order);
         wants.files.extend(folders::asked(&self.workflow));
         wants.sub_plans = sub_plans::asked(&self.workflow);
+        wants.next = next::asked(&self.workflow);
         wants
     }
 
@@ -96,6 +97,7 @@ impl ReadPlan<'_> {
         diagnostics.extend(lint_with(&lint));
         folders::lint_there(&workflow, facts, &mut diagnostics);
         sub_plans::lint_there(&workflow, facts, &mut diagnostics);
+        next::lint_there(&workflow, facts, &mut diagnostics);
         lint_tool_calls(source, &workflow, facts, &mut diagnostics);
         lint_judges(&tree, &workflow, facts, &mut diagnostics);
         levels.apply(&mut diagnostics);

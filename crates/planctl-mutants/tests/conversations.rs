@@ -25,7 +25,7 @@ const BOTH_STOPPED: &str = "
             ";
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 42] = [
+const CAUGHT: [(Mutant, &str); 45] = [
     (
         Mutant::ObservationUnchecked,
         "
@@ -412,12 +412,44 @@ const CAUGHT: [(Mutant, &str); 42] = [
             ",
     ),
     (
+        Mutant::EffectUnasked,
+            "
+            plan  a: call retry 1 asks writes
+            approved
+            -> clock admitted           a held: effect effect
+            -> human approve            a#1 to harness
+            -> harness found a#1 exit 2  a#1 failed; a held: effect effect
+            ",
+    ),
+    (
+        Mutant::EffectAllowedAgain,
+            "
+            plan  a: call retry 1 asks writes
+            approved
+            -> clock admitted           a held: effect effect
+            -> human approve            a#1 to harness
+            -> harness found a#1 exit 2  a#1 failed; a held: effect effect
+            ",
+    ),
+    (
         Mutant::ExceededStopsOne,
             BOTH_STOPPED,
     ),
     (
         Mutant::ExceededCountsOne,
             BOTH_STOPPED,
+    ),
+    (
+        Mutant::EffectOutlivesEntry,
+            "
+            plan  f: fork j  b: task  a: call asks writes  j: join  f -always-> b  f -always-> a  b -on_success-> j  a -on_success-> j
+            approved
+            -> clock admitted           b#1 to coder; a held: effect effect
+            -> human approve            a queued
+            -> human pauses             b#1 taken back from agent; paused
+            -> human resumes            queued
+            -> clock admitted           goes on; a held: effect effect; b#2 to coder
+            ",
     ),
 ];
 

@@ -15,7 +15,7 @@ impl Fence {
         Fence { key: digest.as_str().trim_start_matches("sha256:").chars().take(16).collect() }
     }
 
-    /// Returns a text between the lines. What a model that saw the key wrote may hold it, and loses it here.
+    /// Returns a text between the lines. A model that saw the key may have written it; it is taken out.
     pub(crate) fn around(&self, name: &str, text: &str) -> String {
         let key = &self.key;
         let name: String = name.split_whitespace().collect::<Vec<_>>().join(" ");

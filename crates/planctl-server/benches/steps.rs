@@ -28,6 +28,8 @@ use tokio::sync::watch;
 
 #[path = "steps/daemon.rs"]
 mod daemon;
+#[path = "steps/pages.rs"]
+mod pages;
 
 /// The allocator of the program that is shipped.
 #[global_allocator]
@@ -43,6 +45,7 @@ fn main() {
     }
     let named: Vec<Part> = Part::ALL
         .into_iter()
+        .chain([Part::Pages])
         .filter(|part| arguments.iter().any(|argument| argument == part.name()))
         .collect();
     let parts = if named.is_empty() { Part::ALL.to_vec() } else { named };
@@ -68,6 +71,8 @@ enum Part {
     Aged,
     Tiers,
     Flood,
+    /// Pages, and many readers beside the work; only where it is named.
+    Pages,
 }
 
 impl Part {
@@ -83,6 +88,7 @@ impl Part {
             Part::Aged => "aged",
             Part::Tiers => "tiers",
             Part::Flood => "flood",
+            Part::Pages => "pages",
         }
     }
 }
@@ -105,6 +111,7 @@ async fn measure(place: &Path, parts: &[Part]) {
         stop_after: Duration::ZERO,
         program: std::env::current_exe().unwrap(),
         migrates: true,
+        traces: planctl_config::TraceConfig::default(),
         store: Settings::default(),
     };
     planctl_store::cluster::ensure_state_dir(&options.state_dir).unwrap();
@@ -137,6 +144,7 @@ async fn measure(place: &Path, parts: &[Part]) {
             Part::Aged => bench.measure_aged().await,
             Part::Tiers => bench.measure_tiers().await,
             Part::Flood => bench.flood().await,
+            Part::Pages => pages::measure(&bench).await,
         }
     }
     println!("memory of this process at its largest: {} MB", memory_high_water_kib() / 1024);

@@ -20,6 +20,7 @@ use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
 use crate::daemon::loops::messages::Messages;
+use crate::daemon::loops::traces::Tracing;
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, pulse, take_turns};
 use crate::http::{self, HttpOptions, Listening, Slots, TakenGate};
 use crate::node::health::Health;
@@ -150,6 +151,7 @@ async fn serve_at(
             take_turns(&shared, Leases::default),
             take_turns(&shared, Marks::default),
             take_turns(&shared, || Messages::new(command)),
+            take_turns(&shared, Tracing::default),
         )
     };
     let asked = async {

@@ -45,6 +45,7 @@ use crate::node::services::ServiceError;
 use crate::node::sessions::Sessions;
 use crate::node::spool::Spool;
 use crate::runs::settings::RunSettings;
+use crate::traces::Traces;
 pub(crate) use agent_task::masked;
 
 /// Resolves when what is under way shall end.
@@ -82,6 +83,7 @@ pub struct Executor {
     /// The items that this process works on.
     pub(crate) in_flight: InFlight,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) traces: Option<Traces>,
     /// The steps at which interactive agents work.
     pub(crate) sessions: Sessions,
     /// Says that what is to be stored waits for the database however long it is away.
@@ -297,6 +299,12 @@ impl Executor {
     }
 
     fn prompt_input(&self) -> PromptInput<'_> {
-        PromptInput { store: &self.store, plan: &self.plan, settings: &self.settings, masks: self.masks() }
+        PromptInput {
+            store: &self.store,
+            plan: &self.plan,
+            settings: &self.settings,
+            masks: self.masks(),
+            traces: self.traces.as_ref(),
+        }
     }
 }

@@ -247,6 +247,7 @@ impl Call {
             workspace,
             config: config.unwrap_or_default(),
             actor: self.principal.actor.clone(),
+            person: self.principal.person.clone(),
             caps: self.api.options().caps,
             is_looking,
             request: self.request,

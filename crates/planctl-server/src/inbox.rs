@@ -1,6 +1,9 @@
 //! The inbox: asks that wait for a person, with their answers, and the notes that people and programs leave for steps.
 
 pub(crate) mod asks;
+mod edit;
 mod evidence;
 mod options;
+pub(crate) mod order;
 mod topics;
+mod votes;

@@ -12,6 +12,7 @@ pub mod picture;
 mod plans;
 mod runs;
 mod state_folders;
+mod traces;
 mod verify;
 mod workspaces;
 

@@ -2,17 +2,39 @@
 //!
 //! It is read from files, and needs no database. A file that can't be read is told, and stops no other (H-13).
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
+use planctl_api::wire::{
+    EntryFate, EntryOrigin, EntryStats, LibraryEntryView, LibraryMatch, LibraryStats, LibraryTrouble,
+    TriggerHit, WeighedEntry,
+};
 use planctl_harness::read_plan;
-use planctl_lang::library::{Entry, entries};
+use planctl_lang::library::{Entry, Fate, Success, Weighed, entries, entry_json};
+use planctl_lang::workflow::Language;
 use planctl_lang::{Diagnostic, Source, TEMPLATES};
 
 /// The folder of plans, in a project and beside a user's configuration.
 pub const FOLDER: &str = "plans";
 /// The most files of a folder that are read.
 const FILES_MAX: usize = 2_000;
+
+/// Returns the file of the project that a plan's `then` means: a path, or a plan of the folder of plans by its name. An entry of
+/// the library may be meant where there is none.
+pub fn project_file(workspace: &Path, next: &str) -> Option<PathBuf> {
+    if !is_inside(next) {
+        return None;
+    }
+    let folder = workspace.join(FOLDER);
+    let named =
+        [workspace.join(next), folder.join(format!("{next}.md")), folder.join(format!("{next}.json"))];
+    named.into_iter().find(|file| file.is_file())
+}
+
+/// Says whether a path cannot lead out of the folder that it is relative to.
+fn is_inside(path: &str) -> bool {
+    Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
 
 /// Where an entry comes from; the nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,6 +59,14 @@ impl Origin {
             Origin::BuiltIn => "built_in",
         }
     }
+
+    fn view(self) -> EntryOrigin {
+        match self {
+            Origin::Project => EntryOrigin::Project,
+            Origin::User => EntryOrigin::User,
+            Origin::BuiltIn => EntryOrigin::BuiltIn,
+        }
+    }
 }
 
 /// An entry, and where it is.
@@ -56,6 +86,27 @@ impl Found {
     /// Returns its file; there is none of planctl's own entries.
     pub fn file(&self) -> Option<&Path> {
         (self.origin != Origin::BuiltIn).then(|| Path::new(self.source.path()))
+    }
+
+    /// Returns what programs read of it, without its text.
+    pub fn view(&self) -> LibraryEntryView {
+        let is_json = Language::of(self.source.path()) == Some(Language::Json);
+        let entry = &self.entry;
+        LibraryEntryView {
+            id: entry.id.clone(),
+            title: entry.title.clone(),
+            origin: self.origin.view(),
+            file: self.file().map(|file| file.display().to_string()),
+            hides: self.hides.iter().map(|origin| origin.view()).collect(),
+            domains: entry.domains.clone(),
+            triggers: entry.triggers.clone(),
+            trigger_threshold: entry.written_threshold(),
+            stale_after_turns: entry.stale_after_turns,
+            then: entry.then.clone(),
+            steps: entry.steps,
+            plan: is_json.then(|| entry_json(&self.source, &entry.id)).flatten(),
+            text: None,
+        }
     }
 }
 
@@ -91,6 +142,50 @@ impl Library {
             library.text(Origin::BuiltIn, Source::new(format!("{}.md", template.name), template.text));
         }
         library
+    }
+
+    /// Returns what programs read of the parts that can't be read.
+    pub fn troubles_view(&self) -> Vec<LibraryTrouble> {
+        let troubles = self.troubles.iter().map(|trouble| LibraryTrouble {
+            file: trouble.path.clone(),
+            line: trouble.at.map(|(line, _)| line),
+            column: trouble.at.map(|(_, column)| column),
+            message: trouble.message.clone(),
+        });
+        troubles.collect()
+    }
+
+    /// Returns the entries; where thresholds follow what their runs taught, with that.
+    pub fn entries(&self, successes: &BTreeMap<String, Success>, learns: bool) -> Vec<Entry> {
+        let entries = self.found.iter().map(|found| {
+            let success = successes.get(&found.entry.id).copied().unwrap_or_default();
+            Entry { success: learns.then_some(success), ..found.entry.clone() }
+        });
+        entries.collect()
+    }
+
+    /// Says how often the plans of each entry succeed.
+    pub fn stats(&self, successes: &BTreeMap<String, Success>, learns: bool) -> LibraryStats {
+        let entries = self.entries(successes, learns).into_iter().map(|entry| {
+            let success = successes.get(&entry.id).copied().unwrap_or_default();
+            EntryStats {
+                ended: success.ended,
+                done: success.done,
+                written_threshold: entry.written_threshold(),
+                threshold: entry.threshold(),
+                id: entry.id,
+            }
+        });
+        LibraryStats { learns, entries: entries.collect() }
+    }
+
+    /// Returns the names of the plans that can follow another: the entries, and the project's plans that are none.
+    pub fn names(&self, workspace: &Path) -> Vec<String> {
+        let listed = std::fs::read_dir(workspace.join(FOLDER)).into_iter().flatten().flatten();
+        let stem = |file: std::fs::DirEntry| Some(file.path().file_stem()?.to_str()?.to_owned());
+        let plans = listed.filter_map(stem).take(FILES_MAX);
+        let entries = self.found.iter().map(|found| found.entry.id.clone());
+        plans.chain(entries).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Returns the entry of this name.
@@ -167,6 +262,41 @@ impl Library {
             at: place.map(|place| (place.line, place.column)),
             message: format!("[{}] {}", finding.code, finding.message),
         });
+    }
+}
+
+/// Returns what programs read of the weights of entries.
+pub fn match_view(weighed: &[Weighed<'_>]) -> LibraryMatch {
+    let taken = weighed.iter().find(|weighed| weighed.fate == Fate::Taken);
+    LibraryMatch {
+        taken: taken.map(|weighed| weighed.entry.id.clone()),
+        entries: weighed.iter().map(weighed_view).collect(),
+    }
+}
+
+fn weighed_view(weighed: &Weighed<'_>) -> WeighedEntry {
+    let (fate, behind) = match weighed.fate {
+        Fate::Taken => (EntryFate::Taken, None),
+        Fate::NoMessage => (EntryFate::NoMessage, None),
+        Fate::NotOfRole => (EntryFate::NotOfRole, None),
+        Fate::OtherDomain => (EntryFate::OtherDomain, None),
+        Fate::TooFewHits => (EntryFate::TooFewHits, None),
+        Fate::NoScore => (EntryFate::NoScore, None),
+        Fate::Outscored { by } => (EntryFate::Outscored, Some(by.to_owned())),
+        Fate::Later { than } => (EntryFate::Later, Some(than.to_owned())),
+    };
+    let hits = weighed.hits.iter();
+    WeighedEntry {
+        id: weighed.entry.id.clone(),
+        hits: hits
+            .map(|hit| TriggerHit { trigger: hit.trigger.to_owned(), found: hit.found.clone() })
+            .collect(),
+        is_of_domain: weighed.is_of_domain,
+        score: weighed.score(),
+        written_threshold: weighed.entry.written_threshold(),
+        threshold: weighed.entry.threshold(),
+        fate,
+        behind,
     }
 }
 

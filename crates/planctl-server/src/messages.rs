@@ -6,6 +6,7 @@
 
 mod compose;
 mod deliver;
+mod digest;
 mod hook;
 mod mail;
 mod services;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use planctl_config::{ChannelConfig, MessageEvent};
+use planctl_store::{QuietHours, ToChannel};
 
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
@@ -55,9 +57,20 @@ impl ServerNode {
     }
 }
 
-/// Returns the names of the channels that want to hear of an event.
-pub(crate) fn wanting(channels: &BTreeMap<String, ChannelConfig>, event: MessageEvent) -> Vec<String> {
-    channels.iter().filter(|(_, channel)| channel.on.contains(&event)).map(|(name, _)| name.clone()).collect()
+/// Returns the channels that want to hear of an event, and the hours in which each of them is quiet about it.
+pub(crate) fn wanting(channels: &BTreeMap<String, ChannelConfig>, event: MessageEvent) -> Vec<ToChannel> {
+    let wanting = channels.iter().filter(|(_, channel)| channel.on.contains(&event));
+    let to_channel = |(name, channel): (&String, &ChannelConfig)| ToChannel {
+        name: name.clone(),
+        quiet: channel.quiet.as_ref().filter(|quiet| !quiet.urgent.contains(&event)).map(|quiet| {
+            QuietHours {
+                zone: quiet.zone.clone(),
+                begin: quiet.begin.to_string(),
+                end: quiet.end.to_string(),
+            }
+        }),
+    };
+    wanting.map(to_channel).collect()
 }
 
 /// Returns the value of a variable that the configuration names.

@@ -3,6 +3,7 @@
 //! A server node serves every workspace of its host; [`Services`] is its handle on one workspace, for one actor.
 
 pub mod database;
+pub(crate) mod file_digests;
 pub(crate) mod health;
 pub(crate) mod in_flight;
 pub(crate) mod instance;
@@ -27,6 +28,7 @@ use planctl_harness::{Spawner, probe_isolation};
 use planctl_store::cluster::{Announce, Cluster, ClusterOptions};
 use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreError};
 
+use crate::node::file_digests::FileDigests;
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
 use crate::node::metrics::Metrics;
@@ -35,7 +37,8 @@ use crate::node::secrets::Secrets;
 use crate::node::services::{Caller, ServiceError, Services};
 use crate::node::sessions::Sessions;
 use crate::node::spool::Spool;
-use planctl_config::{Config, DatabaseUrl, Postgres};
+use crate::traces::Traces;
+use planctl_config::{Config, DatabaseUrl, Postgres, TraceConfig};
 
 /// Options of a server node.
 #[derive(Clone, Debug)]
@@ -55,6 +58,8 @@ pub struct ServerNodeOptions {
     pub program: PathBuf,
     /// Says that the schema is brought up to date; without it an older one is refused.
     pub migrates: bool,
+    /// Where traces are sent, as far as the environment does not say.
+    pub traces: TraceConfig,
     /// How the store uses the database.
     pub store: Settings,
 }
@@ -81,8 +86,10 @@ struct Inner {
     /// Runs that this process admitted or saw open, whose plan file may lack its newest marks.
     unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
+    plan_digests: Arc<FileDigests>,
     sessions: Sessions,
     metrics: Arc<Metrics>,
+    traces: Option<Traces>,
 }
 
 /// State of a process that executes items.
@@ -149,6 +156,11 @@ impl ServerNode {
                 (Some(cluster), store, line)
             }
         };
+        // A wrong setting keeps nobody from working.
+        let traces = Traces::wanted(&options.traces).unwrap_or_else(|error| {
+            tracing::warn!(%error, "no traces are sent");
+            None
+        });
         let listening = store.clone();
         let notifier = tokio::spawn(async move { listening.carry_notifications().await });
         let inner = Inner {
@@ -165,8 +177,10 @@ impl ServerNode {
             in_flight: InFlight::default(),
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
+            plan_digests: Arc::default(),
             sessions: Sessions::default(),
             metrics: Arc::default(),
+            traces,
         };
         Ok(ServerNode { store, inner: Arc::new(inner) })
     }
@@ -337,16 +351,26 @@ impl ServerNode {
     }
 
     /// Returns the runs of which nothing is looked at for a while.
+    /// Returns the digests of plans' files.
+    pub(crate) fn plan_digests(&self) -> &Arc<FileDigests> {
+        &self.inner.plan_digests
+    }
+
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.inner.quarantine
     }
 
-    /// Returns the steps at which interactive agents work.
+    /// Returns where traces are sent, where they are.
+    pub(crate) fn traces(&self) -> Option<&Traces> {
+        self.inner.traces.as_ref()
+    }
+
     /// Returns the counters of this process.
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.inner.metrics
     }
 
+    /// Returns the steps at which interactive agents work.
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.inner.sessions
     }

@@ -1,5 +1,6 @@
 //! Graphs as pictures: laid out in layers, drawn as SVG without script, the same text for the same graph.
 
+mod layouts;
 mod letters;
 mod path;
 mod place;
@@ -7,11 +8,13 @@ mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use planctl_api::wire::{RunView, StepState};
 use planctl_api::words::step_state;
 use planctl_lang::workflow::{EdgeTree, Kind, NodeTree, Phase, Stage, Stages, Workflow, edge_words};
 
+pub use layouts::Layouts;
 use letters::{Line, SMALL, columns_for, escaped, wrapped};
 use place::{Placed, Way};
 use shape::Shape;
@@ -29,6 +32,8 @@ const BOLD: f64 = 1.15;
 const HEAD: f64 = 44.0;
 /// The most lines of a text; the title of its element has a longer one whole.
 const LINES: usize = 8;
+/// The longest word of a stage that most nodes come to.
+const LONGEST_STAGE: &str = "‖ waiting for a worker";
 /// The height of a line of the title.
 const TITLE: f64 = 17.0;
 
@@ -78,13 +83,19 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
     picture(workflow, stages, None)
 }
 
-/// Draws a graph as a part of a page: its nodes are links, by their ids, and its colours are those of [`style_within`].
+/// Draws a graph as a part of a page: its nodes are links, by their ids, and its colours are those of [`style_within`]. Where
+/// nothing has another size than in a picture before, it is not laid out again.
 ///
 /// # Errors
 ///
 /// Those of [`svg`].
-pub fn linked(workflow: &Workflow, stages: &Stages, links: &Links) -> Result<String, Undrawable> {
-    picture(workflow, stages, Some(links))
+pub fn linked(
+    workflow: &Workflow,
+    stages: &Stages,
+    links: &Links,
+    layouts: &Layouts,
+) -> Result<String, Undrawable> {
+    picture(workflow, stages, Some((links, layouts)))
 }
 
 /// Where the nodes of a picture lead, by their ids.
@@ -96,13 +107,18 @@ pub fn style_within(selector: &str) -> String {
     format!("{selector}{{{rules}}}\n")
 }
 
-fn picture(workflow: &Workflow, stages: &Stages, links: Option<&Links>) -> Result<String, Undrawable> {
+fn picture(
+    workflow: &Workflow,
+    stages: &Stages,
+    page: Option<(&Links, &Layouts)>,
+) -> Result<String, Undrawable> {
     let order = workflow.walk();
     let (nodes, edges) = (order.len(), workflow.edges.len());
     if nodes > NODES_MAX || edges > EDGES_MAX {
         return Err(Undrawable::TooLarge { nodes, edges });
     }
-    let cards: Vec<Card<'_>> = order.iter().map(|at| card(&workflow.nodes[*at], stages)).collect();
+    let cards: Vec<Card<'_>> =
+        order.iter().map(|at| card(&workflow.nodes[*at], stages, page.is_some())).collect();
     let mut position = vec![0; workflow.nodes.len()];
     for (place, at) in order.iter().enumerate() {
         position[*at] = place;
@@ -112,8 +128,11 @@ fn picture(workflow: &Workflow, stages: &Stages, links: Option<&Links>) -> Resul
         .iter()
         .flat_map(|at| out_edges[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
         .collect();
-    let placed = place::lay_out(&cards, &ties)?;
-    Ok(drawn(workflow, &cards, &ties, &placed, links))
+    let placed = match page {
+        Some((_, layouts)) => layouts.of(&cards, &ties)?,
+        None => Arc::new(place::lay_out(&cards, &ties)?),
+    };
+    Ok(drawn(workflow, &cards, &ties, &placed, page.map(|(links, _)| links)))
 }
 
 /// Returns where the nodes of a run stand.
@@ -148,7 +167,8 @@ fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
     Stage { phase, words }
 }
 
-fn card<'w>(node: &'w NodeTree, stages: &'w Stages) -> Card<'w> {
+/// Makes the card of a node; one of a page has room for every word of a stage, so that it keeps its size while a run goes on.
+fn card<'w>(node: &'w NodeTree, stages: &'w Stages, is_of_page: bool) -> Card<'w> {
     let kind = node.kind.value;
     let (id, title) = (node.id.value.as_str(), node.title());
     let stage = stages.get(id);
@@ -174,8 +194,15 @@ fn card<'w>(node: &'w NodeTree, stages: &'w Stages) -> Card<'w> {
         let words = format!("{} {}", sign(stage.phase), stage.words);
         lines.extend(wrapped(&words, shape.columns() + 4, 2).into_iter().map(Line::stage));
     }
-    let text_width = lines.iter().map(Line::width).fold(0.0, f64::max);
-    let text_height: f64 = lines.iter().map(Line::height).sum();
+    let mut text_width = lines.iter().map(Line::width).fold(0.0, f64::max);
+    let mut text_height: f64 = lines.iter().map(Line::height).sum();
+    if is_of_page {
+        let room = Line::stage(LONGEST_STAGE.to_owned());
+        text_width = text_width.max(room.width());
+        if stage.is_none_or(|stage| stage.words.is_empty()) {
+            text_height += room.height();
+        }
+    }
     let (width, height) = shape.size(text_width, text_height);
     Card { lines, shape, width, height, node, stage }
 }

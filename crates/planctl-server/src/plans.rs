@@ -7,18 +7,22 @@ mod follow;
 pub(crate) mod policies;
 mod resume;
 mod revisions;
+mod rules;
 pub(crate) mod start;
 pub(crate) mod sub_plans;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use planctl_api::Next;
-use planctl_engine::{Actor, Answer, AskKind, Decision, Digest, End, Graph, RunId, RunStatus, changed_nodes};
+use planctl_engine::{
+    Actor, Answer, AskKind, Decision, Digest, End, Graph, NodeId, RunId, RunStatus, changed_nodes,
+};
 use planctl_harness::{Baseline, FolderIdentity};
 use planctl_lang::Source;
 use planctl_store::{Approval, NewApproval, NewRevision, Plan, PlanStatus, RunRow, StoreError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
@@ -54,6 +58,25 @@ pub(crate) struct Approved<'a> {
     pub(crate) baseline: &'a Baseline,
     /// The agent that serves every role, where the approval is of nothing else.
     pub(crate) worker: Option<&'a Agent>,
+}
+
+/// A run that waits for its approval, as it was handed in.
+#[derive(Clone, Debug)]
+pub(crate) struct HandedIn {
+    run: RunRow,
+    plan: Plan,
+    graph: Arc<Graph>,
+    place: PathBuf,
+    settings: RunSettings,
+    /// The protected files as they are now.
+    baseline: Baseline,
+}
+
+impl HandedIn {
+    /// Returns the digest of the protected files: the rest of what an approval is of can't change.
+    pub(crate) fn digest(&self) -> String {
+        digest_of_approved(&json!(self.baseline)).as_str().to_owned()
+    }
 }
 
 impl Services {
@@ -161,6 +184,9 @@ impl Services {
         let note = given.note.as_deref();
         let plan = self.keep(checked).await?;
         let newest = self.store.newest_run_of(plan.id).await?;
+        if let Some(decided) = self.approve_by_vote(checked, newest.as_ref(), given).await? {
+            return Ok(decided);
+        }
         if let Some(run) = newest.as_ref().filter(|run| run.head.status == RunStatus::Paused) {
             self.refuse_unless_revisable(run, &plan, checked).await?;
         }
@@ -204,6 +230,7 @@ impl Services {
             by: approval.by.clone(),
             next: Some(Next::start(checked.file.display().to_string())),
             repeated,
+            voted: None,
         };
         let Some(run) = newest else { return Ok(decided) };
         match run.head.status {
@@ -254,6 +281,7 @@ impl Services {
             by: self.caller.actor.to_string(),
             next: Some(Next::EditPlan { plan: checked.file.display().to_string() }),
             repeated: plan.status == PlanStatus::Draft,
+            voted: None,
         };
         let newest = self.store.newest_run_of(plan.id).await?;
         if let Some(run) = &newest {
@@ -366,28 +394,39 @@ impl Services {
         Ok((approval, repeated))
     }
 
-    /// Records an approval of a run as it was handed in, its configuration too, with the protected files as they are now.
-    pub(crate) async fn approve_as_handed_in(
+    /// Returns what an approval of a run is of, as it was handed in, its configuration too, with the protected files as they are
+    /// now. Refuses it where something of it has changed since.
+    pub(crate) async fn handed_in(
         &self,
-        (run, ask): (&RunRow, i64),
-        plan: &Plan,
-        graph: &Graph,
+        (run, ask): (RunRow, i64),
+        plan: Plan,
+        graph: Arc<Graph>,
         given: &Approving,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<HandedIn, ServiceError> {
         let place = PathBuf::from(run.place_now());
-        let now = self.baseline_now(graph, &place).await?;
-        let settings = RunSettings::of(run)?;
-        self.refuse_unless_as_shown(run, settings.shown.as_ref(), &now)?;
-        self.refuse_changed_scripts(run, &settings)?;
+        let now = self.baseline_now(&graph, &place).await?;
+        let settings = RunSettings::of(&run)?;
+        self.refuse_unless_as_shown(&run, settings.shown.as_ref(), &now)?;
+        self.refuse_changed_scripts(&run, &settings)?;
         let unnamed =
             Unnamed::Refuse(Next::AnswerAsk { ask: ask.unsigned_abs(), answers: vec!["approve".to_owned()] });
         let accepted = &given.accept_changed;
-        let baseline = self.baseline_to_bind((plan.id, None), graph, &now, accepted, &unnamed).await?;
+        let baseline = self.baseline_to_bind((plan.id, None), &graph, &now, accepted, &unnamed).await?;
+        Ok(HandedIn { run, plan, graph, place, settings, baseline })
+    }
+
+    /// Records an approval of a run as it was handed in.
+    pub(crate) async fn approve_as_handed_in(
+        &self,
+        handed_in: &HandedIn,
+        note: Option<&str>,
+        given: &Approving,
+    ) -> Result<(), ServiceError> {
+        let HandedIn { run, plan, graph, place, settings, baseline } = handed_in;
         let config = settings.approved();
-        let approving =
-            Approved { digest: &run.revision, config: &config, baseline: &baseline, worker: None };
-        let (approval, _) = self.record_approval(plan, &approving, given.note.as_deref()).await?;
-        self.keep_copies(&place, &baseline).await?;
+        let approving = Approved { digest: &run.revision, config: &config, baseline, worker: None };
+        let (approval, _) = self.record_approval(plan, &approving, note).await?;
+        self.keep_copies(place, baseline).await?;
         self.approve_inherited(&Home::of(run), graph, &config, &settings.sub_plans, given).await?;
         Ok(self.store.attach_approval(run.id, approval.id).await?)
     }
@@ -424,16 +463,8 @@ impl Services {
         plan: &Plan,
         checked: &Checked,
     ) -> Result<(), ServiceError> {
-        let old = self.store.revision(run.plan, &run.revision).await?;
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
-        let view = self.store.run_view(run.id).await?;
-        let changed = changed_nodes(&old.graph, &new.graph);
-        let settled = changed.iter().find(|node| {
-            let outcome = view.records.get(*node).and_then(|record| record.state.outcome());
-            old.graph.gated(node).is_some()
-                && outcome.is_some_and(|outcome| outcome != planctl_engine::Outcome::Failed)
-        });
-        match settled {
+        match self.settled_and_changed(run, &new.graph).await?.first() {
             Some(node) => Err(ServiceError::Conflict {
                 what: format!(
                     "go on with this revision: it changes step {node}, which is settled in {}",
@@ -443,6 +474,22 @@ impl Services {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Returns the steps of a run that are over and that another graph would change.
+    pub(crate) async fn settled_and_changed(
+        &self,
+        run: &RunRow,
+        new: &Graph,
+    ) -> Result<Vec<NodeId>, ServiceError> {
+        let old = self.store.graph_of(run).await?;
+        let changed: Vec<NodeId> = changed_nodes(&old, new).into_iter().collect();
+        let records = self.store.records_of(run.id, &changed).await?;
+        let is_over = |node: &NodeId| {
+            let outcome = records.get(node).and_then(|record| record.state.outcome());
+            outcome.is_some_and(|outcome| outcome != planctl_engine::Outcome::Failed)
+        };
+        Ok(changed.into_iter().filter(|node| old.gated(node).is_some() && is_over(node)).collect())
     }
 
     async fn revise(
@@ -481,6 +528,7 @@ impl Services {
             sub_plans: sub_plans.clone(),
             folder: kept.folder.clone(),
             auto_answer: kept.auto_answer,
+            asks: kept.asks.clone(),
             ..RunSettings::new(&self.caller.config, worker, isolation)
         };
         // The sealed scripts stay, even if the files have changed, unless other agents serve the run.

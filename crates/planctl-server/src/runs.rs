@@ -1,11 +1,13 @@
 //! Runs for people and programs: their settings, status, logs and history.
 
+pub(crate) mod ask_rules;
 pub(crate) mod attempts;
 mod branches;
 pub(crate) mod bundle;
 mod logs;
 pub(crate) mod plan_file;
 pub(crate) mod policy_approvals;
+mod read;
 mod reports;
 mod sentences;
 pub(crate) mod settings;
@@ -13,15 +15,14 @@ pub(crate) mod shown;
 mod traversal;
 pub(crate) mod worked_on;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use planctl_engine::{End, Fact, Graph, NodeId, NodeState, RunId, RunStatus, Work};
-use planctl_store::{HistoryLine, Page, RunRow, RunView as StoredView, Store, StoreError, Unread};
+use planctl_engine::{Graph, NodeId, RunId, RunStatus};
+use planctl_store::{HistoryLine, Page, Records, RunRow, Store, StoreError, Unread};
 use serde_json::{Map, Value};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::PlanFile;
-use crate::runs::shown::{Inner, Shown};
 use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
     EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, StepState, StepView, UnreadRun,
@@ -39,6 +40,8 @@ const LINES_AT_ONCE: i64 = 1000;
 struct Lines<'a> {
     store: &'a Store,
     run: RunId,
+    /// The only node that is told of.
+    node: Option<NodeId>,
     read: VecDeque<HistoryLine>,
     after: i64,
 }
@@ -46,7 +49,12 @@ struct Lines<'a> {
 impl Lines<'_> {
     async fn next(&mut self) -> Result<Option<HistoryLine>, StoreError> {
         if self.read.is_empty() {
-            self.read = self.store.history(self.run, self.after, LINES_AT_ONCE).await?.into();
+            let (run, after) = (self.run, self.after);
+            let lines = match &self.node {
+                Some(node) => self.store.history_of_node(run, node, after, LINES_AT_ONCE).await?,
+                None => self.store.history(run, after, LINES_AT_ONCE).await?,
+            };
+            self.read = lines.into();
             self.after = self.read.back().map_or(self.after, |line| line.seq);
         }
         Ok(self.read.pop_front())
@@ -98,47 +106,32 @@ impl Services {
     /// Those of the store.
     pub async fn list(&self, is_everywhere: bool, page: &Page<RunId>) -> Result<RunList, ServiceError> {
         let workspace = self.workspace.filter(|_| !is_everywhere);
-        let (mut runs, mut unread) = (Vec::new(), Vec::new());
         let rows = self.store.runs(workspace, page).await?;
         let next = page.next(&rows, id_of).map(RunList::cursor);
-        let presence = Presence::of(&self.server_node)?;
+        let (mut runs, mut unread, mut read) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
-            let run = id_of(&row);
-            let summary = match row {
-                Ok(row) => self.summary(row, &presence).await,
-                Err(unread) => Err(unread.error.into()),
-            };
-            match summary {
-                Ok(summary) => runs.push(summary),
-                // An error in one run keeps nobody from seeing the others.
-                Err(ServiceError::Store(error @ StoreError::Corrupt { .. })) => {
-                    let (run, what) = (self.store.name_of(run).await?, format!("could not {error}"));
-                    unread.push(UnreadRun { run, what });
-                }
-                Err(error) => return Err(error),
+            match row {
+                Ok(row) => read.push(row),
+                Err(row) => unread.push(row),
             }
         }
-        Ok(RunList { runs, unread, next })
-    }
-
-    async fn summary(&self, row: RunRow, presence: &Presence) -> Result<RunSummary, ServiceError> {
-        let shown = match row.head.status {
-            // Nothing of a line about these stands in the records of their steps, and most runs are such.
-            RunStatus::Ended { end: End::Done | End::Cancelled } => {
-                let graph = self.store.graph_of(&row).await?;
-                let view = StoredView { run: row, records: BTreeMap::new(), items: Vec::new() };
-                let (troubles, within) = (BTreeMap::new(), BTreeMap::new());
-                let (ahead, is_held_back, locks) = (None, false, Vec::new());
-                Shown { view, graph, ahead, is_held_back, locks, troubles, within }
+        let presence = Presence::of(&self.server_node)?;
+        for shown in self.shown_each(read, Records::Open).await? {
+            match shown {
+                Ok(shown) => {
+                    let worked_on_by = presence.on(&shown).await?;
+                    runs.push(RunSummary { worked_on_by, ..shown.summary() });
+                }
+                // An error in one run keeps nobody from seeing the others.
+                Err(run) => unread.push(run),
             }
-            RunStatus::New
-            | RunStatus::Awaiting
-            | RunStatus::Queued { .. }
-            | RunStatus::Active
-            | RunStatus::Paused
-            | RunStatus::Ended { end: End::Failed | End::Aborted } => self.shown(row.id).await?,
-        };
-        Ok(RunSummary { worked_on_by: presence.on(&shown).await?, ..shown.summary() })
+        }
+        let mut named = Vec::with_capacity(unread.len());
+        for Unread { run, error } in unread {
+            let what = format!("could not {error}");
+            named.push(UnreadRun { run: self.store.name_of(run).await?, what });
+        }
+        Ok(RunList { runs, unread: named, next })
     }
 
     /// Says whether an agent that is no session works on a step of a run.
@@ -148,59 +141,11 @@ impl Services {
     /// Those of the store.
     pub(crate) async fn others_work(&self, run: RunId) -> Result<bool, ServiceError> {
         let shown = self.shown(run).await?;
-        let settings = shown.settings();
+        let settings = &shown.settings;
         let is_theirs = |step: &StepView| {
             step.state == StepState::Working && !settings.is_guided(&step.role.as_str().into())
         };
         Ok(shown.steps().iter().any(is_theirs))
-    }
-
-    async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
-        let view = self.store.run_view(run).await?;
-        let graph = self.store.graph_of(&view.run).await?;
-        let ahead = match view.run.head.status {
-            RunStatus::Queued { .. } => self.store.waits_for(run).await?,
-            RunStatus::New
-            | RunStatus::Awaiting
-            | RunStatus::Active
-            | RunStatus::Paused
-            | RunStatus::Ended { .. } => None,
-        };
-        let has_locks = graph.steps().iter().any(|(_, task)| !task.locks.is_empty());
-        let is_out = view.items.iter().any(|item| matches!(item.work, Work::Agent { .. }) && !item.is_leased);
-        let locks = if has_locks && is_out { self.store.awaited_locks(run).await? } else { Vec::new() };
-        let is_held_back = is_out && self.store.is_held_back(run).await?;
-        let mut troubles = BTreeMap::new();
-        for (node, record) in &view.records {
-            if matches!(record.state, NodeState::Resting { .. })
-                && let Some(Fact::NodeResting { message, .. }) = self.store.newest_rest(run, node).await?
-            {
-                troubles.insert(node.clone(), message);
-            }
-        }
-        let mut within = BTreeMap::new();
-        for (node, _) in graph.sub_plans() {
-            let Some(record) = view.records.get(&node.id) else { continue };
-            let Some(child) = record.child else { continue };
-            let waits = match record.state {
-                NodeState::Nested { .. } => {
-                    let inner = Box::pin(self.shown(child)).await?;
-                    Some((inner.state(), inner.waiting_on()))
-                }
-                NodeState::Pending
-                | NodeState::Ready
-                | NodeState::Rehearsing
-                | NodeState::Saving { .. }
-                | NodeState::Branching
-                | NodeState::Working { .. }
-                | NodeState::Resting { .. }
-                | NodeState::Checking { .. }
-                | NodeState::Held { .. }
-                | NodeState::Settled { .. } => None,
-            };
-            within.insert(node.id.clone(), Inner { name: self.store.run(child).await?.name, waits });
-        }
-        Ok(Shown { view, graph, ahead, is_held_back, locks, troubles, within })
     }
 
     /// Returns at most `limit` lines of a run's history after line `since`.
@@ -260,8 +205,9 @@ impl Services {
         Ok(PromptList { run: self.store.name_of(run).await?, prompts })
     }
 
-    fn history_of(&self, run: RunId) -> Lines<'_> {
-        Lines { store: &self.store, run, read: VecDeque::new(), after: 0 }
+    /// Reads a run's history, or what it has of one node and of the edges that led there.
+    fn history_of(&self, run: RunId, node: Option<&NodeId>) -> Lines<'_> {
+        Lines { store: &self.store, run, node: node.cloned(), read: VecDeque::new(), after: 0 }
     }
 }
 

@@ -34,7 +34,7 @@ pub fn expected() -> Coverage {
     add(
         "reason",
         "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit visits_limit \
-         budget asked planned same_failure conflict proposed",
+         budget asked planned same_failure conflict proposed effect",
     );
     add("showing", "red green tampered");
     add("verdict", "passed failed timed_out tampered");

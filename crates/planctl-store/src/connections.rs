@@ -4,6 +4,7 @@
 //! connection comes back only after its statement has ended in an answer; a broken or half-read one is closed.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Connections {
     settings: Settings,
     idle: Mutex<Vec<PgConnection>>,
     permits: Arc<Semaphore>,
+    /// How often one was acquired.
+    acquired: AtomicU64,
 }
 
 /// One connection, acquired until its statement has ended.
@@ -43,7 +46,7 @@ impl Connections {
     pub(crate) fn new(options: PgConnectOptions, settings: Settings) -> Connections {
         let options = options.application_name(&settings.application_name).disable_statement_logging();
         let permits = Arc::new(Semaphore::new(settings.connections.max(1)));
-        Connections { options, settings, idle: Mutex::new(Vec::new()), permits }
+        Connections { options, settings, idle: Mutex::new(Vec::new()), permits, acquired: AtomicU64::new(0) }
     }
 
     pub(crate) fn options(&self) -> &PgConnectOptions {
@@ -88,6 +91,7 @@ impl Connections {
             Ok(Err(_)) => return Err(sqlx::Error::PoolClosed),
             Err(_) => return Err(sqlx::Error::PoolTimedOut),
         };
+        self.acquired.fetch_add(1, Ordering::Relaxed);
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
@@ -99,6 +103,10 @@ impl Connections {
             })?,
         };
         Ok(PooledConnection { connection: Some(connection), home: self, _permit: permit })
+    }
+
+    pub(crate) fn acquired(&self) -> u64 {
+        self.acquired.load(Ordering::Relaxed)
     }
 
     async fn open(&self) -> Result<PgConnection, Opening> {

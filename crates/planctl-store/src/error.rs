@@ -59,6 +59,9 @@ pub enum StoreError {
     /// The caller no longer holds the item; its report is kept as a note and changes nothing (P-47).
     #[error("accept this: the lease is over")]
     StaleLease,
+    /// Others voted since the caller looked, or the ask is closed: look again, and vote again.
+    #[error("count the vote: others voted at the same moment")]
+    VotedMeanwhile,
     /// The key was used for something else (P14).
     #[error("accept this: key `{key}` was used for another command")]
     KeyReused {
@@ -261,6 +264,7 @@ impl From<sqlx::Error> for StoreError {
         match classify(&source) {
             Failure::Outage | Failure::Retryable => StoreError::Unavailable { source },
             Failure::Denied => StoreError::Denied { source },
+            Failure::Defect if raised(&source, "PL004") => StoreError::VotedMeanwhile,
             Failure::Defect => StoreError::corrupt(source.to_string()),
         }
     }

@@ -19,6 +19,15 @@ use crate::store::Store;
 pub(crate) const HISTORY_AFTER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 and seq > $2 order by seq limit $3";
 
+/// Reads through the run's history: facts have no index by node, which every transition would have to write.
+pub(crate) const HISTORY_OF_NODE: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
+     command, body::text as body, hash from history where run = $1 and seq > $2 and (node = $3 or name = 'edge_followed' \
+     and body ->> 'to' = $3) order by seq limit $4";
+
+pub(crate) const ANSWER: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
+     command, body::text as body, hash from history where run = $1 and name = 'ask_answered' and body ->> 'item' = $2 \
+     order by seq limit 1";
+
 pub(crate) const NEWEST_LINES: &str = "select run, seq, at, kind, name, cause, node, visit, attempt, item, generation, \
      command, body::text as body, hash from history where run = $1 order by seq desc limit $2";
 
@@ -28,8 +37,9 @@ pub(crate) const NEWEST_INPUTS_AT: &str = "select run, seq, at, kind, name, caus
 pub(crate) const NEWEST_FACTS: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
      order by seq desc limit $2";
 
-pub(crate) const NEWEST_REST: &str = "select seq, body::text as body from history where run = $1 and kind = 'fact' \
-     and name = 'node_resting' and node = $2 order by seq desc limit 1";
+pub(crate) const NEWEST_RESTS: &str = "select n.run, n.node, h.seq, h.body from unnest($1::uuid[], $2::text[]) n (run, node) \
+     cross join lateral (select seq, body::text as body from history where run = n.run and kind = 'fact' \
+     and name = 'node_resting' and node = n.node order by seq desc limit 1) h";
 
 pub(crate) const CACHED_TOKENS: &str = "select node, sum(cached)::bigint as tokens from (select node, \
      (body #>> '{event,said,usage,cached_input_tokens}')::numeric as cached from history where run = $1 and kind = 'input' \
@@ -426,15 +436,25 @@ impl Store {
         rows.iter().rev().map(|row| fact_of(run, row)).collect()
     }
 
-    /// Returns the newest fact about a node that says why it rests.
+    /// Returns of each of these nodes the newest fact that says why it rests; [`StoreError::Corrupt`] in place of one that
+    /// does not read.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
-    pub async fn newest_rest(&self, run: RunId, node: &NodeId) -> Result<Option<Fact>, StoreError> {
-        let id = stored_run(run);
-        let row = repeated!(self, connection => sqlx::query(NEWEST_REST).bind(id).bind(node.as_str()).fetch_optional(&mut *connection))?;
-        row.map(|row| fact_of(run, &row)).transpose()
+    /// Those of the connection.
+    pub async fn newest_rests(
+        &self,
+        nodes: &[(RunId, &NodeId)],
+    ) -> Result<BTreeMap<(RunId, NodeId), Result<Fact, StoreError>>, StoreError> {
+        let runs: Vec<_> = nodes.iter().map(|(run, _)| stored_run(*run)).collect();
+        let names: Vec<&str> = nodes.iter().map(|(_, node)| node.as_str()).collect();
+        let rows = repeated!(self, connection => sqlx::query(NEWEST_RESTS).bind(&runs).bind(&names).fetch_all(&mut *connection))?;
+        let rest = |row: &PgRow| {
+            let run = run_id(row.try_get("run")?);
+            let fact = fact_of(run, row).map_err(|error| error.of(run));
+            Ok(((run, NodeId::new(row.try_get::<String, _>("node")?)), fact))
+        };
+        rows.iter().map(rest).collect()
     }
 
     /// Returns how many of the tokens that each node's workers reported came from a cache. Nothing is decided by them, so they
@@ -467,6 +487,39 @@ impl Store {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *connection))?;
         rows.iter().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+    }
+
+    /// Returns at most `limit` lines after line `after` that are about a node, and those of edges that led to it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where a line does not read, and those of the connection.
+    pub async fn history_of_node(
+        &self,
+        run: RunId,
+        node: &NodeId,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<HistoryLine>, StoreError> {
+        let id = stored_run(run);
+        let rows = repeated!(self, connection => sqlx::query(HISTORY_OF_NODE)
+            .bind(id)
+            .bind(after)
+            .bind(node.as_str())
+            .bind(limit)
+            .fetch_all(&mut *connection))?;
+        rows.iter().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+    }
+
+    /// Returns the line that says how an ask was answered; none where it is open, or was taken back.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
+    pub async fn answer(&self, run: RunId, ask: &ItemId) -> Result<Option<HistoryLine>, StoreError> {
+        let id = stored_run(run);
+        let row = repeated!(self, connection => sqlx::query(ANSWER).bind(id).bind(ask.as_str()).fetch_optional(&mut *connection))?;
+        row.as_ref().map(HistoryLine::read).transpose().map_err(|error| error.of(run))
     }
 }
 

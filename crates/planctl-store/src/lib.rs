@@ -40,7 +40,9 @@ mod timers;
 mod token;
 mod tokens;
 mod topics;
+mod traces;
 mod turns;
+mod votes;
 mod withdrawn;
 mod workers;
 mod worktrees;
@@ -56,7 +58,9 @@ pub use library::{EndedRuns, FollowUp, ToFollow};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
 pub use lookups::Outstanding;
-pub use messages::{DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, Untold};
+pub use messages::{
+    DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, QuietHours, ToChannel, Untold,
+};
 pub use page::Page;
 pub use plans::{
     Approval, ApprovalId, NewApproval, NewRevision, Plan, PlanId, PlanMoved, PlanStatus, Revision,
@@ -69,7 +73,10 @@ pub use queue::{
 };
 pub use random::secret;
 pub use requests::{Begun, Request, RequestId, RequestKey, RequestTurn};
-pub use runs::{AskRow, NewRun, OpenItem, RefusalRow, RunRow, RunView, ServedRole};
+pub use runs::{AskDeadline, LapsedAsk};
+pub use runs::{
+    AskRow, NewRun, OpenItem, Records, RefusalRow, RunRow, RunView, ServedRole, WaitingAsk, WaitingRun,
+};
 pub use server::ServerFacts;
 pub use sqlx::postgres::PgConnectOptions;
 pub use statements::STATEMENTS;
@@ -79,6 +86,8 @@ pub use timers::DueTimer;
 pub use token::Token;
 pub use tokens::{NewToken, NewlyMade, TokenRow, TokenScope};
 pub use topics::{NOTE_BYTES_MAX, TopicName, TopicNote, TopicRow};
+pub use traces::UntracedRun;
 pub use turns::Ahead;
+pub use votes::{NewVote, VoteRow};
 pub use workers::{HeldItem, SeenWorker, WorkerRow};
 pub use worktrees::{NewWorktree, WorktreeRow};

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use planctl_engine::{RunId, Timestamp};
+use planctl_engine::{Role, RunId, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
@@ -67,34 +67,76 @@ pub(crate) const BUDGETS_NOTICED: &str = "select * from (select r.id, w.path, \
      where r.ended_at is null and w.host = $1 and (r.head ->> 'noticed')::boolean) b \
      where not exists (select from messages m where m.key = b.key) order by b.id limit $2";
 
+/// The channels of a message, and until when each is quiet.
+macro_rules! channels {
+    () => {
+        "(select q.channel, case when q.zone is not null then planctl_quiet_until_1(q.zone, q.begins::time, q.ends::time) end as until \
+         from unnest($8::text[], $9::text[], $10::text[], $11::text[]) as q (channel, zone, begins, ends))"
+    };
+}
+
 /// Written once: of a key that is known, nothing is written. A reminder moves the next one away; the decision ends them.
-pub(crate) const TELL: &str = "with message as (insert into messages (id, workspace, run, ask, event, key, body) \
+pub(crate) const TELL: &str = concat!(
+    "with message as (insert into messages (id, workspace, run, ask, event, key, body) \
        values ($1, $2, $3, $4, $5, $6, $7) on conflict (key) do nothing returning id), \
      announced as (insert into announced_asks as n (ask, reminders, remind_at) \
-       select $4, $9, clock_timestamp() + $10::bigint * interval '1 microsecond' from message where $9::int is not null \
+       select $4, $12, clock_timestamp() + $13::bigint * interval '1 microsecond' from message where $12::int is not null \
        on conflict (ask) do update set reminders = excluded.reminders, remind_at = excluded.remind_at) \
-     insert into deliveries (message, channel) select message.id, c.channel from message, unnest($8::text[]) as c (channel)";
+     insert into deliveries (message, channel, due_at, held) \
+     select message.id, c.channel, coalesce(c.until, clock_timestamp()), c.until is not null from message, ",
+    channels!(),
+    " c"
+);
 /// Deliveries that wait untried are of no use any more. Channels that heard of the ask hear how it ended.
-pub(crate) const TELL_DECISION: &str = "with heard as (select d.id, d.channel, d.tries, d.state from deliveries d \
+pub(crate) const TELL_DECISION: &str = concat!(
+    "with heard as (select d.id, d.channel, d.tries, d.state from deliveries d \
        join messages m on m.id = d.message where m.ask = $4), \
      message as (insert into messages (id, workspace, run, ask, event, key, body) \
        values ($1, $2, $3, $4, $5, $6, $7) on conflict (key) do nothing returning id), \
      superseded as (update deliveries d set state = 'superseded', ended_at = clock_timestamp() from heard h \
        where d.id = h.id and d.state = 'waiting'), \
      ended as (delete from announced_asks n where n.ask = $4) \
-     insert into deliveries (message, channel) select distinct message.id, h.channel from message, heard h \
-     where h.tries > 0 and h.channel = any($8::text[])";
+     insert into deliveries (message, channel, due_at, held) \
+     select message.id, c.channel, coalesce(c.until, clock_timestamp()), c.until is not null from message, ",
+    channels!(),
+    " c where exists (select from heard h where h.channel = c.channel and h.tries > 0)"
+);
 /// Ends the reminders of an ask without a word.
 pub(crate) const FORGET_ASK: &str = "with superseded as (update deliveries d set state = 'superseded', ended_at = clock_timestamp() \
        from messages m where m.ask = $1 and d.message = m.id and d.state = 'waiting') \
      delete from announced_asks n where n.ask = $1";
 
-pub(crate) const CLAIM_DELIVERIES: &str = "with due as (select d.id from deliveries d join messages m on m.id = d.message \
-       join workspaces w on w.id = m.workspace where d.state = 'waiting' and d.due_at <= clock_timestamp() and w.host = $1 \
-       order by d.due_at, d.id limit $2 for update of d skip locked) \
-     update deliveries d set tries = d.tries + 1, due_at = clock_timestamp() + $3::bigint * interval '1 microsecond' \
-     from due, messages m join workspaces w on w.id = m.workspace where d.id = due.id and m.id = d.message \
-     returning d.id, d.channel, d.tries, m.id as message, m.event, m.body, m.created_at, w.path, clock_timestamp() as now";
+macro_rules! claim_deliveries {
+    ($which:literal) => {
+        concat!(
+            "with due as (select d.id from deliveries d join messages m on m.id = d.message ",
+            "join workspaces w on w.id = m.workspace where d.state = 'waiting' and d.due_at <= clock_timestamp() and ",
+            $which,
+            " order by d.due_at, d.id limit $2 for update of d skip locked) ",
+            "update deliveries d set tries = d.tries + 1, due_at = clock_timestamp() + $3::bigint * interval '1 microsecond' ",
+            "from due, messages m join workspaces w on w.id = m.workspace where d.id = due.id and m.id = d.message ",
+            "returning d.id, d.channel, d.tries, d.held, m.id as message, m.event, m.body, m.created_at, w.path, ",
+            "clock_timestamp() as now"
+        )
+    };
+}
+pub(crate) const CLAIM_DELIVERIES: &str = claim_deliveries!("w.host = $1");
+/// The others that were held for the same channel of the same workspace.
+pub(crate) const CLAIM_HELD: &str = claim_deliveries!(
+    "d.held and (d.channel, m.workspace) = (select o.channel, p.workspace from deliveries o join messages p on p.id = o.message \
+     where o.id = $1)"
+);
+/// Work for which a run waits and that no worker asks for; the daemon of its host does not do it either, by the run's settings.
+pub(crate) const ROLES_UNSERVED: &str = "select * from (select r.id, w.path, i.target as role, \
+       'run/' || r.id || '/none/' || i.target || '/' || min(i.id) as key \
+     from items i join runs r on r.id = i.run join workspaces w on w.id = r.workspace \
+     where i.state = 'ready' and i.served_on is null and i.home = $1 and i.lane = 'agent' \
+       and i.available_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' \
+       and not exists (select from workers k where not k.paused and i.target = any(k.roles) \
+         and k.last_seen_at >= clock_timestamp() - $4::bigint * interval '1 microsecond') \
+     group by r.id, w.path, i.target) u \
+     where not exists (select from messages m where m.key = u.key) order by u.key limit $2";
+pub(crate) const KNOWS_ZONE: &str = "select exists (select from pg_timezone_names where name = $1) as known";
 pub(crate) const NEXT_DELIVERY: &str = "select (extract(epoch from least( \
        (select min(d.due_at) from deliveries d join messages m on m.id = d.message join workspaces w on w.id = m.workspace \
          where d.state = 'waiting' and w.host = $1), \
@@ -156,7 +198,27 @@ pub struct NewMessage<'a> {
     /// Its content as JSON.
     pub body: &'a str,
     /// The channels that are to get it.
-    pub channels: &'a [String],
+    pub channels: &'a [ToChannel],
+}
+
+/// A channel that is to get a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToChannel {
+    /// Its name.
+    pub name: String,
+    /// The hours in which the message is held.
+    pub quiet: Option<QuietHours>,
+}
+
+/// Hours of each day in which messages are held.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QuietHours {
+    /// The name of the time zone, as Postgres knows it.
+    pub zone: String,
+    /// When they begin, as `22:00`.
+    pub begin: String,
+    /// When they end.
+    pub end: String,
 }
 
 /// The messages that follow from one.
@@ -190,6 +252,8 @@ pub struct DueDelivery {
     pub channel: String,
     /// Which try this is, from 1.
     pub tries: u32,
+    /// Says that it was held in quiet hours, so that it goes together with the others that were.
+    pub is_held: bool,
     /// The workspace whose configuration says what the channel is.
     pub workspace_path: String,
     /// When the message was written.
@@ -345,6 +409,12 @@ impl Store {
             Follows::Decision => (TELL_DECISION, None),
         };
         let id = random::uuid();
+        let names: Vec<&str> = new.channels.iter().map(|channel| channel.name.as_str()).collect();
+        let of_quiet = |part: fn(&QuietHours) -> &str| -> Vec<Option<&str>> {
+            new.channels.iter().map(|channel| channel.quiet.as_ref().map(part)).collect()
+        };
+        let (zones, begins, ends) =
+            (of_quiet(|quiet| &quiet.zone), of_quiet(|quiet| &quiet.begin), of_quiet(|quiet| &quiet.end));
         repeated!(self, connection => {
             let query = sqlx::query(statement)
                 .bind(id)
@@ -354,7 +424,10 @@ impl Store {
                 .bind(new.event)
                 .bind(new.key)
                 .bind(new.body)
-                .bind(new.channels);
+                .bind(&names)
+                .bind(&zones)
+                .bind(&begins)
+                .bind(&ends);
             let query = match follows {
                 Follows::Decision => query,
                 Follows::Nothing | Follows::Reminder { .. } => query
@@ -392,20 +465,67 @@ impl Store {
             .bind(limit)
             .bind(micros(lease))
             .fetch_all(&mut *connection))?;
+        rows.iter().map(due_delivery).collect()
+    }
+
+    /// Claims the other deliveries that were held in quiet hours for the channel of this one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn claim_held_with(
+        &self,
+        delivery: &DueDelivery,
+        limit: i64,
+        lease: Duration,
+    ) -> Result<Vec<DueDelivery>, StoreError> {
+        let rows = repeated!(self, connection => sqlx::query(CLAIM_HELD)
+            .bind(delivery.id)
+            .bind(limit)
+            .bind(micros(lease))
+            .fetch_all(&mut *connection))?;
+        rows.iter().map(due_delivery).collect()
+    }
+
+    /// Returns the runs of a host, each with a role, whose work has waited for so long while no worker asked for it; a worker
+    /// counts for a while after it was seen.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn roles_unserved(
+        &self,
+        host: &str,
+        limit: i64,
+        waited: Duration,
+        seen_for: Duration,
+    ) -> Result<Vec<Untold<(RunId, Role)>>, StoreError> {
+        let rows = repeated!(self, connection => sqlx::query(ROLES_UNSERVED)
+            .bind(host)
+            .bind(limit)
+            .bind(micros(waited))
+            .bind(micros(seen_for))
+            .fetch_all(&mut *connection))?;
         let read = |row: &PgRow| {
-            Ok(DueDelivery {
-                id: row.try_get("id")?,
-                message: row.try_get("message")?,
-                event: row.try_get("event")?,
-                body: row.try_get("body")?,
-                channel: row.try_get("channel")?,
-                tries: tries(row)?,
+            Ok(Untold {
+                of: (run(row)?, Role::from(row.try_get::<&str, _>("role")?)),
                 workspace_path: row.try_get("path")?,
-                created_at: time_at(row, "created_at")?,
-                now: time_at(row, "now")?,
+                key: row.try_get("key")?,
+                reminders: 0,
             })
         };
         rows.iter().map(read).collect()
+    }
+
+    /// Says whether Postgres knows a time zone by this name.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn knows_time_zone(&self, name: &str) -> Result<bool, StoreError> {
+        let row =
+            repeated!(self, connection => sqlx::query(KNOWS_ZONE).bind(name).fetch_one(&mut *connection))?;
+        Ok(row.try_get("known")?)
     }
 
     /// Returns in how long the next delivery or reminder of a host is due.
@@ -474,6 +594,21 @@ impl Store {
         let row = row.ok_or_else(|| StoreError::NotFound { what: format!("delivery {delivery}") })?;
         delivery_row(&row)
     }
+}
+
+fn due_delivery(row: &PgRow) -> Result<DueDelivery, StoreError> {
+    Ok(DueDelivery {
+        id: row.try_get("id")?,
+        message: row.try_get("message")?,
+        event: row.try_get("event")?,
+        body: row.try_get("body")?,
+        channel: row.try_get("channel")?,
+        tries: tries(row)?,
+        is_held: row.try_get("held")?,
+        workspace_path: row.try_get("path")?,
+        created_at: time_at(row, "created_at")?,
+        now: time_at(row, "now")?,
+    })
 }
 
 fn number(row: &PgRow) -> Result<i64, StoreError> {

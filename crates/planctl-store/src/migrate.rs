@@ -24,6 +24,9 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (13, "names", include_str!("../../../migrations/0013_names.sql")),
     (15, "library", include_str!("../../../migrations/0015_library.sql")),
     (18, "messages", include_str!("../../../migrations/0018_messages.sql")),
+    (19, "votes", include_str!("../../../migrations/0019_votes.sql")),
+    (21, "traces", include_str!("../../../migrations/0021_traces.sql")),
+    (22, "quiet", include_str!("../../../migrations/0022_quiet.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

@@ -3,6 +3,7 @@
 mod approvals;
 mod status;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planctl_engine::{Digest, Graph, Timestamp};
@@ -44,6 +45,7 @@ pub const TEXT_CHANGED: &str = "the text changed";
 pub(crate) const RECORD_MOVE: &str = "insert into plan_transitions (plan, from_status, to_status, by, why, digest) \
      values ($1, $2, $3, $4, $5, $6)";
 pub(crate) const GRAPH: &str = "select body::text as body from graphs where digest = $1";
+pub(crate) const SOME_GRAPHS: &str = "select digest, body::text as body from graphs where digest = any($1)";
 pub(crate) const REVISION: &str =
     "select source, graph, created_at from revisions where plan = $1 and digest = $2";
 pub(crate) const REVISIONS: &str = "select digest, created_at from revisions where plan = $1 \
@@ -176,7 +178,7 @@ fn status_at(row: &PgRow, column: &str) -> Result<PlanStatus, StoreError> {
     PlanStatus::from_word(word).ok_or_else(|| StoreError::corrupt(format!("a plan's status is `{word}`")))
 }
 
-fn digest_at(row: &PgRow, column: &str) -> Result<Digest, StoreError> {
+pub(crate) fn digest_at(row: &PgRow, column: &str) -> Result<Digest, StoreError> {
     Ok(Digest::new(row.try_get::<String, _>(column)?))
 }
 
@@ -196,7 +198,6 @@ impl Plan {
     }
 }
 
-/// Computes the digest under which a compiled graph is kept.
 /// Reads the stored text of a graph of this digest.
 pub(crate) fn graph_of_text(digest: &Digest, body: &str) -> Result<Graph, StoreError> {
     if graph_digest(body) != *digest {
@@ -205,6 +206,7 @@ pub(crate) fn graph_of_text(digest: &Digest, body: &str) -> Result<Graph, StoreE
     from_json(body, "a graph")
 }
 
+/// Computes the digest under which a compiled graph is kept.
 fn graph_digest(body: &str) -> Digest {
     Digest::new(format!("sha256:{}", crate::random::to_hex(&Sha256::digest(body))))
 }
@@ -382,15 +384,43 @@ impl Store {
         digest_at(&row.ok_or_else(|| StoreError::not_found(format!("revision {revision}")))?, "graph")
     }
 
+    /// Reads compiled graphs into the cache, those that are not there yet, by one statement. A graph that does not read is
+    /// told to those who ask for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn cache_graphs<'a>(
+        &self,
+        digests: impl Iterator<Item = &'a Digest>,
+    ) -> Result<(), StoreError> {
+        let missing = digests.filter(|digest| self.cache().graph(digest).is_none()).map(Digest::as_str);
+        let missing: Vec<&str> = missing.collect::<BTreeSet<_>>().into_iter().collect();
+        if missing.len() < 2 {
+            return Ok(());
+        }
+        let rows = repeated!(self, connection => sqlx::query(SOME_GRAPHS).bind(&missing).fetch_all(&mut *connection))?;
+        for row in rows {
+            let (digest, body) = (digest_at(&row, "digest")?, row.try_get::<String, _>("body")?);
+            if let Ok(graph) = graph_of_text(&digest, &body) {
+                self.cache().keep_graph(digest, Arc::new(graph), body.len());
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the compiled graph of this digest, from the cache where it is there.
-    pub(crate) async fn graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
+    pub async fn graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
         match self.cache().graph(digest) {
             Some(graph) => Ok(graph),
             None => self.stored_graph(digest).await,
         }
     }
 
-    /// Returns the compiled graph of this digest as it is stored; one that was changed there reads as corrupt.
     /// Returns the stored text of a graph, whose digest is taken over it.
     ///
     /// # Errors
@@ -402,6 +432,7 @@ impl Store {
         Ok(row.try_get("body")?)
     }
 
+    /// Returns the compiled graph of this digest as it is stored; one that was changed there reads as corrupt.
     pub(crate) async fn stored_graph(&self, digest: &Digest) -> Result<Arc<Graph>, StoreError> {
         let body = self.graph_text(digest).await?;
         let graph = Arc::new(graph_of_text(digest, &body)?);

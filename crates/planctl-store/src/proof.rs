@@ -4,6 +4,7 @@ use planctl_engine::{ClockEvent, Decision, Event, ItemId};
 
 use crate::error::StoreError;
 use crate::token::Token;
+use crate::votes::NewVote;
 
 /// The right by which an event comes.
 #[derive(Clone, Debug)]
@@ -21,6 +22,13 @@ pub enum Proof {
     Person {
         /// The key under which a repeated call gets the stored answer (P14).
         key: Option<String>,
+    },
+    /// A person's vote decided, together with those of others.
+    Vote {
+        /// The key under which a repeated call gets the stored answer (P14).
+        key: Option<String>,
+        /// The vote, which is written with the transition.
+        vote: Box<NewVote>,
     },
     /// Time passed: the run may have the workspace, or a timer is due.
     Clock,
@@ -44,6 +52,9 @@ impl Proof {
             (Event::Agent(_) | Event::Harness(_), Proof::Lease { .. }) => true,
             (Event::Human(human), Proof::Submit) => human.decision == Decision::Submit,
             (Event::Human(_), Proof::Person { .. }) => true,
+            (Event::Human(human), Proof::Vote { vote, .. }) => {
+                matches!(&human.decision, Decision::Answer { item, answer } if *item == vote.item && *answer == vote.answer)
+            }
             (
                 Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered),
                 Proof::Clock,
@@ -63,13 +74,13 @@ impl Proof {
             Proof::Lease { item, generation, .. } | Proof::Expired { item, generation, .. } => {
                 Some((item, *generation))
             }
-            Proof::Person { .. } | Proof::Clock | Proof::Submit => None,
+            Proof::Person { .. } | Proof::Vote { .. } | Proof::Clock | Proof::Submit => None,
         }
     }
 
     pub(crate) fn key(&self) -> Option<&str> {
         match self {
-            Proof::Person { key } => key.as_deref(),
+            Proof::Person { key } | Proof::Vote { key, .. } => key.as_deref(),
             Proof::Lease { .. } | Proof::Clock | Proof::Expired { .. } | Proof::Submit => None,
         }
     }

@@ -60,7 +60,8 @@ pub(crate) const NEXT_WAKE: &str = "select (extract(epoch from min(t.at) - clock
          and (l.run <> i.run or l.node <> i.node))) \
        and not exists (select from items w where w.run = $1 and w.state = 'withdrawn') \
      union all select min(least(lease_until, hard_deadline)) from items where run = $1 and state in ('leased', 'withdrawn') \
-     union all select min(at) from timers where run = $1) t";
+     union all select min(at) from timers where run = $1 \
+     union all select min(deadline_at) from asks where run = $1 and closed_at is null) t";
 
 macro_rules! next_due {
     ($which:literal) => {

@@ -3,6 +3,7 @@
 mod asks;
 mod creation;
 mod named;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use planctl_engine::{
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
+use uuid::Uuid;
 
 use crate::cache::RunMeta;
 use crate::connections::repeated;
@@ -20,14 +22,16 @@ use crate::page::Page;
 use crate::plans::{ApprovalId, PlanId, WorkspaceId};
 use crate::queue::{RunConfig, at_of};
 use crate::requests::RequestId;
-use crate::rows::{from_json, optional_time_at, records, run_id, stored_run, time_at};
+use crate::rows::{from_json, optional_time_at, records, run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
 use crate::sub_plans::AroundRow;
 use crate::worktrees::WorktreeRow;
-pub use asks::AskRow;
-pub(crate) use asks::{ASK, ASKS};
+pub(crate) use asks::{ASK, ASKS, ASKS_LAPSED, ASKS_NUMBERED};
+pub use asks::{AskDeadline, AskRow, LapsedAsk};
 pub(crate) use creation::{ATTACH_APPROVAL, NEW_RUN, NEW_RUN_APART, NEW_SUB_PLAN};
 pub use creation::{NewRun, ServedRole};
+pub(crate) use waiting::{ASKS_WAITING, GRAPHS, RUNS_WAITING};
+pub use waiting::{WaitingAsk, WaitingRun};
 
 pub(crate) const NOW: &str = "select clock_timestamp() as now";
 pub(crate) const RUN_META: &str = "select r.name, r.plan, p.path as plan_path, w.host, coalesce(t.path, c.place, w.path) as path, r.graph \
@@ -49,6 +53,7 @@ macro_rules! runs_where {
     };
 }
 pub(crate) const RUN: &str = runs_where!("r.id = $1");
+pub(crate) const SOME_RUNS: &str = runs_where!("r.id = any($1)");
 pub(crate) const RUN_OF_REQUEST: &str = runs_where!("r.id = (select run from commands where key = $1)");
 /// Those of a workspace first; as many as are named where the name is not clear.
 pub(crate) const RUNS_NAMED: &str =
@@ -93,11 +98,11 @@ pub(crate) const SUB_PLAN_OF: &str = runs_where!("c.item = $1");
 pub(crate) const SUB_PLANS_OPEN: &str = runs_where!("c.parent = $1 and r.ended_at is null order by r.id");
 pub(crate) const OPEN_COUNTS: &str = "select (select count(*) from runs where ended_at is null) as runs, \
      (select count(*) from asks where closed_at is null) as asks";
-pub(crate) const RECORDS: &str =
-    "select array_agg(node) as names, array_agg(record::text) as records from nodes where run = $1";
-pub(crate) const ITEMS: &str = "select i.id, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
+pub(crate) const RECORDS: &str = "select run, array_agg(node) as names, array_agg(record::text) as records from nodes \
+     where run = any($1) and ($2 or state not in ('passed', 'skipped', 'waived', 'warned')) group by run";
+pub(crate) const ITEMS: &str = "select i.id, i.run, i.node, i.visit, i.attempt, i.target, i.state, i.work::text as work, i.available_at, \
      i.generation, a.number, i.instance, i.lease_until, i.created_at from items i left join asks a on a.item = i.id \
-     where i.run = $1 and i.state <> 'withdrawn' order by i.created_at, i.id";
+     where i.run = any($1) and i.state <> 'withdrawn' order by i.created_at, i.id";
 pub(crate) const REFUSALS: &str = "select item, generation, name, reason, body::text as body, at from (select * from refusals where run = $1 \
      order by id desc limit 100) newest order by id";
 
@@ -166,6 +171,15 @@ pub struct RunView {
     pub records: BTreeMap<NodeId, Record>,
     /// The items that are out.
     pub items: Vec<OpenItem>,
+}
+
+/// The nodes whose records are read with a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Records {
+    /// Those of all nodes that were entered.
+    All,
+    /// Those of nodes that are under way or have failed, of runs that are not over or have failed.
+    Open,
 }
 
 /// An item that is out.
@@ -275,6 +289,24 @@ impl RunRow {
             read_at: time_at(row, "now")?,
         })
     }
+}
+
+/// Sorts rows by the run that each is about; those of one run stay in their order.
+fn rows_by_run(rows: Vec<PgRow>) -> Result<BTreeMap<RunId, Vec<PgRow>>, StoreError> {
+    let mut sorted: BTreeMap<RunId, Vec<PgRow>> = BTreeMap::new();
+    for row in rows {
+        sorted.entry(run_id(row.try_get("run")?)).or_default().push(row);
+    }
+    Ok(sorted)
+}
+
+fn view_of(run: RunRow, items: &[PgRow], nodes: Option<&PgRow>) -> Result<RunView, StoreError> {
+    let items = items.iter().map(open_item).collect::<Result<_, _>>()?;
+    let records = match nodes {
+        Some(row) => records(row.try_get("names")?, row.try_get("records")?)?,
+        None => BTreeMap::new(),
+    };
+    Ok(RunView { run, records, items })
 }
 
 fn open_item(row: &PgRow) -> Result<OpenItem, StoreError> {
@@ -447,18 +479,53 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn run_view(&self, run: RunId) -> Result<RunView, StoreError> {
-        let id = stored_run(run);
         let row = self.run(run).await?;
-        let items = repeated!(self, connection => sqlx::query(ITEMS).bind(id).fetch_all(&mut *connection))?;
-        let items =
-            items.iter().map(open_item).collect::<Result<Vec<_>, _>>().map_err(|error| error.of(run))?;
-        Ok(RunView { run: row, records: self.all_records(run).await?, items })
+        let view = self.run_views(vec![row], Records::All).await?.pop();
+        view.ok_or_else(|| StoreError::not_found(format!("run {run}")))?.map_err(|unread| unread.error)
     }
 
-    pub(crate) async fn all_records(&self, run: RunId) -> Result<BTreeMap<NodeId, Record>, StoreError> {
-        let id = stored_run(run);
-        let row = repeated!(self, connection => sqlx::query(RECORDS).bind(id).fetch_one(&mut *connection))?;
-        records(row.try_get("names")?, row.try_get("records")?).map_err(|error| error.of(run))
+    /// Returns runs with the records of their nodes and the items that are out, each by itself and in the order given. It
+    /// takes as many statements as one run does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn run_views(
+        &self,
+        runs: Vec<RunRow>,
+        which: Records,
+    ) -> Result<Vec<Result<RunView, Unread>>, StoreError> {
+        let is_all = which == Records::All;
+        let is_over =
+            |run: &RunRow| matches!(run.head.status, RunStatus::Ended { end: End::Done | End::Cancelled });
+        let wanted = runs.iter().filter(|run| is_all || !is_over(run)).map(|run| stored_run(run.id));
+        let wanted: Vec<Uuid> = wanted.collect();
+        let (mut items, mut nodes) = (Vec::new(), Vec::new());
+        if !wanted.is_empty() {
+            items =
+                repeated!(self, connection => sqlx::query(ITEMS).bind(&wanted).fetch_all(&mut *connection))?;
+            nodes = repeated!(self, connection => sqlx::query(RECORDS).bind(&wanted).bind(is_all).fetch_all(&mut *connection))?;
+        }
+        let (mut items, mut nodes) = (rows_by_run(items)?, rows_by_run(nodes)?);
+        let views = runs.into_iter().map(|run| {
+            let id = run.id;
+            let (items, nodes) =
+                (items.remove(&id).unwrap_or_default(), nodes.remove(&id).unwrap_or_default());
+            view_of(run, &items, nodes.first()).map_err(|error| Unread::new(id, error))
+        });
+        Ok(views.collect())
+    }
+
+    /// Returns these runs, each by itself; those that are not there are left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn some_runs(&self, runs: &[RunId]) -> Result<Vec<Result<RunRow, Unread>>, StoreError> {
+        let ids = stored_runs(runs);
+        let rows =
+            repeated!(self, connection => sqlx::query(SOME_RUNS).bind(&ids).fetch_all(&mut *connection))?;
+        RunRow::read_each(&rows)
     }
 
     /// Returns the news of a run that did not fit, oldest first: the newest hundred.

@@ -138,6 +138,11 @@ impl Store {
         self.inner.connections.close().await;
     }
 
+    /// Returns how often this process called the database, each time for one statement or one transaction.
+    pub fn calls(&self) -> u64 {
+        self.connections().acquired()
+    }
+
     pub(crate) fn connections(&self) -> &Connections {
         &self.inner.connections
     }

@@ -19,14 +19,14 @@ use crate::token::Token;
 macro_rules! tokens_where {
     ($which:literal) => {
         concat!(
-            "select id, name, scope, roles, created_at, expires_at, revoked_at, last_used_at, ",
+            "select id, name, coalesce(person, name) as person, scope, roles, created_at, expires_at, revoked_at, last_used_at, ",
             "revoked_at is null and (expires_at is null or expires_at > clock_timestamp()) as is_live from tokens where ",
             $which
         )
     };
 }
-pub(crate) const NEW_TOKEN: &str = "insert into tokens (id, name, scope, roles, hash, expires_at, request) \
-     values ($1, $2, $3, $4::text[], $5, clock_timestamp() + $6::bigint * interval '1 microsecond', $7) \
+pub(crate) const NEW_TOKEN: &str = "insert into tokens (id, name, scope, roles, hash, expires_at, request, person) \
+     values ($1, $2, $3, $4::text[], $5, clock_timestamp() + $6::bigint * interval '1 microsecond', $7, $8) \
      on conflict do nothing";
 pub(crate) const TOKEN_OF: &str = concat!(
     "with used as (update tokens set last_used_at = clock_timestamp() where hash = $1 and revoked_at is null ",
@@ -88,6 +88,8 @@ impl TokenScope {
 pub struct NewToken<'a> {
     /// The holder: actions with the token are on record under this name.
     pub name: &'a str,
+    /// The person who is known to hold it, where the name is only how they sign.
+    pub person: Option<&'a str>,
     /// The scope that it grants.
     pub scope: TokenScope,
     /// Of a worker's: the roles whose work it may claim; empty means any.
@@ -114,6 +116,8 @@ pub struct TokenRow {
     pub id: String,
     /// The holder.
     pub name: String,
+    /// The person whose votes it casts.
+    pub person: String,
     /// The scope that it grants.
     pub scope: TokenScope,
     /// Of a worker's: the roles whose work it may claim; empty means any.
@@ -136,6 +140,7 @@ impl TokenRow {
         Ok(TokenRow {
             id: row.try_get("id")?,
             name: row.try_get("name")?,
+            person: row.try_get("person")?,
             scope: TokenScope::from_word(word)
                 .ok_or_else(|| StoreError::corrupt(format!("a token's scope is `{word}`")))?,
             roles: row.try_get::<Vec<String>, _>("roles")?.into_iter().map(Role::new).collect(),
@@ -174,6 +179,7 @@ impl Store {
                 .bind(&hash)
                 .bind(new.lasts.map(micros))
                 .bind(new.request.map(|request| request.0))
+                .bind(new.person)
                 .execute(&mut *connection))?;
             let made = repeated!(self, connection => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *connection))?;
             if let Some(row) = made {

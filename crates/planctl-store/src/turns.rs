@@ -1,6 +1,7 @@
 //! The turns of a workspace: runs have it one after the other, first come first served within the class delay. Those that
 //! work in worktrees of their own wait for nobody.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{ClockEvent, Event, RunId};
@@ -11,7 +12,7 @@ use crate::connections::repeated;
 use crate::effects::micros;
 use crate::error::StoreError;
 use crate::proof::Proof;
-use crate::rows::stored_run;
+use crate::rows::{run_id, stored_run, stored_runs};
 use crate::store::Store;
 use crate::withdrawn::is_ending;
 
@@ -23,7 +24,7 @@ pub(crate) const WANT: &str = "update runs set wanted_at = clock_timestamp() whe
 /// The run that has the workspace, else the one whose turn it is before this one's. A run that ended, be it this one
 /// before it was taken up, has the workspace until those who worked for it have ended.
 pub(crate) const AHEAD: &str = concat!(
-    "select a.name, a.is_ending from runs r join lateral ( \
+    "select r.id, a.name, a.is_ending from runs r cross join lateral (select * from ( \
        (select r.name, true as is_ending, 0 as place where r.active and r.status <> 'active' and ",
     is_ending!("r.id"),
     ") union all \
@@ -35,7 +36,7 @@ pub(crate) const AHEAD: &str = concat!(
        (select o.name, false, 2 from runs o where o.workspace = r.workspace and o.status = 'queued' and not o.apart \
          and not r.apart and (o.turn_at, o.id) < (r.turn_at, r.id) \
          and o.wanted_at > clock_timestamp() - $2::bigint * interval '1 microsecond' order by o.turn_at, o.id limit 1) \
-     ) a on true where r.id = $1 order by a.place limit 1"
+     ) every order by place limit 1) a where r.id = any($1)"
 );
 
 /// The run for which another one waits.
@@ -70,11 +71,21 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn waits_for(&self, run: RunId) -> Result<Option<Ahead>, StoreError> {
-        let id = stored_run(run);
-        let row = repeated!(self, connection => sqlx::query(AHEAD).bind(id).bind(micros(WANTED_FOR)).fetch_optional(&mut *connection))?;
-        let ahead = |row: PgRow| -> Result<Ahead, StoreError> {
-            Ok(Ahead { run: row.try_get("name")?, is_ending: row.try_get("is_ending")? })
+        Ok(self.each_waits_for(&[run]).await?.remove(&run))
+    }
+
+    /// Returns the same for each of some runs.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn each_waits_for(&self, runs: &[RunId]) -> Result<BTreeMap<RunId, Ahead>, StoreError> {
+        let ids = stored_runs(runs);
+        let rows = repeated!(self, connection => sqlx::query(AHEAD).bind(&ids).bind(micros(WANTED_FOR)).fetch_all(&mut *connection))?;
+        let ahead = |row: &PgRow| {
+            let ahead = Ahead { run: row.try_get("name")?, is_ending: row.try_get("is_ending")? };
+            Ok((run_id(row.try_get("id")?), ahead))
         };
-        row.map(ahead).transpose()
+        rows.iter().map(ahead).collect()
     }
 }

@@ -6,6 +6,8 @@
 //! place in the index that lets one run at a time have a workspace, as long as such rows are left; then
 //! [`Store::admit`] gives the workspace to the next run.
 
+use std::collections::BTreeSet;
+
 use planctl_engine::{ItemId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -14,7 +16,7 @@ use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::listen::WakeFor;
 use crate::queue::Claimed;
-use crate::rows::{run_id, stored_run};
+use crate::rows::{run_id, stored_run, stored_runs};
 use crate::store::Store;
 use crate::token::Token;
 
@@ -52,8 +54,8 @@ pub(crate) const RELEASE_LOST: &str = released_where!(
     "(i.lease_until < clock_timestamp() or i.hard_deadline < clock_timestamp() \
      or i.own and i.host = $1 and i.instance = any($2::text[]))"
 );
-pub(crate) const IS_HELD_BACK: &str =
-    "select exists (select from items where run = $1 and state = 'withdrawn') as is_held_back";
+pub(crate) const HELD_BACK: &str =
+    "select distinct run from items where run = any($1) and state = 'withdrawn'";
 /// Takes the workspace of a run, or its own place, from a run that ended and whose holders have ended too. Its status is
 /// read again, since it may have been resumed and have ended anew meanwhile.
 pub(crate) const LEAVE_WORKSPACE: &str = concat!(
@@ -107,16 +109,16 @@ impl Store {
         self.notify_waiters(&rows)
     }
 
-    /// Says whether what a run has out waits for the end of somebody whose lease of it was taken back.
+    /// Returns those of some runs whose work waits for the end of somebody whose lease of it was taken back.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn is_held_back(&self, run: RunId) -> Result<bool, StoreError> {
-        let id = stored_run(run);
-        let row =
-            repeated!(self, connection => sqlx::query(IS_HELD_BACK).bind(id).fetch_one(&mut *connection))?;
-        Ok(row.try_get("is_held_back")?)
+    pub async fn held_back(&self, runs: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
+        let ids = stored_runs(runs);
+        let rows =
+            repeated!(self, connection => sqlx::query(HELD_BACK).bind(&ids).fetch_all(&mut *connection))?;
+        rows.iter().map(|row| Ok(run_id(row.try_get("run")?))).collect()
     }
 
     /// Takes the workspace of a queued run from one that ended and left it.

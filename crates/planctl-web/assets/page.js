@@ -87,6 +87,20 @@
     else if (event.key === "h") location.href = "/";
   });
 
+  // A finding leads to its line within the text.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-line]");
+    const text = link && document.getElementById("text");
+    if (!text) return;
+    event.preventDefault();
+    const lines = text.value.split("\n");
+    const at = Number(link.dataset.line) - 1;
+    const from = lines.slice(0, at).reduce((sum, line) => sum + line.length + 1, 0);
+    text.focus();
+    text.setSelectionRange(from, from + (lines[at] ?? "").length);
+    text.scrollTop = (text.scrollHeight / lines.length) * Math.max(0, at - 5);
+  });
+
   // A form is sent once, however often its button is clicked.
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.sent) event.preventDefault();

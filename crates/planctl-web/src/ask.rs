@@ -67,7 +67,8 @@ impl<'a> AskScreen<'a> {
         form: Option<Form<'a>>,
         (draft, refused): (&'a Draft, Option<&'a Problem>),
     ) -> AskScreen<'a> {
-        let answers = page.ask.answers.iter().map(|word| offered(page, word)).collect();
+        let words = words::answer_words(&page.ask).into_iter();
+        let answers = words.filter(|word| is_offered(page, word)).map(|word| offered(page, word)).collect();
         AskScreen { frame, page, attempts: rows(page), answers, form, draft, refused }
     }
 
@@ -76,8 +77,14 @@ impl<'a> AskScreen<'a> {
     }
 }
 
+/// Says whether a form offers an answer. An edit has a page of its own, and a step that can't be put in is edited.
+fn is_offered(page: &AskPage, word: &str) -> bool {
+    word != "edit" && !(word == "approve" && page.unfit.is_some())
+}
+
 fn offered(page: &AskPage, word: &str) -> Offered {
     let label = match word {
+        "approve" if page.ask.kind == "insertion" => "put it in",
         "abort" => "cancel the run",
         "choose" if !page.ask.leads_to.is_empty() => "go on with the option chosen above",
         "choose" => "go on with your answer",

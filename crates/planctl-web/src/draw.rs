@@ -12,6 +12,8 @@ use planctl_api::words;
 
 /// The most lines of a plan's text on a page.
 const PLAN_LINES_MAX: usize = 1_000;
+/// The most bytes of one part of a long text.
+const PART_BYTES_MAX: usize = 24 << 10;
 /// The most bytes of one printed text on a page.
 const PRINTED_BYTES_MAX: usize = 12 << 10;
 
@@ -116,6 +118,59 @@ pub fn tail(text: &str, lines: impl Borrow<usize>) -> Cut {
     Cut { text, lines: count, is_cut }
 }
 
+/// A page of a long text.
+pub struct Part {
+    /// The lines, made safe.
+    pub text: String,
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub count: usize,
+    /// The number of its first line, from 1.
+    pub first_line: usize,
+}
+
+/// Returns one part of what a program printed: the one with this number, else the last.
+pub fn part(text: &str, number: Option<usize>) -> Part {
+    let whole = words::printed_block(text);
+    let mut begins = vec![(0, 1)];
+    let (mut at, mut line_number) = (0, 1);
+    for line in whole.split_inclusive('\n') {
+        let mut rest = line;
+        while !rest.is_empty() {
+            let (begin, _) = begins[begins.len() - 1];
+            let room = (begin + PART_BYTES_MAX).saturating_sub(at);
+            if rest.len() <= room {
+                break;
+            }
+            // A line that fills a part by itself is cut; any other begins the next part.
+            let is_whole = rest.len() == line.len() && at > begin;
+            let cut = if is_whole { 0 } else { floor_char_boundary(rest, room) };
+            at += cut;
+            rest = &rest[cut..];
+            begins.push((at, line_number));
+        }
+        at += rest.len();
+        line_number += 1;
+    }
+    let count = begins.len();
+    let number = number.unwrap_or(count).clamp(1, count);
+    let (begin, first_line) = begins[number - 1];
+    let end = begins.get(number).map_or(whole.len(), |(begin, _)| *begin);
+    Part { text: whole[begin..end].to_owned(), number, count, first_line }
+}
+
+/// Returns the last place up to `most` where a text can be cut; behind the first letter where there is no other.
+fn floor_char_boundary(text: &str, most: usize) -> usize {
+    let before = (1..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    before.unwrap_or_else(|| text.chars().next().map_or(text.len(), char::len_utf8))
+}
+
+/// Makes a whole output safe to open with any program.
+pub fn safe_text(text: &str) -> String {
+    words::printed_block(text)
+}
+
 /// Returns the beginning of a plan's text, within what a page holds.
 pub fn head(text: &str) -> Cut {
     let lines: Vec<&str> = text.lines().take(PLAN_LINES_MAX).collect();
@@ -157,6 +212,11 @@ pub fn clock(moment: &str) -> &str {
 /// Returns the day and minute of a moment: `2026-11-25 12:31`.
 pub fn minute(moment: &str) -> String {
     moment.get(..16).unwrap_or(moment).replace('T', " ")
+}
+
+/// Returns the seconds of a moment as they follow its minute: `:05`.
+pub fn seconds_of(moment: &str) -> &str {
+    moment.get(16..19).unwrap_or_default()
 }
 
 /// Returns an age in seconds as people say it.
@@ -258,7 +318,7 @@ pub fn ask_heading(ask: &AskView) -> String {
     let step = step.map(|step| format!("Step {} {}", step.number, words::safe(&step.title)));
     let step = step.unwrap_or_else(|| words::safe(&ask.run));
     match ask.kind.as_str() {
-        "plan" => format!("Approve {}?", words::safe(&ask.plan)),
+        "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
         "insertion" => format!("{step}: a further step is proposed"),
@@ -361,6 +421,20 @@ mod tests {
         let flood = "ä".repeat(1 << 20);
         assert!(tail(&flood, 40).text.len() <= PRINTED_BYTES_MAX + 4);
         assert_eq!(tail("\u{1b}[31mred\u{1b}[0m\n", 40).text, "red");
+    }
+
+    #[test]
+    fn a_long_output_comes_in_parts_that_together_are_the_whole() {
+        let lines: String = (1..=20_000).map(|line| format!("line {line}\n")).collect();
+        let long = format!("{lines}{}\nend\n", "ä".repeat(40_000));
+        let last = part(&long, None);
+        assert!(last.number == last.count && last.text.ends_with("end\n"), "{}", last.text);
+        let parts: Vec<Part> = (1..=last.count).map(|number| part(&long, Some(number))).collect();
+        assert!(parts.iter().all(|part| !part.text.is_empty() && part.text.len() <= PART_BYTES_MAX));
+        assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), long);
+        let second = &parts[1];
+        assert!(second.text.starts_with(&format!("line {}\n", second.first_line)), "{}", second.first_line);
+        assert_eq!((part("", None).count, part("a\n", Some(9)).number), (1, 1));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum Tab {
     Runs,
     /// Plans and their texts.
     Plans,
+    /// Plans that a sentence finds.
+    Library,
     /// The daemon, its workers and tokens.
     System,
     /// None of them.

@@ -1,11 +1,45 @@
 //! The home page, and the list of all runs.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
-use planctl_api::wire::{AskList, RunList, RunSummary, UnreadRun};
+use planctl_api::wire::{AskList, AskView, RunList, RunSummary, UnreadRun};
 use planctl_api::words;
 
 use crate::draw;
 use crate::frame::{Frame, Tab};
+
+/// The part of everything that the home page shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Filters<'a> {
+    /// Asks of this kind.
+    pub kind: Option<&'a str>,
+    /// Asks and runs of this workspace.
+    pub project: Option<&'a str>,
+    /// Asks about work of this role.
+    pub role: Option<&'a str>,
+}
+
+impl Filters<'_> {
+    /// Says that everything is shown.
+    pub fn are_none(&self) -> bool {
+        *self == Filters::default()
+    }
+
+    fn let_through(&self, ask: &AskView) -> bool {
+        self.kind.is_none_or(|kind| ask.kind == kind)
+            && self.project.is_none_or(|project| ask.workspace == project)
+            && self.role.is_none_or(|role| ask.role.as_deref() == Some(role))
+    }
+}
+
+/// The values that a filter offers; the chosen one is among them.
+struct Choices<'a> {
+    name: &'static str,
+    label: &'static str,
+    chosen: Option<&'a str>,
+    values: BTreeSet<&'a str>,
+}
 
 /// Asks, runs under way, and runs that ended lately.
 #[derive(Template)]
@@ -13,8 +47,12 @@ use crate::frame::{Frame, Tab};
 pub struct HomeScreen<'a> {
     /// The frame of the page.
     pub frame: Frame<'a>,
-    /// The open asks, oldest first.
-    pub asks: &'a AskList,
+    /// The open asks that are let through, first what blocks most.
+    asks: Vec<&'a AskView>,
+    /// Says that others wait that were not looked at.
+    more_wait: bool,
+    choices: [Choices<'a>; 3],
+    is_filtered: bool,
     open: Vec<&'a RunSummary>,
     ended: Vec<&'a RunSummary>,
     unread: &'a [UnreadRun],
@@ -22,12 +60,43 @@ pub struct HomeScreen<'a> {
 
 impl<'a> HomeScreen<'a> {
     /// Sorts the newest runs: those under way, and those that ended, failures first.
-    pub fn new(frame: Frame<'a>, asks: &'a AskList, runs: &'a RunList) -> HomeScreen<'a> {
+    pub fn new(
+        frame: Frame<'a>,
+        asks: &'a AskList,
+        runs: &'a RunList,
+        filters: Filters<'a>,
+    ) -> HomeScreen<'a> {
         let (mut ended, open): (Vec<_>, Vec<_>) = runs.runs.iter().partition(|run| run.state.is_over());
         ended.sort_by_key(|run| run.state != planctl_api::wire::RunState::Failed);
         ended.truncate(12);
-        HomeScreen { frame, asks, open, ended, unread: &runs.unread }
+        HomeScreen {
+            frame,
+            asks: asks.asks.iter().filter(|ask| filters.let_through(ask)).collect(),
+            more_wait: asks.next.is_some(),
+            choices: choices(asks, runs, filters),
+            is_filtered: !filters.are_none(),
+            open,
+            ended,
+            unread: &runs.unread,
+        }
     }
+}
+
+fn choices<'a>(asks: &'a AskList, runs: &'a RunList, filters: Filters<'a>) -> [Choices<'a>; 3] {
+    let choices = |name, label, chosen: Option<&'a str>, values: &mut dyn Iterator<Item = &'a str>| Choices {
+        name,
+        label,
+        chosen,
+        values: values.chain(chosen).collect(),
+    };
+    let asks = || asks.asks.iter();
+    let projects = asks().map(|ask| ask.workspace.as_str());
+    let mut projects = projects.chain(runs.runs.iter().map(|run| run.workspace.as_str()));
+    [
+        choices("kind", "Kind", filters.kind, &mut asks().map(|ask| ask.kind.as_str())),
+        choices("project", "Project", filters.project, &mut projects),
+        choices("role", "Role", filters.role, &mut asks().filter_map(|ask| ask.role.as_deref())),
+    ]
 }
 
 /// One page of all runs.

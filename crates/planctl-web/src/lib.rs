@@ -6,8 +6,12 @@
 mod ask;
 pub mod assets;
 mod draw;
+mod edit;
 mod frame;
+mod history;
 mod home;
+mod library;
+mod output;
 mod plain;
 mod plans;
 mod run;
@@ -17,13 +21,17 @@ mod system;
 use askama::Template;
 
 pub use ask::{AskScreen, Draft};
-pub use draw::encoded;
+pub use draw::{encoded, safe_text};
+pub use edit::{EditDraft, EditNews, EditScreen};
 pub use frame::{Form, Frame, Reader, Tab, live_parts};
-pub use home::{HomeScreen, RunsScreen};
+pub use history::HistoryScreen;
+pub use home::{Filters, HomeScreen, RunsScreen};
+pub use library::LibraryScreen;
+pub use output::{Output, OutputScreen};
 pub use plain::{ProblemScreen, SignInScreen};
 pub use plans::{PlanScreen, PlansScreen};
 pub use run::{GraphScreen, RunScreen};
-pub use step::StepScreen;
+pub use step::{AttemptWindow, StepScreen};
 pub use system::SystemScreen;
 
 /// A screen that can be drawn.

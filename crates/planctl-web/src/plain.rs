@@ -33,7 +33,7 @@ impl<'a> ProblemScreen<'a> {
             Some(Code::NotFound) => "There is no such page",
             Some(Code::DatabaseUnavailable) => "The database is away",
             Some(Code::Conflict) => "The state does not allow it",
-            Some(Code::InsideWorker | Code::Scope | Code::Origin) => "This is not let in",
+            Some(Code::InsideWorker | Code::NotAsked | Code::Scope | Code::Origin) => "This is not let in",
             Some(_) | None => "This could not be done",
         };
         ProblemScreen { frame, problem, heading }

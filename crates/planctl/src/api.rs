@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use planctl_api::wire::Paged;
 use planctl_api::{Code, Problem};
 use planctl_server::http::InProcess;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,12 +51,18 @@ pub struct Api {
     insecure: bool,
 }
 
+/// Hands on the trace that this process was started in (W3C Trace Context); the daemon looks whether it is one.
+fn headers_of_trace() -> HeaderMap {
+    let parent = std::env::var("TRACEPARENT").ok().and_then(|parent| HeaderValue::from_str(&parent).ok());
+    parent.map(|parent| (HeaderName::from_static("traceparent"), parent)).into_iter().collect()
+}
+
 impl Api {
     /// Prepares calls of a daemon; connects to nothing yet.
     pub fn at(address: Address, access: Access<'_>) -> Result<Api, Failure> {
         let is_local = matches!(address, Address::Socket(_));
         let transport = Transport::to(address)?;
-        let api = Api { transport, headers: HeaderMap::new(), insecure: access.insecure };
+        let api = Api { transport, headers: headers_of_trace(), insecure: access.insecure };
         let api = match access.token {
             Some(token) => api.with_token(token)?,
             None => api,
@@ -313,7 +319,9 @@ pub fn failure_of(problem: &Problem) -> Failure {
         Some(Code::Conflict | Code::LeaseLost | Code::IdempotencyMismatch | Code::UnderWay) => Exit::Conflict,
         Some(Code::NotFound) => Exit::NotFound,
         Some(Code::DatabaseUnavailable | Code::Stopping) => Exit::Unavailable,
-        Some(Code::Unauthenticated | Code::Scope | Code::Origin | Code::InsideWorker) => Exit::Denied,
+        Some(Code::Unauthenticated | Code::Scope | Code::Origin | Code::InsideWorker | Code::NotAsked) => {
+            Exit::Denied
+        }
         Some(
             Code::BadRequest
             | Code::NulCharacter

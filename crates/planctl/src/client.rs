@@ -629,6 +629,7 @@ pub async fn take_place(
         // The running program itself, also where its file was replaced meanwhile.
         program: "/proc/self/exe".into(),
         migrates,
+        traces: config.traces.clone(),
         store: store_settings(|name| std::env::var(name).ok()),
     };
     Ok(ServerNode::open(options).await)

@@ -134,7 +134,7 @@ fn runs() -> Vec<Known> {
         let runs = client.list(false).await?.runs;
         client.close().await;
         let word = |run: planctl_api::wire::RunSummary| {
-            let help = format!("{}, {}", show::run_state(run.state), run.plan);
+            let help = format!("{}, {}", show::run_state(run.state), show::plan(&run.plan, &run.title));
             (run.run, help)
         };
         Ok(runs.into_iter().map(word).collect::<Vec<Known>>())

@@ -42,6 +42,9 @@ pub struct Guidance {
     /// The newest outputs that each session's program reported, where a step passes by one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<String, Seen>,
+    /// The file in which calls of hooks are noted, of a canary that `planctl guide doctor` started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<PathBuf>,
     /// The trouble that a person was told of last, so that it is said once.
     #[serde(default)]
     pub reported_trouble: Option<String>,
@@ -137,7 +140,10 @@ impl Guidance {
 
     /// Says whether nothing holds anybody.
     pub fn is_empty(&self) -> bool {
-        self.guided.is_none() && self.guards.is_empty() && self.activate == Activate::Off
+        self.guided.is_none()
+            && self.guards.is_empty()
+            && self.activate == Activate::Off
+            && self.canary.is_none()
     }
 
     /// Returns the run of this id, where sessions are held to it.

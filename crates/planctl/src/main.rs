@@ -13,6 +13,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 mod amounts;
 mod api;
 mod args;
+mod attention;
 mod caller;
 mod checking;
 mod client;
@@ -80,11 +81,13 @@ fn main() -> ExitCode {
         secrecy::be_findable();
     }
     colour(cli.global.color);
+    let is_json =
+        matches!(&cli.command, Command::Daemon(DaemonCommand::Run { log_format: LogFormat::Json, .. }));
     let _logs = log(cli.global.verbose, &cli.command);
-    quieten_the_parser();
+    quieten_the_parser(is_json);
     let permitted = caller::refuse_worker(&command);
     if permitted.is_ok() {
-        secrecy::warn_of_root(&command);
+        secrecy::warn_of_root(&command, is_json);
     }
     let exit = match permitted.and_then(|()| started(cli)).and_then(|exit| show::flush().map(|()| exit)) {
         Ok(exit) => exit,
@@ -115,14 +118,22 @@ fn parsed() -> Result<(Cli, String), clap::Error> {
     Ok((cli, words))
 }
 
-// A panic of the bash parser costs one finding and says nothing to anybody. Any other may be the end of this process.
-fn quieten_the_parser() {
+// A panic of the bash parser costs one finding and says nothing to anybody. Any other may be the end of this process. Whoever
+// collects logs in JSON can't read any other line.
+fn quieten_the_parser(is_json: bool) {
     let said = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !planctl_lang::is_reading_contract() {
-            terminal::give_back();
-            said(panic);
+        if planctl_lang::is_reading_contract() {
+            return;
         }
+        if is_json {
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            let what = panic.payload_as_str().unwrap_or("no word");
+            tracing::error!(place, "a panic: {what}");
+            return;
+        }
+        terminal::give_back();
+        said(panic);
     }));
 }
 
@@ -183,13 +194,10 @@ fn log(verbose: u8, command: &Command) -> WorkerGuard {
         _ => "debug",
     };
     let wanted = std::env::var("PLANCTL_LOG").ok().filter(|text| !text.is_empty());
-    let filter = match wanted.as_deref().map(tracing_subscriber::EnvFilter::try_new) {
-        Some(Ok(filter)) => filter,
-        Some(Err(error)) => {
-            show::say(&show::safe(&format!("PLANCTL_LOG can't be read and is left aside: {error}")));
-            tracing_subscriber::EnvFilter::new(default)
-        }
-        None => tracing_subscriber::EnvFilter::new(default),
+    let (filter, unread) = match wanted.as_deref().map(tracing_subscriber::EnvFilter::try_new) {
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(error)) => (tracing_subscriber::EnvFilter::new(default), Some(error)),
+        None => (tracing_subscriber::EnvFilter::new(default), None),
     };
     // A separate thread writes the log, so that a stopped terminal does not block the work.
     let (writer, logs) =
@@ -198,6 +206,10 @@ fn log(verbose: u8, command: &Command) -> WorkerGuard {
     match daemon {
         Some(LogFormat::Json) => lines.json().init(),
         Some(LogFormat::Human) | None => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+    }
+    if let Some(error) = unread {
+        let said = show::safe(&format!("PLANCTL_LOG can't be read and is left aside: {error}"));
+        if daemon == Some(LogFormat::Json) { tracing::warn!("{said}") } else { show::say(&said) }
     }
     logs
 }

@@ -47,6 +47,7 @@ pub fn words(next: &Next) -> String {
                 flag(approved)
             )
         }
+        Next::ServeRole { role } => format!("planctl worker run --role {role} --agent NAME"),
         Next::NameWorker { role } => format!(
             "name a worker with --agent NAME or --exec CMD, or in planctl.toml: [roles.{role}] agent = \"exec:CMD\""
         ),

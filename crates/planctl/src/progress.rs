@@ -10,6 +10,7 @@ use planctl_engine::view::{VACUOUS, plain, telling_line};
 use planctl_server::Activity;
 use serde_json::Value;
 
+use crate::attention::Attention;
 use crate::drawing::{self, Drawing};
 use crate::failure::Failure;
 use crate::gutter;
@@ -46,6 +47,7 @@ pub struct Progress {
     begins: Option<(String, String)>,
     /// The name of the run that was drawn last.
     run: Option<String>,
+    attention: Attention,
 }
 
 /// The most lines that the last picture takes; `planctl status RUN` has them all.
@@ -70,7 +72,14 @@ impl Progress {
             entered: HashSet::new(),
             begins: None,
             run: None,
+            attention: Attention::default(),
         }
+    }
+
+    /// Has a person who watches the live view called where the run needs them, and where it is over.
+    #[must_use]
+    pub fn calling(self, attention: Attention) -> Progress {
+        Progress { attention, ..self }
     }
 
     /// Returns how it is shown.
@@ -154,6 +163,7 @@ impl Progress {
     pub fn draw(&mut self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
         self.run = Some(view.run.clone());
         if self.manner == Manner::Live {
+            self.attention.look(view);
             let (columns, rows) = terminal::size();
             let (lines_max, ctrl_c) = (rows.max(8), Some(self.ctrl_c));
             let mut lines =
@@ -169,6 +179,7 @@ impl Progress {
     /// Leaves the newest picture on the screen and stops drawing.
     pub fn finish(&mut self, view: &RunView, now_unix_seconds: f64) {
         if self.manner == Manner::Live {
+            self.attention.look(view);
             self.drawing.clear();
             let (columns, _) = terminal::size();
             let look =

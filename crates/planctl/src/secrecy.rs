@@ -41,12 +41,14 @@ pub fn be_findable() {
 const STARTS_WORK: [&str; 6] = ["plan run", "plan resume", "worker run", "daemon run", "daemon start", "dev"];
 
 /// Says once, where work is started as root, what that means.
-pub fn warn_of_root(command: &str) {
+pub fn warn_of_root(command: &str, is_json: bool) {
     if rustix::process::geteuid().is_root() && STARTS_WORK.contains(&command) {
-        show::say(&styled(
-            CARE,
-            "warning: planctl runs as root, and so do workers and contracts that nothing confines: use a user of its own",
-        ));
+        let what = "planctl runs as root, and so do workers and contracts that nothing confines: use a user of its own";
+        if is_json {
+            tracing::warn!("{what}");
+        } else {
+            show::say(&styled(CARE, &format!("warning: {what}")));
+        }
     }
 }
 

@@ -49,6 +49,8 @@ mod format;
 #[path = "cli/formats.rs"]
 mod formats;
 
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/policies.rs"]
 mod policies;
 
@@ -124,6 +126,8 @@ mod surroundings;
 mod narrow;
 #[path = "cli/seat.rs"]
 mod seat;
+#[path = "support/tls.rs"]
+mod support_tls;
 #[path = "support/tty.rs"]
 mod tty;
 

@@ -9,11 +9,17 @@
 #[path = "support/place.rs"]
 mod support;
 
+#[path = "support/tty.rs"]
+mod tty;
+
 #[path = "notify/receiver.rs"]
 mod receiver;
 
 #[path = "notify/asks.rs"]
 mod asks;
+
+#[path = "notify/collector.rs"]
+mod collector;
 
 #[path = "notify/delivery.rs"]
 mod delivery;
@@ -24,8 +30,17 @@ mod mail;
 #[path = "notify/metrics.rs"]
 mod metrics;
 
+#[path = "notify/quiet.rs"]
+mod quiet;
+
 #[path = "notify/secrets.rs"]
 mod secrets;
+
+#[path = "notify/terminal.rs"]
+mod terminal;
+
+#[path = "notify/traces.rs"]
+mod traces;
 
 #[path = "notify/upkeep.rs"]
 mod upkeep;

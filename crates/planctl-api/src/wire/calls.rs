@@ -287,6 +287,28 @@ pub struct CancelCall {
     pub note: Option<String>,
 }
 
+/// Verifies an edited text of the plan that an ask holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditCheckCall {
+    /// The plan's whole text.
+    pub text: String,
+}
+
+/// Approves an edited text of the plan that an ask holds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditCall {
+    /// The plan's whole text.
+    pub text: String,
+    /// The digest of the file's canonical text as it was when the edit began; where the file is another by now, nothing is
+    /// written.
+    pub file: String,
+    /// Why.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
 /// Answers an ask.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -553,6 +575,9 @@ pub struct ClaimedView {
     /// When the work is over, RFC 3339; no heartbeat extends it.
     #[schemars(extend("format" = "date-time"))]
     pub deadline: String,
+    /// The parent of the worker's own spans, by W3C Trace Context; absent where no traces are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// How long it may work, in seconds.
     pub deadline_seconds: f64,
     /// The rest of the run's budget.

@@ -26,6 +26,20 @@ pub struct LibraryList {
     pub troubles: Vec<LibraryTrouble>,
 }
 
+/// The library of a workspace, with what its runs taught and what a message finds there: the answer of `GET /v1/library`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LibraryPage {
+    /// The entries, the nearest first, without their texts.
+    pub entries: Vec<LibraryEntryView>,
+    /// The parts that can't be read.
+    pub troubles: Vec<LibraryTrouble>,
+    /// How often the plans of each entry succeed.
+    pub stats: LibraryStats,
+    /// The entry that the message finds; null where none was given.
+    pub matched: Option<LibraryMatch>,
+}
+
 /// An entry of the library: the answer of `library show --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

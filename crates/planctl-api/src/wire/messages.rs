@@ -31,6 +31,9 @@ pub struct MessageView {
     pub lines: Vec<String>,
     /// The command to type to see more, and to decide.
     pub command: Option<String>,
+    /// The page that shows more, where the channel names the daemon's; it decides nothing by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
 }
 
 /// The ask that a message is about.

@@ -77,6 +77,9 @@ pub struct LocationView {
     pub run: String,
     /// The plan's path.
     pub plan: String,
+    /// The plan's title.
+    #[serde(default)]
+    pub title: String,
     /// The host that has the workspace.
     pub host: String,
     /// The canonical path of the workspace.
@@ -190,6 +193,7 @@ impl SaluteView {
             location: LocationView {
                 run: run.run,
                 plan: run.plan,
+                title: run.title,
                 host,
                 workspace: run.workspace,
                 steps: salute.location.at.iter().map(PlaceView::of).collect(),

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::channel::{
-    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, WebAddress, WebShape,
-    wrong_web_address,
+    CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, Quiet, TimeOfDay,
+    WebAddress, WebShape, parse_hours, wrong_web_address,
 };
 use crate::layer::Layer;
 
 use super::{Reader, Value, is_role};
 
 /// The keys of every channel, and those of each kind.
-const KEYS: [&str; 3] = ["to", "on", "timeout"];
+const KEYS: [&str; 7] = ["to", "on", "timeout", "page", "quiet", "quiet_zone", "urgent"];
 const KEYS_OF_WEB: [&str; 4] = ["url", "url_env", "secret_env", "allow_private"];
 const KEYS_OF_MAIL: [&str; 8] =
     ["server", "port", "tls", "from", "recipients", "user", "password_env", "allow_private"];
@@ -23,6 +23,10 @@ struct Read {
     to: Option<&'static str>,
     on: Option<BTreeSet<MessageEvent>>,
     timeout: Option<std::time::Duration>,
+    page: Option<String>,
+    quiet: Option<(TimeOfDay, TimeOfDay)>,
+    quiet_zone: Option<String>,
+    urgent: Option<BTreeSet<MessageEvent>>,
     url: Option<String>,
     url_env: Option<String>,
     secret_env: Option<String>,
@@ -52,11 +56,12 @@ impl Reader<'_> {
             if before < self.findings.len() {
                 continue;
             }
-            match read.target() {
-                Ok(to) => {
+            match read.target().and_then(|to| Ok((to, read.hours()?))) {
+                Ok((to, quiet)) => {
                     let on = read.on.unwrap_or_else(|| MessageEvent::ALL.into_iter().collect());
                     let timeout = read.timeout.unwrap_or(CHANNEL_TIMEOUT);
-                    layer.channels.insert(name.to_owned(), ChannelConfig { to, on, timeout });
+                    let channel = ChannelConfig { to, on, timeout, page: read.page, quiet };
+                    layer.channels.insert(name.to_owned(), channel);
                 }
                 Err(lacks) => self.report(key.span(), format!("the channel {name:?} {lacks}"), None),
             }
@@ -81,6 +86,10 @@ impl Reader<'_> {
                 other if !keys.contains(&other) => self.unknown(key.span(), other, keys.iter().copied()),
                 "on" => read.on = self.message_events(value),
                 "timeout" => read.timeout = self.duration(value),
+                "page" => read.page = self.web_address(value),
+                "quiet" => read.quiet = self.hours(value),
+                "quiet_zone" => read.quiet_zone = self.time_zone(value),
+                "urgent" => read.urgent = self.message_events(value),
                 "url" => read.url = self.web_address(value),
                 "url_env" => read.url_env = self.secret_variable(value, "url_env"),
                 "secret_env" => read.secret_env = self.secret_variable(value, "secret_env"),
@@ -117,6 +126,28 @@ impl Reader<'_> {
         port
     }
 
+    fn hours(&mut self, value: &Value<'_>) -> Option<(TimeOfDay, TimeOfDay)> {
+        let text = self.string(value)?;
+        let hours = parse_hours(text);
+        if hours.is_none() {
+            let what = format!("expected hours such as \"22:00-08:00\", found {text:?}");
+            self.report(value.span(), what, None);
+        }
+        hours
+    }
+
+    /// Reads the form alone: which zones there are, Postgres knows.
+    fn time_zone(&mut self, value: &Value<'_>) -> Option<String> {
+        let text = self.string(value)?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte);
+        if text.is_empty() || text.len() > 64 || !text.bytes().all(is_plain) {
+            let what = format!("expected the name of a time zone such as \"Europe/Berlin\", found {text:?}");
+            self.report(value.span(), what, None);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
     fn message_events(&mut self, value: &Value<'_>) -> Option<BTreeSet<MessageEvent>> {
         let Some(array) = value.get_ref().as_array() else {
             self.wrong_type(value, "a list of events: [\"approval.opened\"]");
@@ -130,7 +161,7 @@ impl Reader<'_> {
         )
     }
 
-    fn web_address(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(super) fn web_address(&mut self, value: &Value<'_>) -> Option<String> {
         let url = self.string(value)?;
         if let Some(wrong) = wrong_web_address(url) {
             self.report(value.span(), wrong.to_owned(), None);
@@ -173,6 +204,19 @@ impl Read {
             secret_env: self.secret_env.clone(),
             allow_private: self.allow_private,
         })
+    }
+
+    fn hours(&self) -> Result<Option<Quiet>, String> {
+        match (self.quiet, self.quiet_zone.clone()) {
+            (Some((begin, end)), Some(zone)) => {
+                Ok(Some(Quiet { begin, end, zone, urgent: self.urgent.clone().unwrap_or_default() }))
+            }
+            (None, None) if self.urgent.is_none() => Ok(None),
+            (Some(_), None) => Err("needs `quiet_zone` with `quiet`, such as \"Europe/Berlin\"".to_owned()),
+            (None, _) => {
+                Err("needs `quiet` with `quiet_zone` and `urgent`, such as \"22:00-08:00\"".to_owned())
+            }
+        }
     }
 
     fn mail(&self) -> Result<ChannelTarget, String> {

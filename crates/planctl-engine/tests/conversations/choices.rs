@@ -309,6 +309,21 @@ fn m_36_a_call_that_is_not_allowed_has_failed_and_never_ran() {
 }
 
 #[test]
+fn m_36_what_a_person_allowed_ends_with_the_entering_that_they_allowed_it_for() {
+    talk(
+        "
+        plan  f: fork j  b: task  a: call asks writes  j: join  f -always-> b  f -always-> a  b -on_success-> j  a -on_success-> j
+        approved
+        -> clock admitted           b#1 to coder; a held: effect effect
+        -> human approve            a queued
+        -> human pauses             b#1 taken back from agent; paused
+        -> human resumes            queued
+        -> clock admitted           goes on; a held: effect effect; b#2 to coder
+        ",
+    );
+}
+
+#[test]
 fn an_exit_code_of_any_step_can_decide_later() {
     talk(
         "

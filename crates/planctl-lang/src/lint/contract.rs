@@ -207,7 +207,8 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
         let name = escape(&started.name);
         let missing = Diagnostic::new(Code::P102, format!("`{name}` is not on the PATH"));
         let mut missing = missing.at(contract.in_plan(started.span), "no such program");
-        missing = missing.note(format!("contracts run with PATH={}", lint.facts.path));
+        missing =
+            missing.note(format!("contracts run with this PATH, not with your shell's: {}", lint.facts.path));
         let known =
             lint.facts.commands.iter().filter(|(_, is_there)| **is_there).map(|(name, _)| name.as_str());
         // A slip of the finger rarely hits the first letter: `pytest` is not `test`.

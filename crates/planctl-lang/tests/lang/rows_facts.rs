@@ -99,7 +99,7 @@ fn row_35_a_missing_tool_is_named_with_the_path() {
         ..facts()
     };
     let missing = expect_with(&text, &facts, &expected(P102, Error, "`ruff` is not on the PATH", 23));
-    assert_eq!(missing.notes, ["contracts run with PATH=/usr/bin:/bin"]);
+    assert_eq!(missing.notes, ["contracts run with this PATH, not with your shell's: /usr/bin:/bin"]);
     let install = "install `ruff`, or add its directory to `[contracts] path` in planctl.toml";
     assert_eq!(missing.help.as_deref(), Some(install));
     let source = Source::new("p", text);

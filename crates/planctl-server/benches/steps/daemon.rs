@@ -42,6 +42,7 @@ pub(super) fn be_one(state: &Path, url: &str) {
             stop_after: Duration::ZERO,
             program: std::env::current_exe().unwrap(),
             migrates: true,
+            traces: planctl_config::TraceConfig::default(),
             store: StoreSettings::default(),
         };
         let singleton = SingletonLock::take(state).unwrap();

@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use planctl_engine::{RunId, Work};
 use planctl_store::{Claim, ClaimLane, Claimed, News};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tracing::Instrument as _;
 
 use crate::daemon::run_loop::Family;
 use crate::executor::slots::{GateSlots, Slot};
@@ -30,6 +31,7 @@ pub(crate) mod marks;
 pub(crate) mod messages;
 pub(crate) mod pulse;
 mod sweep;
+pub(crate) mod traces;
 mod wake;
 
 pub(crate) use background_jobs::BackgroundJobs;
@@ -216,7 +218,16 @@ impl Shared {
             let at_work = shared.health.at_work(what);
             let mut next = Some(claimed);
             while let Some(claimed) = next.take() {
-                next = shared.contained(&claimed, &slot).await;
+                // Every line that is logged while an item is done has its ids.
+                let ids = tracing::error_span!(
+                    "item",
+                    run.id = %claimed.item.run,
+                    run.name = %claimed.run_name,
+                    node.id = %claimed.item.at.node,
+                    attempt = claimed.item.at.attempt.number(),
+                    item.id = %claimed.item.id,
+                );
+                next = shared.contained(&claimed, &slot).instrument(ids).await;
                 if slot.has_come(claimed.item.run) {
                     shared.server_node.store().wake(News::Gates);
                 }
@@ -227,19 +238,19 @@ impl Shared {
 
     /// Executes one claimed item; returns the work that was claimed with its verdict.
     async fn contained(&self, claimed: &Claimed, slot: &Slot) -> Option<Claimed> {
-        let (run, item) = (&claimed.run_name, &claimed.item.id);
+        let run = &claimed.run_name;
         match AssertUnwindSafe(self.worked(claimed, slot)).catch_unwind().await {
             Ok(Ok(next)) => return next,
             Ok(Err(error)) => match &self.scope {
                 Scope::Host => {
-                    tracing::error!(%error, run.name = %run, item.id = %item, "an item was not seen through");
+                    tracing::error!(%error, "an item was not seen through");
                     self.health.note(format!("run {run}: could not {error}"));
                 }
                 Scope::Run(family) => family.ends(Err(error)),
             },
             Err(panic) => {
                 let words = words_of(&*panic);
-                tracing::error!(run.name = %run, item.id = %item, "a defect of planctl: {words}");
+                tracing::error!("a defect of planctl: {words}");
                 self.health.note(format!("run {run}: a defect of planctl: {words}"));
                 self.record_defect(claimed, &words).await;
             }

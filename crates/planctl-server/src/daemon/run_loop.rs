@@ -14,6 +14,7 @@ use crate::daemon::loops::agents::Served;
 use crate::daemon::loops::gates::Gates;
 use crate::daemon::loops::leases::Leases;
 use crate::daemon::loops::marks::Marks;
+use crate::daemon::loops::traces::{Tracing, send_rest};
 use crate::daemon::loops::{ExecutorCache, Scope, Shared, Signals, TurnResult, Turns, take_turns};
 use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
@@ -82,6 +83,7 @@ impl ServerNode {
                 take_turns(&shared, Served::default),
                 take_turns(&shared, Leases::default),
                 take_turns(&shared, Marks::default),
+                take_turns(&shared, Tracing::default),
             )
         };
         let (loops, stop) = (loops.fuse(), stop.fuse());
@@ -115,6 +117,7 @@ impl ServerNode {
         for run in family.all() {
             self.mark_now(run).await?;
         }
+        send_rest(self).await;
         if matches!(end, RunLoopEnd::Ended(_)) {
             self.follow(Some(self.store().run(run).await?.workspace)).await?;
         }

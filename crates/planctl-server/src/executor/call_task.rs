@@ -52,6 +52,7 @@ impl Executor {
         };
         let nodes = used.references().into_iter().filter_map(|reference| reference.ok()?.node).collect();
         let list = KeptLists::new(&self.state_dir).get(&reached);
+        let has_network = server.has_network(Some(&used.tool));
         let parallel = usize::from(claimed.graph.limits().parallel);
         let calls = Calls {
             known: None,
@@ -63,7 +64,7 @@ impl Executor {
         };
         let order = Order::Call(Box::new(calls.with_known(list.as_ref())));
         let request = Request { server: reached, order };
-        let ordered = with_order(runner.clone(), &request);
+        let ordered = with_order(runner.clone(), &request, has_network);
         Ok(ordered.map_err(|why| runner.refuse(contract, &why)))
     }
 

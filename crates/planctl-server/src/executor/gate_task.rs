@@ -94,15 +94,14 @@ impl Executor {
         let nothing = |why| Ok((HarnessResult::Nothing(why), Vec::new()));
         let gated = gated_of(claimed)?;
         let is_rehearsal = is_rehearsal(claimed);
-        let lock = match self.runs_beside_others(claimed, gated.contract) {
-            true => {
-                self.has_come(slot);
-                None
-            }
-            false => match self.workspace_lock(claimed, slot, &mut cancel).await? {
+        let lock = if self.runs_beside_others(claimed, gated.contract) {
+            self.has_come(slot);
+            None
+        } else {
+            match self.workspace_lock(claimed, slot, &mut cancel).await? {
                 Some(lock) => Some(lock),
                 None => return nothing(Inconclusive::Interrupted),
-            },
+            }
         };
         let mut cancel = cancel.fuse();
         if let Some(lock) = lock.as_ref().filter(|_| is_rehearsal && gated.contract.judge.is_some()) {
@@ -114,6 +113,10 @@ impl Executor {
                 return Ok((HarnessResult::Recorded { name }, Vec::new()));
             }
         }
+        let runner = match &self.traces {
+            Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
+            None => runner,
+        };
         let judge_runner = runner.clone();
         let runner = match &lock {
             Some(lock) => runner.with_locks(lock.descriptors()),
@@ -138,11 +141,12 @@ impl Executor {
         self.note_by_products(claimed, gate.made);
         self.note_written(claimed, &gated.contract.digest, gate.written);
         let found = self.with_moved_files(claimed, gate.found, &gated).await?;
+        if is_rehearsal {
+            return Ok((found, gate.outputs));
+        }
         let question = match &lock {
-            Some(lock) if !is_rehearsal => {
-                self.question_to_judge(claimed, lock, gated.contract, &found).await
-            }
-            Some(_) | None => None,
+            Some(lock) => self.question_to_judge(claimed, lock, gated.contract, &found).await,
+            None => None,
         };
         // The workspace is free while the judge thinks.
         drop((runner, lock));

@@ -69,6 +69,7 @@ impl ServerNode {
             activity,
             in_flight: self.in_flight().clone(),
             metrics: self.metrics().clone(),
+            traces: self.traces().cloned(),
             sessions: self.sessions().clone(),
             outlasts_outages: false,
             secrets: self.secrets(),

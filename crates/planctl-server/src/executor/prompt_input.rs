@@ -12,6 +12,7 @@ use crate::executor::context::context_of;
 use crate::node::services::ServiceError;
 use crate::plans::sub_plans::folder_problem;
 use crate::runs::settings::RunSettings;
+use crate::traces::Traces;
 use crate::workspaces::baselines::baseline_of;
 use crate::workspaces::baselines::copy_of;
 use planctl_api::wire::moment;
@@ -29,6 +30,8 @@ pub(crate) struct PromptInput<'a> {
     pub(crate) settings: &'a RunSettings,
     /// The values that no prompt shows, in no file and no note.
     pub(crate) masks: &'a Masks,
+    /// Where the run's trace is sent, which the agent may join.
+    pub(crate) traces: Option<&'a Traces>,
 }
 
 impl PromptInput<'_> {
@@ -94,7 +97,7 @@ impl PromptInput<'_> {
             deadline_at: Some(moment(deadline)),
             budget_tokens: left.tokens,
             budget_micro_usd: left.micro_usd,
-            traceparent: None,
+            traceparent: self.traces.map(|traces| traces.parent_of(claimed.item.run, &claimed.item.at)),
             locks: Vec::new(),
         })
     }

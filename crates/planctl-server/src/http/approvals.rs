@@ -2,9 +2,13 @@
 
 use super::parameters::{RUN, WORKSPACE};
 use super::{Answer, Call, json, number};
+use crate::inbox::order::InboxPlace;
 
+use planctl_api::Problem;
 use planctl_api::wire::AskList;
-use planctl_api::wire::calls::{AnswerCall, Approving};
+use planctl_api::wire::calls::{AnswerCall, Approving, EditCall, EditCheckCall};
+
+use crate::node::services::Services;
 
 pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
@@ -13,12 +17,37 @@ pub(super) async fn list(call: Call) -> Answer {
         None => None,
     };
     let is_everywhere = run.is_some() || call.query(&WORKSPACE).is_none();
-    json(&services.asks(run, is_everywhere, &call.page::<AskList, _>(number)?).await?)
+    json(&services.asks(run, is_everywhere, &call.page::<AskList, InboxPlace>(number)?).await?)
 }
 
 pub(super) async fn show(call: Call) -> Answer {
     let services = call.services().await?;
     json(&services.ask(call.parameter_as("ask", "the number of an ask")?).await?)
+}
+
+pub(super) async fn edit(call: Call) -> Answer {
+    let (services, ask) = editing(&call).await?;
+    json(&services.edit(ask).await?)
+}
+
+pub(super) async fn check_edit(call: Call) -> Answer {
+    let wanted: EditCheckCall = call.body()?;
+    let (services, ask) = editing(&call).await?;
+    json(&services.check_edit(ask, &wanted.text).await?)
+}
+
+pub(super) async fn approve_edit(call: Call) -> Answer {
+    let wanted: EditCall = call.body()?;
+    let (services, ask) = editing(&call).await?;
+    json(&services.approve_edit(ask, &wanted).await?)
+}
+
+/// Opens the workspace of an ask's run as a command there would, with the configuration that it has by now.
+async fn editing(call: &Call) -> Result<(Services, u64), Problem> {
+    let ask = call.parameter_as("ask", "the number of an ask")?;
+    let workspace = call.services().await?.workspace_of_edit(ask).await?;
+    let config = call.server_node().config_there(workspace.clone()).await?;
+    Ok((call.services_at(Some(workspace), Some(config), false).await?, ask))
 }
 
 pub(super) async fn answer(call: Call) -> Answer {

@@ -21,6 +21,7 @@ use super::routes::Route;
 use super::{ApiState, Call};
 use crate::clock;
 use crate::node::health::Database;
+use crate::traces::CallSpan;
 use planctl_api::{Code, Next, Problem};
 
 /// How long a body may take to arrive.
@@ -31,6 +32,8 @@ const STRANGERS_BODY_BYTES_MAX: u64 = 16 << 10;
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Names the key of a mutation.
 pub(super) const KEY_HEADER: &str = "idempotency-key";
+/// Names the span of the caller that a call belongs to, by W3C Trace Context.
+const TRACE_HEADER: &str = "traceparent";
 /// Header that names the actor, on the local socket only.
 const ACTOR_HEADER: &str = "planctl-actor";
 /// The prefix of the token of an item's lease.
@@ -134,6 +137,8 @@ impl Scope {
 pub struct Principal {
     /// The name of the caller in the history.
     pub actor: Actor,
+    /// The person as planctl knows them by itself, however they sign.
+    pub person: String,
     /// The scope of the caller.
     pub scope: Scope,
     /// The roles of a worker; empty are all.
@@ -147,13 +152,21 @@ pub struct Principal {
 
 /// Does one request on one route.
 pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Request) -> Response {
-    match through(&api, route, request).await {
+    let traced = api.server_node().traces().and_then(|traces| {
+        let parent = request.headers().get(TRACE_HEADER)?.to_str().ok()?;
+        Some((traces.clone(), CallSpan::begin(parent)?, request.method().clone()))
+    });
+    let response = match through(&api, route, request).await {
         Ok(response) => response,
         Err(problem) => {
             api.requests().refused(&problem);
             response_of(&problem)
         }
+    };
+    if let Some((traces, call, method)) = traced {
+        traces.calls().end(call, method.as_str(), route.path, response.status().as_u16());
     }
+    response
 }
 
 async fn through(api: &ApiState, route: &'static Route, request: Request) -> Result<Response, Problem> {
@@ -266,6 +279,7 @@ async fn who(
     };
     let nobody = Principal {
         actor: Actor::new("nobody"),
+        person: "nobody".to_owned(),
         scope: Scope::Nobody,
         roles: Vec::new(),
         id: String::new(),
@@ -276,6 +290,7 @@ async fn who(
         return match peer {
             Peer::Local { uid, is_inside_worker, .. } => Ok(Principal {
                 actor: local_actor(headers, uid)?,
+                person: user_name(uid),
                 // A worker that shows nothing may look, and do nothing in its person's name.
                 scope: if is_inside_worker { Scope::Read } else { Scope::Admin },
                 id: format!("uid {uid}"),
@@ -294,6 +309,7 @@ async fn who(
         api.server_node().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
     Ok(Principal {
         actor: person(&token.name)?,
+        person: token.person,
         scope: match token.scope {
             TokenScope::Read => Scope::Read,
             TokenScope::Approve => Scope::Approve,
@@ -319,6 +335,12 @@ fn local_actor(headers: &HeaderMap, uid: u32) -> Result<Actor, Problem> {
         Some(name) => person(name),
         None => Ok(Actor::new(format!("uid {uid}"))),
     }
+}
+
+/// Names a user of this machine; the system also knows users of directories such as LDAP.
+fn user_name(uid: u32) -> String {
+    let user = nix::unistd::User::from_uid(uid.into()).ok().flatten();
+    user.map_or_else(|| format!("uid {uid}"), |user| user.name)
 }
 
 /// Takes a person's name; refuses one by which an approval policy is on record (P-78).

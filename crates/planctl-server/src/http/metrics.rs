@@ -62,6 +62,9 @@ pub(super) async fn metrics(call: Call) -> Answer {
     };
     let mut registry = Registry::with_prefix("planctl");
     of_process(&mut registry, &health, call.api.requests());
+    let called = Counter::<u64>::default();
+    called.inc_by(server_node.store.calls());
+    registry.register("db_calls", "Statements and transactions that were sent to the database", called);
     gauge(&mut registry, "db_up", "Whether the database answers", i64::from(stored.is_some()));
     if let Some(stored) = stored {
         stored.register(&mut registry);

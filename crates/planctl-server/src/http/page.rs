@@ -7,8 +7,11 @@
 
 mod address;
 mod decide;
+mod edit;
+mod library;
 mod links;
 mod live;
+mod output;
 mod screens;
 mod session;
 mod visit;
@@ -78,7 +81,12 @@ async fn looked(visit: &Visit, address: &Address) -> Result<Response, Problem> {
     match address.segments().as_slice() {
         ["sign-in"] => Ok(html(StatusCode::OK, screens::sign_in(address, None))),
         ["open", code] => session::open(visit, code).await,
+        // The short form that messages have; it shows the ask once the browser has signed in.
+        ["a", ask] if ask.parse::<u64>().is_ok() => Ok(see_other(&format!("/asks/{ask}"))),
         ["live"] => live::stream(visit, address).await,
+        ["runs", run, "steps", step, "attempts", attempt, output, "download"] => {
+            output::download(visit, address, (run, step, attempt), output).await
+        }
         _ => Ok(html(StatusCode::OK, screens::draw(visit, address).await?)),
     }
 }

@@ -93,6 +93,8 @@ const PLACE_MAX: u64 = u32::MAX as u64;
 
 pub(super) const WORKSPACE: Parameter =
     Parameter::text("workspace", "the absolute path of a workspace on the daemon's host");
+pub(super) const MESSAGE: Parameter =
+    Parameter::text("message", "a sentence that may call for a plan of the library");
 pub(super) const RUN: Parameter = Parameter::text(
     "run",
     "a run: its id, its name, the beginning of either, `@last`, or the path of a plan in `workspace`",

@@ -3,7 +3,7 @@
 use planctl_engine::Digest;
 use planctl_lang::{Levels, Source, escape, has_hidden};
 
-use super::parameters::WORKSPACE;
+use super::parameters::{MESSAGE, WORKSPACE};
 use super::{Answer, Call, json, number};
 use planctl_api::{Code, Problem};
 
@@ -14,6 +14,10 @@ use planctl_api::wire::{PlanList, RevisionList};
 pub(super) async fn list(call: Call) -> Answer {
     let is_everywhere = call.query(&WORKSPACE).is_none();
     json(&call.services().await?.plans(is_everywhere, &call.page::<PlanList, _>(number)?).await?)
+}
+
+pub(super) async fn library(call: Call) -> Answer {
+    json(&call.services().await?.library(call.query(&MESSAGE)).await?)
 }
 
 pub(super) async fn library_runs(call: Call) -> Answer {

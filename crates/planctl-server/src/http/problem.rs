@@ -37,6 +37,7 @@ fn of_service(error: ServiceError) -> Problem {
         Error::Isolation { .. } => Problem::new(Code::Isolation, message)
             .help("nothing runs below what is demanded; set isolation = \"auto\" to run as you"),
         Error::Conflict { next, .. } => Problem::new(Code::Conflict, message).next(next),
+        Error::NotAsked { next, .. } => Problem::new(Code::NotAsked, message).next(next),
         Error::TooMany { next, .. } => Problem::new(Code::TooMany, message).next(next),
         Error::NotFound { .. } => Problem::new(Code::NotFound, message),
         Error::Protect(_) | Error::Io { .. } => Problem::new(Code::Temporary, message),
@@ -73,7 +74,9 @@ pub(super) fn of_store(error: StoreError) -> Problem {
         Error::KeyReused { .. } => Problem::new(Code::IdempotencyMismatch, message).help(
             "what came first under it holds; an item takes one report, each other command a key of its own",
         ),
-        Error::Refused(_) | Error::IllegalTransition { .. } => Problem::new(Code::Conflict, message),
+        Error::Refused(_) | Error::IllegalTransition { .. } | Error::VotedMeanwhile => {
+            Problem::new(Code::Conflict, message)
+        }
         Error::TooLong { .. } => Problem::new(Code::BadRequest, message),
         Error::Misproved { .. } | Error::Corrupt { .. } => Problem::new(Code::Defect, message),
     }

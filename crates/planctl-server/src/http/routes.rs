@@ -8,8 +8,8 @@ use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
 
 use super::parameters::{
-    ATTEMPT, CURSOR, FAILED, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, NEWEST, Parameter, RUN, SINCE, STEP,
-    WAIT, WORKSPACE,
+    ATTEMPT, CURSOR, FAILED, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, Parameter, RUN, SINCE,
+    STEP, WAIT, WORKSPACE,
 };
 use super::problem::response_of;
 use super::{
@@ -476,6 +476,34 @@ pub static ROUTES: &[Route] = &[
         handler!(approvals::answer),
     )
     .decision(),
+    get(
+        "/v1/approvals/{ask}/edit",
+        Scope::Approve,
+        "The plan that an ask lets a person edit, with the step that a worker proposes",
+        &[],
+        Answers::json::<wire::PlanEditView>(),
+        handler!(approvals::edit),
+    ),
+    post(
+        "/v1/approvals/{ask}/edit/check",
+        Scope::Approve,
+        "Verifies an edited text and compares it with the one that runs; writes nothing",
+        Some(Body::of::<calls::EditCheckCall>()),
+        Answers::json::<wire::PlanEditCheck>(),
+        handler!(approvals::check_edit),
+    )
+    .of_a_plan()
+    .unkeyed(),
+    post(
+        "/v1/approvals/{ask}/edit",
+        Scope::Approve,
+        "Writes an edited text into the plan's file, and lets the run go on with it",
+        Some(Body::of::<calls::EditCall>()),
+        Answers::json::<wire::Decided>(),
+        handler!(approvals::approve_edit),
+    )
+    .of_a_plan()
+    .decision(),
     // Work.
     post(
         "/v1/items/claim",
@@ -561,6 +589,14 @@ pub static ROUTES: &[Route] = &[
     )
     .unkeyed(),
     // The library.
+    get(
+        "/v1/library",
+        Scope::Read,
+        "The library of a workspace: its entries, how often their plans succeed, and what a message finds",
+        &[WORKSPACE, MESSAGE],
+        Answers::json::<wire::LibraryPage>(),
+        handler!(plans::library),
+    ),
     get(
         "/v1/library/runs",
         Scope::Read,

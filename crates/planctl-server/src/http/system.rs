@@ -211,7 +211,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     refuse_roles(&wanted.roles)?;
     let roles: Vec<Role> = wanted.roles.iter().map(|role| Role::new(role.as_str())).collect();
     let lasts = wanted.seconds.map(Duration::from_secs);
-    let new = NewToken { name, scope, roles: &roles, lasts, request: call.request };
+    let new = NewToken { name, person: None, scope, roles: &roles, lasts, request: call.request };
     match call.server_node().store.create_token(&new).await.map_err(of_store)? {
         NewlyMade::Token(token, secret) => {
             let repeated = made_before(&token);

@@ -1,35 +1,40 @@
 //! The inbox: questions for people, with what they should see to decide, and the answers they give.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Answer, AskKind, Budget, BudgetPart, ChildApproval, Decision, Failure, Graph, Node, NodeKind, Record,
-    RunId, Shortfall, view,
+    Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, Decision, Fact, Failure, Graph, Node,
+    NodeKind, Record, RunId, Shortfall, view,
 };
 use planctl_harness::Baseline;
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
-use planctl_store::{AskRow, Page, RunRow, Said, StoreError};
+use planctl_store::{AskRow, NewVote, Page, RunRow, Said, StoreError};
 
 use super::options::{option_chosen, option_views};
+use super::order::InboxPlace;
+use super::votes::{Cast, Given, is_voted_meanwhile};
 use crate::node::services::{ServiceError, Services};
-use crate::plans::canonical;
 use crate::plans::sub_plans::folder_of;
+use crate::plans::{HandedIn, canonical};
 use crate::runs::settings::RunSettings;
 use crate::runs::shown::{failure_line, quoted, tampered};
 use crate::verify::check;
 use crate::workspaces::baselines::baseline_of;
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{
-    AnswerView, AskList, AskPage, AskView, ContractView, Decided, FailureView, LevelView, Paged, PlanWithin,
-    ShortfallView, StepFilesView, StepName, WillRun, moment,
+    AnswerView, AskList, AskPage, AskView, BlocksView, ContractView, DeadlineView, Decided, FailureView,
+    LevelView, Paged, PlanWithin, ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
 use planctl_config::{Config, WorkspaceMode, keys_that_differ};
 
+/// How often a vote is looked at anew since others voted at the same moment.
+const RACES_MAX: u32 = 200;
+
 impl Services {
-    /// Lists open asks of a run, or of this workspace and all others.
+    /// Lists open asks of a run, or of this workspace and all others: first those that block most.
     ///
     /// # Errors
     ///
@@ -38,17 +43,22 @@ impl Services {
         &self,
         run: Option<RunId>,
         is_everywhere: bool,
-        page: &Page<i64>,
+        page: &Page<InboxPlace>,
     ) -> Result<AskList, ServiceError> {
         let workspace = self.workspace.filter(|_| !is_everywhere);
-        let rows = self.store.asks_page(run, workspace, page).await?;
-        let next = page.next(&rows, |row| row.number).map(AskList::cursor);
-        let mut asks = Vec::new();
-        for row in &rows {
-            let graph = self.graph_of(row).await?;
-            asks.push(ask_view(row, &graph, None));
-        }
-        Ok(AskList { asks, next })
+        let (mut places, waiting) = self.in_order(&self.store.asks_waiting(run, workspace).await?).await?;
+        places.retain(|place| page.after.is_none_or(|after| *place > after));
+        places.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+        let next = page.next(&places, |place| *place).map(AskList::cursor);
+        let numbers: Vec<i64> = places.iter().map(|place| place.number).collect();
+        let blocks: BTreeMap<i64, BlocksView> =
+            places.iter().map(|place| (place.number, place.blocks)).collect();
+        let rows = self.store.asks_numbered(&numbers).await?;
+        let asks = rows.iter().filter_map(|row| {
+            let view = ask_view(row, &waiting.get(&row.run)?.graph, None);
+            Some(AskView { blocks: blocks.get(&row.number).copied(), ..view })
+        });
+        Ok(AskList { asks: asks.collect(), next })
     }
 
     /// Shows one ask, open or answered, with the evidence on it.
@@ -61,6 +71,7 @@ impl Services {
         let run = self.store.run(row.run).await?;
         let revision = self.kept_text(run.plan, &run.plan_path, &run.revision).await?;
         let answer = if row.is_open { None } else { self.answer_of(&row).await? };
+        let blocks = if row.is_open { Some(self.blocked_by(&row).await?) } else { None };
         let gated = revision.graph.gated(&row.at.node);
         let is_plan = row.ask.kind == AskKind::Plan;
         let record = self.record_of(&row).await?;
@@ -104,6 +115,7 @@ impl Services {
         if let Some(view) = failure.as_mut().filter(|_| row.is_open) {
             self.compare_tampered(&run, &mut view.tampered).await?;
         }
+        let (rules, votes) = self.votes_shown(&row).await?;
         let node = revision.graph.node(&row.at.node).filter(|node| node.gated().is_some());
         let (mut attempts, mut last_words, mut workspace_changes) = (Vec::new(), None, None);
         if let Some(node) = node.filter(|_| !is_plan) {
@@ -118,8 +130,7 @@ impl Services {
             None => None,
         };
         Ok(AskPage {
-            ask: ask_view(&row, &revision.graph, answer),
-            role: revision.graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
+            ask: AskView { blocks, ..ask_view(&row, &revision.graph, answer) },
             message: row.ask.message.clone(),
             unfit,
             contract: gated
@@ -144,6 +155,8 @@ impl Services {
             last_words,
             workspace_changes,
             approved,
+            rules,
+            votes,
         })
     }
 
@@ -224,6 +237,34 @@ impl Services {
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
         let under = under.map(|config| self.server_node.sealed(config.clone())).transpose()?;
+        self.answer_under(id, answer, given, under.as_ref()).await
+    }
+
+    /// Answers an ask under a sealed configuration. Where others vote at the same moment, the vote is looked at anew.
+    pub(crate) async fn answer_under(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+        under: Option<&Config>,
+    ) -> Result<Decided, ServiceError> {
+        let mut races = 0;
+        loop {
+            let decided = self.answer_once(id, answer.clone(), given, under).await;
+            if !is_voted_meanwhile(&decided) || races == RACES_MAX {
+                return decided;
+            }
+            races += 1;
+        }
+    }
+
+    async fn answer_once(
+        &self,
+        id: u64,
+        answer: Answer,
+        given: &Approving,
+        under: Option<&Config>,
+    ) -> Result<Decided, ServiceError> {
         let note = given.note.as_deref();
         let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         let answer = self.option_named(&row, answer).await?;
@@ -240,21 +281,55 @@ impl Services {
                 next: Next::AnswerAsk { ask: id, answers: answers.iter().map(ToString::to_string).collect() },
             });
         }
-        let is_approval = answer == Answer::Approve && row.ask.kind == AskKind::Plan;
-        if is_approval && !is_repeated {
-            self.approve_as_shown(&row, given, under.as_ref()).await?;
-        }
-        if answer == Answer::Restore && !is_repeated {
-            self.restore_approved(&row).await?;
-        }
         if let Answer::Raise { by } = &answer
             && !is_repeated
         {
             self.refuse_beyond_around(&row, *by).await?;
         }
-        let is_raise = matches!(answer, Answer::Raise { .. });
-        let is_rejection = answer == Answer::Reject && row.ask.kind == AskKind::Plan;
-        match self.decide(row.run, decision, note).await {
+        let shown = match answer == Answer::Approve && row.ask.kind == AskKind::Plan && !is_repeated {
+            true => Some(self.as_shown(&row, given, under).await?),
+            false => None,
+        };
+        let rules = self.ask_rules(&row).await?;
+        let voting = rules.voting(row.ask.kind, &answer);
+        let vote = match is_repeated || voting.is_empty() {
+            true => None,
+            false => {
+                let about = shown.as_ref().map(|shown| shown.digest()).unwrap_or_default();
+                let cast = Given { row: &row, answer: &answer, note, about: &about };
+                match self.cast(cast, &rules, &voting).await? {
+                    Cast::Counted(decided) => return Ok(*decided),
+                    Cast::Decides(vote, words) => Some((vote, words)),
+                }
+            }
+        };
+        // A vote is the vote of the person whom planctl knows, whichever name they sign with.
+        let decider = match &vote {
+            Some((vote, _)) => &self.speaking_as(Actor::new(vote.voter.as_str())),
+            None => self,
+        };
+        let (vote, words) = vote.unzip();
+        let words = words.unwrap_or_else(|| note.map(str::to_owned));
+        if let Some(shown) = &shown {
+            decider.approve_as_handed_in(shown, words.as_deref(), given).await?;
+        }
+        if answer == Answer::Restore && !is_repeated {
+            self.restore_approved(&row).await?;
+        }
+        decider.decide_ask(&row, &answer, words.as_deref(), vote).await
+    }
+
+    /// Gives the answer to an ask, and does what follows it beside the run.
+    async fn decide_ask(
+        &self,
+        row: &AskRow,
+        answer: &Answer,
+        note: Option<&str>,
+        vote: Option<Box<NewVote>>,
+    ) -> Result<Decided, ServiceError> {
+        let (id, word) = (row.number.unsigned_abs(), answer.word());
+        let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
+        match self.decide_with(row.run, decision, note, vote).await {
             Ok(_) => {}
             Err(ServiceError::Store(StoreError::Refused(refusal))) => {
                 let now = self.store.ask(row.number).await?;
@@ -268,10 +343,10 @@ impl Services {
             }
             Err(error) => return Err(error),
         }
-        if is_raise {
+        if matches!(answer, Answer::Raise { .. }) {
             self.store.wake_raised(row.run).await?;
         }
-        if is_rejection {
+        if *answer == Answer::Reject && row.ask.kind == AskKind::Plan {
             let run = self.store.run(row.run).await?;
             self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
         }
@@ -282,15 +357,16 @@ impl Services {
             ask: Some(id),
             decision: word.to_owned(),
             by: self.caller.actor.to_string(),
-            next: Some(Next::WatchRun { run: row.run_name }),
+            next: Some(Next::WatchRun { run: row.run_name.clone() }),
             repeated: false,
+            voted: None,
         })
     }
 
     /// Returns an answer with the option that it means, where it chooses one.
     async fn option_named(&self, row: &AskRow, answer: Answer) -> Result<Answer, ServiceError> {
         let Answer::Choose { option } = answer else { return Ok(answer) };
-        let graph = self.graph_of(row).await?;
+        let graph = self.store.graph(&row.graph).await?;
         let options = option_views(&graph, &row.at.node, &row.ask.options);
         match option_chosen(&options, &option) {
             Ok(option) => Ok(Answer::Choose { option }),
@@ -332,13 +408,14 @@ impl Services {
         })
     }
 
-    /// Records an approval of a run as its ask shows it, with the protected files as they are now.
-    async fn approve_as_shown(
+    /// Returns what an approval of a run would be of, as its ask shows it, with the protected files as they are now. Refuses it
+    /// where something of it has changed since.
+    async fn as_shown(
         &self,
         row: &AskRow,
         given: &Approving,
         under: Option<&Config>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<HandedIn, ServiceError> {
         let run = self.store.run(row.run).await?;
         let plan = self.store.plan(run.plan).await?;
         if plan.digest != run.revision {
@@ -368,10 +445,10 @@ impl Services {
             }
         }
         let graph = self.store.revision(run.plan, &run.revision).await?.graph;
-        self.approve_as_handed_in((&run, row.number), &plan, &graph, given).await
+        self.handed_in((run, row.number), plan, graph, given).await
     }
 
-    async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
+    pub(super) async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
         let how = match self.answer_of(row).await? {
             Some(answer) => format!("{} answered it with {}", answer.by, answer.answer),
             None => "it was taken back".to_owned(),
@@ -383,30 +460,15 @@ impl Services {
     }
 
     pub(crate) async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
-        let mut after = 0;
-        loop {
-            let lines = self.store.history(row.run, after, 1000).await?;
-            let Some(last) = lines.last() else { return Ok(None) };
-            after = last.seq;
-            for line in &lines {
-                let Said::Fact(fact) = &line.said else { continue };
-                if let planctl_engine::Fact::AskAnswered { item, answer, by, note, .. } = &**fact
-                    && *item == row.item
-                {
-                    return Ok(Some(AnswerView {
-                        answer: answer.clone(),
-                        by: by.to_string(),
-                        note: note.clone(),
-                        at: Some(moment(line.at)),
-                    }));
-                }
-            }
-        }
-    }
-
-    async fn graph_of(&self, row: &AskRow) -> Result<Arc<Graph>, ServiceError> {
-        let run = self.store.run(row.run).await?;
-        Ok(self.store.revision(run.plan, &run.revision).await?.graph)
+        let Some(line) = self.store.answer(row.run, &row.item).await? else { return Ok(None) };
+        let Said::Fact(fact) = &line.said else { return Ok(None) };
+        let Fact::AskAnswered { answer, by, note, .. } = &**fact else { return Ok(None) };
+        Ok(Some(AnswerView {
+            answer: answer.clone(),
+            by: by.to_string(),
+            note: note.clone(),
+            at: Some(moment(line.at)),
+        }))
     }
 }
 
@@ -476,7 +538,9 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         run_id: row.run.to_string(),
         workspace: row.workspace_path.clone(),
         plan: row.plan_path.clone(),
+        title: graph.title().to_owned(),
         step,
+        role: graph.task(&row.at.node).map(|task| task.role.as_str().to_owned()),
         asks: asks_line(row, graph),
         reason: row.ask.reason.word().to_owned(),
         answers: row
@@ -489,6 +553,12 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         options: row.ask.options.clone(),
         leads_to: option_views(graph, &row.at.node, &row.ask.options),
         usual: usual(row, graph),
+        blocks: None,
+        deadline: row.deadline.as_ref().filter(|_| row.is_open).map(|deadline| DeadlineView {
+            at: moment(deadline.at),
+            answer: deadline.answer.clone(),
+            rule: deadline.rule.clone(),
+        }),
         about: about_line(row, graph),
         opened_at: moment(row.created_at),
         answer,

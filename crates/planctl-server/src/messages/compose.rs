@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_api::Next;
 use planctl_api::wire::AskView;
 use planctl_api::wire::messages::{MessageAsk, MessageView};
 use planctl_config::{ChannelConfig, MessageEvent};
-use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, RunId, RunStatus, view};
+use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, view};
 use planctl_lang::printable;
-use planctl_store::{AskRow, Follows, NewMessage, RunRow, Untold, WorkspaceId};
+use planctl_store::{AskRow, Follows, NewMessage, RunRow, ToChannel, Untold, WorkspaceId};
 
 use super::deliver::reminder_after;
 use super::wanting;
@@ -26,6 +27,9 @@ const AT_ONCE: i64 = 500;
 /// How many of the last lines of an output a message has, and how long each is at most.
 const LINES_MAX: usize = 10;
 const LINE_CHARACTERS_MAX: usize = 300;
+/// How long work waits before people are told that nobody serves its role, and how long a worker counts after it was seen.
+const UNSERVED_FOR: Duration = Duration::from_secs(60);
+const WORKER_SEEN_FOR: Duration = Duration::from_secs(60);
 /// How far back the fact is looked for that says how a run ended.
 const FACTS_LOOKED_AT: i64 = 20;
 
@@ -54,30 +58,36 @@ impl Composer {
         let (store, host) = (self.server_node.store(), self.server_node.host());
         let mut channels = Channels::new();
         for decided in store.asks_decided(host, AT_ONCE).await? {
-            self.contained(self.tell_decision(&decided, &mut channels).await)?;
+            self.contained(&decided.key, self.tell_decision(&decided, &mut channels).await)?;
         }
         for untold in store.asks_untold(host, AT_ONCE).await? {
             let event = MessageEvent::ApprovalOpened;
-            self.contained(self.tell_ask(&untold, event, &mut channels).await)?;
+            self.contained(&untold.key, self.tell_ask(&untold, event, &mut channels).await)?;
         }
         for due in store.asks_to_remind(host, AT_ONCE).await? {
             let event = MessageEvent::ApprovalReminder;
-            self.contained(self.tell_ask(&due, event, &mut channels).await)?;
+            self.contained(&due.key, self.tell_ask(&due, event, &mut channels).await)?;
         }
         for ended in store.ended_runs_untold(host, AT_ONCE).await? {
-            self.contained(self.tell_end(&ended, &mut channels).await)?;
+            self.contained(&ended.key, self.tell_end(&ended, &mut channels).await)?;
         }
         for noticed in store.budgets_noticed(host, AT_ONCE).await? {
-            self.contained(self.tell_budget(&noticed, &mut channels).await)?;
+            self.contained(&noticed.key, self.tell_budget(&noticed, &mut channels).await)?;
+        }
+        // A daemon whose command line names an agent for every role does all work of its host.
+        if !self.server_node.daemon().is_some_and(|daemon| daemon.serves_all) {
+            for unserved in store.roles_unserved(host, AT_ONCE, UNSERVED_FOR, WORKER_SEEN_FOR).await? {
+                self.contained(&unserved.key, self.tell_unserved(&unserved, &mut channels).await)?;
+            }
         }
         Ok(())
     }
 
-    fn contained(&self, told: Result<(), ServiceError>) -> Result<(), ServiceError> {
+    fn contained(&self, key: &str, told: Result<(), ServiceError>) -> Result<(), ServiceError> {
         match told {
             Err(ServiceError::Store(error)) if error.is_retryable() => Err(error.into()),
             Err(error) => {
-                tracing::warn!(%error, "a message could not be written");
+                tracing::warn!(%error, message.key = key, "a message could not be written");
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -85,7 +95,7 @@ impl Composer {
     }
 
     /// Returns the channels of a workspace that want to hear of an event. A configuration that does not read has none.
-    async fn wanting(&self, workspace: &str, event: MessageEvent, channels: &mut Channels) -> Vec<String> {
+    async fn wanting(&self, workspace: &str, event: MessageEvent, channels: &mut Channels) -> Vec<ToChannel> {
         if !channels.contains_key(workspace) {
             let read = self.server_node.channels_of(workspace).await;
             let read = read.unwrap_or_else(|error| {
@@ -172,12 +182,32 @@ impl Composer {
         self.write(&About::of(&run), event, &noticed.key, &wanted, &message, Follows::Nothing).await
     }
 
+    async fn tell_unserved(
+        &self,
+        unserved: &Untold<(RunId, Role)>,
+        channels: &mut Channels,
+    ) -> Result<(), ServiceError> {
+        let event = MessageEvent::WorkerNoneForRole;
+        let wanted = self.wanting(&unserved.workspace_path, event, channels).await;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let (run, role) = &unserved.of;
+        let store = self.server_node.store();
+        let run = store.run(*run).await?;
+        let graph = store.graph_of(&run).await?;
+        let sentence = format!("{}: work for the role {role} waits, and no worker serves it", run.name);
+        let mut message = self.of_run(&run, &graph, event, &sentence);
+        message.command = Some((self.command)(&Next::ServeRole { role: role.as_str().to_owned() }));
+        self.write(&About::of(&run), event, &unserved.key, &wanted, &message, Follows::Nothing).await
+    }
+
     async fn write(
         &self,
         about: &About,
         event: MessageEvent,
         key: &str,
-        channels: &[String],
+        channels: &[ToChannel],
         message: &MessageView,
         follows: Follows,
     ) -> Result<(), ServiceError> {
@@ -211,6 +241,12 @@ impl Composer {
         let mut message = self.of_run(&run, &graph, event, &sentence);
         message.step = view.step;
         message.lines = lines_of_ask(&row);
+        if let Some(deadline) = &view.deadline {
+            let (at, rule, answer) = (&deadline.at, &deadline.rule, &deadline.answer);
+            message
+                .lines
+                .push(line(&format!("Where nobody answers until {at}, the rule {rule} answers {answer}.")));
+        }
         message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }));
         message.ask = Some(MessageAsk {
             id: view.id,
@@ -237,6 +273,7 @@ impl Composer {
             ask: None,
             lines: Vec::new(),
             command: Some((self.command)(&Next::show(&run.name))),
+            link: None,
         }
     }
 
@@ -251,6 +288,7 @@ impl Composer {
             workspace: None,
             config: planctl_config::Config::default(),
             actor: Actor::new("planctl"),
+            person: "planctl".to_owned(),
             caps: Caps::default(),
             is_looking: true,
             request: None,

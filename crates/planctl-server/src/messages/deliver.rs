@@ -10,6 +10,7 @@ use planctl_engine::Timestamp;
 use planctl_store::{DeliveryState, DueDelivery};
 use serde_json::json;
 
+use super::digest::digest;
 use super::web::{self, Request};
 use super::{SendError, hook, mail, text};
 use crate::clock;
@@ -39,21 +40,32 @@ pub(super) struct Parcel<'a> {
 }
 
 impl ServerNode {
-    /// Makes one try, and records how it ended.
+    /// Makes one try, and records how it ended: of one delivery, or of those that were held in quiet hours for the same channel.
     ///
     /// # Errors
     ///
     /// Those of the store.
-    pub(crate) async fn deliver(&self, delivery: &DueDelivery) -> Result<DeliveryState, ServiceError> {
-        let sent = self.try_to_deliver(delivery).await;
+    pub(crate) async fn deliver(&self, together: &[DueDelivery]) -> Result<(), ServiceError> {
+        let sent = self.try_to_deliver(together).await;
+        for delivery in together {
+            self.end_try(delivery, &sent).await?;
+        }
+        Ok(())
+    }
+
+    async fn end_try(
+        &self,
+        delivery: &DueDelivery,
+        sent: &Result<String, SendError>,
+    ) -> Result<(), ServiceError> {
         let (state, again_after, answer) = match sent {
             Ok(answer) => (DeliveryState::Delivered, Duration::ZERO, answer),
             Err(error) => match back_off(delivery.tries).filter(|_| !error.is_final) {
                 Some(usual) => {
                     let again_after = error.again_after.unwrap_or_default().max(usual);
-                    (DeliveryState::Waiting, again_after, error.what)
+                    (DeliveryState::Waiting, again_after, &error.what)
                 }
-                None => (DeliveryState::Failed, Duration::ZERO, error.what),
+                None => (DeliveryState::Failed, Duration::ZERO, &error.what),
             },
         };
         self.metrics().notified(
@@ -68,11 +80,11 @@ impl ServerNode {
                 "a message was not delivered: {answer}"
             );
         }
-        self.store().end_try(delivery, state, again_after, &answer).await?;
-        Ok(state)
+        Ok(self.store().end_try(delivery, state, again_after, answer).await?)
     }
 
-    async fn try_to_deliver(&self, delivery: &DueDelivery) -> Result<String, SendError> {
+    async fn try_to_deliver(&self, together: &[DueDelivery]) -> Result<String, SendError> {
+        let Some(delivery) = together.first() else { return Ok(String::new()) };
         let channels = self.channels_of(&delivery.workspace_path).await;
         let channels = channels.map_err(|error| SendError::again(format!("could not {error}")))?;
         let Some(channel) = channels.get(&delivery.channel) else {
@@ -80,11 +92,17 @@ impl ServerNode {
                 "the channel is not configured any more, or its file is not trusted",
             ));
         };
-        let message: MessageView = serde_json::from_str(&delivery.body)
+        let read = |delivery: &DueDelivery| serde_json::from_str::<MessageView>(&delivery.body);
+        let messages: Vec<MessageView> = together
+            .iter()
+            .map(read)
+            .collect::<Result<_, _>>()
             .map_err(|error| SendError::last(format!("the stored message does not read: {error}")))?;
+        let Some(mut message) = digest(&messages) else { return Ok(String::new()) };
+        message.link = channel.page.as_deref().and_then(|page| link(page, &message));
         let parcel = Parcel {
             id: format!("msg_{}", delivery.message.simple()),
-            event: &delivery.event,
+            event: &message.event,
             created_at: delivery.created_at,
             message: &message,
             workspace: Path::new(&delivery.workspace_path),
@@ -140,6 +158,16 @@ impl ServerNode {
     }
 }
 
+/// Returns the short address that leads to what a message is about, on a page at this address.
+fn link(page: &str, message: &MessageView) -> Option<String> {
+    let page = page.trim_end_matches('/');
+    match (&message.ask, &message.run) {
+        (Some(ask), _) => Some(format!("{page}/a/{}", ask.id)),
+        (None, Some(run)) => Some(format!("{page}/runs/{run}")),
+        (None, None) => None,
+    }
+}
+
 /// Returns the payload that Standard Webhooks recommends.
 fn standard(parcel: &Parcel<'_>) -> String {
     let at = moment(parcel.created_at);
@@ -175,6 +203,7 @@ pub(super) fn test_message(workspace: &str, channel: &str) -> MessageView {
         ask: None,
         lines: Vec::new(),
         command: None,
+        link: None,
     }
 }
 

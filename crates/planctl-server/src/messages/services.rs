@@ -20,7 +20,17 @@ impl Services {
     /// Where its configuration does not read.
     pub(crate) async fn channels(&self) -> Result<ChannelList, ServiceError> {
         let channels = self.server_node.channels_of(&self.own_folder()?.to_string_lossy()).await?;
-        Ok(ChannelList { channels: channels.iter().map(|(name, channel)| view(name, channel)).collect() })
+        let mut views = Vec::new();
+        for (name, channel) in &channels {
+            let mut view = view(name, channel);
+            if let (Some(quiet), None) = (&channel.quiet, &view.trouble)
+                && !self.store.knows_time_zone(&quiet.zone).await?
+            {
+                view.trouble = Some(format!("there is no time zone {}, so it is never quiet", quiet.zone));
+            }
+            views.push(view);
+        }
+        Ok(ChannelList { channels: views })
     }
 
     /// Sends a test message on one channel of this workspace, or on all.

@@ -1,6 +1,7 @@
 //! A message as people read it where there is no program to lay it out, and as Slack's incoming webhooks take it.
 
 use planctl_api::wire::messages::MessageView;
+use planctl_api::words;
 use serde_json::json;
 
 /// Returns the message as lines: the sentence, what it is about, the last lines of what failed, and what to type.
@@ -17,6 +18,9 @@ pub(super) fn plain(message: &MessageView) -> String {
     }
     if let Some(command) = &message.command {
         text.push_str(&format!("\n{command}\n"));
+    }
+    if let Some(link) = &message.link {
+        text.push_str(&format!("{link}\n"));
     }
     text
 }
@@ -43,14 +47,21 @@ pub(super) fn slack(message: &MessageView) -> String {
     if let Some(command) = &message.command {
         text.push_str(&format!("\n{}", code(command)));
     }
+    if let Some(link) = &message.link {
+        text.push_str(&format!("\n{}", escaped(link)));
+    }
     json!({ "text": text }).to_string()
 }
 
 fn about(message: &MessageView) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(plan), Some(run)) = (&message.plan, &message.run) {
-        let title = message.title.as_ref().map(|title| format!(" \"{title}\"")).unwrap_or_default();
-        lines.push(format!("plan {plan}{title}, run {run}, in {}", message.workspace));
+        let plan = match &message.title {
+            Some(title) if words::is_of_guard(plan) => words::plan(plan, title),
+            Some(title) => format!("plan {plan} \"{title}\""),
+            None => format!("plan {plan}"),
+        };
+        lines.push(format!("{plan}, run {run}, in {}", message.workspace));
     }
     if let Some(ask) = &message.ask {
         match &ask.answer {
@@ -85,6 +96,7 @@ mod tests {
             ask: None,
             lines: vec!["``` <https://evil.example|click>".to_owned()],
             command: Some("planctl show fix-1".to_owned()),
+            link: None,
         };
         let body: serde_json::Value = serde_json::from_str(&slack(&message)).unwrap();
         let text = body["text"].as_str().unwrap();

@@ -23,6 +23,8 @@ pub(crate) struct Caller {
     pub config: Config,
     /// The actor in the history.
     pub actor: Actor,
+    /// The person as planctl knows them by itself, however they sign: the user of this machine, or the holder of a token.
+    pub person: String,
     /// From how much on nothing more is taken on.
     pub caps: Caps,
     /// Says that only what is there is looked at: a workspace that nobody named before is not noted.
@@ -128,6 +130,14 @@ pub enum ServiceError {
     #[error("{what}")]
     Conflict {
         /// The part that does not fit.
+        what: String,
+        /// The next step.
+        next: Next,
+    },
+    /// A rule leaves the answer to other people.
+    #[error("{what}")]
+    NotAsked {
+        /// The rule.
         what: String,
         /// The next step.
         next: Next,

@@ -149,6 +149,24 @@ fn where_a_run_stands_is_told_in_words_and_signs_and_not_by_colour_alone() {
 }
 
 #[test]
+fn a_page_s_picture_keeps_its_places_while_the_run_goes_on() {
+    let workflow = graph(SMALL_GRAPH);
+    let layouts = Layouts::default();
+    let drawn = |stages: &[(&str, Phase, &str)]| {
+        let stage = |(node, phase, words): &(&str, Phase, &str)| {
+            ((*node).to_owned(), Stage { phase: *phase, words: (*words).to_owned() })
+        };
+        let stages: Stages = stages.iter().map(stage).collect();
+        linked(&workflow, &stages, &Links::new(), &layouts).unwrap_or_default()
+    };
+    let begun = drawn(&[("repair", Phase::Current, "waiting for a worker")]);
+    let later = drawn(&[("repair", Phase::Done, "passed"), ("test", Phase::Current, "checking")]);
+    assert_eq!(elements(&begun, "<path "), elements(&later, "<path "));
+    assert!(later.contains("✓ passed") && later.contains("▶ checking"), "{later}");
+    assert_eq!(layouts.count(), 1, "it was laid out once");
+}
+
+#[test]
 fn what_nobody_could_read_is_refused_and_hostile_names_stay_text() {
     let many: String = (0..=NODES_MAX).map(|at| format!("n{at} [label=x]\n")).collect();
     let refused = svg(&graph(&format!("digraph g {{ {many} }}")), &Stages::new());

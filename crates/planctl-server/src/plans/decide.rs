@@ -1,7 +1,7 @@
 //! A person's decision about a run: applied once, and seen in the plan's file.
 
 use planctl_engine::{Decision, Event, HumanEvent, RunId};
-use planctl_store::{Applied, Proof};
+use planctl_store::{Applied, NewVote, Proof};
 
 use crate::node::services::{ServiceError, Services};
 
@@ -18,15 +18,33 @@ impl Services {
         decision: Decision,
         note: Option<&str>,
     ) -> Result<Applied, ServiceError> {
-        let proof = match decision {
-            Decision::Submit => Proof::Submit,
-            Decision::Answer { .. }
-            | Decision::Cancel
-            | Decision::Pause
-            | Decision::Resume { .. }
-            | Decision::Revise { .. } => {
-                Proof::Person { key: self.caller.request.map(|request| request.key(run, &decision)) }
-            }
+        self.decide_with(run, decision, note, None).await
+    }
+
+    /// Does the same for a decision that a vote makes; the vote is written with it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub(crate) async fn decide_with(
+        &self,
+        run: RunId,
+        decision: Decision,
+        note: Option<&str>,
+        vote: Option<Box<NewVote>>,
+    ) -> Result<Applied, ServiceError> {
+        let key = self.caller.request.map(|request| request.key(run, &decision));
+        let proof = match (&decision, vote) {
+            (Decision::Submit, _) => Proof::Submit,
+            (Decision::Answer { .. }, Some(vote)) => Proof::Vote { key, vote },
+            (
+                Decision::Answer { .. }
+                | Decision::Cancel
+                | Decision::Pause
+                | Decision::Resume { .. }
+                | Decision::Revise { .. },
+                _,
+            ) => Proof::Person { key },
         };
         let is_submitted = decision == Decision::Submit;
         let by = self.caller.actor.clone();

@@ -7,16 +7,17 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::Start;
-use planctl_api::wire::{EntryRuns, FollowUpView, LibraryRuns};
+use planctl_api::wire::{EntryRuns, FollowUpView, LibraryEntryView, LibraryPage, LibraryRuns};
 use planctl_config::Config;
 use planctl_engine::{Actor, Decision, RunId, RunStatus};
-use planctl_lang::library::{RUNS_NEWEST, entry_markdown, place_of};
+use planctl_lang::library::{Question, RUNS_NEWEST, Success, entry_markdown, place_of, weigh};
 use planctl_lang::workflow::Library as Place;
 use planctl_lang::{Levels, Source, instantiate};
 use planctl_store::{Plan, RequestId, RunRow, WorkspaceId};
 
-use crate::library::{FOLDER, Library};
+use crate::library::{FOLDER, Library, match_view, project_file};
 use crate::node::ServerNode;
+use crate::node::runtime::blocking;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
 use crate::verify::check::{self, Checked, Checking};
 use crate::workspaces::notes;
@@ -59,6 +60,7 @@ impl ServerNode {
             workspace: Some(workspace),
             config,
             actor: Actor::new(BY),
+            person: BY.to_owned(),
             caps: Caps::default(),
             is_looking: false,
             request: Some(RequestId::following(run.id)),
@@ -114,6 +116,36 @@ impl Services {
         Ok(LibraryRuns { entries: entries.collect() })
     }
 
+    /// Shows the library of a workspace that has plans or runs, and what a message finds in it.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] for a folder that is no such workspace, so that nobody at a port looks into others; where
+    /// its configuration can't be read; and those of the store.
+    pub async fn library(&self, message: Option<&str>) -> Result<LibraryPage, ServiceError> {
+        if self.own_workspace()?.number() == 0 {
+            return Err(ServiceError::NotFound { what: "a workspace with plans or runs there".to_owned() });
+        }
+        let workspace = self.own_folder()?.to_owned();
+        let learns = self.server_node.config_there(workspace.clone()).await?.library.learn;
+        let user = planctl_config::user_folder(&|name| std::env::var_os(name));
+        let library = blocking(move || Library::read(&workspace, user.as_deref())).await?;
+        let runs = self.library_runs().await?.entries.into_iter();
+        let successes = runs.map(|one| (one.id, Success { ended: one.ended, done: one.done })).collect();
+        let entries = library.entries(&successes, learns);
+        let matched = message.map(|message| {
+            let question = Question { message, ..Question::default() };
+            match_view(&weigh(&entries, &question))
+        });
+        let shown = library.found.iter().map(|found| LibraryEntryView { plan: None, ..found.view() });
+        Ok(LibraryPage {
+            entries: shown.collect(),
+            troubles: library.troubles_view(),
+            stats: library.stats(&successes, learns),
+            matched,
+        })
+    }
+
     /// Says which run follows a run that is done, or why none does.
     ///
     /// # Errors
@@ -164,24 +196,15 @@ impl Services {
 /// Returns the file of the plan that follows: a path, a plan of the project by its name, or an entry of the library, of which
 /// the project gets a plan.
 fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
-    let is_inside = |path: &Path| {
-        let parts = path.components();
-        path.is_relative() && parts.into_iter().all(|part| matches!(part, std::path::Component::Normal(_)))
-    };
-    let nothing = || ServiceError::NotFound { what: format!("the plan {next}") };
-    if !is_inside(Path::new(next)) {
-        return Err(nothing());
-    }
-    let folder = workspace.join(FOLDER);
-    let named =
-        [workspace.join(next), folder.join(format!("{next}.md")), folder.join(format!("{next}.json"))];
-    if let Some(file) = named.into_iter().find(|file| file.is_file()) {
+    if let Some(file) = project_file(workspace, next) {
         return Ok(file);
     }
+    let nothing = || ServiceError::NotFound { what: format!("the plan {next}") };
     let user = planctl_config::user_folder(&|name| std::env::var_os(name));
     let library = Library::read(workspace, user.as_deref());
     let found = library.entry(next).ok_or_else(nothing)?;
     let written = entry_markdown(&found.source, next).ok_or_else(nothing)?;
+    let folder = workspace.join(FOLDER);
     let source = Source::new(format!("{next}.md"), written.text);
     let text = instantiate(&source, None, "orchestrator", Some(&Place::made_of(next)));
     let file = folder.join(format!("{next}.md"));

@@ -4,11 +4,12 @@
 //! was approved or rejected otherwise, protected files that moved, warnings, and a worker that no trusted file names.
 
 use planctl_config::Agent;
-use planctl_engine::{Graph, RunStatus};
+use planctl_engine::{Digest, Graph, RunStatus};
 use planctl_lang::Severity;
 use planctl_store::{Plan, PlanStatus, RunRow, TEXT_CHANGED};
 
 use crate::node::services::{ServiceError, Services};
+use crate::plans::rules::votes_wanted;
 use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 
@@ -62,6 +63,8 @@ impl Services {
         run: Option<&RunRow>,
     ) -> Result<Vec<String>, ServiceError> {
         let mut why = Vec::new();
+        let sub_plans = graph.sub_plans().map(|(_, plan)| (plan.path.clone(), Digest::new("")));
+        why.extend(votes_wanted(&self.rules_for(checked, &sub_plans.collect()).await?));
         let is_warning = |found: &&planctl_lang::Diagnostic| found.level == Severity::Warning;
         match checked.verification.diagnostics.iter().filter(is_warning).count() {
             0 => {}

@@ -42,6 +42,7 @@ impl Services {
             by: self.caller.actor.to_string(),
             next: Some(Next::WatchRun { run: row.name.clone() }),
             repeated,
+            voted: None,
         };
         match row.head.status {
             RunStatus::Ended { end: End::Failed | End::Aborted } | RunStatus::Paused => {
@@ -135,6 +136,7 @@ impl Services {
             by: self.caller.actor.to_string(),
             next: Some(Next::ResumeRun { run: row.name }),
             repeated,
+            voted: None,
         })
     }
 
@@ -184,6 +186,7 @@ impl Services {
             by: self.caller.actor.to_string(),
             next: Some(Next::start_again(&row.plan_path)),
             repeated,
+            voted: None,
         })
     }
 

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use planctl_api::wire::Decided;
 use planctl_api::wire::calls::{Approving, ResumeCall, Start};
 use planctl_api::{Next, Starting};
 use planctl_config::{Agent, WorkspaceMode};
-use planctl_engine::{Actor, Decision, Digest, End, Graph, RunId, RunStatus, Tier};
+use planctl_engine::{Actor, Answer, Decision, Digest, End, Graph, RunId, RunStatus, Tier};
 use planctl_harness::{FolderIdentity, Permissions, Program};
 use planctl_store::{Approval, NewRun, NewWorktree, Plan, RunRow};
 
 use crate::node::services::{ServiceError, Services};
 use crate::plans::agent_scripts::approved_worker;
+use crate::plans::rules::votes_wanted;
 use crate::plans::{Approved, canonical};
 use crate::runs::policy_approvals::policy_of;
 use crate::runs::settings::RunSettings;
@@ -101,7 +103,8 @@ impl Services {
         let (run, settings) =
             self.make_run((checked, &plan, planned), approval.as_ref(), start, sub_plans).await?;
         let approval = approval.as_ref().ok_or(no_policy);
-        self.approved_or_asked(&run, approval, &settings.sub_plans, false).await
+        let started = self.approved_or_asked(&run, approval, &settings.sub_plans, false).await?;
+        self.with_own_vote(started, start).await
     }
 
     /// Makes a run of a kept plan and submits it: approved by what is given, else its plan ask opens.
@@ -118,6 +121,7 @@ impl Services {
         };
         let isolation = self.tier().await?;
         let settings = RunSettings {
+            asks: self.rules_for(checked, &sub_plans).await?,
             sub_plans,
             shown,
             auto_answer: start.auto_answer,
@@ -188,7 +192,31 @@ impl Services {
         let plan = self.keep(checked).await?;
         let (approval, no_policy) =
             self.approval_at_start(Some(run), &plan, checked, start, sub_plans).await?;
-        self.approved_or_asked(run, approval.as_ref().ok_or(no_policy), sub_plans, is_taken_up).await
+        let approval = approval.as_ref().ok_or(no_policy);
+        let started = self.approved_or_asked(run, approval, sub_plans, is_taken_up).await?;
+        self.with_own_vote(started, start).await
+    }
+
+    /// Casts the vote of a person who starts a run with their approval, where a rule wants votes.
+    async fn with_own_vote(&self, started: Started, start: &Start) -> Result<Started, ServiceError> {
+        let (Started::NeedsApproval { run, name, ask, mut no_policy }, Some(given)) =
+            (started.clone(), &start.approve)
+        else {
+            return Ok(started);
+        };
+        let under = Some(&self.caller.config);
+        match self.answer_under(ask.unsigned_abs(), Answer::Approve, given, under).await {
+            Ok(Decided { voted: None, .. }) => Ok(Started::Ready { run, name, is_taken_up: false }),
+            Ok(Decided { voted: Some(voted), .. }) => {
+                no_policy.push(format!("your vote is counted: {} of {}", voted.have, voted.needed));
+                Ok(Started::NeedsApproval { run, name, ask, no_policy })
+            }
+            Err(ServiceError::NotAsked { what, .. }) => {
+                no_policy.push(format!("could not {what}"));
+                Ok(Started::NeedsApproval { run, name, ask, no_policy })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Refuses one more run where as much is open as may be (row 92).
@@ -310,12 +338,17 @@ impl Services {
         // One that works in a worktree of its own begins with what is committed.
         let within = run.filter(|run| run.is_under_way_within());
         let (folder, now) = self.where_approved(within, checked).await?;
-        let (given, decider) = match &start.approve {
+        let wanted = votes_wanted(&self.rules_for(checked, sub_plans).await?);
+        let given = start.approve.as_ref().filter(|_| wanted.is_none());
+        let (given, decider) = match given {
             Some(given) => (given.clone(), self.clone()),
             None => {
                 let config = self.caller.config.digest_in(&folder);
                 if let Some(approval) = self.store.approval_for(plan.id, digest, &config).await? {
                     return Ok((Some(approval), Vec::new()));
+                }
+                if let Some(wanted) = wanted {
+                    return Ok((None, vec![wanted]));
                 }
                 match self.policy_for(checked, start.worker.as_ref(), run).await? {
                     Err(no_policy) => return Ok((None, no_policy)),

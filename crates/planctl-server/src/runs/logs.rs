@@ -29,17 +29,16 @@ impl Services {
         page: &Page<usize>,
     ) -> Result<LogView, ServiceError> {
         let shown = self.shown(run).await?;
-        if let Some(step) = step
-            && shown.named(&step.to_string()).is_none()
-        {
-            return Err(ServiceError::NotFound { what: format!("step {step} in {}", shown.view.run.name) });
-        }
+        let node = match step {
+            Some(step) => Some(&shown.step_named(&step.to_string())?.id),
+            None => None,
+        };
         // Attempts by their place in the order in which they began, which nothing that happens later changes.
         let mut attempts: BTreeMap<usize, AttemptView> = BTreeMap::new();
         let mut places: BTreeMap<(u32, u16), usize> = BTreeMap::new();
         let first = page.after.unwrap_or(0);
         let end = first.saturating_add(usize::try_from(page.limit).unwrap_or(0));
-        let mut lines = self.history_of(run);
+        let mut lines = self.history_of(run, node);
         while let Some(line) = lines.next().await? {
             let input = match &line.said {
                 Said::Input(input) => input,

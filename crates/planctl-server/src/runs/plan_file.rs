@@ -1,11 +1,14 @@
 //! Whether a plan's file is the text that a run executes: a file that changed is never run and never overwritten.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use planctl_harness::{Unreadable, read_plan};
+use planctl_engine::Digest;
+use planctl_harness::{Unreadable, read_plan, write_plan};
 use planctl_lang::{Source, digest};
 use planctl_store::RunRow;
 
+use crate::clock;
 use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::ServiceError;
@@ -21,15 +24,21 @@ impl ServerNode {
             return Ok(PlanFile::Unseen);
         }
         let (file, revision) = (plan_file(run), run.revision.clone());
-        let looked = move || {
-            let Ok(Some(bytes)) = bytes_of(&file) else { return PlanFile::Unseen };
-            match Source::from_bytes(file.to_string_lossy().into_owned(), bytes) {
-                Ok(source) if digest(&source) == revision => PlanFile::Runs,
-                Ok(_) | Err(_) => PlanFile::Changed,
-            }
+        let (digests, now) = (self.plan_digests().clone(), clock::now());
+        let looked = move || match digests.of(&file, now, read_digest) {
+            Some(digest) if digest == revision => PlanFile::Runs,
+            Some(_) => PlanFile::Changed,
+            None => PlanFile::Unseen,
         };
         blocking(looked).await
     }
+}
+
+/// Reads the digest of a plan's file; that of no plan where it is no text.
+fn read_digest(file: &Path) -> Option<Digest> {
+    let bytes = bytes_of(file).ok()??;
+    let source = Source::from_bytes(file.to_string_lossy().into_owned(), bytes);
+    Some(source.map_or_else(|_| Digest::new(""), |source| digest(&source)))
 }
 
 /// Whether a plan's file is the text that a run executes.
@@ -46,6 +55,22 @@ pub(crate) enum PlanFile {
 /// Returns where the plan's file of a run is.
 pub(crate) fn plan_file(run: &RunRow) -> PathBuf {
     PathBuf::from(&run.workspace_path).join(&run.plan_path)
+}
+
+/// Replaces a plan's text, keeping the file's mode; says whether it held the old text, since nothing is written where it did not.
+///
+/// # Errors
+///
+/// Where the file may not be written, or is a link that leads out of the workspace.
+pub(crate) fn replace(file: &Path, workspace: &Path, old: &str, new: &str) -> io::Result<bool> {
+    if fs::metadata(file)?.permissions().readonly() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    }
+    let is_link = fs::symlink_metadata(file)?.is_symlink();
+    if is_link && !file.canonicalize()?.starts_with(workspace) {
+        return Err(io::Error::other("it is a link that leads out of the workspace"));
+    }
+    write_plan(file, old.as_bytes(), new.as_bytes())
 }
 
 /// Reads a plan's file; nothing where there is none.

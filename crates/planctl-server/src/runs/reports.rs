@@ -105,12 +105,10 @@ impl Services {
     /// [`ServiceError::NotFound`] where the plan has no such step, and those of the store.
     pub async fn why(&self, run: RunId, step: &str) -> Result<WhyView, ServiceError> {
         let shown = self.shown(run).await?;
-        let node = shown.named(step).ok_or_else(|| ServiceError::NotFound {
-            what: format!("step {step} in {}", shown.view.run.name),
-        })?;
+        let node = shown.step_named(step)?;
         let (mut because, mut choices) = (Vec::new(), Vec::new());
         let mut attempts = Attempts::at(node);
-        let mut lines = self.history_of(run);
+        let mut lines = self.history_of(run, Some(&node.id));
         while let Some(line) = lines.next().await? {
             let fact = match &line.said {
                 Said::Fact(fact) => fact,

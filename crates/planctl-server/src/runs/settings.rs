@@ -13,6 +13,7 @@ use planctl_store::{RunRow, ServedRole};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::ask_rules::AskRules;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
 use planctl_config::{
@@ -62,6 +63,9 @@ pub struct RunSettings {
     /// The whole configuration that it was handed in with, which an approval of the run covers besides its text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub config: Value,
+    /// The rules for its asks.
+    #[serde(default, skip_serializing_if = "AskRules::is_none")]
+    pub asks: AskRules,
     /// The protected files as its plan ask shows them, until it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Baseline>,
@@ -155,6 +159,7 @@ impl RunSettings {
             auto_answer: false,
             isolation,
             config: config.approved(),
+            asks: AskRules::default(),
             shown: None,
             scripts: None,
             home: None,

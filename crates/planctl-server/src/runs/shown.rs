@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planctl_api::Next;
 use planctl_api::wire::{
     BeforeView, JoinView, LevelView, LockView, PassageView, RunState, RunSummary, RunView, SpentView,
-    StepState, StepView, TamperView, WaitingOn, WorktreeView, moment,
+    StepName, StepState, StepView, TamperView, WaitingOn, WorktreeView, moment,
 };
 use planctl_config::Agent;
 use planctl_engine::{
@@ -15,6 +15,7 @@ use planctl_engine::{
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
 
+use crate::node::services::ServiceError;
 use crate::runs::branches;
 use crate::runs::settings::RunSettings;
 
@@ -22,6 +23,8 @@ use crate::runs::settings::RunSettings;
 pub(super) struct Shown {
     pub(super) view: StoredView,
     pub(super) graph: Arc<Graph>,
+    /// The settings under which it works.
+    pub(super) settings: RunSettings,
     /// The run that a queued one waits for.
     pub(super) ahead: Option<Ahead>,
     /// Says that its work waits for the end of somebody whose lease was taken back.
@@ -46,7 +49,7 @@ const QUOTED_CHARACTERS_MAX: usize = 160;
 
 impl Shown {
     /// Finds a step by its number, else a node by its name, else the only one with this title, or whose title begins so.
-    pub(super) fn named(&self, given: &str) -> Option<&Node> {
+    fn named(&self, given: &str) -> Option<&Node> {
         let nodes = self.graph.nodes();
         let number = given.parse::<u32>().ok();
         let step = number.and_then(|number| nodes.iter().find(|node| node.step() == Some(number)));
@@ -58,6 +61,16 @@ impl Shown {
             };
             titled(&|title| title == given).or_else(|| titled(&|title| title.starts_with(&given)))
         })
+    }
+
+    /// Finds the step that is meant.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::NotFound`] where the plan has none.
+    pub(super) fn step_named(&self, given: &str) -> Result<&Node, ServiceError> {
+        self.named(given)
+            .ok_or_else(|| ServiceError::NotFound { what: format!("step {given} in {}", self.view.run.name) })
     }
 
     fn item(&self, node: &NodeId) -> Option<&OpenItem> {
@@ -101,13 +114,12 @@ impl Shown {
             .collect()
     }
 
-    pub(super) fn step(&self, number: u32, node: &Node, record: &Record) -> StepView {
-        let item = self.item(&node.id);
-        let tally = &record.tally;
+    /// Returns where a step stands.
+    fn step_state(&self, node: &Node, record: &Record) -> StepState {
         let state = match &record.state {
             NodeState::Pending => StepState::Pending,
             NodeState::Ready => StepState::Ready,
-            NodeState::Working { .. } | NodeState::Resting { .. } => match item {
+            NodeState::Working { .. } | NodeState::Resting { .. } => match self.item(&node.id) {
                 Some(item) if item.is_leased => StepState::Working,
                 Some(item) if item.available_at > self.view.run.read_at => StepState::Resting,
                 Some(_) | None => StepState::Ready,
@@ -126,13 +138,18 @@ impl Shown {
                 Outcome::Warned => StepState::Warned,
             },
         };
-        let state = if self.asks_by_itself(node) {
+        if self.asks_by_itself(node) {
             StepState::Waiting
         } else if state == StepState::Pending && self.was_answered(node) {
             StepState::Passed
         } else {
             state
-        };
+        }
+    }
+
+    pub(super) fn step(&self, number: u32, node: &Node, record: &Record) -> StepView {
+        let (item, tally) = (self.item(&node.id), &record.tally);
+        let state = self.step_state(node, record);
         let failure = record.failure.as_deref().filter(|_| !self.is_handed_over(node, record));
         let is_judged = node.task().is_none_or(|task| !task.contract.is_none());
         let verdict = match (failure, state) {
@@ -177,7 +194,7 @@ impl Shown {
             vacuous: record.is_vacuous(),
             before,
             pace: self.graph.task(&node.id).and_then(|task| LevelView::of(task, record)),
-            isolation: has_gate.then(|| self.settings().isolation.to_string()),
+            isolation: has_gate.then(|| self.settings.isolation.to_string()),
             failure: failure.filter(|_| state != StepState::Passed).map(failure_line),
             run: self.within.get(&node.id).map(|inner| inner.name.clone()),
             lock: item
@@ -326,11 +343,7 @@ impl Shown {
     }
 
     pub(super) fn is_served(&self, role: &str) -> bool {
-        self.settings().serves(&role.into(), &self.view.run.plan_path)
-    }
-
-    pub(super) fn settings(&self) -> RunSettings {
-        serde_json::from_str(&self.view.run.settings).unwrap_or_default()
+        self.settings.serves(&role.into(), &self.view.run.plan_path)
     }
 
     fn spent(&self) -> SpentView {
@@ -394,7 +407,7 @@ impl Shown {
             title: self.graph.title().to_owned(),
             digest: row.revision.as_str().to_owned(),
             workspace: row.workspace_path.clone(),
-            folder: Some(self.settings().folder).filter(|folder| !folder.is_empty()),
+            folder: Some(self.settings.folder.clone()).filter(|folder| !folder.is_empty()),
             worktree: row.worktree.as_ref().map(worktree_view),
             state: self.state(),
             end: match row.head.status {
@@ -414,15 +427,15 @@ impl Shown {
             worked_on_by: None,
             spent: self.spent(),
             budget: row.head.budget.into(),
-            exec: match self.settings().worker {
-                Some(Agent::Exec(command)) => Some(command),
+            exec: match &self.settings.worker {
+                Some(Agent::Exec(command)) => Some(command.clone()),
                 Some(Agent::Known { .. } | Agent::Session) | None => None,
             },
-            agent: match self.settings().worker {
+            agent: match &self.settings.worker {
                 Some(agent @ (Agent::Known { .. } | Agent::Session)) => Some(agent.to_string()),
                 Some(Agent::Exec(_)) | None => None,
             },
-            auto_answer: self.settings().auto_answer,
+            auto_answer: self.settings.auto_answer,
             approved_by: None,
             is_plan_file_changed: false,
             started_at: row.started_at.map(moment),
@@ -432,28 +445,25 @@ impl Shown {
 
     pub(super) fn summary(&self) -> RunSummary {
         let row = &self.view.run;
-        let steps = self.steps();
-        let current = steps.iter().find(|step| {
-            !matches!(
-                step.state,
-                StepState::Pending
-                    | StepState::Passed
-                    | StepState::Skipped
-                    | StepState::Waived
-                    | StepState::Warned
-            )
-        });
+        let none = Record::default();
+        let state = |node: &Node| self.step_state(node, self.view.records.get(&node.id).unwrap_or(&none));
+        let steps: Vec<_> =
+            self.graph.numbered().into_iter().map(|(number, node)| (number, node, state(node))).collect();
+        let name =
+            |&(number, node, _): &(u32, &Node, StepState)| StepName { number, title: node.title.clone() };
+        let current = steps.iter().find(|(_, _, state)| *state == StepState::Failed || state.is_under_way());
         RunSummary {
             run: row.name.clone(),
             plan: row.plan_path.clone(),
+            title: self.graph.title().to_owned(),
             digest: row.revision.as_str().to_owned(),
             workspace: row.workspace_path.clone(),
             worktree: row.worktree.as_ref().map(worktree_view),
             state: self.state(),
             steps_settled: row.head.settled.total(),
             steps_total: self.graph.task_count(),
-            step: current.map(StepView::name),
-            under_way: steps.iter().filter(|step| step.state.is_under_way()).map(StepView::name).collect(),
+            step: current.map(name),
+            under_way: steps.iter().filter(|(_, _, state)| state.is_under_way()).map(name).collect(),
             waiting_on: self.waiting_on(),
             worked_on_by: None,
             spent: self.spent(),

@@ -59,7 +59,7 @@ impl Presence {
         if run.host != self.host {
             return Ok(Some(WorkedOnBy::Elsewhere));
         }
-        if shown.settings().worker == Some(Agent::Session) {
+        if shown.settings.worker == Some(Agent::Session) {
             return Ok(Some(WorkedOnBy::Session));
         }
         let agent_items = || shown.view.items.iter().filter_map(|item| Some((item, role_of(item)?)));

@@ -11,10 +11,11 @@ use planctl_harness::{
 };
 use planctl_lang::tools::{ToolList, ToolUse};
 use planctl_lang::{
-    Facts, FileFact, Judges, Levels, PlanTree, Source, SpecialKind, SubPlanFact, Trial, Verification, Wants,
-    parse, read,
+    Facts, FileFact, Judges, Levels, NextFact, PlanTree, Source, SpecialKind, SubPlanFact, Trial,
+    Verification, Wants, parse, read,
 };
 
+use crate::library::{Library, project_file};
 use crate::verify::probe::{Probe, ProbeError, Probed};
 use crate::verify::protection;
 use crate::verify::tools::ToolPlace;
@@ -286,7 +287,7 @@ async fn facts(wants: Wants, checking: Checking<'_>, spawner: &Spawner) -> Resul
     let home = checking.workspace.to_owned();
     let files = tokio::task::spawn_blocking(move || {
         let facts = files_facts(&wants, &looked_at, &searched)?;
-        Ok(with_sub_plans(facts, &wants, &home))
+        Ok(with_next(with_sub_plans(facts, &wants, &home), &wants, &home))
     });
     let differing = differing(spawner, &workspace, &compared);
     let (syntax, files, differing) = tokio::join!(probe_scripts(spawner, scripts), files, differing);
@@ -387,6 +388,22 @@ fn with_sub_plans(mut facts: Facts, wants: &Wants, workspace: &Path) -> Facts {
     if facts.sub_plans.values().any(|fact| *fact == SubPlanFact::Missing) {
         facts.existing_around = existing_files(workspace);
     }
+    facts
+}
+
+/// Adds whether the plan that is to follow is there.
+fn with_next(mut facts: Facts, wants: &Wants, workspace: &Path) -> Facts {
+    let Some(next) = &wants.next else { return facts };
+    if project_file(workspace, next).is_some() {
+        facts.next = Some(NextFact::Found);
+        return facts;
+    }
+    let user = planctl_config::user_folder(&|name| std::env::var_os(name));
+    let library = Library::read(workspace, user.as_deref());
+    facts.next = Some(match library.entry(next) {
+        Some(_) => NextFact::Found,
+        None => NextFact::Missing { others: library.names(workspace) },
+    });
     facts
 }
 

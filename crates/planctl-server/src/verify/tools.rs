@@ -83,8 +83,13 @@ pub fn reach(server: &ServerConfig) -> Result<Server, ToolError> {
     })
 }
 
-/// Returns the program, its input and its masks for an order to a server.
-pub(crate) fn with_order(runner: ContractRunner, request: &Request) -> Result<ContractRunner, String> {
+/// Returns the program, its input and its masks for an order to a server, with the network where its tool has that.
+pub(crate) fn with_order(
+    runner: ContractRunner,
+    request: &Request,
+    has_network: bool,
+) -> Result<ContractRunner, String> {
+    let runner = if has_network { runner.with_host_network() } else { runner };
     let masks = match &request.server {
         Server::Command { environment, .. } => {
             Masks::new(environment.iter().map(|(name, value)| (name.as_str(), value.as_str())))
@@ -122,13 +127,15 @@ impl ToolPlace<'_> {
         spawner: &Spawner,
         cancel: impl Future<Output = ()>,
     ) -> Result<ToolList, ToolError> {
-        let server = reach(self.server(name)?)?;
+        let config = self.server(name)?;
+        let server = reach(config)?;
         let kept = KeptLists::new(self.state_dir);
         if let Some(list) = kept.get(&server).filter(|_| !anew) {
             return Ok(list);
         }
         let request = Request { server, order: Order::List };
-        let listed = self.carried_out(&request, LISTING_WITHIN, spawner, cancel).await?;
+        let limits = (LISTING_WITHIN, config.has_network(None));
+        let listed = self.carried_out(&request, limits, spawner, cancel).await?;
         let list: ToolList = serde_json::from_str(&listed)
             .map_err(|error| ToolError::Unrunnable(format!("the list can't be read: {error}")))?;
         kept.put(&request.server, &list)?;
@@ -148,16 +155,18 @@ impl ToolPlace<'_> {
         spawner: &Spawner,
         cancel: impl Future<Output = ()>,
     ) -> Result<String, ToolError> {
-        let server = reach(self.server(name)?)?;
+        let config = self.server(name)?;
+        let server = reach(config)?;
+        let limits = (within, config.has_network(Some(&calls.tool)));
         let known = KeptLists::new(self.state_dir).get(&server);
         let calls = Box::new(calls.with_known(known.as_ref()));
-        self.carried_out(&Request { server, order: Order::Call(calls) }, within, spawner, cancel).await
+        self.carried_out(&Request { server, order: Order::Call(calls) }, limits, spawner, cancel).await
     }
 
     async fn carried_out(
         &self,
         request: &Request,
-        within: Duration,
+        (within, has_network): (Duration, bool),
         spawner: &Spawner,
         cancel: impl Future<Output = ()>,
     ) -> Result<String, ToolError> {
@@ -171,7 +180,7 @@ impl ToolPlace<'_> {
             .with_isolation(isolation_of(self.config, &spawner, self.state_dir).await?)
             .with_limits(self.config.contracts.limits)
             .at_node("tool");
-        let runner = with_order(runner, request).map_err(unrunnable)?;
+        let runner = with_order(runner, request, has_network).map_err(unrunnable)?;
         output_of(&runner, within, cancel).await.map_err(|none| match none {
             NoOutput::Failed(evidence) => {
                 let code = if let Ending::Exited { code } = evidence.ending { Some(code) } else { None };

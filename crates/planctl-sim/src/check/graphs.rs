@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use planctl_engine::{
-    ClockEvent, Effect, Event, Fact, Fork, Graph, JoinPolicy, NodeId, NodeKind, NodeState, Outcome, Purpose,
-    Signal, Work,
+    AskKind, ClockEvent, Effect, Event, Fact, Fork, Graph, JoinPolicy, Node, NodeId, NodeKind, NodeState,
+    Outcome, Purpose, Signal, Work,
 };
 
 use super::ensure;
@@ -15,6 +15,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
     visits_are_kept(store)?;
     branches_work_in_their_places(store)?;
     nobody_goes_on_before_a_run_within(store)?;
+    each_effect_is_allowed(store)?;
     for fact in &entry.facts {
         match fact {
             Fact::BranchesJoined { node, met, failed } => {
@@ -62,6 +63,24 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
             | Fact::PlanFailed { .. }
             | Fact::PlanCancelled { .. } => {}
         }
+    }
+    Ok(())
+}
+
+/// A person allowed each attempt at a call whose effects ask for that (M-36).
+fn each_effect_is_allowed(store: &Store) -> Result<(), String> {
+    let asks = |node: &&Node| node.call().is_some_and(|call| call.approval.is_some());
+    for node in store.plan().graph.nodes().iter().filter(asks) {
+        let is_allowed = |fact: &&Fact| {
+            matches!(fact, Fact::AskAnswered { node: of, kind: AskKind::Effect, answer, .. }
+                if *of == node.id && answer == "approve")
+        };
+        let allowed = store.history.iter().flat_map(|entry| &entry.facts).filter(is_allowed).count();
+        let tried = store.nodes.get(&node.id).map_or(0, |record| record.tally.attempt.number());
+        let name = &node.id;
+        ensure(usize::from(tried) <= allowed, || {
+            format!("{name} was tried {tried} times, and allowed {allowed} times")
+        })?;
     }
     Ok(())
 }

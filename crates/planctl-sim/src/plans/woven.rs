@@ -128,10 +128,15 @@ impl Weaver<'_> {
             contract_files: Default::default(),
             may_change: Default::default(),
             role: None,
-            approval: None,
+            approval: self.effect(),
         }));
         let node = self.node(&id, kind);
         self.place(node, ends, chain, true)
+    }
+
+    /// Says why a person has to allow a call, where one has to.
+    fn effect(&mut self) -> Option<String> {
+        self.dice.happens(250).then(|| "it may write".to_owned())
     }
 
     fn command(&mut self, ends: Vec<Loose>, chain: &mut Vec<NodeId>) -> Vec<Loose> {
@@ -158,7 +163,7 @@ impl Weaver<'_> {
             contract_files: Default::default(),
             may_change: Default::default(),
             role: None,
-            approval: None,
+            approval: self.effect(),
         }));
         let node = self.node(&id, kind);
         let save = chain.last().cloned();

@@ -130,7 +130,11 @@ impl Store {
         let item = call.proof.item().map(|(item, _)| item.as_str());
         let dead_instance = match call.proof {
             Proof::Expired { dead_instance, .. } => dead_instance.as_deref(),
-            Proof::Lease { .. } | Proof::Person { .. } | Proof::Clock | Proof::Submit => None,
+            Proof::Lease { .. }
+            | Proof::Person { .. }
+            | Proof::Vote { .. }
+            | Proof::Clock
+            | Proof::Submit => None,
         };
         let timer = match call.event {
             Event::Clock(ClockEvent::Due { timer }) => Some(timer.word()),
@@ -160,7 +164,7 @@ impl Store {
     /// Checks the proof against what was read; where it does not hold, the call ends as a duplicate or as stale.
     pub(super) async fn check_proof(&self, call: &Call<'_>, before: &Loaded) -> Result<(), ApplyError> {
         let holds = match call.proof {
-            Proof::Person { .. } | Proof::Submit => return Ok(()),
+            Proof::Person { .. } | Proof::Vote { .. } | Proof::Submit => return Ok(()),
             Proof::Clock => {
                 let is_due = before.due.is_some_and(|due| due <= before.now);
                 if matches!(call.event, Event::Clock(ClockEvent::Due { .. })) && !is_due {

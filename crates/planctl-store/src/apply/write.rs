@@ -20,6 +20,7 @@ use crate::proof::Proof;
 use crate::queue::{Claimant, Claimed};
 use crate::rows::{bytes, micros_of, node_word, status_word, stored_run, time_at, to_json};
 use crate::store::Store;
+use crate::votes::NewVote;
 
 /// Writes transitions by the function of migration 0011, which says what it does step by step.
 pub(crate) const COMMIT: &str = "select run, is_late, \"now\", generation, lease_until, hard_deadline, revision, approval, \
@@ -253,11 +254,25 @@ impl Store {
         if matches!(call.proof, Proof::Lease { .. }) && !call.is_apart {
             return self.commit_with_others(decided.after.run.id, transition).await;
         }
-        let rows = self.commit(&[&transition]).await?;
+        let rows = match call.proof {
+            Proof::Vote { vote, .. } => self.commit_with_vote(vote, &transition).await?,
+            Proof::Lease { .. }
+            | Proof::Person { .. }
+            | Proof::Clock
+            | Proof::Expired { .. }
+            | Proof::Submit => self.commit(&[&transition]).await?,
+        };
         match rows.into_iter().next() {
             Some(row) if !row.try_get::<bool, _>("is_late")? => Ok(row),
             Some(_) | None => Err(CommitError::Conflict),
         }
+    }
+
+    /// Writes a vote and the transition that it causes in one transaction.
+    async fn commit_with_vote(&self, vote: &NewVote, transition: &str) -> Result<Vec<PgRow>, sqlx::Error> {
+        let mut connection = self.connections().acquire().await?;
+        let result = vote.query(Some(format!("[{transition}]"))).fetch_all(&mut *connection).await;
+        connection.recycle(result)
     }
 
     /// Writes transitions, each as [`Store::transition`] made it, in one transaction.
@@ -279,7 +294,7 @@ impl Store {
         let (token_hash, dead_instance) = match call.proof {
             Proof::Lease { token, .. } => (Some(bytes(&token.hash())), None),
             Proof::Expired { dead_instance, .. } => (None, dead_instance.as_deref()),
-            Proof::Person { .. } | Proof::Clock | Proof::Submit => (None, None),
+            Proof::Person { .. } | Proof::Vote { .. } | Proof::Clock | Proof::Submit => (None, None),
         };
         // A person's decision must reach the processes that wait for it even if this one ends at once.
         let is_announced = self.settings().notifies && matches!(call.event, Event::Human(_));

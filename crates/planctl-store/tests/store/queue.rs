@@ -554,13 +554,14 @@ async fn a_lock_is_held_from_the_claim_to_the_verdict_whatever_run_asks_for_it()
     let work = world.claim(one.id, "a").await.unwrap();
     assert!(world.claim(two.id, "b").await.is_none(), "the lock is taken");
     assert_eq!(world.store.next_wake(two.id).await.unwrap().filter(std::time::Duration::is_zero), None);
-    let awaited = world.store.awaited_locks(two.id).await.unwrap();
+    let awaited = world.store.awaited_locks(&[free.id, two.id]).await.unwrap();
+    assert_eq!(awaited.keys().collect::<Vec<_>>(), [&two.id], "the other run waits for no lock");
+    let awaited = &awaited[&two.id];
     assert_eq!(awaited.len(), 1);
     assert_eq!(
         (awaited[0].lock.as_str(), awaited[0].run.as_str(), awaited[0].node.as_str()),
         ("db", "at-1", "1")
     );
-    assert!(world.store.awaited_locks(free.id).await.unwrap().is_empty());
     // Somebody who takes any work of the role gets what is free.
     let any = world.store.claim(&any_of(coder(), "c")).await.unwrap().unwrap();
     assert_eq!(any.item.run, free.id);

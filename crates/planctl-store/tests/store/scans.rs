@@ -18,9 +18,10 @@ const VALUES: [[(&str, &str); 3]; 2] = [
 ];
 
 /// Look-ups that nothing narrows down; and work, of which another host has a lot.
-const OF_ALL: [(&str, &str); 7] = [
+const OF_ALL: [(&str, &str); 8] = [
     ("queue: next work", "'host-a', '{coder}'"),
-    ("runs: asks", "null, null, null, 100"),
+    ("runs: asks", "null, null"),
+    ("runs: asks waiting", "null, null"),
     ("runs: runs", "null, 100, null"),
     ("runs: run of path", "null, 'nobody'"),
     ("runs: runs beginning", "'nobody', 'nobodz', null, null, null"),

@@ -11,7 +11,7 @@ use sqlx::Executor as _;
 use crate::world::world;
 
 fn new(scope: TokenScope) -> NewToken<'static> {
-    NewToken { name: "ci", scope, roles: &[], lasts: None, request: None }
+    NewToken { name: "ci", person: None, scope, roles: &[], lasts: None, request: None }
 }
 
 async fn make(store: &Store, new: &NewToken<'_>) -> (TokenRow, String) {

@@ -131,7 +131,7 @@ async fn answered(world: &World, run: RunId, answer: Answer) -> Applied {
 async fn the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back() {
     let (world, run, work) = stale(linear(1)).await;
     answered(&world, run.id, Answer::Retry).await;
-    assert!(world.store.is_held_back(run.id).await.unwrap());
+    assert!(world.store.held_back(&[run.id]).await.unwrap().contains(&run.id));
     assert!(world.claim(run.id, "next").await.is_none());
     // It is stale again, which moves nothing here.
     sqlx::query("delete from timers").execute(&mut world.aside().await).await.unwrap();
@@ -271,7 +271,10 @@ async fn a_report_claims_no_gate_beside_a_revoked_holder_of_an_earlier_transitio
         world.store.apply(run.id, &reported(&of("a").item.at), &of("a").proof(), Some(&claim)).await.unwrap();
     let gate = applied.claimed_next.unwrap();
     world.store.apply(run.id, &crate::world::evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
-    assert!(world.store.is_held_back(run.id).await.unwrap(), "the holder of b may still be at work");
+    assert!(
+        world.store.held_back(&[run.id]).await.unwrap().contains(&run.id),
+        "the holder of b may still be at work"
+    );
     let applied =
         world.store.apply(run.id, &reported(&of("x").item.at), &of("x").proof(), Some(&claim)).await.unwrap();
     assert!(applied.claimed_next.is_none(), "{:?}", applied.claimed_next.map(|claimed| claimed.item.id));

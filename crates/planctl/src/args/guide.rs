@@ -47,7 +47,12 @@ pub enum GuideCommand {
     /// Adds planctl's hooks to an agent's settings; says what it changes, and keeps all else
     Install(Install),
     /// Calls each agent's hooks as the agent would, and says which are missing, switched off or broken
-    Doctor,
+    Doctor {
+        /// Start each agent once, with a model that planctl plays, and see whether it calls its hooks and does what they say. It
+        /// needs no login and costs nothing
+        #[arg(long)]
+        canary: bool,
+    },
 }
 
 /// Where hooks are added.
@@ -59,6 +64,9 @@ pub struct Install {
     /// In your own settings, for all projects, instead of this project's
     #[arg(long)]
     pub user: bool,
+    /// As a plugin in a folder of planctl's own, so that your settings stay as they are (claude)
+    #[arg(long, conflicts_with = "remove")]
+    pub plugin: bool,
     /// Take the hooks away again
     #[arg(long)]
     pub remove: bool,

@@ -265,7 +265,8 @@ impl<'c> AnswerPrompt<'c> {
     ) -> Result<Taken, Failure> {
         let decided = client.answer_given(ask.id, word.clone(), given).await?;
         self.context.say(&super::plan::recorded_word(&decided));
-        Ok(Taken::Recorded)
+        // Others have to vote; this person has answered.
+        Ok(if decided.voted.is_some() { Taken::Ended(Left::Open) } else { Taken::Recorded })
     }
 
     /// Puts a question, and waits until something is typed or the ask is not open any more.

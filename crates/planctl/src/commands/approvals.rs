@@ -4,11 +4,11 @@ mod evidence;
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{AskPage, AskView, Decided, DriftView, FailureView, OptionView, PlanWithin, WillRun};
-use planctl_api::words::{answer_meaning, answer_words, follows};
+use planctl_api::words::{answer_meaning, answer_words, blocked, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::lines_drawn;
-use super::plan::{recorded, recorded_word, shell_word};
+use super::plan::{recorded, recorded_exit, recorded_word, shell_word};
 use super::verify::picture::judge_drawn;
 use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
@@ -122,11 +122,26 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
             ask.run.as_str().into(),
             step.unwrap_or_else(|| "-".to_owned()).into(),
             reason.as_str().into(),
+            ask.blocks.map_or_else(|| "-".to_owned(), blocked).into(),
+            deadline_cell(ask, now).into(),
             show::age(&ask.opened_at, now).unwrap_or_else(|| "-".to_owned()).into(),
         ]
     });
-    show::print(&show::list(&["ID", "KIND", "RUN", "STEP", "REASON", "AGE"], rows.collect()))?;
+    show::print(&show::list(
+        &["ID", "KIND", "RUN", "STEP", "REASON", "BLOCKS", "DEADLINE", "AGE"],
+        rows.collect(),
+    ))?;
     Ok(Exit::Yes)
+}
+
+/// Says in how long a rule answers an ask, and how.
+fn deadline_cell(ask: &AskView, now: f64) -> String {
+    let left = ask.deadline.as_ref().and_then(|deadline| {
+        let left = show::unix_seconds(&deadline.at)? - now;
+        let in_time = planctl_lang::duration_words(std::time::Duration::from_secs_f64(left.max(0.0).round()));
+        Some(format!("{} in {in_time}", show::safe(&deadline.answer)))
+    });
+    left.unwrap_or_else(|| "-".to_owned())
 }
 
 async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
@@ -155,13 +170,17 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         "{} {} · {}{place}\n",
         styled(BOLD, &format!("{} {}", ask.kind, ask.id)),
         show::safe(&ask.run),
-        show::safe(&ask.plan)
+        show::plan(&ask.plan, &ask.title)
     );
     text.push_str(&asked(page));
+    if let Some(blocks) = ask.blocks {
+        text.push_str(&styled(FAINT, &format!("  blocks {}\n", blocked(blocks))));
+    }
+    text.push_str(&votes_drawn(page));
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
-    if ask.kind == "choice" && page.role.is_some() && page.last_words.is_none() {
+    if ask.kind == "choice" && page.ask.role.is_some() && page.last_words.is_none() {
         text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&ask.run)));
     }
     text.push_str(&options_drawn(ask));
@@ -198,6 +217,31 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     text.push_str(&uncommitted_drawn(&page.uncommitted));
     text.push_str(&changes_drawn(page));
     text.push_str(&evidence::drawn(page, has_defaults, client::now_unix_seconds()));
+    text
+}
+
+/// Draws the rules that an ask is under: the votes that they want, those that were cast, and when a rule answers it.
+fn votes_drawn(page: &AskPage) -> String {
+    let mut text = String::new();
+    for rule in &page.rules {
+        text.push_str(&format!(
+            "  the rule {} wants {}\n",
+            show::safe(&rule.rule),
+            show::safe(&rule.demands)
+        ));
+    }
+    for vote in &page.votes {
+        let note = vote.note.as_ref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
+        let void = vote.void.as_ref().map(|why| format!(" (counts no more: {why})")).unwrap_or_default();
+        let (by, answer, at) = (show::safe(&vote.by), show::safe(&vote.answer), &vote.at);
+        text.push_str(&format!("    {by} votes for {answer}, {at}{note}{void}\n"));
+    }
+    if let Some(deadline) = &page.ask.deadline {
+        let (rule, answer) = (show::safe(&deadline.rule), show::safe(&deadline.answer));
+        let line =
+            format!("  where nobody answers until {}, the rule {rule} answers {answer}\n", deadline.at);
+        text.push_str(&styled(CARE, &line));
+    }
     text
 }
 
@@ -281,7 +325,7 @@ fn plans_drawn(page: &AskPage) -> String {
 /// Draws what a proposed step would change, or what has changed of the plan since it was approved.
 fn changes_drawn(page: &AskPage) -> String {
     let mut text = String::new();
-    let worker = page.role.as_deref().unwrap_or("worker");
+    let worker = page.ask.role.as_deref().unwrap_or("worker");
     if !page.changes.is_empty() {
         text.push_str(&heading("what it would change of the plan"));
         for change in &page.changes {
@@ -324,7 +368,7 @@ fn asked(page: &AskPage) -> String {
     };
     let mut text = format!("  {asks}\n");
     if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
-        let worker = page.role.as_deref().unwrap_or("worker");
+        let worker = page.ask.role.as_deref().unwrap_or("worker");
         let who = match ask.reason.as_str() {
             "visits_limit" if message.contains("is at its limit: visits") => "planctl",
             // The plan says why it has a person asked.
@@ -543,9 +587,14 @@ async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>)
 
 async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, given: &Approving) -> Answer {
     let is_json = context.is_json()?;
-    let mut next = None;
+    let (mut next, mut waits) = (None, false);
     for id in ids {
         let decided = client.answer_given(*id, word.clone(), given).await?;
+        if recorded_exit(&decided) == Exit::Waiting {
+            recorded(context, &decided, is_json)?;
+            waits = true;
+            continue;
+        }
         match &decided.run {
             // The consequence is said below, once.
             Some(_) if !is_json => context.say(&recorded_word(&decided)),
@@ -553,7 +602,8 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
         }
         next = decided.run_id;
     }
-    let Some(run) = next.filter(|_| !is_json) else { return Ok(Exit::Yes) };
+    let exit = if waits { Exit::Waiting } else { Exit::Yes };
+    let Some(run) = next.filter(|_| !is_json) else { return Ok(exit) };
     let view = client.status(client::handle_of(&run)?).await?;
     let next = if view.state.is_over() {
         context.say(&format!("{} is {}", show::safe(&view.run), show::run_state(view.state)));
@@ -565,7 +615,7 @@ async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, 
     if let Some(next) = next {
         context.say(&format!("{} {next}", styled(BOLD, "next:")));
     }
-    Ok(Exit::Yes)
+    Ok(exit)
 }
 
 #[cfg(test)]
@@ -582,7 +632,9 @@ mod tests {
                 run_id: String::new(),
                 workspace: "/work".into(),
                 plan: "fix.md".into(),
+                title: "Fix it".into(),
                 step: None,
+                role: None,
                 asks: "step 2 failed its contract 3 times".into(),
                 reason: "exhausted".into(),
                 about: String::new(),
@@ -590,10 +642,11 @@ mod tests {
                 usual: None,
                 options: Vec::new(),
                 leads_to: Vec::new(),
+                blocks: None,
+                deadline: None,
                 opened_at: "2026-01-01T00:00:00Z".into(),
                 answer: None,
             },
-            role: None,
             message: None,
             unfit: None,
             contract: None,
@@ -618,6 +671,8 @@ mod tests {
             last_words: None,
             workspace_changes: None,
             approved: None,
+            rules: Vec::new(),
+            votes: Vec::new(),
         };
         let text = page_drawn(&page, false);
         assert!(text.contains("contract │ FAILED\n"), "{text}");

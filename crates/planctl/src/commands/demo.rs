@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use planctl_api::wire::calls::{Approving, Start};
 use planctl_api::wire::{AskPage, RunState};
-use planctl_config::Agent;
+use planctl_config::{Agent, TerminalCall};
 use planctl_engine::Answer as Word;
 use planctl_harness::{Command, End, PATH_DEFAULT, Spawner};
 
@@ -99,7 +99,13 @@ async fn work_on(client: &Client, handle: Handle, since: u64) -> Result<Worked, 
     let worked = work(
         client,
         handle,
-        Work { no_wait: true, manner: Manner::Answer, since: Some(since), answers: false },
+        Work {
+            no_wait: true,
+            manner: Manner::Answer,
+            since: Some(since),
+            answers: false,
+            call: TerminalCall::Off,
+        },
         None,
         &mut Stop::listen()?,
     )

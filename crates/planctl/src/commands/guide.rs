@@ -1,10 +1,12 @@
 //! `planctl guide`: sessions of interactive agents are held to a plan by their hooks.
 
+mod canary;
 mod doctor;
 mod guard;
 mod hook;
 mod hooks;
 mod install;
+mod plugin;
 mod session;
 
 use planctl_api::wire::calls::Approving;
@@ -42,7 +44,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
         GuideCommand::Off => off(context).await,
         GuideCommand::Status => status(context).await,
         GuideCommand::Install(wanted) => install::run(context, &wanted),
-        GuideCommand::Doctor => doctor::run(context).await,
+        GuideCommand::Doctor { canary } => doctor::run(context, canary).await,
     }
 }
 

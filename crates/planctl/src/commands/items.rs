@@ -181,7 +181,8 @@ fn write_prompt(file: Option<&Path>, prompt: &str) -> std::io::Result<PathBuf> {
 /// Writes what was claimed as variables; every value is quoted, since titles and paths are strangers' words.
 fn exports(claimed: &ClaimedView, file: &Path) -> String {
     let mut text = String::new();
-    for (name, value) in [
+    let parent = claimed.traceparent.clone().map(|parent| ("TRACEPARENT", parent));
+    let variables = [
         ("PLANCTL_ITEM", claimed.item.clone()),
         ("PLANCTL_ITEM_TOKEN", claimed.token.clone()),
         ("PLANCTL_PROMPT_FILE", file.to_string_lossy().into_owned()),
@@ -195,7 +196,8 @@ fn exports(claimed: &ClaimedView, file: &Path) -> String {
         ("PLANCTL_MAX_ATTEMPTS", claimed.attempts_max.to_string()),
         ("PLANCTL_HEARTBEAT_SECONDS", claimed.heartbeat_seconds.to_string()),
         ("PLANCTL_DEADLINE", claimed.deadline.clone()),
-    ] {
+    ];
+    for (name, value) in variables.into_iter().chain(parent) {
         let value = value.replace('\'', r"'\''");
         writeln!(text, "export {name}='{value}'").unwrap_or(());
     }

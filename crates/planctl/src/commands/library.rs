@@ -7,13 +7,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planctl_api::wire::{
-    EntryFate, EntryOrigin, EntryStats, LibraryEntryView, LibraryList, LibraryMatch, LibraryStats,
-    LibraryTrouble, RunState, RunView, TriggerHit, WeighedEntry,
-};
+use planctl_api::wire::{LibraryEntryView, LibraryList, LibraryStats, RunState, RunView};
 use planctl_lang::library::{Entry, Fate, Matcher, Question, Success, Weighed, best, entry_json, weigh};
-use planctl_lang::workflow::Language;
-use planctl_server::library::{Found, Library, Origin};
+use planctl_lang::workflow::{Language, missing_next};
+use planctl_server::library::{Found, Library, Origin, match_view, project_file};
 
 use super::{Context, plan};
 use crate::args::{LibraryCommand, MatcherWord, Matching};
@@ -140,8 +137,8 @@ fn list(context: &Context, domain: Option<&str>) -> Answer {
     };
     let found: Vec<&Found> = library.found.iter().filter(fits).collect();
     if is_json {
-        let entries = found.iter().map(|found| view(found)).collect();
-        show::print_json(&LibraryList { entries, troubles: troubles(&library) })?;
+        let entries = found.iter().map(|found| found.view()).collect();
+        show::print_json(&LibraryList { entries, troubles: library.troubles_view() })?;
     } else {
         let rows = found.iter().map(|found| row(context, found)).collect();
         show::print(&show::table(&["PLAN", "FROM", "STEPS", "DOMAINS", "TRIGGERS"], rows))?;
@@ -186,10 +183,11 @@ fn shown(context: &Context, id: &str) -> Answer {
     if is_json {
         let is_markdown = Language::of(found.source.path()).is_none();
         let text = is_markdown.then(|| found.source.text().to_owned());
-        show::print_json(&LibraryEntryView { text, ..view(found) })?;
+        show::print_json(&LibraryEntryView { text, ..found.view() })?;
     } else {
         show::print(&show::plan_block(&text_of(found)))?;
     }
+    say_missing_next(context, &library, [&found.entry]);
     Ok(Exit::Yes)
 }
 
@@ -223,10 +221,7 @@ async fn matched(context: &Context, matching: &Matching) -> Answer {
     let weighed = weigh(&entries, &question);
     let taken = weighed.iter().find(|weighed| weighed.fate == Fate::Taken).map(|weighed| weighed.entry);
     if is_json {
-        show::print_json(&LibraryMatch {
-            taken: taken.map(|entry| entry.id.clone()),
-            entries: weighed.iter().map(weighed_view).collect(),
-        })?;
+        show::print_json(&match_view(&weighed))?;
     } else if matching.explain {
         show::print(&explained(weighed))?;
     } else if let Some(entry) = taken {
@@ -310,18 +305,7 @@ async fn stats(context: &Context) -> Answer {
     let learns = context.config()?.config.library.learn;
     let library = read(context);
     let successes = successes(&Client::open(context).await?).await?;
-    let entries = library.found.iter().map(|found| {
-        let success = successes.get(&found.entry.id).copied().unwrap_or_default();
-        let entry = Entry { success: learns.then_some(success), ..found.entry.clone() };
-        EntryStats {
-            id: entry.id.clone(),
-            ended: success.ended,
-            done: success.done,
-            written_threshold: entry.written_threshold(),
-            threshold: entry.threshold(),
-        }
-    });
-    let view = LibraryStats { learns, entries: entries.collect() };
+    let view = library.stats(&successes, learns);
     if is_json {
         show::print_json(&view)?;
     } else {
@@ -421,68 +405,21 @@ fn fate_words(weighed: &Weighed<'_>) -> String {
     }
 }
 
-fn weighed_view(weighed: &Weighed<'_>) -> WeighedEntry {
-    let (fate, behind) = match weighed.fate {
-        Fate::Taken => (EntryFate::Taken, None),
-        Fate::NoMessage => (EntryFate::NoMessage, None),
-        Fate::NotOfRole => (EntryFate::NotOfRole, None),
-        Fate::OtherDomain => (EntryFate::OtherDomain, None),
-        Fate::TooFewHits => (EntryFate::TooFewHits, None),
-        Fate::NoScore => (EntryFate::NoScore, None),
-        Fate::Outscored { by } => (EntryFate::Outscored, Some(by.to_owned())),
-        Fate::Later { than } => (EntryFate::Later, Some(than.to_owned())),
-    };
-    let hits = weighed.hits.iter();
-    WeighedEntry {
-        id: weighed.entry.id.clone(),
-        hits: hits
-            .map(|hit| TriggerHit { trigger: hit.trigger.to_owned(), found: hit.found.clone() })
-            .collect(),
-        is_of_domain: weighed.is_of_domain,
-        score: weighed.score(),
-        written_threshold: weighed.entry.written_threshold(),
-        threshold: weighed.entry.threshold(),
-        fate,
-        behind,
+/// Says which of these entries are to be followed by a plan that is not there.
+fn say_missing_next<'e>(context: &Context, library: &Library, entries: impl IntoIterator<Item = &'e Entry>) {
+    let workspace = context.workspace();
+    for entry in entries {
+        let Some(next) = &entry.then else { continue };
+        if project_file(workspace, next).is_some() || library.entry(next).is_some() {
+            continue;
+        }
+        let finding = missing_next(next, &library.names(workspace));
+        let (id, code) = (show::safe(&entry.id), finding.code.as_str());
+        show::say(&styled(CARE, &format!("warning[{code}]: {id}: {}", finding.message)));
+        if let Some(help) = &finding.help {
+            show::say(&format!("help: {help}"));
+        }
     }
-}
-
-fn view(found: &Found) -> LibraryEntryView {
-    let is_json = Language::of(found.source.path()) == Some(Language::Json);
-    let entry = &found.entry;
-    LibraryEntryView {
-        id: entry.id.clone(),
-        title: entry.title.clone(),
-        origin: origin_view(found.origin),
-        file: found.file().map(|file| file.display().to_string()),
-        hides: found.hides.iter().map(|origin| origin_view(*origin)).collect(),
-        domains: entry.domains.clone(),
-        triggers: entry.triggers.clone(),
-        trigger_threshold: entry.written_threshold(),
-        stale_after_turns: entry.stale_after_turns,
-        then: entry.then.clone(),
-        steps: entry.steps,
-        plan: is_json.then(|| entry_json(&found.source, &entry.id)).flatten(),
-        text: None,
-    }
-}
-
-fn origin_view(origin: Origin) -> EntryOrigin {
-    match origin {
-        Origin::Project => EntryOrigin::Project,
-        Origin::User => EntryOrigin::User,
-        Origin::BuiltIn => EntryOrigin::BuiltIn,
-    }
-}
-
-fn troubles(library: &Library) -> Vec<LibraryTrouble> {
-    let troubles = library.troubles.iter().map(|trouble| LibraryTrouble {
-        file: trouble.path.clone(),
-        line: trouble.at.map(|(line, _)| line),
-        column: trouble.at.map(|(_, column)| column),
-        message: trouble.message.clone(),
-    });
-    troubles.collect()
 }
 
 fn say_troubles(library: &Library) {

@@ -259,7 +259,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
         let file = shell_word(&file.display().to_string());
         context.say(&format!("{} planctl run {file} {}", styled(BOLD, "next:"), worker_flag(worker)));
     }
-    Ok(Exit::Yes)
+    Ok(recorded_exit(&decided))
 }
 
 /// Returns the folder in which the run works that an approval of a plan lets go on; empty where that is the workspace, or
@@ -313,7 +313,8 @@ async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answe
             let what = format!("the newest run, {name}, is over; name the run to cancel");
             return Err(Failure::new(Exit::Conflict, what).next("planctl ls"));
         }
-        context.confirm(&format!("Cancel {name} ({}) for good?", show::safe(&view.plan)))?;
+        let plan = show::plan(&view.plan, &view.title);
+        context.confirm(&format!("Cancel {name} ({plan}) for good?"))?;
         found.push(newest);
     }
     for run in found {
@@ -348,7 +349,21 @@ pub fn recorded_line(decided: &planctl_api::wire::Decided) -> String {
 /// Says what was recorded, and by whom.
 pub fn recorded_word(decided: &planctl_api::wire::Decided) -> String {
     let repeated = if decided.repeated { " (already recorded)" } else { "" };
-    format!("recorded: {} by {}{repeated}", show::safe(&decided.decision), show::safe(&decided.by))
+    let (decision, by) = (show::safe(&decided.decision), show::safe(&decided.by));
+    let Some(voted) = &decided.voted else { return format!("recorded: {decision} by {by}{repeated}") };
+    let more = voted.needed.saturating_sub(voted.have);
+    let are = if more == 1 { "is" } else { "are" };
+    format!(
+        "recorded: {by} votes for {decision}{repeated}: {} of {} (rule {}), {more} more {are} needed",
+        voted.have,
+        voted.needed,
+        show::safe(&voted.rule)
+    )
+}
+
+/// Returns the code with which a recorded decision ends: where more votes are needed, a person has to answer.
+pub fn recorded_exit(decided: &planctl_api::wire::Decided) -> Exit {
+    if decided.voted.is_some() { Exit::Waiting } else { Exit::Yes }
 }
 
 async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool) -> Answer {
@@ -474,7 +489,7 @@ fn run_table(context: &Context, runs: &[RunSummary], all: bool) -> String {
             let cost = if context.verbosity() > 0 { show::whole_cost } else { show::cost };
             cells.push(cost(&run.spent, &run.budget).into());
         }
-        cells.push(run.plan.clone().into());
+        cells.push(show::plan(&run.plan, &run.title).into());
         if all {
             cells.push(run.workspace.clone().into());
         }
@@ -537,7 +552,7 @@ fn run_page(view: &RunView) -> String {
         "{} {} · {} · {}\n",
         styled(BOLD, &show::safe(&view.run)),
         show::run_state(view.state),
-        show::safe(&view.plan),
+        show::plan(&view.plan, &view.title),
         verify::short_digest(&view.digest)
     );
     let now_unix_seconds = client::now_unix_seconds();
@@ -603,6 +618,7 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
             let id = view.waiting_on.as_ref().and_then(|wait| wait.id)?;
             Some(format!("planctl approvals show {id}"))
         }
+        RunState::Paused if show::is_of_guard(&view.plan) => Some(format!("planctl resume {run}")),
         RunState::Paused => {
             let plan = shell_word(&view.plan);
             Some(format!("planctl resume {run}    or, once its plan is changed,    planctl approve {plan}"))

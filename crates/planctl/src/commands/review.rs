@@ -70,7 +70,9 @@ async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
         show::safe(&plan),
         show::safe(role)
     ));
-    let work = Work { no_wait: args.no_wait, manner, since: (!is_taken_up).then_some(0), answers: false };
+    let call = context.config()?.config.terminal_call;
+    let work =
+        Work { no_wait: args.no_wait, manner, since: (!is_taken_up).then_some(0), answers: false, call };
     work_to_the_end(context, client, handle, work, stop).await
 }
 

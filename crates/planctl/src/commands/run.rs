@@ -17,6 +17,7 @@ use super::verify::Detail;
 use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
 use super::{Context, changes, decide, guide, library, recheck, verify};
 use crate::args::Format;
+use crate::attention::Attention;
 use crate::checking;
 use crate::client::{self, Client, Handle, How};
 use crate::failure::{Answer, Exit, Failure};
@@ -95,7 +96,8 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
                 return status_at_once(context, &client, handle, manner).await;
             }
             let since = (!is_taken_up).then_some(0);
-            let how = Work { no_wait: wish.no_wait, manner, since, answers: auto_answer };
+            let call = context.config()?.config.terminal_call;
+            let how = Work { no_wait: wish.no_wait, manner, since, answers: auto_answer, call };
             work_to_the_end(context, client, handle, how, stop).await
         }
         How::AlreadyDone { run } => {
@@ -198,7 +200,13 @@ pub async fn resume(
         context,
         client,
         handle,
-        Work { no_wait, manner, since: None, answers: auto_answer },
+        Work {
+            no_wait,
+            manner,
+            since: None,
+            answers: auto_answer,
+            call: context.config()?.config.terminal_call,
+        },
         stop,
     )
     .await
@@ -225,7 +233,8 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let manner = manner(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    let mut progress = Progress::new(manner, CtrlC::Leaves);
+    let attention = Attention::by(context.config()?.config.terminal_call);
+    let mut progress = Progress::new(manner, CtrlC::Leaves).calling(attention);
     let mut stop = Stop::listen()?;
     let watched = watch_run(context, &client, handle, no_wait, &mut progress, &mut stop).await;
     gone_daemon(&client, &mut progress, watched).await
@@ -358,7 +367,8 @@ async fn status_at_once(context: &Context, client: &Client, handle: Handle, mann
 /// Says that a plan's file is another text than the one that runs.
 pub fn changed_file_line(view: &RunView) -> String {
     let goes_on = if view.state.is_over() { "it ran as approved" } else { "it runs as approved" };
-    format!("{} was changed during the run: {goes_on}, and the file is left as it is", show::safe(&view.plan))
+    let plan = show::plan(&view.plan, &view.title);
+    format!("{plan} was changed during the run: {goes_on}, and the file is left as it is")
 }
 
 /// Reports the end of a run: the event, its place, the last lines that matter, and the next command.

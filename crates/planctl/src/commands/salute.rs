@@ -76,7 +76,8 @@ fn activity(report: &SaluteView) -> Vec<String> {
 
 fn location(report: &SaluteView) -> Vec<String> {
     let location = &report.location;
-    let mut lines = vec![format!("{}: {} in {}", location.run, location.plan, location.workspace)];
+    let plan = show::plan(&location.plan, &location.title);
+    let mut lines = vec![format!("{}: {plan} in {}", location.run, location.workspace)];
     lines.extend(location.steps.iter().map(|step| {
         let visit = if step.visit > 1 { format!(", visit {}", step.visit) } else { String::new() };
         format!("step {} \"{}\", attempt {}{visit}", step.number, step.title, step.attempt)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use planctl_api::wire::{RunState, RunView, WaitingOn};
+use planctl_config::TerminalCall;
 use planctl_engine::Answer;
 use planctl_server::LiveActivity;
 use tokio::signal::unix::{SignalKind, signal};
@@ -11,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::answer_prompt::{AnswerPrompt, open_asks};
 use super::plan::shell_word;
+use crate::attention::Attention;
 use crate::client::{self, Client, Handle, Outcome};
 use crate::failure::{Exit, Failure};
 use crate::next::start_worker;
@@ -40,6 +42,8 @@ pub struct Work {
     pub since: Option<u64>,
     /// Whether to answer by itself what the plan asks (DOT H7).
     pub answers: bool,
+    /// How a person at a terminal is called back to it.
+    pub call: TerminalCall,
 }
 
 /// How working on a run ended.
@@ -62,7 +66,7 @@ pub async fn work(
     signals: &mut Stop,
 ) -> Result<Worked, Failure> {
     let ctrl_c = if client.is_daemon() { CtrlC::Leaves } else { CtrlC::Stops };
-    let mut progress = Progress::new(how.manner, ctrl_c);
+    let mut progress = Progress::new(how.manner, ctrl_c).calling(Attention::by(how.call));
     let worked = work_shown((client, handle), how, answer_prompt, &mut progress, signals).await;
     gone_daemon(client, &mut progress, worked).await
 }

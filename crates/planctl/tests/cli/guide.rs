@@ -322,6 +322,32 @@ fn a_guard_holds_without_any_plan_and_is_not_tried_where_nothing_changed() {
 }
 
 #[test]
+fn a_guard_is_shown_by_its_command_at_every_screen() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["guard", "test -f ok"]).code, 0);
+    let played = claude(&fixture).play(&[Says("done"); 7]);
+    assert!(played.notes[0].contains("is not done; waiting for you"), "{played:?}");
+    let folder = fixture.state().join("guide");
+    for screen in [
+        &["status"][..],
+        &["ls"],
+        &["approvals", "show"],
+        &["status", "guard-1-1", "--salute"],
+        &["why", "guard-1-1"],
+        &["guard", "ls"],
+    ] {
+        let said = fixture.planctl(screen);
+        let text = format!("{}{}", said.out, said.err);
+        assert!(!text.contains(folder.to_str().unwrap()), "{screen:?}: {text}");
+        if !["why", "guard"].contains(&screen[0]) {
+            assert!(text.contains("guard 'test -f ok'"), "{screen:?}: {text}");
+        }
+    }
+    let plan = fixture.json(&["status", "guard-1-1", "--json"])["plan"].as_str().unwrap().to_owned();
+    assert!(plan.starts_with(folder.to_str().unwrap()), "programs read the file: {plan}");
+}
+
+#[test]
 fn a_guard_of_paths_looks_only_where_these_changed() {
     let fixture = Fixture::new();
     fixture.write("src/a.rs", "a").write("docs/b.md", "b");
@@ -420,6 +446,60 @@ fn hooks_are_added_to_settings_that_keep_all_else_and_go_again() {
         let bare = |text: &str| text.replace("// mine", "").split_whitespace().collect::<String>();
         assert_eq!(bare(&left), bare(mine));
     }
+}
+
+#[test]
+fn claude_takes_the_hooks_as_a_plugin_and_has_them_in_one_form_at_a_time() {
+    let fixture = Fixture::new();
+    let (settings, hooks) = (".claude/settings.json", ".claude/skills/planctl/hooks/hooks.json");
+    let mine = "{\n  \"model\": \"x\"\n}\n";
+    fixture.write(settings, mine);
+    let is_mine =
+        || serde_json::from_str::<Value>(&fixture.read(settings)).unwrap() == json!({ "model": "x" });
+    assert_eq!(fixture.planctl(&["guide", "install", "claude"]).code, 0);
+    let dry = fixture.planctl(&["guide", "install", "claude", "--plugin", "--dry-run"]);
+    assert!(dry.code == 0 && !fixture.path(hooks).exists(), "{dry:?}");
+    let made = fixture.planctl(&["guide", "install", "claude", "--plugin"]);
+    assert!(made.code == 0 && made.err.contains("only where you trust the folder"), "{made:?}");
+    let manifest: Value =
+        serde_json::from_str(&fixture.read(".claude/skills/planctl/.claude-plugin/plugin.json")).unwrap();
+    assert_eq!(manifest["name"], "planctl");
+    assert!(fixture.read(hooks).contains("hook claude stop"));
+    assert!(is_mine(), "each hook is called once: {}", fixture.read(settings));
+    assert!(
+        fixture.planctl(&["guide", "install", "claude", "--plugin"]).out.contains("has the hooks already")
+    );
+    assert!(fixture.planctl(&["guide", "status"]).out.contains("hooks: claude"));
+
+    let doctor = || fixture.planctl(&["guide", "doctor"]);
+    let ill = doctor();
+    assert!(ill.code == 1 && ill.out.contains("only where it trusts it"), "{ill:?}");
+    let folder = fixture.path("").canonicalize().unwrap();
+    let trust = json!({ "projects": { (folder.to_string_lossy().trim_end_matches('/')): { "hasTrustDialogAccepted": true } } });
+    std::fs::write(fixture.home().join(".claude.json"), trust.to_string()).unwrap();
+    let well = doctor();
+    assert!(well.code == 0 && well.out.contains("the hook refuses what it is to refuse"), "{well:?}");
+    fixture.write(settings, "{ \"enabledPlugins\": { \"planctl@skills-dir\": false } }\n");
+    let ill = doctor();
+    assert!(ill.code == 1 && ill.out.contains("claude plugin enable planctl@skills-dir"), "{ill:?}");
+    fixture.write(settings, mine);
+
+    fixture.write("plan.md", TWO_STEPS).write("check.sh", CHECK);
+    assert_eq!(fixture.planctl(&["guide", "on", "plan.md", "--approve"]).code, 0);
+    let refused = claude(&fixture).play(&[Writes(hooks, "{}")]).refused;
+    assert!(refused[0].contains("holds this session to its plan"), "{refused:?}");
+
+    assert_eq!(fixture.planctl(&["guide", "install", "claude"]).code, 0);
+    assert!(
+        !fixture.path(".claude/skills/planctl").exists()
+            && fixture.read(settings).contains("hook claude stop")
+    );
+    assert_eq!(fixture.planctl(&["guide", "install", "claude", "--plugin"]).code, 0);
+    let gone = fixture.planctl(&["guide", "install", "claude", "--remove"]);
+    assert!(gone.code == 0 && !fixture.path(".claude/skills/planctl").exists(), "{gone:?}");
+    assert!(is_mine());
+    let none = fixture.planctl(&["guide", "install", "gemini", "--plugin"]);
+    assert_eq!(none.code, 2, "{none:?}");
 }
 
 #[test]
@@ -563,6 +643,80 @@ fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_b
     let view: Value = serde_json::from_str(&ill.out).unwrap();
     assert_eq!(view["problems"], 2, "{view:#}");
     assert!(ill.out.contains("disableAllHooks") && ill.out.contains("/nowhere/planctl"), "{ill:?}");
+}
+
+/// An agent that asks a model as Claude Code does and calls the hooks of its settings, but for what a manner says.
+const AGENT: &str = r#"#!/usr/bin/env python3
+import json, os, subprocess, urllib.request
+MANNER = "@MANNER@"
+turns = [{"role": "user", "content": "go"}]
+
+def hook(event, **told):
+    if MANNER == "calls none":
+        return {}
+    told = json.dumps({"session_id": "s", "cwd": os.getcwd(), **told})
+    for group in json.load(open(".claude/settings.json"))["hooks"][event]:
+        command = ["sh", "-c", group["hooks"][0]["command"]]
+        said = subprocess.run(command, input=told, capture_output=True, text=True).stdout
+        if said.strip():
+            return json.loads(said)
+    return {}
+
+def ask():
+    body = json.dumps({"model": "m", "tools": [{"name": "Write"}], "messages": turns}).encode()
+    url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+    with urllib.request.urlopen(urllib.request.Request(url, body)) as answer:
+        return json.load(answer)["content"][0]
+
+if MANNER == "asks nobody":
+    raise SystemExit("Please sign in.")
+hook("SessionStart")
+hook("UserPromptSubmit", prompt="go")
+while True:
+    block = ask()
+    if block["type"] == "tool_use":
+        decision = hook("PreToolUse", tool_name="Write", tool_input=block["input"]).get("hookSpecificOutput", {})
+        result = decision.get("permissionDecisionReason")
+        if result is None or MANNER == "writes all the same":
+            open(block["input"]["file_path"], "w").write("x")
+        turns.append({"role": "user", "content": [{"type": "tool_result", "content": result or "written"}]})
+        continue
+    back = hook("Stop").get("reason")
+    if back is None or MANNER == "ends all the same":
+        break
+    turns.append({"role": "user", "content": back})
+"#;
+
+#[test]
+fn a_canary_shows_whether_an_agent_calls_its_hooks_and_does_what_they_say() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.planctl(&["guide", "install", "claude"]).code, 0);
+    let before = files_below(&fixture.path(""));
+    let program = fixture.path("../bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    for (manner, code, told) in [
+        (
+            "does all",
+            0,
+            "called its hooks, left the tool that was refused, and went on when it was sent back",
+        ),
+        ("calls none", 1, "used a tool without a call of its hook"),
+        ("writes all the same", 1, "used a tool that its hook refused"),
+        ("ends all the same", 1, "ended its turn although its hook sent it back"),
+        ("asks nobody", 0, "Please sign in."),
+    ] {
+        std::fs::write(&program, AGENT.replace("@MANNER@", manner)).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut doctor = fixture.command(&["guide", "doctor", "--canary"]);
+        let said = Said::from(
+            doctor.env("PATH", &path).env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1").output().unwrap(),
+        );
+        assert!(said.code == code && said.out.contains(told), "{manner}: {said:?}");
+    }
+    assert_eq!(files_below(&fixture.path("")), before, "nothing is left in the project");
+    let calm = Said::from(fixture.command(&["guide", "doctor"]).env("PATH", &path).output().unwrap());
+    assert!(!calm.out.contains("was started"), "it starts no agent unless it is asked to: {calm:?}");
 }
 
 #[test]
@@ -810,6 +964,42 @@ fn a_34_nothing_that_the_agent_of_a_held_session_starts_decides_by_command_or_so
     assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
 }
 
+#[test]
+fn a_34_the_agent_of_a_held_session_decides_nothing_on_a_port_either_although_its_token_may() {
+    let fixture = on();
+    assert_eq!(fixture.planctl(&["daemon", "start", "--listen", "127.0.0.1:0"]).code, 0);
+    let port = fixture.json(&["daemon", "status", "--json"])["daemon"]["tcp"].as_str().unwrap().to_owned();
+    let token = fixture.planctl(&["token", "create", "approve", "--name", "mine"]);
+    assert_eq!(token.code, 0, "{token:?}");
+    let token = token.out.trim().to_owned();
+    let told = json!({ "session_id": "s1", "cwd": fixture.path("") });
+    let planctl = env!("CARGO_BIN_EXE_planctl");
+    let cancels = |key: &str| {
+        format!(
+            "curl -s -X POST -H 'Authorization: Bearer {token}' -H 'Idempotency-Key: {key}' -H 'content-type: \
+             application/json' -d '{{}}' http://{port}/v1/runs/plan-1/cancel"
+        )
+    };
+    let agent = format!(
+        "#!/bin/bash\necho '{told}' | {planctl} hook claude start > /dev/null\nsetsid --wait {}\n",
+        cancels("k1")
+    );
+    fixture.write("claude", &agent);
+    let bash = |arguments: &[&str]| {
+        let mut bash = std::process::Command::new("bash");
+        bash.args(arguments).current_dir(fixture.path("")).env_clear();
+        bash.envs(fixture.command(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Said::from(bash.output().unwrap())
+    };
+    let said = bash(&[fixture.path("claude").to_str().unwrap()]);
+    assert!(said.out.contains("inside_worker"), "{said:?}");
+    assert_eq!(state(&fixture), "running");
+    let said = bash(&["-c", &cancels("k2")]);
+    assert!(!said.out.contains("inside_worker"), "its person may: {said:?}");
+    assert_eq!(state(&fixture), "cancelled");
+    assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
+}
+
 /// Honest sessions: each passes, and is sent back only where the work is not done yet.
 #[test]
 fn none_of_60_honest_sessions_is_blocked_although_its_work_is_done() {
@@ -880,6 +1070,35 @@ fn g_40_another_agent_reviews_what_a_session_did_and_a_contract_judges_the_revie
             if daemon {
                 assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
             }
+        }
+    }
+}
+
+#[test]
+fn g_40_a_turn_waits_for_a_reviewer_that_takes_longer_than_a_step_without_news() {
+    for daemon in [false, true] {
+        let fixture = Fixture::new();
+        fixture.write("plan.md", REVIEWED);
+        let own = fixture.home().join(".config/planctl");
+        std::fs::create_dir_all(&own).unwrap();
+        let roles = "[roles.reviewer]\nagent = \"exec:sleep 25; echo APPROVED > review.md\"\n";
+        std::fs::write(own.join("planctl.toml"), roles).unwrap();
+        if daemon {
+            assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+        }
+        let on = fixture.planctl(&["guide", "on", "plan.md", "--approve"]);
+        assert_eq!(on.code, 0, "{on:?}");
+        let session = claude(&fixture);
+        session.hook("start", &json!({}));
+        fixture.write("one.txt", "one\n");
+        let played = session.play(&[Says("Written.")]);
+        assert!(
+            played.notes[0].contains("plan-1 is done; 2 steps, each passed by its contract"),
+            "{played:?}"
+        );
+        assert_eq!((played.sent_back.len(), state(&fixture).as_str()), (0, "done"), "{played:?}");
+        if daemon {
+            assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
         }
     }
 }

@@ -26,6 +26,8 @@ mod reference;
 mod requests;
 #[path = "http/scopes.rs"]
 mod scopes;
+#[path = "http/votes.rs"]
+mod votes;
 #[path = "http/work.rs"]
 mod work;
 #[path = "http/workers.rs"]

@@ -397,6 +397,50 @@ fn h_50_an_entry_of_the_library_follows_and_what_is_no_plan_is_told_once() {
 }
 
 #[test]
+fn h_50_a_plan_that_is_to_follow_and_is_not_there_is_told_before_any_run() {
+    let fixture = Fixture::new();
+    fixture.write("plans/second.md", &plan("Second", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    fixture.write("next.md", &plan("Next", "5 minutes", &[("One", "test -e done-1", "abort")]));
+    let verified = |next: &str| {
+        fixture.write("first.md", &chained("First", next));
+        fixture.planctl(&["verify", "first.md"])
+    };
+    for next in ["second", "next.md", "plans/second.md", "git_feature_branch"] {
+        let said = verified(next);
+        assert!(said.code == 0 && !said.err.contains("P216") && !said.out.contains("P216"), "{said:?}");
+    }
+    let told = |next: &str, help: &str| {
+        let said = verified(next);
+        let text = format!("{}{}", said.out, said.err);
+        assert_eq!(said.code, 0, "the run itself can go: {said:?}");
+        assert!(
+            text.contains("P216") && text.contains(&format!("`{next}`")) && text.contains(help),
+            "{text}"
+        );
+    };
+    told("secnod", "did you mean `second`?");
+    told("git_feature_brnch", "did you mean `git_feature_branch`?");
+    told("../elsewhere", "`planctl library ls`");
+
+    let chain = |then: &str| {
+        SEED.replace(
+            "\"triggers\": [\"fix bug\"",
+            &format!("\"then\": \"{then}\", \"triggers\": [\"fix bug\""),
+        )
+    };
+    fixture.write("from/htn.json", &chain("bugfix_of_our"));
+    let said = fixture.planctl(&["library", "import", "from/htn.json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let warning = "warning[P216]: bugfix_of_ours: the plan `bugfix_of_our`, which is to follow, is not there";
+    assert!(said.err.contains(warning) && said.err.contains("did you mean `bugfix_of_ours`?"), "{said:?}");
+    let shown = fixture.planctl(&["library", "show", "bugfix_of_ours"]);
+    assert!(shown.err.contains(warning), "{shown:?}");
+    fixture.write("from/htn.json", &chain("second"));
+    let said = fixture.planctl(&["library", "import", "from/htn.json", "--replace"]);
+    assert!(said.code == 0 && !said.err.contains("P216"), "{said:?}");
+}
+
+#[test]
 fn h_50_nothing_follows_a_run_that_failed() {
     let fixture = Fixture::new();
     fixture.write("plans/first.md", &chained("First", "second"));

@@ -1,99 +1,13 @@
 //! TLS of both clients: towards a daemon behind a proxy, and towards a Postgres that takes nothing else (B3).
 
-use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use planctl_server::testing::TestCluster;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::fixture::{Fixture, Said};
 use crate::http::House;
-
-/// A certificate authority, and the certificate of one server that it signed; all of them in files.
-struct Certificates {
-    folder: tempfile::TempDir,
-    server: rcgen::Certificate,
-    key: KeyPair,
-}
-
-impl Certificates {
-    fn of(name: &str) -> Certificates {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let mut authority = CertificateParams::new([]).unwrap();
-        // Two of them are told apart by their names first.
-        authority.distinguished_name.push(DnType::CommonName, folder.path().to_string_lossy());
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let server = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
-        for (file, text) in
-            [("ca.pem", authority.pem()), ("server.pem", server.pem()), ("key.pem", key.serialize_pem())]
-        {
-            std::fs::write(folder.path().join(file), text).unwrap();
-        }
-        Certificates { folder, server, key }
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
-    }
-}
-
-/// A proxy that speaks TLS and passes on what it hears; it goes with the test's process.
-struct Proxy {
-    port: u16,
-    /// How often somebody began to speak with it.
-    greeted: Arc<AtomicUsize>,
-}
-
-impl Proxy {
-    fn before(port: &str, certificates: &Certificates) -> Proxy {
-        let key = PrivatePkcs8KeyDer::from(certificates.key.serialize_der());
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificates.server.der().clone()], key.into())
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let to: SocketAddr = port.parse().unwrap();
-        let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        door.set_nonblocking(true).unwrap();
-        let (port, greeted) = (door.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
-        let counted = Arc::clone(&greeted);
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let door = TcpListener::from_std(door).unwrap();
-                while let Ok((stream, _)) = door.accept().await {
-                    counted.fetch_add(1, Ordering::Relaxed);
-                    let acceptor = acceptor.clone();
-                    tokio::spawn(async move {
-                        // A client that does not trust the certificate leaves here.
-                        let Ok(mut client) = acceptor.accept(stream).await else { return };
-                        let mut daemon = TcpStream::connect(to).await.unwrap();
-                        // Either side may leave without a word.
-                        tokio::io::copy_bidirectional(&mut client, &mut daemon).await.ok();
-                    });
-                }
-            });
-        });
-        Proxy { port, greeted }
-    }
-
-    fn greeted(&self) -> usize {
-        self.greeted.load(Ordering::Relaxed)
-    }
-}
+use crate::support_tls::{Certificates, Proxy};
 
 /// Runs planctl with variables of its own.
 fn with(fixture: &Fixture, words: &[&str], variables: &[(&str, &str)]) -> Said {

@@ -309,5 +309,5 @@ fn m_40_a_run_that_failed_is_told_to_the_writer_and_the_plan_is_mended_and_diffe
     let run = said(&["resume", &name, "--no-wait"]);
     assert_eq!(run.code, 3, "{run:?}");
     let told = said(&["logs", &name, "--json"]);
-    assert!(told.out.contains("\"step\":2"), "{told:?}");
+    assert!(told.out.contains("\"visit\":2,\"attempt\":4"), "step 2 was tried again: {told:?}");
 }

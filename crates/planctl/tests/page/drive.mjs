@@ -92,7 +92,11 @@ try {
   // Looks at a page with machines' eyes, and takes a picture for people's.
   const look = async (page, name, address) => {
     const answer = address ? await page.goto(base + address) : await page.reload();
-    const html = await answer.text();
+    await examine(page, name, await answer.text());
+  };
+  // Looks at a page that answered a form, which is not sent again.
+  const lookAtAnswer = async (page, name) => examine(page, name, await page.content());
+  const examine = async (page, name, html) => {
     const report = await validator.validateString(html);
     const found = report.results.flatMap((result) => result.messages.map((one) => `${one.line}: ${one.ruleId} ${one.message}`));
     assert.deepEqual(found, [], `${name} is valid HTML`);
@@ -128,7 +132,11 @@ try {
 
   // Every screen, as everybody sees it.
   const ask = await ann.getByRole("link", { name: "answer the escalation" }).getAttribute("href");
-  const shown = { home: "/", ask, run: "/runs/auth-1", step: "/runs/auth-1/steps/2", graph: "/runs/auth-1/graph", runs: "/runs", plans: "/plans", plan: "/plans/1", system: "/system" };
+  const shown = {
+    home: "/", filtered: "/?kind=escalation", ask, edit: `${ask}/edit`, run: "/runs/auth-1", history: "/runs/auth-1/history",
+    step: "/runs/auth-1/steps/2", output: "/runs/auth-1/steps/2/attempts/1/stderr", graph: "/runs/auth-1/graph", runs: "/runs",
+    plans: "/plans", plan: "/plans/1", library: "/library?message=fix+the+bug", system: "/system",
+  };
   for (const [name, address] of Object.entries(shown)) await look(ann, name, address);
   const looks = {
     phone: { viewport: { width: 360, height: 740 } },
@@ -137,7 +145,7 @@ try {
   };
   for (const [name, options] of Object.entries(looks)) {
     const page = await signedIn(options);
-    for (const screen of ["home", "ask", "run", "step", "graph"]) await look(page, `${screen}-${name}`, shown[screen]);
+    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "library"]) await look(page, `${screen}-${name}`, shown[screen]);
     await page.context().close();
   }
   console.log(`ok: ${screens} screens: valid, accessible, within 60 KB; pictures in ${pictures}`);
@@ -171,6 +179,97 @@ try {
   wrong.length = 0; // The 409 itself is told to the console.
   await until("the run is done", () => state("login", "auth-1") === "done");
   console.log("ok: without script a retry needs its note; of two tabs one decides");
+
+  // The plan of a run that waits is edited: broken, mended, compared, approved. With script a finding leads to its line.
+  const held = async (folder, name, text, worker, files = {}) => {
+    workspace(folder, { [`${name}.md`]: text, ...files });
+    const said = run(folder, "run", `${name}.md`, "--approve", "-d", "--exec", worker);
+    assert.equal(said.code, 0, said.err);
+    const view = await until(`${name} waits`, () => {
+      const view = JSON.parse(must(folder, "status", `${name}-1`, "--json"));
+      return view.state === "waiting" && view.waiting_on?.id ? view : null;
+    });
+    return `/asks/${view.waiting_on.id}`;
+  };
+  const clock = await held("clock", "clock", plan("Mend the clock", [["Mend the clock", "test -e never", "**on_fail:** escalate\n"]]), "true", { here: "" });
+  const editor = await signedIn();
+  await editor.goto(base + clock);
+  await editor.getByRole("link", { name: "edit the plan" }).click();
+  const text = editor.getByRole("textbox", { name: "The plan's text" });
+  const original = await text.inputValue();
+  await text.fill(original.replace("**contract:**", "**kontract:**"));
+  await editor.getByRole("button", { name: "Check and compare" }).click();
+  await editor.getByText("It can't be approved yet").waitFor();
+  await lookAtAnswer(editor, "edit-broken");
+  const line = editor.locator("a[data-line]").first();
+  await line.click();
+  const chosen = await editor.evaluate(() => {
+    const text = document.getElementById("text");
+    return text.value.slice(0, text.selectionStart).split("\n").length;
+  });
+  assert.equal(chosen, Number(await line.getAttribute("data-line")));
+  await text.fill(original.replace("test -e never", "test -e here"));
+  await editor.getByRole("button", { name: "Check and compare" }).click();
+  await editor.getByText("It is verified").waitFor();
+  await lookAtAnswer(editor, "edit-compared");
+  await editor.getByRole("button", { name: "Approve as ann" }).click();
+  await editor.getByText("the changed plan is approved").waitFor();
+  await until("the edited run is done", () => state("clock", "clock-1") === "done");
+  assert.match(fs.readFileSync(path.join(place, "clock", "clock.md"), "utf8"), /test -e here/);
+  console.log("ok: a plan is edited, checked, compared and approved");
+
+  // Every other kind of ask, answered from its page.
+  const report = (result) => `cat > "$PLANCTL_RESULT_FILE" <<'END'\n${JSON.stringify({ planctl: "result/1", ...result })}\nEND`;
+  const between = "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0";
+  const choice = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Names\n\n## Steps\n\n### 1. Keep the old names?\n\n**type:** human\n**task:**\nShall they stay?\n\n### 2. Add aliases\n\n**type:** call\n**contract:**\n```bash\ntouch aliases\n```\nexit_code == 0\n\n### 3. Drop them\n\n**type:** call\n**contract:**\n```bash\ntouch dropped\n```\nexit_code == 0\n\n## Flow\n\n- 1 -> 2 \"Keep the old names\"\n- 1 -> 3 \"Drop\"\n- 2 -> done\n";
+  const kinds = {
+    budget: {
+      text: plan("Spend", [["One", "test -e done-1"], ["Two", "test -e done-2"]]).replace("600 minutes", "max 1500 tokens, 5 minutes"),
+      worker: `touch done-$PLANCTL_STEP; ${report({ text: "ok", usage: { input_tokens: 900, output_tokens: 100 } })}`,
+      answer: async (page) => {
+        await page.getByRole("radio", { name: /^raise/ }).check();
+        await page.getByRole("textbox", { name: "Tokens" }).fill("2000");
+      },
+    },
+    question: {
+      text: plan("Ask", [["One", "grep -qx blue colour"]]),
+      worker: "bash work.sh",
+      files: { "work.sh": `case $(cat) in *blue*) echo blue > colour;; *) ${report({ outcome: "needs_input", question: "Which colour?" })}\n;; esac\n` },
+      answer: async (page) => {
+        await page.getByRole("radio", { name: /^answer/ }).check();
+        await page.getByRole("textbox", { name: /^Note/ }).fill("Take blue.");
+      },
+    },
+    choice: {
+      text: choice,
+      worker: "true",
+      answer: async (page) => {
+        await page.getByRole("radio", { name: /^Drop/ }).check();
+        await page.getByRole("radio", { name: /^go on/ }).check();
+      },
+    },
+    insertion: {
+      text: plan("Two files", [["One", "test -e done-1"], ["Two", "test -e done-3 || test -e done-2"]]),
+      worker: `touch done-$PLANCTL_STEP; [ $PLANCTL_STEP = 1 ] || exit 0; [ -e said ] && exit 0; touch said\n${report({ text: "A third is needed.", insert_step: between })}`,
+      answer: async (page) => page.getByRole("radio", { name: /^put it in/ }).check(),
+    },
+    tampered: {
+      text: plan("Cheat", [["One", "bash check.sh", "**on_fail:** escalate\n"]]),
+      worker: "if [ -e tried ]; then touch done-1; else touch tried; echo true > check.sh; fi",
+      files: { "check.sh": "test -e done-1\n" },
+      answer: async (page) => page.getByRole("radio", { name: /^restore/ }).check(),
+    },
+  };
+  for (const [kind, { text, worker, files, answer }] of Object.entries(kinds)) {
+    const address = await held(kind, kind, text, worker, files);
+    await look(editor, `ask-${kind}`, address);
+    await answer(editor);
+    await editor.getByRole("button", { name: "Decide as ann" }).click();
+    await editor.getByText(/^Recorded:/).waitFor();
+    await until(`${kind} is done`, () => state(kind, `${kind}-1`) === "done");
+  }
+  await editor.context().close();
+  console.log(`ok: answered from their pages: ${Object.keys(kinds).join(", ")}`);
 
   // A tab that stays open follows run after run, and does not grow.
   workspace("long", { "many.md": plan("Many small steps", Array.from({ length: 60 }, (_, at) => [`Step ${at + 1}`, "true && test -e here"])), here: "" });

@@ -207,9 +207,21 @@ impl Place {
 
     /// Starts planctl with further variables.
     pub fn start_with(&self, words: &[&str], variables: &[(&str, &std::ffi::OsStr)]) -> Going {
+        self.start_through(&[], words, variables)
+    }
+
+    /// Starts planctl by these words, which start what stands behind them.
+    pub fn start_through(
+        &self,
+        through: &[&str],
+        words: &[&str],
+        variables: &[(&str, &std::ffi::OsStr)],
+    ) -> Going {
         let number = self.processes.fetch_add(1, Ordering::Relaxed);
         let talk = self.path(&format!("talk-{number}"));
-        let mut command = self.foreign(env!("CARGO_BIN_EXE_planctl"));
+        let planctl = env!("CARGO_BIN_EXE_planctl");
+        let mut command = self.foreign(through.first().unwrap_or(&planctl));
+        command.args(through.iter().skip(1)).args((!through.is_empty()).then_some(planctl));
         command.args(words).envs(variables.iter().copied());
         command.stdout(File::create(talk.with_extension("out")).unwrap());
         command.stderr(File::create(talk.with_extension("err")).unwrap());

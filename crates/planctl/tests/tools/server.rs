@@ -81,6 +81,7 @@ fn tools(manner: &str) -> Value {
         },
         {"name": "meet", "description": "Waits for another call", "inputSchema": {"type": "object"}},
         {"name": "vanish", "description": "Ends in the middle", "inputSchema": {"type": "object"}},
+        {"name": "connect", "description": "Reaches a port", "inputSchema": {"type": "object"}},
         {"name": "secret", "description": "Tells the token", "inputSchema": {"type": "object"}},
     ])
 }
@@ -122,6 +123,13 @@ fn call(params: &Value, log: &str) -> Result<Value, Value> {
                 std::thread::yield_now();
             }
             Ok(json!({"content": [{"type": "text", "text": "met"}]}))
+        }
+        "connect" => {
+            let address = arguments["address"].as_str().unwrap_or_default();
+            let reached = std::net::TcpStream::connect(address).map(drop);
+            let words =
+                reached.map_or_else(|error| format!("not reached: {error}"), |()| "reached".to_owned());
+            Ok(json!({"content": [{"type": "text", "text": words}]}))
         }
         "vanish" => std::process::exit(3),
         "secret" => {

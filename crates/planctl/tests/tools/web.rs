@@ -28,6 +28,7 @@ pub fn trials() -> Vec<Test> {
         ("m_43_calls_that_only_read_run_beside_each_other_in_one_workspace", beside_each_other),
         ("m_43_calls_that_may_write_run_one_after_the_other", one_after_the_other),
         ("m_45_a_call_goes_through_a_list_at_once_as_far_as_the_plan_allows", list_at_once),
+        ("a_confined_call_reaches_the_network_as_its_effects_say", confined),
         ("planctl_itself_is_a_server_of_tools_for_another_planctl", own_server),
     ]
 }
@@ -307,6 +308,43 @@ fn list_at_once() {
     let logs = place.planctl(&["logs", "@last", "--json"]).out;
     let (seven, three) = (logs.find("closed 7"), logs.find("closed 3"));
     assert!(seven.is_some() && seven < three, "the results are in the order of the list: {logs}");
+}
+
+fn confined() {
+    let place = Place::new(Manner::Usual, "effects = []");
+    let local = Fixture::new();
+    let program = std::env::current_exe().unwrap().display().to_string();
+    // A confined server writes in the workspace alone.
+    let log = local.path("asked").display().to_string();
+    let reaching = |effects: &str, tier: &str| {
+        let command = format!("command = [{program:?}, \"serve\", \"usual\", {log:?}]");
+        local.write("planctl.toml", &format!("[servers.issues]\n{command}\n{effects}\n"));
+        assert_eq!(local.planctl(&["trust", "."]).code, 0);
+        let arguments = json!({"address": place.web.address}).to_string();
+        let mut command = local.command(&["tool", "call", "issues", "connect", &arguments]);
+        let said = Said::from(command.env("PLANCTL_ISOLATION", tier).output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out
+    };
+    for tier in ["1a", "1b"] {
+        let doctor =
+            Said::from(place.fixture.command(&["doctor"]).env("PLANCTL_ISOLATION", tier).output().unwrap());
+        if !doctor.out.contains(&format!("isolation        tier {tier}")) {
+            continue;
+        }
+        let name = format!("at-{tier}.md");
+        place.fixture.write(&name, &plan(&[call(1, "list_issues", LIST, "")]));
+        let mut run = place.fixture.command(&["run", &name, "--approve", "--no-wait"]);
+        let done =
+            Said::from(run.env("ISSUES_TOKEN", TOKEN).env("PLANCTL_ISOLATION", tier).output().unwrap());
+        assert_eq!(done.code, 0, "tier {tier}: {done:?}");
+        assert_eq!(reaching("effects = [\"network\"]", tier), "reached\n", "tier {tier}");
+        assert_eq!(reaching("", tier), "reached\n", "nobody knows what it does: tier {tier}");
+        if tier == "1b" {
+            let held = reaching("effects = [\"read\"]", tier);
+            assert!(held.starts_with("not reached: "), "tier {tier}: {held}");
+        }
+    }
 }
 
 fn own_server() {

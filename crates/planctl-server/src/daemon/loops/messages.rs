@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_api::Next;
+use planctl_store::DueDelivery;
 use tokio::sync::Semaphore;
 
 use super::{Shared, TurnResult, Turns};
@@ -12,6 +13,9 @@ use crate::node::services::ServiceError;
 
 /// How many deliveries are under way at once.
 const AT_ONCE: usize = 8;
+
+/// How many held messages one message stands for at most.
+const HELD_AT_ONCE: i64 = 500;
 
 /// Tells people.
 pub(crate) struct Messages {
@@ -35,18 +39,46 @@ impl Messages {
         }
         let due = server_node.store().claim_deliveries(server_node.host(), free, LEASE).await?;
         let begun = due.len();
-        for delivery in due {
+        for together in self.gathered(shared, due).await? {
             let permit = self.permits.clone().acquire_owned().await;
             let (server_node, health) = (server_node.clone(), shared.health.clone());
             tokio::spawn(async move {
                 let at_work = health.at_work(Messages::NAME);
-                if let Err(error) = server_node.deliver(&delivery).await {
+                if let Err(error) = server_node.deliver(&together).await {
                     health.erred(Messages::NAME, &error);
                 }
                 drop((permit, at_work));
             });
         }
         Ok(begun)
+    }
+
+    /// Puts together what was held in quiet hours for the same channel.
+    async fn gathered(
+        &self,
+        shared: &Shared,
+        due: Vec<DueDelivery>,
+    ) -> Result<Vec<Vec<DueDelivery>>, ServiceError> {
+        let mut gathered: Vec<Vec<DueDelivery>> = Vec::new();
+        for delivery in due {
+            let is_alike = |others: &&mut Vec<DueDelivery>| {
+                let other = &others[0];
+                delivery.is_held
+                    && other.is_held
+                    && (&other.channel, &other.workspace_path)
+                        == (&delivery.channel, &delivery.workspace_path)
+            };
+            match gathered.iter_mut().find(is_alike) {
+                Some(others) => others.push(delivery),
+                None => gathered.push(vec![delivery]),
+            }
+        }
+        for together in gathered.iter_mut().filter(|together| together[0].is_held) {
+            let rest = shared.server_node.store().claim_held_with(&together[0], HELD_AT_ONCE, LEASE).await?;
+            together.extend(rest);
+            together.sort_by_key(|delivery| delivery.created_at);
+        }
+        Ok(gathered)
     }
 }
 

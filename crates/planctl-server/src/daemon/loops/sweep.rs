@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use planctl_store::{Expired, Proof, StoreError};
+use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent};
+use planctl_lang::duration_words;
+use planctl_store::{AskDeadline, Expired, LapsedAsk, Proof, StoreError};
 
 use crate::node::ServerNode;
 use crate::node::instance;
@@ -58,9 +60,30 @@ impl ServerNode {
             };
             self.by_itself(timer.run, firing, &mut report).await?;
         }
+        for lapsed in self.store.asks_lapsed(&quarantined, AT_ONCE).await? {
+            self.by_itself(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
+        }
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;
         Ok(report)
+    }
+
+    /// Gives an ask that nobody has answered in time the answer of its rule, which lets nothing go on.
+    async fn answer_lapsed(&self, lapsed: &LapsedAsk) -> Result<bool, ServiceError> {
+        let AskDeadline { at, answer, rule } = &lapsed.deadline;
+        let answer = match answer.as_str() {
+            "reject" => Answer::Reject,
+            "abort" => Answer::Abort,
+            other => return Err(ServiceError::broken(format!("a rule answers an ask with `{other}`"))),
+        };
+        let waited = duration_words(at.since(lapsed.created_at));
+        let event = Event::Human(HumanEvent {
+            by: Actor::policy(rule),
+            note: Some(format!("nobody answered within {waited}")),
+            decision: Decision::Answer { item: lapsed.item.clone(), answer },
+        });
+        let proof = Proof::Person { key: None };
+        settled(self.store.apply(lapsed.run, &event, &proof, None).await.map(drop))
     }
 
     /// Ends a lease; says whether it was still to be ended.

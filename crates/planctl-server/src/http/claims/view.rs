@@ -36,8 +36,13 @@ pub(in crate::http) async fn view(
     server_node.refuse_changed_settings(claimed.item.run, &claimed.run_name, settings).await?;
     let settings = RunSettings::parse(settings)?;
     let masks = settings.masks(&server_node.secrets());
-    let input =
-        PromptInput { store: &server_node.store, plan: &claimed.plan, settings: &settings, masks: &masks };
+    let input = PromptInput {
+        store: &server_node.store,
+        plan: &claimed.plan,
+        settings: &settings,
+        masks: &masks,
+        traces: server_node.traces(),
+    };
     let assignment = input.assignment(claimed, task, role, *timeout, brief).await?;
     let context = assignment.context.iter().map(|entry| SubscriptionView {
         reference: entry.source.clone(),
@@ -64,6 +69,7 @@ pub(in crate::http) async fn view(
         workspace: PathBuf::from(&claimed.workspace),
         host: claimed.host.clone(),
         deadline: assignment.deadline_at.unwrap_or_else(|| moment(claimed.hard_deadline)),
+        traceparent: assignment.traceparent,
         deadline_seconds: assignment.deadline.as_secs_f64(),
         budget: LeftView {
             tokens: assignment.budget_tokens,

@@ -3,6 +3,21 @@
 use axum::http::Uri;
 use planctl_web::encoded;
 
+/// The parameters that say what a page shows.
+const KEPT: [&str; 11] = [
+    "workspace",
+    "from",
+    "cursor",
+    "digest",
+    "before",
+    "since",
+    "part",
+    "kind",
+    "project",
+    "role",
+    "message",
+];
+
 /// The address of a page.
 pub(super) struct Address {
     segments: Vec<String>,
@@ -51,7 +66,7 @@ impl Address {
     /// Returns the whole address, without the word of what was just recorded.
     pub(super) fn whole(&self) -> String {
         let path = self.path_of(usize::MAX);
-        format!("{path}{}", self.query_of(&["workspace", "from", "cursor", "digest"]))
+        format!("{path}{}", self.query_of(&KEPT))
     }
 }
 

@@ -14,17 +14,19 @@ use planctl_web::{Draft, encoded};
 
 use super::address::pairs;
 use super::visit::Visit;
-use super::{Address, guard, html, screens, see_other, session};
+use super::{Address, edit, guard, html, screens, see_other, session};
 
 /// The longest form.
 const FORM_BYTES_MAX: usize = 128 << 10;
+/// The longest form with a plan's text, each of whose bytes may be written as three.
+const PLAN_FORM_BYTES_MAX: usize = 4 << 20;
 
 /// The fields of a form.
-struct Fields(Vec<(String, String)>);
+pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
     /// Returns a field; one that is missing is empty.
-    fn get(&self, name: &str) -> &str {
+    pub(super) fn get(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
@@ -33,7 +35,7 @@ impl Fields {
     }
 
     /// Returns what somebody wrote, as lines end here; nothing where they wrote nothing.
-    fn text(&self, name: &str) -> Option<String> {
+    pub(super) fn text(&self, name: &str) -> Option<String> {
         let text = self.get(name).replace("\r\n", "\n");
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
@@ -41,16 +43,21 @@ impl Fields {
 
 /// Does what a form asks for.
 pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Result<Response, Problem> {
-    let (bytes, _held) = guard::read_body(&visit.door.api, visit.peer, body, FORM_BYTES_MAX).await?;
-    let fields = Fields(pairs(&bytes));
     let segments = address.segments();
+    let bytes_max = match segments.as_slice() {
+        ["asks", _, "edit"] => PLAN_FORM_BYTES_MAX,
+        _ => FORM_BYTES_MAX,
+    };
+    let (bytes, _held) = guard::read_body(&visit.door.api, visit.peer, body, bytes_max).await?;
+    let fields = Fields(pairs(&bytes));
     if segments == ["sign-in"] {
         return session::sign_in(visit, address, fields.get("token")).await;
     }
     visit.session()?.refuse_foreign(fields.get("form"))?;
     match segments.as_slice() {
-        ["sign-out"] => Ok(session::sign_out()),
+        ["sign-out"] => session::sign_out(visit).await,
         ["asks", ask] => answer(visit, address, ask, &fields).await,
+        ["asks", ask, "edit"] => edit::posted(visit, address, ask, &fields).await,
         ["runs", run, "steer"] => steer(visit, address, run, &fields).await,
         ["runs", run, "resume"] => {
             let call = ResumeCall::default();
@@ -103,7 +110,7 @@ async fn id_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Pr
 }
 
 /// Returns the page that shows what a decision led to.
-fn after(decided: &Decided, word: &str) -> String {
+pub(super) fn after(decided: &Decided, word: &str) -> String {
     match &decided.run_id {
         Some(run) => format!("/runs/{run}?recorded={word}"),
         None => format!("/?recorded={word}"),
@@ -116,10 +123,15 @@ async fn answer(visit: &Visit, address: &Address, ask: &str, fields: &Fields) ->
     let page: AskPage = visit.get(&route).await?;
     let draft = draft(fields);
     let answered = match call(&page.ask, &draft, fields) {
+        Ok(AnswerCall { answer: AnswerWord::Approve {}, note, .. }) if page.ask.kind == "insertion" => {
+            edit::inserted(visit, ask, fields.get("key"), note).await
+        }
         Ok(call) => visit.post::<Decided>(&format!("{route}/answer"), fields.get("key"), &call).await,
         Err(problem) => Err(problem),
     };
     match answered {
+        // A vote that decides nothing yet is seen on the ask.
+        Ok(Decided { voted: Some(_), .. }) => Ok(see_other(&format!("/asks/{}?recorded=vote", encoded(ask)))),
         Ok(decided) => Ok(see_other(&after(&decided, &draft.answer))),
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

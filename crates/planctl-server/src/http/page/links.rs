@@ -21,6 +21,7 @@ use super::Call;
 use crate::clock;
 use crate::http::guard::Peer;
 use crate::http::{Answer, json};
+use crate::picture::Layouts;
 
 /// How long a link waits for its use.
 const LINK_HOLDS: Duration = Duration::from_secs(120);
@@ -37,7 +38,17 @@ pub(in crate::http) struct Page {
     /// Takes the port that was opened; without it nobody serves pages.
     ports: Option<mpsc::UnboundedSender<TcpListener>>,
     opened: OnceCell<SocketAddr>,
-    links: Mutex<HashMap<String, (Actor, Instant)>>,
+    links: Mutex<HashMap<String, (Visitor, Instant)>>,
+    layouts: Layouts,
+}
+
+/// The person for whom a link is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Visitor {
+    /// The name with which they sign.
+    pub(super) actor: Actor,
+    /// The person as planctl knows them by itself.
+    pub(super) person: String,
 }
 
 /// Returns the address of a state directory's page.
@@ -53,7 +64,7 @@ pub(in crate::http) fn own_address(state_dir: &Path) -> SocketAddr {
 impl Page {
     pub(in crate::http) fn new(state_dir: &Path, ports: Option<mpsc::UnboundedSender<TcpListener>>) -> Page {
         let own = own_address(state_dir);
-        Page { own, ports, opened: OnceCell::new(), links: Mutex::default() }
+        Page { own, ports, opened: OnceCell::new(), links: Mutex::default(), layouts: Layouts::default() }
     }
 
     /// Opens the port again that an earlier daemon of this state directory had opened.
@@ -63,6 +74,11 @@ impl Page {
         {
             tracing::warn!(problem = %problem.detail, "the page's port stays closed");
         }
+    }
+
+    /// Returns the layouts of pictures that were drawn.
+    pub(super) fn layouts(&self) -> &Layouts {
+        &self.layouts
     }
 
     /// Returns where the page is; opens the port where it is closed.
@@ -88,22 +104,22 @@ impl Page {
     }
 
     /// Makes a link for somebody.
-    fn make(&self, actor: &Actor, now: Instant) -> String {
+    fn make(&self, visitor: Visitor, now: Instant) -> String {
         let code = secret();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, (_, until)| *until > now);
         if links.len() >= LINKS_MAX {
             links.clear();
         }
-        links.insert(kept(&code), (actor.clone(), now + LINK_HOLDS));
+        links.insert(kept(&code), (visitor, now + LINK_HOLDS));
         code
     }
 
     /// Uses a link up; returns whose it is.
-    pub(super) fn take(&self, code: &str, now: Instant) -> Option<Actor> {
+    pub(super) fn take(&self, code: &str, now: Instant) -> Option<Visitor> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let (actor, until) = links.remove(&kept(code))?;
-        (until > now).then_some(actor)
+        let (visitor, until) = links.remove(&kept(code))?;
+        (until > now).then_some(visitor)
     }
 }
 
@@ -128,7 +144,10 @@ pub(in crate::http) async fn link(call: Call) -> Answer {
     };
     let page = call.api.page();
     let address = page.address(call.server_node().state_dir()).await?;
-    let code = page.make(call.actor(), clock::instant());
+    let code = page.make(
+        Visitor { actor: call.actor().clone(), person: call.principal.person.clone() },
+        clock::instant(),
+    );
     json(&PageLink { url: format!("http://{address}/open/{code}"), seconds: LINK_HOLDS.as_secs() })
 }
 
@@ -140,8 +159,9 @@ mod tests {
     fn a34_a_link_is_used_once_and_not_late() {
         let page = Page::new(Path::new("/state"), None);
         let now = clock::instant();
-        let (ann, bob) = (page.make(&Actor::new("ann"), now), page.make(&Actor::new("bob"), now));
-        assert_eq!(page.take(&ann, now), Some(Actor::new("ann")));
+        let visitor = |name: &str| Visitor { actor: Actor::new(name), person: "user".to_owned() };
+        let (ann, bob) = (page.make(visitor("ann"), now), page.make(visitor("bob"), now));
+        assert_eq!(page.take(&ann, now), Some(visitor("ann")));
         assert_eq!(page.take(&ann, now), None, "it is used up");
         assert_eq!(page.take("nothing", now), None);
         assert_eq!(page.take(&bob, now + LINK_HOLDS), None, "its time is over");

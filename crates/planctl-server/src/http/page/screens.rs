@@ -5,19 +5,20 @@ use axum::response::Response;
 use planctl_api::wire::calls::{RunName, RunPlanView};
 use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
 use planctl_api::wire::{
-    AskList, AskPage, DatabaseView, EventLine, LogView, PlanList, PlanSummary, RevisionList, RevisionPage,
-    RoleWorkList, RunList, RunView, WhyView, moment,
+    AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PlanList, PlanSummary,
+    RevisionList, RevisionPage, RoleWorkList, RunList, RunView, WhyView, moment,
 };
 use planctl_api::{Code, Problem};
 use planctl_lang::workflow;
 use planctl_store::secret;
 use planctl_web::{
-    AskScreen, Draft, Frame, GraphScreen, HomeScreen, PlanScreen, PlansScreen, ProblemScreen, RunScreen,
-    RunsScreen, Screen as _, SignInScreen, StepScreen, SystemScreen, Tab, encoded,
+    AskScreen, AttemptWindow, Draft, Filters, Frame, GraphScreen, HistoryScreen, HomeScreen, PlanScreen,
+    PlansScreen, ProblemScreen, RunScreen, RunsScreen, Screen as _, SignInScreen, StepScreen, SystemScreen,
+    Tab, encoded,
 };
 
 use super::visit::Visit;
-use super::{Address, html};
+use super::{Address, edit, html, library, output};
 use crate::clock;
 use crate::picture;
 
@@ -25,10 +26,12 @@ use crate::picture;
 const RUNS: usize = 40;
 /// How many asks the home page lists.
 const ASKS: usize = 50;
+/// How many asks are looked at where some are wanted.
+const FILTERED_ASKS: usize = 500;
 /// How many of the newest events a run's page reads; those without words are left out.
 const EVENTS: usize = 60;
-/// How many attempts a step's page reads.
-const ATTEMPTS: usize = 50;
+/// How many lines a page of a run's history has.
+const HISTORY_LINES: u64 = 100;
 
 /// Draws the page at an address.
 pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -38,13 +41,19 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["runs"] => runs(visit, address).await,
         ["runs", run] => one_run(visit, address, run).await,
         ["runs", run, "graph"] => graph(visit, address, run).await,
+        ["runs", run, "history"] => history(visit, address, run).await,
         ["runs", run, "steps", step] => one_step(visit, address, run, step).await,
+        ["runs", run, "steps", step, "attempts", attempt, output] => {
+            output::part(visit, address, (run, step, attempt), output).await
+        }
         ["asks", ask] => {
             let page: AskPage = visit.get(&format!("/v1/approvals/{}", encoded(ask))).await?;
             one_ask(visit, address, &page, &Draft::default(), None).await
         }
+        ["asks", ask, "edit"] => edit::begun(visit, address, ask).await,
         ["plans"] => plans(visit, address).await,
         ["plans", plan] => one_plan(visit, address, plan).await,
+        ["library"] => library::list(visit, address).await,
         ["system"] => system(visit, address).await,
         _ => Err(Problem::new(Code::NotFound, "there is no page at this address")),
     }
@@ -69,14 +78,14 @@ pub(super) fn sign_in(address: &Address, refused: Option<&str>) -> String {
 }
 
 /// The texts that every page needs.
-struct Texts {
+pub(super) struct Texts {
     path: String,
     now: String,
     live: String,
 }
 
 impl Texts {
-    fn of(address: &Address) -> Texts {
+    pub(super) fn of(address: &Address) -> Texts {
         let path = address.whole();
         Texts { live: format!("/live?page={}", encoded(&path)), path, now: moment(clock::now()) }
     }
@@ -85,7 +94,7 @@ impl Texts {
         Frame::at(&self.now, &self.path, tab)
     }
 
-    fn frame_of<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
+    pub(super) fn frame_of<'a>(&'a self, visit: &'a Visit, tab: Tab) -> Result<Frame<'a>, Problem> {
         Ok(Frame { reader: Some(visit.session()?.reader()), ..self.frame(tab) })
     }
 
@@ -111,6 +120,8 @@ fn recorded(address: &Address) -> Option<&'static str> {
         "allow" => "Recorded: allow. The contract judges what was done.",
         "restore" => "Recorded: restore. The approved copies are put back.",
         "choose" => "Recorded: your choice.",
+        "edit" => "Recorded: the changed plan is approved, and the run goes on with it.",
+        "vote" => "Recorded: your vote. More are needed.",
         "pause" => "Recorded: the run is paused.",
         "resume" => "Recorded: the run is taken up.",
         "worker" => "Recorded.",
@@ -120,11 +131,15 @@ fn recorded(address: &Address) -> Option<&'static str> {
 }
 
 async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
-    let asks: AskList = visit.get(&format!("/v1/approvals?limit={ASKS}")).await?;
-    let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}")).await?;
+    let chosen = |name: &str| address.query(name).filter(|value| !value.is_empty());
+    let filters = Filters { kind: chosen("kind"), project: chosen("project"), role: chosen("role") };
+    let most = if filters.are_none() { ASKS } else { FILTERED_ASKS };
+    let asks: AskList = visit.get(&format!("/v1/approvals?limit={most}")).await?;
+    let project = filters.project.map(|path| format!("&workspace={}", encoded(path))).unwrap_or_default();
+    let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}{project}")).await?;
     let texts = Texts::of(address);
     let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
-    Ok(HomeScreen::new(frame, &asks, &list).html())
+    Ok(HomeScreen::new(frame, &asks, &list, filters).html())
 }
 
 async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -137,7 +152,7 @@ async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
 }
 
 /// Finds a run by what an address names; returns its route.
-async fn route_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+pub(super) async fn route_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let named = format!("/v1/runs/{}/name{}", encoded(run), address.query_of(&["workspace"]));
     let name: RunName = visit.get(&named).await?;
     Ok(format!("/v1/runs/{}", name.id))
@@ -158,12 +173,17 @@ async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, 
 async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
     let view: RunView = visit.get(&route).await?;
-    let plan: RunPlanView = visit.get(&format!("{route}/plan")).await?;
     let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
-    let steps = view.steps.iter().map(|step| (step.node.as_str(), step.number.to_string()));
-    let links = steps.map(|(node, step)| (node.to_owned(), format!("{path}/steps/{step}{query}")));
-    let links = links.collect();
-    let picture = picture::linked(&workflow::of_graph(&plan.graph), &picture::stages(&view), &links);
+    let picture = match view.steps.len() {
+        // Its plan is not even read.
+        nodes if nodes > picture::NODES_MAX => {
+            Err(picture::Undrawable::TooLarge { nodes, edges: nodes.saturating_sub(1) })
+        }
+        _ => {
+            let plan: RunPlanView = visit.get(&format!("{route}/plan")).await?;
+            drawn(visit, &view, &plan, (&path, &query))
+        }
+    };
     let picture = picture.map_err(|undrawable| undrawable.to_string());
     let texts = Texts::of(address);
     Ok(GraphScreen {
@@ -176,19 +196,70 @@ async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Pr
     .html())
 }
 
+/// Draws the graph of a run, in which each step leads to its page.
+fn drawn(
+    visit: &Visit,
+    view: &RunView,
+    plan: &RunPlanView,
+    (path, query): (&str, &str),
+) -> Result<String, picture::Undrawable> {
+    let steps = view.steps.iter().map(|step| (step.node.as_str(), step.number.to_string()));
+    let links = steps.map(|(node, step)| (node.to_owned(), format!("{path}/steps/{step}{query}")));
+    let links = links.collect();
+    let layouts = visit.door.api.page().layouts();
+    picture::linked(&workflow::of_graph(&plan.graph), &picture::stages(view), &links, layouts)
+}
+
 async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
     let why: WhyView = visit.get(&format!("{route}/why/{}", encoded(step))).await?;
-    let logs = logs(visit, &route, why.step.number).await?;
+    let before = address.query("before").and_then(|before| before.parse().ok());
+    let window = AttemptWindow::of(why.attempts.len(), before);
+    let attempts = attempts(visit, &route, why.step.number, window).await?;
     let texts = Texts::of(address);
     let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
     let frame = texts.live_frame(visit, Tab::Runs)?;
-    Ok(StepScreen::new(frame, &why, &logs.attempts, (&path, &query)).html())
+    Ok(StepScreen::new(frame, &why, (&attempts, window), (&path, &query)).html())
 }
 
-/// Reads the attempts of a step.
-async fn logs(visit: &Visit, route: &str, step: u32) -> Result<LogView, Problem> {
-    visit.get(&format!("{route}/logs?step={step}&limit={ATTEMPTS}")).await
+/// Reads attempts of a step; a node that is none has no attempts.
+async fn attempts(
+    visit: &Visit,
+    route: &str,
+    step: u32,
+    window: AttemptWindow,
+) -> Result<Vec<AttemptView>, Problem> {
+    if step == 0 {
+        return Ok(Vec::new());
+    }
+    let from = match window.first {
+        0 => String::new(),
+        first => format!("&cursor={}", encoded(&LogView::cursor(first))),
+    };
+    let logs: LogView = visit.get(&format!("{route}/logs?step={step}&limit={}{from}", window.read)).await?;
+    Ok(logs.attempts)
+}
+
+/// Shows the history of a run: the newest lines, else those before a line, or after one.
+async fn history(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let route = route_of(visit, address, run).await?;
+    let name: RunName = visit.get(&format!("{route}/name")).await?;
+    let number = |name: &str| address.query(name).and_then(|number| number.parse::<u64>().ok());
+    let (before, since) = (number("before").filter(|before| *before > 1), number("since"));
+    let wanted = match (before, since) {
+        (Some(before), _) => {
+            let since = before.saturating_sub(HISTORY_LINES + 1);
+            format!("since={since}&limit={}", before - 1 - since)
+        }
+        (None, Some(since)) => format!("since={since}&limit={HISTORY_LINES}"),
+        (None, None) => format!("newest={HISTORY_LINES}"),
+    };
+    let is_newest = before.is_none() && since.is_none();
+    let events: Vec<EventLine> = visit.get(&format!("{route}/history?{wanted}")).await?;
+    let texts = Texts::of(address);
+    let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
+    let frame = texts.frame_of(visit, Tab::Runs)?;
+    Ok(HistoryScreen::new(frame, (&name.run, &events), is_newest, (&path, &query)).html())
 }
 
 /// Draws an ask, with what its reader filled in and why that was refused.

@@ -15,6 +15,8 @@ use crate::http::problem::of_store;
 
 /// The cookie's name.
 const COOKIE: &str = "planctl_session";
+/// Stands before the secret in the cookie of a session whose token was made for it, by a link.
+const OWN: &str = "own.";
 /// How long a session holds that a link began.
 const HOLDS: Duration = Duration::from_secs(12 * 3600);
 
@@ -22,6 +24,8 @@ const HOLDS: Duration = Duration::from_secs(12 * 3600);
 #[derive(Clone)]
 pub(super) struct Session {
     secret: String,
+    /// The id of the token, where it was made for this session alone.
+    own_token: Option<String>,
     name: String,
     scope: TokenScope,
     form: String,
@@ -30,21 +34,29 @@ pub(super) struct Session {
 impl Session {
     /// Finds the session that a browser shows; one whose token is revoked or over is none.
     pub(super) async fn of(api: &ApiState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
-        match cookie(headers) {
-            Some(secret) => Session::with(api, secret).await,
-            None => Ok(None),
-        }
+        let Some(cookie) = cookie(headers) else { return Ok(None) };
+        let own = cookie.strip_prefix(OWN);
+        let (session, token) = match Session::with(api, own.unwrap_or(cookie)).await? {
+            Some(found) => found,
+            None => return Ok(None),
+        };
+        Ok(Some(Session { own_token: own.map(|_| token), ..session }))
     }
 
-    async fn with(api: &ApiState, secret: &str) -> Result<Option<Session>, Problem> {
+    /// Finds the session that a secret begins, and the id of its token.
+    async fn with(api: &ApiState, secret: &str) -> Result<Option<(Session, String)>, Problem> {
         let token = api.server_node().store().token_of(secret).await.map_err(of_store)?;
         // A worker's token shows no pages.
         let token = token.filter(|token| token.scope != TokenScope::Worker);
-        Ok(token.map(|token| Session {
-            secret: secret.to_owned(),
-            name: token.name,
-            scope: token.scope,
-            form: hash_of(&[b"forms of the page", secret.as_bytes()]),
+        Ok(token.map(|token| {
+            let session = Session {
+                secret: secret.to_owned(),
+                own_token: None,
+                name: token.name,
+                scope: token.scope,
+                form: hash_of(&[b"forms of the page", secret.as_bytes()]),
+            };
+            (session, token.id)
         }))
     }
 
@@ -91,7 +103,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Result<Response, Problem> {
     let token = token.trim();
     match Session::with(&visit.door.api, token).await? {
-        Some(session) => Ok(signed_in(visit, &session.secret)),
+        Some((session, _)) => Ok(signed_in(visit, &session.secret)),
         None => {
             let refused = "This is no token that holds and may read.";
             Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(address, Some(refused))))
@@ -104,34 +116,40 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
     let api = &visit.door.api;
     // An agent can read the link on this machine, in a list of processes for instance.
     guard::refuse_agents(api, visit.peer, false).await?;
-    let Some(actor) = api.page().take(code, crate::clock::instant()) else {
+    let Some(visitor) = api.page().take(code, crate::clock::instant()) else {
         let refused = "This link was used before, or its time is over.";
         let address = Address::parse("/sign-in");
         return Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(&address, Some(refused))));
     };
     let new = NewToken {
-        name: actor.as_str(),
+        name: visitor.actor.as_str(),
+        person: Some(&visitor.person),
         scope: TokenScope::Admin,
         roles: &[],
         lasts: Some(HOLDS),
         request: None,
     };
     match api.server_node().store().create_token(&new).await.map_err(of_store)? {
-        NewlyMade::Token(_, secret) => Ok(signed_in(visit, &secret)),
+        NewlyMade::Token(_, secret) => Ok(signed_in(visit, &format!("{OWN}{secret}"))),
         NewlyMade::Before(_) => Err(Problem::new(Code::Defect, "a session was made without a request")),
     }
 }
 
-/// Signs out: the browser forgets the session.
-pub(super) fn sign_out() -> Response {
-    with_cookie(see_other("/sign-in"), &format!("{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict"))
+/// Signs out: the browser forgets the session. A token that was made for the session is revoked; one that was pasted may be
+/// in use elsewhere, and holds on.
+pub(super) async fn sign_out(visit: &Visit) -> Result<Response, Problem> {
+    if let Some(token) = &visit.session()?.own_token {
+        visit.door.api.server_node().store().revoke_token(token).await.map_err(of_store)?;
+    }
+    let forgotten = format!("{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict");
+    Ok(with_cookie(see_other("/sign-in"), &forgotten))
 }
 
-fn signed_in(visit: &Visit, secret: &str) -> Response {
+fn signed_in(visit: &Visit, cookie: &str) -> Response {
     // A browser that came by TLS, through a proxy, sends the cookie by TLS alone.
     let origin = visit.headers.get(header::ORIGIN).and_then(|value| value.to_str().ok());
     let secure = if origin.is_some_and(|origin| origin.starts_with("https://")) { "; Secure" } else { "" };
-    with_cookie(see_other("/"), &format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Strict{secure}"))
+    with_cookie(see_other("/"), &format!("{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}"))
 }
 
 fn with_cookie(mut response: Response, cookie: &str) -> Response {

@@ -1,6 +1,6 @@
 //! Draws the evidence beside an ask about a step: attempts side by side, the changed files, the worker's last words.
 
-use planctl_api::wire::{ApprovedView, AskPage, AttemptSummary, ChangedFile, WorkspaceChanges};
+use planctl_api::wire::{ApprovedView, AskPage, AskView, AttemptSummary, ChangedFile, WorkspaceChanges};
 use planctl_api::words;
 
 use super::heading;
@@ -20,7 +20,7 @@ pub(super) fn drawn(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> St
         text.push_str(&changes_drawn(changes, page.ask.id, is_whole));
     }
     if let Some(approved) = &page.approved {
-        text.push_str(&approved_drawn(approved, &page.ask.plan, now_unix_seconds));
+        text.push_str(&approved_drawn(approved, &page.ask, now_unix_seconds));
     }
     if let Some(words) = &page.last_words {
         text.push_str(&heading("the worker's last words, which are no evidence"));
@@ -89,7 +89,7 @@ fn file_drawn(file: &ChangedFile, widest: usize) -> String {
     if file.protected && !file.may_change { styled(show::CARE, &line) } else { line }
 }
 
-fn approved_drawn(approved: &ApprovedView, plan: &str, now_unix_seconds: f64) -> String {
+fn approved_drawn(approved: &ApprovedView, ask: &AskView, now_unix_seconds: f64) -> String {
     let ago = show::ago(&approved.at, now_unix_seconds);
     let file = match approved.file_changed {
         Some(false) => "; the file has not changed since",
@@ -97,9 +97,10 @@ fn approved_drawn(approved: &ApprovedView, plan: &str, now_unix_seconds: f64) ->
         None => "",
     };
     let by = show::safe(&approved.by);
-    let mut text = format!("\n  {} was approved by {by} {ago}{file}\n", show::safe(plan));
+    let plan = show::plan(&ask.plan, &ask.title);
+    let mut text = format!("\n  {plan} was approved by {by} {ago}{file}\n");
     if approved.file_changed == Some(true) {
-        text.push_str(&format!("  what changed: planctl diff {}\n", shell_word(plan)));
+        text.push_str(&format!("  what changed: planctl diff {}\n", shell_word(&ask.plan)));
     }
     text
 }

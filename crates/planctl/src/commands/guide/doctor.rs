@@ -11,9 +11,11 @@ use planctl_harness::{Command, Input, Spawner, find_program};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::canary;
 use super::hooks::{SessionAgent, SessionEvent};
 use super::install::{self, AGENTS};
-use crate::commands::{Context, doctor};
+use super::plugin::{self, is_of_plugin};
+use crate::commands::{Context, doctor, settings};
 use crate::failure::{Answer, Exit, Failure};
 use crate::guidance::{Guided, LockedGuidance};
 use crate::show;
@@ -24,7 +26,7 @@ const CANARY: &str = "canary";
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Looks at the hooks of each agent that is installed or has some.
-pub async fn run(context: &Context) -> Answer {
+pub async fn run(context: &Context, flies: bool) -> Answer {
     let is_json = context.is_json()?;
     let mut checks = Vec::new();
     for agent in AGENTS {
@@ -32,7 +34,11 @@ pub async fn run(context: &Context) -> Answer {
         let is_installed = find_program(OsStr::new(agent.word()), &path).is_some();
         let files = install::hooked_files(context, agent)?;
         if is_installed || !files.is_empty() {
-            checks.extend(checked(context, agent, &files).await?);
+            let found = checked(context, agent, &files).await?;
+            checks.extend(found);
+            if flies && is_installed && !files.is_empty() {
+                checks.push(flown(context, agent).await);
+            }
         }
     }
     let problems = checks.iter().filter(|check| check.health == Health::Problem).count();
@@ -64,7 +70,7 @@ async fn checked(
     });
     let of_project = files.iter().any(|file| file.starts_with(context.workspace()));
     let reasons = match agent {
-        SessionAgent::Claude | SessionAgent::Gemini => switched_off(context, agent)?,
+        SessionAgent::Claude | SessionAgent::Gemini => switched_off(context, agent, is_of_plugin(file))?,
         SessionAgent::Codex => match asked_codex(context.workspace()).await {
             Some(hooks) => codex_reasons(&hooks),
             None => {
@@ -78,6 +84,12 @@ async fn checked(
     };
     for found in reasons {
         checks.push(check(agent, Health::Problem, found, Some(way_out(agent).to_owned())));
+    }
+    let is_untrusted = |home: PathBuf| !plugin::is_trusted(&home, context.workspace());
+    if is_of_plugin(file) && of_project && settings::home().is_ok_and(is_untrusted) {
+        let help = "start claude here and say that you trust the folder, or `planctl guide install claude`";
+        let found = "loads the plugins of a folder only where it trusts it, and it does not trust this one";
+        checks.push(check(agent, Health::Problem, found.to_owned(), Some(help.to_owned())));
     }
     if agent == SessionAgent::Gemini && of_project && !does_gemini_trust(context.workspace()) {
         let help = "start gemini here and say that you trust the folder (`--skip-trust` is not enough), or \
@@ -95,6 +107,48 @@ async fn checked(
     Ok(checks)
 }
 
+/// Starts the agent once, with a model that planctl plays, and says what came of it.
+async fn flown(context: &Context, agent: SessionAgent) -> HealthView {
+    let word = agent.word();
+    let flight = match canary::fly(context, agent).await {
+        Ok(flight) => flight,
+        Err(why) => return check(agent, Health::Warning, format!("could not be started: {why}"), None),
+    };
+    let took = show::span(flight.took);
+    if !flight.has_asked {
+        let found = format!(
+            "was started, and asked no model within {took}: {}",
+            show::printed_block(&flight.last_line)
+        );
+        return check(
+            agent,
+            Health::Warning,
+            found,
+            Some(format!("start {word} here, and see what it says")),
+        );
+    }
+    if !flight.has_called(SessionEvent::Tool) {
+        let found = "was started, and used a tool without a call of its hook".to_owned();
+        return check(agent, Health::Problem, found, Some(way_out(agent).to_owned()));
+    }
+    if !flight.left_the_tool {
+        let found = "was started, and used a tool that its hook refused".to_owned();
+        let help = format!("update {word}: this version does not do what hooks say");
+        return check(agent, Health::Problem, found, Some(help));
+    }
+    // Its mode for one prompt ends with the first turn; its screen and its server go on.
+    if agent != SessionAgent::OpenCode && !flight.went_on {
+        let found = match flight.has_called(SessionEvent::Stop) {
+            true => "was started, and ended its turn although its hook sent it back",
+            false => "was started, and ended its turn without a call of its hook",
+        };
+        return check(agent, Health::Problem, found.to_owned(), Some(way_out(agent).to_owned()));
+    }
+    let and = if agent == SessionAgent::OpenCode { "" } else { ", and went on when it was sent back" };
+    let found = format!("was started, called its hooks, left the tool that was refused{and}; it took {took}");
+    check(agent, Health::Good, found, None)
+}
+
 fn check(agent: SessionAgent, health: Health, found: String, help: Option<String>) -> HealthView {
     HealthView { check: agent.word().to_owned(), health, found, help }
 }
@@ -108,8 +162,8 @@ fn way_out(agent: SessionAgent) -> &'static str {
     }
 }
 
-/// Says which settings keep an agent from calling hooks.
-fn switched_off(context: &Context, agent: SessionAgent) -> Result<Vec<String>, Failure> {
+/// Says which settings keep an agent from calling hooks, which may be those of a plugin.
+fn switched_off(context: &Context, agent: SessionAgent, is_plugin: bool) -> Result<Vec<String>, Failure> {
     let mut files = install::settings_read(context, agent)?;
     files.push(PathBuf::from(if agent == SessionAgent::Claude { CLAUDE_MANAGED } else { GEMINI_MANAGED }));
     let mut reasons = Vec::new();
@@ -117,6 +171,7 @@ fn switched_off(context: &Context, agent: SessionAgent) -> Result<Vec<String>, F
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let root = CstRootNode::parse(&text, &ParseOptions::default());
         let settings: Value = root.ok().and_then(|root| root.to_serde_value()).unwrap_or_default();
+        let is_plugin_off = is_plugin && plugin::is_switched_off(&settings);
         let disabled = settings["hooksConfig"]["disabled"].as_array().into_iter().flatten();
         let is_own = |name: &Value| name.as_str().is_some_and(|name| name.contains("hook gemini "));
         let ways = [
@@ -126,6 +181,10 @@ fn switched_off(context: &Context, agent: SessionAgent) -> Result<Vec<String>, F
                 "`allowManagedHooksOnly`: it calls no hooks but its own",
             ),
             (settings["hooksConfig"]["enabled"] == false, "`hooksConfig.enabled`: it calls none"),
+            (
+                is_plugin_off,
+                "`enabledPlugins`: planctl's plugin is off (claude plugin enable planctl@skills-dir)",
+            ),
             (disabled.into_iter().any(is_own), "`hooksConfig.disabled`: it leaves out planctl's"),
         ];
         let found = ways.iter().filter(|(is_so, _)| *is_so);

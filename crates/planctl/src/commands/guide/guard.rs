@@ -4,6 +4,7 @@ use std::path::Path;
 
 use planctl_api::wire::calls::{Approving, Start};
 use planctl_api::wire::{GuardList, GuardView, RunState};
+use planctl_api::words::GUARD_TITLE;
 use planctl_config::Agent;
 use planctl_glob::Glob;
 
@@ -78,10 +79,10 @@ async fn approve(context: &Context, plan: &Path, number: u32) -> Result<(), Fail
 
 /// The plan of a guard.
 fn text_of(command: &str, owner: &str) -> String {
-    let title = command.lines().next().unwrap_or_default();
+    let title = format!("{GUARD_TITLE}{}", command.lines().next().unwrap_or_default());
     let owner = owner.replace(['\n', '"'], " ");
     format!(
-        "---\ntype: plan\nstatus: draft\nowner: \"{owner}\"\n---\n\n# Guard: {title}\n\n## Steps\n\n### 1. The guard \
+        "---\ntype: plan\nstatus: draft\nowner: \"{owner}\"\n---\n\n# {title}\n\n## Steps\n\n### 1. The guard \
          holds\n\n**target:** session\n\n**task:**\nThe work is not done while the contract below fails. Find out why it \
          fails, and mend the cause; do not weaken the check.\n\n**contract:**\n```shell\n{command}\n```\nexit_code == \
          0\n**on_fail:** retry({RETRIES}), then escalate\n"

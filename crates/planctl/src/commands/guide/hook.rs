@@ -16,8 +16,9 @@ use planctl_glob::Glob;
 use planctl_lang::Levels;
 
 use super::hooks::{HookInput, Reply, SessionAgent, SessionEvent};
+use super::plugin::is_of_plugin;
 use super::session::{self, Taken, Turn};
-use super::{context_of, guard, guided, tasks};
+use super::{canary, context_of, guard, guided, tasks};
 use crate::args::{self, Global, HookArgs};
 use crate::caller;
 use crate::checking;
@@ -74,6 +75,9 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     let mut folders = projects.chain([input.cwd.clone(), PathBuf::from(".")]);
     let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder));
     let Some((workspace, guidance)) = held else { return Reply::Pass };
+    if let Some(seen) = &guidance.canary {
+        return canary::replied(seen, event);
+    }
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     let hook = Hook { input, state_dir, workspace };
@@ -326,16 +330,17 @@ impl Hook {
     /// Says whether a file sets which hooks an agent calls.
     fn is_of_hooks(&self, file: &Path) -> bool {
         let text = file.to_string_lossy();
-        [
-            ".claude/settings.json",
-            ".claude/settings.local.json",
-            ".codex/hooks.json",
-            ".codex/config.toml",
-            ".gemini/settings.json",
-            ".opencode/plugins/planctl.js",
-        ]
-        .iter()
-        .any(|name| text.ends_with(&format!("/{name}")))
+        is_of_plugin(file)
+            || [
+                ".claude/settings.json",
+                ".claude/settings.local.json",
+                ".codex/hooks.json",
+                ".codex/config.toml",
+                ".gemini/settings.json",
+                ".opencode/plugins/planctl.js",
+            ]
+            .iter()
+            .any(|name| text.ends_with(&format!("/{name}")))
     }
 
     /// Ends a turn: the contract runs, and where it fails the session is sent back. Guards come after the plan, whose run has

@@ -7,6 +7,7 @@ use jsonc_parser::{ParseOptions, json};
 use serde_json::{Value, to_string};
 
 use super::hooks::{SessionAgent, SessionEvent};
+use super::plugin::Plugin;
 use crate::args::{Format, Install};
 use crate::commands::Context;
 use crate::commands::plan::shell_word;
@@ -26,6 +27,13 @@ const OTHER_SECONDS: u64 = 60;
 /// Adds the hooks of an agent, or takes them away.
 pub fn run(context: &Context, wanted: &Install) -> Answer {
     context.format(&[Format::Human])?;
+    if wanted.agent == SessionAgent::Claude {
+        return of_claude(context, wanted);
+    }
+    if wanted.plugin {
+        let message = format!("{} has no plugins of this kind", wanted.agent.word());
+        return Err(Failure::usage(message).next(format!("planctl guide install {}", wanted.agent.word())));
+    }
     let file = settings_of(context, wanted.agent, wanted.user)?;
     let shown = show::safe(&file.display().to_string());
     let before = settings::text_of(&file)?;
@@ -51,10 +59,54 @@ pub fn run(context: &Context, wanted: &Install) -> Answer {
                 "codex calls hooks only once you trust them: start codex here and say yes to its question",
             );
         }
-        context.say(&format!(
-            "{} planctl guide on PLAN      or     planctl guard 'cargo test'",
-            styled(BOLD, "next:")
-        ));
+        say_next(context);
+    }
+    Ok(Exit::Yes)
+}
+
+fn say_next(context: &Context) {
+    context.say(&format!(
+        "{} planctl guide on PLAN      or     planctl guard 'cargo test'",
+        styled(BOLD, "next:")
+    ));
+}
+
+/// Does the same for Claude Code, which takes hooks in its settings or as a plugin: where it gets them in one form, it loses them
+/// in the other, so that each is called once.
+fn of_claude(context: &Context, wanted: &Install) -> Answer {
+    let root = if wanted.user { settings::home()? } else { context.workspace().to_owned() };
+    let settings = settings_of(context, SessionAgent::Claude, wanted.user)?;
+    let plugin = Plugin::of(&root);
+    let (manifest, manifest_text) = plugin.manifest();
+    let is_in = |form: bool| !wanted.remove && wanted.plugin == form;
+    let old = settings::text_of(&settings)?.unwrap_or_default();
+    let in_settings = match is_in(false) {
+        true => with(SessionAgent::Claude, &old, &settings)?,
+        false => without(SessionAgent::Claude, &old, &settings)?,
+    };
+    let (hooks_text, manifest_text) = match is_in(true) {
+        true => (with(SessionAgent::Claude, "", &plugin.hooks())?, manifest_text),
+        false => (String::new(), String::new()),
+    };
+    let texts = [(settings, in_settings), (manifest, manifest_text), (plugin.hooks(), hooks_text)];
+    // Where nothing changes, one file is named for all.
+    let named = if is_in(true) { 2 } else { 0 };
+    let mut is_written = false;
+    for (at, (file, after)) in texts.iter().enumerate() {
+        let before = settings::text_of(file)?;
+        if before.as_deref().unwrap_or_default() == after && at != named {
+            continue;
+        }
+        let unchanged = if wanted.remove { "has no hooks of planctl" } else { "has the hooks" };
+        let change = Change { file, before: before.as_deref(), after, unchanged, dry_run: wanted.dry_run };
+        is_written |= settings::change(context, &change)?;
+    }
+    plugin.remove_folders();
+    if is_written && is_in(true) && !wanted.user {
+        context.say("claude loads a project's plugin only where you trust the folder: start claude here once, and say yes");
+    }
+    if is_written && !wanted.remove {
+        say_next(context);
     }
     Ok(Exit::Yes)
 }
@@ -77,6 +129,10 @@ pub fn installed(context: &Context) -> Result<Vec<SessionAgent>, Failure> {
 /// Returns the settings of an agent that have all hooks: the project's first.
 pub fn hooked_files(context: &Context, agent: SessionAgent) -> Result<Vec<PathBuf>, Failure> {
     let mut files = settings_read(context, agent)?;
+    if agent == SessionAgent::Claude {
+        let roots = [Some(context.workspace().to_owned()), settings::home().ok()];
+        files.extend(roots.iter().flatten().map(|root| Plugin::of(root).hooks()));
+    }
     files.retain(|file| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if agent == SessionAgent::OpenCode {

@@ -8,7 +8,7 @@ use planctl_lang::{Source, instantiate};
 use planctl_server::library::{FOLDER, Found, Library, Origin};
 use serde_json::{Map, Value, json};
 
-use super::{named, read, say_troubles, user_folder};
+use super::{named, read, say_missing_next, say_troubles, user_folder};
 use crate::args::NewEntry;
 use crate::commands::{Context, editing, expand, new, plan, write};
 use crate::failure::{Answer, Exit, Failure};
@@ -147,7 +147,9 @@ pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool)
     }
     let ids: Vec<String> = found.iter().map(|entry| show::safe(&entry.id)).collect();
     show::print(&format!("wrote {shown}: {}\n", ids.join(", ")))?;
-    say_troubles(&read(context));
+    let library = read(context);
+    say_troubles(&library);
+    say_missing_next(context, &library, &found);
     Ok(Exit::Yes)
 }
 

@@ -273,7 +273,7 @@ pub struct Detail {
 pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
-    line("plan", format!("{} · {}", show::safe(&view.plan), short_digest(&view.digest)));
+    line("plan", format!("{} · {}", show::plan(&view.plan, &view.title), short_digest(&view.digest)));
     line("workspace", place(&view.workspace, &view.mode, &view.git));
     if let Some(context) = &view.context {
         line("context", show::plan_block(context.trim()).replace('\n', "\n             "));

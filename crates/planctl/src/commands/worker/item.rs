@@ -142,7 +142,7 @@ impl WorkerPool {
             deadline_at: Some(deadline_at),
             budget_tokens: claimed.budget.tokens,
             budget_micro_usd: claimed.budget.usd.map(|usd| (usd * 1e6).round() as u64),
-            traceparent: None,
+            traceparent: claimed.traceparent.clone(),
             locks: Vec::new(),
         }
     }

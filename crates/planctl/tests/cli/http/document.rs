@@ -204,6 +204,24 @@ impl Walk {
         self.house.until(run, "done");
     }
 
+    /// Changes the plan of a run that an ask holds.
+    fn edit(&self) {
+        let run = self.start(&self.plan("edited"));
+        self.say(&self.house.claim(), "fail", json!({ "reason": "no idea", "kind": "gave_up" }));
+        self.house.until(&run, "waiting");
+        let asks = self.get(&format!("/v1/approvals?run={run}"));
+        let path = format!("/v1/approvals/{}/edit", asks["asks"][0]["id"]);
+        let edit = self.get(&path);
+        let text = edit["text"].as_str().unwrap().replace("Write edited", "Please write edited");
+        let checked = self.post(&format!("{path}/check"), json!({ "text": text }));
+        assert_eq!(checked["refused"], Value::Null, "{checked}");
+        self.post(&path, json!({ "text": text, "file": edit["file"], "note": "clearer" }));
+        let claimed = self.house.claim();
+        self.house.fixture.write("out.txt", "edited\n");
+        self.say(&claimed, "complete", json!({ "text": "done", "seconds": 0.5, "exit_code": 0 }));
+        self.house.until(&run, "done");
+    }
+
     fn look(&self, run: &str) {
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
         let headers = vec![("accept", "application/json, text/event-stream")];
@@ -249,6 +267,7 @@ impl Walk {
         self.get("/v1/roles");
         let workspace = self.house.fixture.path("");
         self.get(&format!("/v1/library/runs?workspace={}", workspace.display()));
+        self.get(&format!("/v1/library?workspace={}&message=fix+the+bug", workspace.display()));
         self.post("/v1/topics/login%2Fproxy", json!({ "text": "the proxy is slow" }));
         self.get("/v1/topics");
         self.get("/v1/topics/login%2Fproxy?since=0&limit=1");
@@ -280,6 +299,7 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     let run = walk.work();
     walk.look(&run);
     walk.guide();
+    walk.edit();
     let other = walk.start(&walk.plan("other"));
     walk.post(&format!("/v1/runs/{other}/pause"), json!({ "note": "later" }));
     walk.post(&format!("/v1/runs/{other}/cancel"), json!({ "note": "enough" }));

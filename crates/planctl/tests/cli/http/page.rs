@@ -7,6 +7,11 @@ use std::time::Duration;
 use super::house::{House, Reply, plan};
 use crate::fixture::{Said, plan as plan_of};
 
+#[path = "page/edit.rs"]
+mod edit;
+#[path = "page/reading.rs"]
+mod reading;
+
 /// A browser that keeps one cookie, at one address of the page.
 struct Browser<'h> {
     house: &'h House,
@@ -140,13 +145,18 @@ fn a37_every_page_is_html_with_a_strict_policy_and_strangers_hosts_are_not_let_i
     let browser = Browser::with_token(&house, "admin");
     for path in [
         "/",
+        "/?kind=escalation&role=coder",
         "/runs",
         "/runs/fix-1",
         "/runs/fix-1/graph",
+        "/runs/fix-1/history",
         "/runs/fix-1/steps/1",
+        "/runs/fix-1/steps/1/attempts/1/stderr",
         &ask,
+        &format!("{ask}/edit"),
         "/plans",
         "/plans/1",
+        "/library",
         "/system",
     ] {
         let page = browser.get(path);
@@ -185,16 +195,17 @@ fn a34_a_link_signs_in_once_on_an_address_of_its_own() {
     let link = said.out.trim().strip_prefix("http://").unwrap().to_owned();
     let (address, path) = link.split_once('/').unwrap();
     assert!(address.starts_with("127.") && !address.starts_with("127.0.0.1:"), "{address}");
-    let send = |path: &str, cookie: &str| {
+    let asked = |method: &str, path: &str, cookie: &str, form: Option<&str>| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.write_all(request("GET", path, address, cookie, &[], None).as_bytes()).unwrap();
+        stream.write_all(request(method, path, address, cookie, &[], form).as_bytes()).unwrap();
         let mut text = String::new();
         std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Reply { status, headers: head.to_lowercase(), body: body.to_owned() }
     };
+    let send = |path: &str, cookie: &str| asked("GET", path, cookie, None);
     let opened = send(&format!("/{path}"), "");
     assert_eq!(opened.status, 303, "{opened:?}");
     let cookie = set_cookie(&opened);
@@ -207,7 +218,23 @@ fn a34_a_link_signs_in_once_on_an_address_of_its_own() {
     // It is found again at the same address after a restart, and the session holds.
     let restarted = house.fixture.planctl(&["daemon", "restart"]);
     assert_eq!(restarted.code, 0, "{restarted:?}");
-    assert_eq!(send("/", &cookie).status, 200);
+    let home = send("/", &cookie);
+    assert_eq!(home.status, 200);
+    // Signing out ends the session for everybody who has its cookie.
+    let form = format!("form={}", hidden(&home, "form"));
+    assert_eq!(asked("POST", "/sign-out", &cookie, Some(&form)).status, 303);
+    assert_eq!(send("/", &cookie).status, 401);
+}
+
+#[test]
+fn a_token_that_was_pasted_holds_after_its_browser_signed_out() {
+    let house = House::new();
+    let browser = Browser::with_token(&house, "read");
+    let home = browser.get("/");
+    let out = browser.post("/sign-out", &[("form", &hidden(&home, "form"))]);
+    assert_eq!(out.status, 303, "{out:?}");
+    assert!(out.headers.contains("set-cookie: planctl_session=; max-age=0"), "{out:?}");
+    assert_eq!(browser.get("/").status, 200, "a token may be in use elsewhere");
 }
 
 #[test]

@@ -51,6 +51,9 @@ GET /v1/events read
 GET /v1/approvals read
 GET /v1/approvals/{ask} read
 POST /v1/approvals/{ask}/answer approve, a person decides
+GET /v1/approvals/{ask}/edit approve
+POST /v1/approvals/{ask}/edit/check approve
+POST /v1/approvals/{ask}/edit approve, a person decides
 POST /v1/items/claim worker
 GET /v1/items/{item} item
 POST /v1/items/{item}/heartbeat item
@@ -60,6 +63,7 @@ POST /v1/items/{item}/ask item
 POST /v1/items/{item}/release item
 POST /v1/items/{item}/log item
 POST /v1/items/{item}/usage item
+GET /v1/library read
 GET /v1/library/runs read
 GET /v1/topics read
 GET /v1/topics/{topic} read

@@ -1,0 +1,87 @@
+//! The outputs of an attempt: in parts, and whole as a file.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use planctl_api::wire::calls::RunName;
+use planctl_api::wire::{AttemptView, LogView};
+use planctl_api::{Code, Problem};
+use planctl_web::{Output, OutputScreen, Screen as _, Tab, encoded, safe_text};
+
+use super::Address;
+use super::screens::{Texts, route_of};
+use super::visit::Visit;
+
+/// The run, step and attempt that an address names.
+type Names<'a> = (&'a str, &'a str, &'a str);
+
+/// An output, and the attempt that it is of.
+struct Found {
+    run: String,
+    attempt: AttemptView,
+    output: Output,
+}
+
+impl Found {
+    fn text(&self) -> Result<&str, Problem> {
+        self.output.text(&self.attempt).ok_or_else(|| missing("the attempt has no such output"))
+    }
+
+    /// Returns a name for its file: no letter in it means anything to a shell or a browser.
+    fn file_name(&self) -> String {
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+        let run: String = self.run.chars().map(plain).collect();
+        let (step, attempt) = (self.attempt.step.number, self.attempt.attempt);
+        format!("{run}-step-{step}-attempt-{attempt}-{}.txt", self.output.word())
+    }
+}
+
+/// Shows one part of an output: the one that the address names, else the last.
+pub(super) async fn part(
+    visit: &Visit,
+    address: &Address,
+    names: Names<'_>,
+    output: &str,
+) -> Result<String, Problem> {
+    let found = found(visit, address, names, output).await?;
+    let number = address.query("part").and_then(|number| number.parse().ok());
+    let texts = Texts::of(address);
+    let (path, query) = (address.path_of(4), address.query_of(&["workspace"]));
+    let frame = texts.frame_of(visit, Tab::Runs)?;
+    let wanted = (found.output, found.text()?, number);
+    Ok(OutputScreen::new(frame, (&found.run, &found.attempt), wanted, (&path, &query)).html())
+}
+
+/// Sends an output as a file, which a browser keeps and doesn't show.
+pub(super) async fn download(
+    visit: &Visit,
+    address: &Address,
+    names: Names<'_>,
+    output: &str,
+) -> Result<Response, Problem> {
+    let found = found(visit, address, names, output).await?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", found.file_name())),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
+    ];
+    Ok((headers, safe_text(found.text()?)).into_response())
+}
+
+async fn found(
+    visit: &Visit,
+    address: &Address,
+    (run, step, attempt): Names<'_>,
+    output: &str,
+) -> Result<Found, Problem> {
+    let output = Output::of(output).ok_or_else(|| missing("there is no such output"))?;
+    let route = route_of(visit, address, run).await?;
+    let name: RunName = visit.get(&format!("{route}/name")).await?;
+    let (step, attempt) = (encoded(step), encoded(attempt));
+    let logs: LogView = visit.get(&format!("{route}/logs?step={step}&attempt={attempt}")).await?;
+    let attempt = logs.attempts.into_iter().next().ok_or_else(|| missing("there is no such attempt"))?;
+    Ok(Found { run: name.run, attempt, output })
+}
+
+fn missing(what: &str) -> Problem {
+    Problem::new(Code::NotFound, what)
+}

@@ -1,0 +1,140 @@
+//! Votes: answers that a rule leaves to several people. The last one that is needed decides.
+
+use planctl_api::wire::{AskRuleView, Decided, VoteView, VotedView, moment};
+use planctl_api::{Next, words};
+use planctl_config::AskRule;
+use planctl_engine::Answer;
+use planctl_store::{AskRow, NewVote, StoreError, VoteRow};
+
+use crate::node::services::{ServiceError, Services};
+use crate::runs::ask_rules::AskRules;
+use crate::runs::settings::RunSettings;
+
+/// The meaning of one more vote.
+pub(super) enum Cast {
+    /// It is counted, and more are needed.
+    Counted(Box<Decided>),
+    /// It decides: with these words in the history, and once it is written with the transition.
+    Decides(Box<NewVote>, Option<String>),
+}
+
+/// An answer that is to be given.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) row: &'a AskRow,
+    pub(super) answer: &'a Answer,
+    pub(super) note: Option<&'a str>,
+    /// The digest of what the ask shows.
+    pub(super) about: &'a str,
+}
+
+impl Services {
+    /// Returns the rules for the asks of the run that asks.
+    pub(super) async fn ask_rules(&self, row: &AskRow) -> Result<AskRules, ServiceError> {
+        Ok(RunSettings::of(&self.store.run(row.run).await?)?.asks)
+    }
+
+    /// Counts the caller's vote, or says that it decides.
+    pub(super) async fn cast(
+        &self,
+        given: Given<'_>,
+        rules: &AskRules,
+        voting: &[(&str, &AskRule)],
+    ) -> Result<Cast, ServiceError> {
+        let Given { row, answer, note, about } = given;
+        let person = self.caller.person.as_str();
+        if let Some(refused) = may_not_vote(rules, voting, person, row, answer) {
+            return Err(refused);
+        }
+        let votes = self.store.votes(&row.item).await?;
+        let counting: Vec<&VoteRow> = votes.iter().filter(|vote| vote.void.is_none()).collect();
+        let agrees = |vote: &&&VoteRow| vote.answer == *answer && vote.about == about;
+        let is_repeated = counting.iter().filter(agrees).any(|vote| vote.voter == person);
+        let mut people: Vec<&str> = counting.iter().filter(agrees).map(|vote| vote.voter.as_str()).collect();
+        if !is_repeated {
+            people.push(person);
+        }
+        let have = |rule: &AskRule| people.iter().filter(|voter| rules.counts(rule, voter)).count() as u64;
+        let lacks = |(_, rule): &&(&str, &AskRule)| rule.approvals.saturating_sub(have(rule));
+        let vote = NewVote {
+            item: row.item.clone(),
+            voter: person.to_owned(),
+            answer: answer.clone(),
+            about: about.to_owned(),
+            note: note.map(str::to_owned),
+            seen: counting.iter().map(|vote| vote.id).collect(),
+        };
+        let Some((name, rule)) = voting.iter().filter(|rule| lacks(rule) > 0).max_by_key(lacks) else {
+            let others = counting.iter().filter(agrees).filter(|vote| vote.voter != person);
+            let others: Vec<String> =
+                others.map(|vote| format!("{} ({})", vote.voter, moment(vote.at))).collect();
+            let agreed = (!others.is_empty()).then(|| format!("agreed before: {}", others.join(", ")));
+            let lines: Vec<String> = [note.map(str::to_owned), agreed].into_iter().flatten().collect();
+            return Ok(Cast::Decides(Box::new(vote), (!lines.is_empty()).then(|| lines.join("\n"))));
+        };
+        if !is_repeated {
+            self.store.cast_vote(&vote).await?;
+        }
+        Ok(Cast::Counted(Box::new(Decided {
+            run: Some(row.run_name.clone()),
+            run_id: Some(row.run.to_string()),
+            workspace: Some(row.workspace_path.clone()),
+            ask: Some(row.number.unsigned_abs()),
+            decision: answer.word().to_owned(),
+            by: person.to_owned(),
+            next: Some(Next::ShowAsk { ask: row.number.unsigned_abs() }),
+            repeated: is_repeated,
+            voted: Some(VotedView { rule: (*name).to_owned(), have: have(rule), needed: rule.approvals }),
+        })))
+    }
+
+    /// Returns the votes on an ask, and the rules that it is under, for people.
+    pub(super) async fn votes_shown(
+        &self,
+        row: &AskRow,
+    ) -> Result<(Vec<AskRuleView>, Vec<VoteView>), ServiceError> {
+        let rules = self.ask_rules(row).await?;
+        if rules.is_none() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let shown = rules.on(row.ask.kind).filter(|(_, rule)| rule.wants_votes());
+        let shown = shown.map(|(name, rule)| AskRuleView {
+            rule: name.to_owned(),
+            needed: rule.approvals,
+            demands: rule.words(),
+        });
+        let votes = self.store.votes(&row.item).await?.into_iter().map(|vote| VoteView {
+            by: vote.voter,
+            answer: vote.answer.word().to_owned(),
+            at: moment(vote.at),
+            note: vote.note,
+            void: vote.void,
+        });
+        Ok((shown.collect(), votes.collect()))
+    }
+}
+
+/// Refuses the vote of a person whom no rule asks.
+fn may_not_vote(
+    rules: &AskRules,
+    voting: &[(&str, &AskRule)],
+    person: &str,
+    row: &AskRow,
+    answer: &Answer,
+) -> Option<ServiceError> {
+    if voting.iter().any(|(_, rule)| rules.counts(rule, person)) {
+        return None;
+    }
+    let demands: Vec<String> =
+        voting.iter().map(|(name, rule)| format!("the rule {name} wants {}", rule.words())).collect();
+    let ask = row.number.unsigned_abs();
+    Some(ServiceError::NotAsked {
+        what: format!("{} ask {ask} as {}: {}", answer.word(), words::safe(person), demands.join("; ")),
+        next: Next::ShowAsk { ask },
+    })
+}
+
+/// Says whether a vote lost a race, so that it has to be looked at anew.
+pub(super) fn is_voted_meanwhile<T>(result: &Result<T, ServiceError>) -> bool {
+    matches!(result, Err(ServiceError::Store(StoreError::VotedMeanwhile)))
+}

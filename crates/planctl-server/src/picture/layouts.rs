@@ -1,0 +1,59 @@
+//! Layouts of pictures, kept by what they are made of: a picture that changes its colours and words keeps its places.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+
+use super::place::{self, Placed};
+use super::{Card, Tie, Undrawable};
+
+/// How many layouts are kept.
+const KEPT_MAX: usize = 32;
+
+/// The newest layouts.
+#[derive(Default)]
+pub struct Layouts {
+    kept: Mutex<VecDeque<([u8; 32], Arc<Placed>)>>,
+}
+
+impl Layouts {
+    /// Lays a graph out, or finds the layout of another picture of the same sizes and edges.
+    pub(super) fn of(&self, cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Arc<Placed>, Undrawable> {
+        let key = key(cards, ties);
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, placed)) = kept().iter().find(|(kept, _)| *kept == key) {
+            return Ok(placed.clone());
+        }
+        let placed = Arc::new(place::lay_out(cards, ties)?);
+        let mut kept = kept();
+        kept.truncate(KEPT_MAX - 1);
+        kept.push_front((key, placed.clone()));
+        Ok(placed)
+    }
+}
+
+#[cfg(test)]
+impl Layouts {
+    pub(super) fn count(&self) -> usize {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Returns a digest of everything that a layout depends on.
+fn key(cards: &[Card<'_>], ties: &[Tie<'_>]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for card in cards {
+        hasher.update(card.width.to_bits().to_be_bytes());
+        hasher.update(card.height.to_bits().to_be_bytes());
+    }
+    hasher.update(cards.len().to_be_bytes());
+    for tie in ties {
+        hasher.update(tie.from.to_be_bytes());
+        hasher.update(tie.to.to_be_bytes());
+        hasher.update(tie.width().to_bits().to_be_bytes());
+        hasher.update(tie.height().to_bits().to_be_bytes());
+        hasher.update([u8::from(tie.is_trouble())]);
+    }
+    hasher.finalize().into()
+}

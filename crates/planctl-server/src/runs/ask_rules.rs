@@ -1,0 +1,91 @@
+//! The rules for the asks of a run: those of the configuration that are for its plan, as they were when it was handed in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planctl_config::{AskRule, Config};
+use planctl_engine::{Answer, AskKind};
+use serde::{Deserialize, Serialize};
+
+/// The rules for the asks of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AskRules {
+    /// The rules by name.
+    rules: BTreeMap<String, AskRule>,
+    /// The plan's owner, and the person who handed it in.
+    own: BTreeSet<String>,
+    /// When and how an ask of each kind is answered by a rule. The database reads it when an ask opens (migration 0019).
+    deadlines: BTreeMap<String, Deadline>,
+}
+
+/// The answer of a rule to asks of one kind.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Deadline {
+    seconds: u64,
+    answer: String,
+    rule: String,
+}
+
+/// The plan that is handed in, as rules look at it.
+#[derive(Clone, Copy, Debug)]
+pub struct RuledPlan<'a> {
+    /// Its path, and those of the plans within it.
+    pub paths: &'a [&'a str],
+    /// Its owner.
+    pub owner: Option<&'a str>,
+    /// The person who hands it in.
+    pub handed_in_by: &'a str,
+}
+
+const KINDS: [AskKind; 7] = [
+    AskKind::Plan,
+    AskKind::Escalation,
+    AskKind::Budget,
+    AskKind::Question,
+    AskKind::Choice,
+    AskKind::Insertion,
+    AskKind::Effect,
+];
+
+impl AskRules {
+    /// Returns the rules of a configuration that are for a plan.
+    pub fn of(config: &Config, plan: RuledPlan<'_>) -> AskRules {
+        let fitting = config.asks.iter().filter(|(_, rule)| rule.is_for_plan(plan.paths, plan.owner));
+        let rules: BTreeMap<String, AskRule> =
+            fitting.map(|(name, rule)| (name.clone(), rule.clone())).collect();
+        let own = [plan.owner, Some(plan.handed_in_by)].into_iter().flatten().map(str::to_owned).collect();
+        let deadlines = KINDS.into_iter().filter_map(|kind| {
+            let of_rule = |(name, rule): (&String, &AskRule)| {
+                let seconds = rule.deadline.filter(|_| rule.is_for(kind))?.as_secs();
+                let answer = rule.on_deadline.answer(kind)?.to_owned();
+                Some(Deadline { seconds, answer, rule: name.clone() })
+            };
+            let first = rules.iter().filter_map(of_rule).min_by_key(|deadline| deadline.seconds)?;
+            Some((kind.word().to_owned(), first))
+        });
+        let deadlines = deadlines.collect();
+        AskRules { deadlines, own, rules }
+    }
+
+    /// Says that no rule is for the run.
+    pub fn is_none(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Returns the rules that leave an answer to several people. An answer that lets nothing go on needs one person.
+    pub fn voting(&self, kind: AskKind, answer: &Answer) -> Vec<(&str, &AskRule)> {
+        if matches!(answer, Answer::Reject | Answer::Abort | Answer::Revise) {
+            return Vec::new();
+        }
+        self.on(kind).filter(|(_, rule)| rule.wants_votes()).collect()
+    }
+
+    /// Returns the rules for asks of a kind.
+    pub fn on(&self, kind: AskKind) -> impl Iterator<Item = (&str, &AskRule)> {
+        self.rules.iter().filter(move |(_, rule)| rule.is_for(kind)).map(|(name, rule)| (name.as_str(), rule))
+    }
+
+    /// Says whether a person's vote counts by a rule.
+    pub fn counts(&self, rule: &AskRule, person: &str) -> bool {
+        rule.counts(person, &self.own)
+    }
+}

@@ -1,0 +1,324 @@
+//! The model of a canary: a service on loopback that wants to write one file, and is done with whatever comes of it. It speaks as
+//! the services do that the agents know: Anthropic Messages, OpenAI Responses and chat completions, Gemini.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// The most bytes of a request; an agent tells its whole conversation in each.
+const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// A running service; it ends when it is dropped.
+pub struct Model {
+    address: String,
+    heard: Arc<Mutex<Heard>>,
+    serves: JoinHandle<()>,
+}
+
+/// The requests of an agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Heard {
+    /// How many there were.
+    pub requests: u32,
+    /// Says of each of the words that were to be listened for whether a request had them.
+    pub words: [bool; 2],
+}
+
+/// The wish of the model, and what it listens for.
+#[derive(Clone)]
+struct Script {
+    file: String,
+    words: [&'static str; 2],
+}
+
+impl Model {
+    /// Starts a service that wants to write this file, and listens for these words.
+    pub async fn start(file: &Path, words: [&'static str; 2]) -> io::Result<Model> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = format!("http://{}", listener.local_addr()?);
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let (shared, script) = (heard.clone(), Script { file: file.to_string_lossy().into_owned(), words });
+        let serves = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (heard, script) = (shared.clone(), script.clone());
+                // An agent that hangs up has no answer to lose.
+                tokio::spawn(async move { drop(serve(stream, &heard, &script).await) });
+            }
+        });
+        Ok(Model { address, heard, serves })
+    }
+
+    /// The address before the paths of the services.
+    pub fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    /// Returns what was heard up to here.
+    pub fn heard(&self) -> Heard {
+        *locked(&self.heard)
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.serves.abort();
+    }
+}
+
+/// Recovers a poisoned mutex: each change is whole.
+fn locked(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The wire form of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Messages,
+    Responses,
+    Chat,
+    Gemini,
+}
+
+impl Form {
+    fn of(path: &str) -> Option<Form> {
+        let known = [
+            ("/messages", Form::Messages),
+            ("/responses", Form::Responses),
+            ("/chat/completions", Form::Chat),
+            ("enerateContent", Form::Gemini),
+        ];
+        known.into_iter().find(|(part, _)| path.contains(part)).map(|(_, form)| form)
+    }
+}
+
+/// The answer of the model.
+enum Turn {
+    Says(&'static str),
+    Uses(&'static str, Value),
+}
+
+async fn serve(stream: TcpStream, heard: &Mutex<Heard>, script: &Script) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let (path, body) = received(&mut stream).await?;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let form = Form::of(&path).filter(|_| !path.contains("count_tokens"));
+    let (kind, text) = match form {
+        Some(form) => {
+            let is_stream = body["stream"] == true || path.contains("stream");
+            let text = body.to_string();
+            {
+                let mut heard = locked(heard);
+                heard.requests += 1;
+                for (is_heard, words) in heard.words.iter_mut().zip(script.words) {
+                    *is_heard |= text.contains(words);
+                }
+            }
+            answer(form, &body, &script.turn(&body), is_stream)
+        }
+        None => ("application/json", json!({ "input_tokens": 10 }).to_string()),
+    };
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        text.len()
+    );
+    stream.write_all(format!("{head}{text}").as_bytes()).await?;
+    stream.shutdown().await
+}
+
+/// Reads a request: its path and its body.
+async fn received(stream: &mut BufReader<TcpStream>) -> io::Result<(String, Vec<u8>)> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await?;
+    let path = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let (mut length, mut is_chunked) = (0, false);
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        let Some((name, value)) = line.trim().split_once(':') else { break };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().unwrap_or(0),
+            "transfer-encoding" => is_chunked = value.contains("chunked"),
+            _ => {}
+        }
+    }
+    let mut body = Vec::new();
+    while is_chunked && body.len() < BODY_BYTES_MAX {
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        let size = usize::from_str_radix(line.trim(), 16).unwrap_or(0).min(BODY_BYTES_MAX);
+        let mut chunk = vec![0; size + 2];
+        stream.read_exact(&mut chunk).await?;
+        if size == 0 {
+            break;
+        }
+        body.extend_from_slice(&chunk[..size]);
+    }
+    if !is_chunked {
+        body.resize(length.min(BODY_BYTES_MAX), 0);
+        stream.read_exact(&mut body).await?;
+    }
+    Ok((path, body))
+}
+
+impl Script {
+    /// Writes the file by a tool that the agent offers, once; then it is done. Titles and choices of a model offer none.
+    fn turn(&self, body: &Value) -> Turn {
+        if body["generationConfig"]["responseMimeType"] == "application/json" {
+            return Turn::Says(r#"{"reasoning": "-", "model_choice": "flash"}"#);
+        }
+        let file = &self.file;
+        let line = format!("echo canary > \"{file}\"");
+        let tools = [
+            ("Write", json!({ "file_path": file, "content": "canary\n" })),
+            ("write_file", json!({ "file_path": file, "content": "canary\n" })),
+            ("write", json!({ "filePath": file, "content": "canary\n" })),
+            ("exec_command", json!({ "cmd": line })),
+            ("shell_command", json!({ "command": line })),
+            ("shell", json!({ "command": ["bash", "-c", line] })),
+        ];
+        let offered = names(&body["tools"]);
+        let found = tools.into_iter().find(|(name, _)| offered.contains(name));
+        match found.filter(|_| !has_used_a_tool(body)) {
+            Some((name, input)) => Turn::Uses(name, input),
+            None => Turn::Says("Done."),
+        }
+    }
+}
+
+/// Returns the names of the tools that a request offers, whatever its form.
+fn names(tools: &Value) -> Vec<&str> {
+    let tools = tools.as_array().into_iter().flatten();
+    let all = tools.flat_map(|tool| {
+        let declared = tool["functionDeclarations"].as_array().into_iter().flatten();
+        let own = [&tool["name"], &tool["function"]["name"]].into_iter();
+        own.chain(declared.map(|tool| &tool["name"])).filter_map(Value::as_str).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// Says whether a request tells the result of a tool.
+fn has_used_a_tool(body: &Value) -> bool {
+    let turns = ["messages", "input", "contents"].map(|key| body[key].as_array().into_iter().flatten());
+    turns.into_iter().flatten().any(|turn| {
+        let parts = ["content", "parts"].map(|key| turn[key].as_array().into_iter().flatten());
+        let is_result = |part: &Value| part["type"] == "tool_result" || part["functionResponse"].is_object();
+        turn["role"] == "tool"
+            || turn["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"))
+            || parts.into_iter().flatten().any(is_result)
+    })
+}
+
+/// Returns the type and the text of an answer.
+fn answer(form: Form, body: &Value, turn: &Turn, is_stream: bool) -> (&'static str, String) {
+    let model = &body["model"];
+    let events = match form {
+        Form::Messages if !is_stream => return ("application/json", message(model, turn).to_string()),
+        Form::Chat if !is_stream => return ("application/json", completion(model, turn).to_string()),
+        Form::Gemini if !is_stream => return ("application/json", candidate(turn).to_string()),
+        Form::Messages => of_messages(model, turn),
+        Form::Responses => of_responses(turn),
+        Form::Chat => of_chat(model, turn),
+        Form::Gemini => vec![candidate(turn)],
+    };
+    let mut text = String::new();
+    for event in events {
+        if let Some(name) = event["type"].as_str() {
+            text.push_str(&format!("event: {name}\n"));
+        }
+        text.push_str(&format!("data: {event}\n\n"));
+    }
+    if form == Form::Chat {
+        text.push_str("data: [DONE]\n\n");
+    }
+    ("text/event-stream", text)
+}
+
+fn message(model: &Value, turn: &Turn) -> Value {
+    let block = match turn {
+        Turn::Says(text) => json!({ "type": "text", "text": text }),
+        Turn::Uses(name, input) => {
+            json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": input })
+        }
+    };
+    json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": [block],
+        "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } })
+}
+
+fn of_messages(model: &Value, turn: &Turn) -> Vec<Value> {
+    let (block, delta, reason) = match turn {
+        Turn::Says(text) => {
+            (json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": text }), "end_turn")
+        }
+        Turn::Uses(name, input) => (
+            json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": {} }),
+            json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
+            "tool_use",
+        ),
+    };
+    vec![
+        json!({ "type": "message_start", "message": { "id": "msg_1", "type": "message", "role": "assistant",
+            "model": model, "content": [], "stop_reason": null, "stop_sequence": null,
+            "usage": { "input_tokens": 1, "output_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": block }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": reason, "stop_sequence": null },
+            "usage": { "output_tokens": 1 } }),
+        json!({ "type": "message_stop" }),
+    ]
+}
+
+fn of_responses(turn: &Turn) -> Vec<Value> {
+    let item = match turn {
+        Turn::Says(text) => json!({ "type": "message", "role": "assistant", "id": "msg_1",
+            "content": [{ "type": "output_text", "text": text }] }),
+        Turn::Uses(name, input) => json!({ "type": "function_call", "id": "fc_1", "call_id": "call_1",
+            "name": name, "arguments": input.to_string() }),
+    };
+    let usage = json!({ "input_tokens": 1, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 1,
+        "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": 2 });
+    vec![
+        json!({ "type": "response.created", "response": { "id": "resp_1" } }),
+        json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
+        json!({ "type": "response.completed", "response": { "id": "resp_1", "usage": usage } }),
+    ]
+}
+
+fn completion(model: &Value, turn: &Turn) -> Value {
+    let text = match turn {
+        Turn::Says(text) => text,
+        Turn::Uses(name, _) => name,
+    };
+    json!({ "id": "c_1", "object": "chat.completion", "created": 1, "model": model,
+        "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } }] })
+}
+
+fn of_chat(model: &Value, turn: &Turn) -> Vec<Value> {
+    let (delta, reason) = match turn {
+        Turn::Says(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        Turn::Uses(name, input) => {
+            let function = json!({ "name": name, "arguments": input.to_string() });
+            let call = json!({ "index": 0, "id": "call_1", "type": "function", "function": function });
+            (json!({ "role": "assistant", "tool_calls": [call] }), "tool_calls")
+        }
+    };
+    let chunk = |choice: Value| json!({ "id": "c_1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": [choice] });
+    vec![
+        chunk(json!({ "index": 0, "delta": delta, "finish_reason": null })),
+        chunk(json!({ "index": 0, "delta": {}, "finish_reason": reason })),
+    ]
+}
+
+fn candidate(turn: &Turn) -> Value {
+    let part = match turn {
+        Turn::Says(text) => json!({ "text": text }),
+        Turn::Uses(name, input) => json!({ "functionCall": { "name": name, "args": input } }),
+    };
+    json!({ "candidates": [{ "index": 0, "finishReason": "STOP", "content": { "role": "model", "parts": [part] } }],
+        "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 } })
+}

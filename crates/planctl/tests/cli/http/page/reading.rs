@@ -1,0 +1,131 @@
+//! Reading on the page: long outputs and histories in parts, home narrowed down, the library.
+
+use super::{Browser, escalated, has};
+use crate::fixture::plan as plan_of;
+use crate::http::house::House;
+
+#[test]
+fn a_long_output_is_read_in_parts_and_downloaded_whole_and_safe() {
+    let house = House::new();
+    let contract =
+        "for at in $(seq 1 5000); do echo \"line $at of it\"; done; printf '\\033[2Jend\\n'; test -e right";
+    house.fixture.write("long.md", &plan_of("long", "5 minutes", &[("Print much", contract, "escalate")]));
+    let said = house.fixture.planctl(&["run", "long.md", "--approve", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until("long-1", "waiting");
+    let browser = Browser::with_token(&house, "read");
+    let whole = "/runs/long-1/steps/1/attempts/1/stdout";
+    let step = browser.get("/runs/long-1/steps/1");
+    has(&step, &format!("<a href=\"{whole}\">all of it"));
+    let last = browser.get(whole);
+    has(&last, "line 5000 of it\nend");
+    assert!(!last.body.contains("line 1 of it"), "{}", last.body);
+    let first = browser.get(&format!("{whole}?part=1"));
+    has(&first, "aria-label=\"Standard output\">\nline 1 of it");
+    has(&first, "?part=2\">Later lines</a>");
+    assert!(!first.body.contains("line 5000 of it"), "{}", first.body);
+    let file = browser.get(&format!("{whole}/download"));
+    assert_eq!(file.status, 200, "{file:?}");
+    for header in [
+        "content-type: text/plain; charset=utf-8",
+        "content-disposition: attachment; filename=\"long-1-step-1-attempt-1-stdout.txt\"",
+        "content-security-policy: default-src 'none'; sandbox",
+        "x-content-type-options: nosniff",
+    ] {
+        assert!(file.headers.contains(header), "{header}: {}", file.headers);
+    }
+    assert!(file.body.starts_with("line 1 of it\n") && file.body.ends_with("\nend\n"), "{}", file.body);
+    for missing in ["/runs/long-1/steps/1/attempts/9/stdout", "/runs/long-1/steps/1/attempts/1/nothing"] {
+        assert_eq!(browser.get(missing).status, 404, "{missing}");
+        assert_eq!(browser.get(&format!("{missing}/download")).status, 404, "{missing}");
+    }
+}
+
+#[test]
+fn the_history_of_a_run_is_read_page_by_page_to_its_first_line() {
+    let house = House::new();
+    let steps: Vec<(String, &str, &str)> =
+        (1..=25).map(|step| (format!("Part {step}"), "true && test -d .", "escalate")).collect();
+    let steps: Vec<(&str, &str, &str)> =
+        steps.iter().map(|(title, contract, fails)| (title.as_str(), *contract, *fails)).collect();
+    house.fixture.write("many.md", &plan_of("many", "5 minutes", &steps));
+    let said = house.fixture.planctl(&["run", "many.md", "--approve", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until("many-1", "done");
+    let browser = Browser::with_token(&house, "read");
+    has(&browser.get("/runs/many-1"), "<a href=\"/runs/many-1/history\">The whole history</a>");
+    let (mut path, mut pages, mut seen) = ("/runs/many-1/history".to_owned(), 0, String::new());
+    loop {
+        let page = browser.get(&path);
+        assert_eq!(page.status, 200, "{page:?}");
+        seen.push_str(&page.body);
+        pages += 1;
+        let Some((before, _)) = page.body.split_once("\">Older</a>") else { break };
+        path = before.rsplit_once("href=\"").unwrap().1.to_owned();
+    }
+    assert!(pages > 1, "{seen}");
+    let last: u64 = house.fixture.sql("select max(seq) from history").parse().unwrap();
+    for line in 1..=last {
+        assert_eq!(seen.matches(&format!("<td class=\"number\">{line}</td>")).count(), 1, "line {line}");
+    }
+    has(&browser.get("/runs/many-1/history?since=0"), ">Newest</a>");
+}
+
+#[test]
+fn home_is_narrowed_down_by_kind_project_and_role() {
+    let house = House::new();
+    let ask = escalated(&house, "fix");
+    house
+        .fixture
+        .write("hello.md", &plan_of("hello", "5 minutes", &[("Say it", "true && test -e x", "escalate")]));
+    let said = house.fixture.planctl(&["run", "hello.md", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let browser = Browser::with_token(&house, "read");
+    let shown = |query: &str| {
+        let page = browser.get(&format!("/{query}"));
+        assert_eq!(page.status, 200, "{page:?}");
+        let escalation = page.body.contains(&format!("href=\"{ask}\""));
+        (escalation, page.body.contains("Approve hello.md?"), page.body)
+    };
+    let place = house.fixture.path("").canonicalize().unwrap().display().to_string();
+    for (query, escalation, plan) in [
+        (String::new(), true, true),
+        ("?kind=escalation".to_owned(), true, false),
+        ("?kind=plan".to_owned(), false, true),
+        ("?role=coder".to_owned(), true, false),
+        ("?role=nobody".to_owned(), false, false),
+        (format!("?project={place}"), true, true),
+        ("?project=/nowhere".to_owned(), false, false),
+        (format!("?kind=plan&project={place}&role="), false, true),
+    ] {
+        let (has_escalation, has_plan, body) = shown(&query);
+        assert_eq!((has_escalation, has_plan), (escalation, plan), "{query}: {body}");
+    }
+    let (_, _, body) = shown("?kind=plan");
+    assert!(body.contains("<option value=\"plan\" selected>"), "{body}");
+    assert!(body.contains("data-live=\"/live?page=%2F%3Fkind%3Dplan\""), "{body}");
+}
+
+#[test]
+fn h13_the_library_shows_its_entries_and_explains_what_a_sentence_finds() {
+    let house = House::new();
+    escalated(&house, "fix");
+    let entry = "---\ntype: plan\nstatus: draft\nowner: ann\ntriggers: [login, timeout]\n---\n\n# Mend the login\n\n## Steps\n\n\
+        ### 1. Mend it\n\n**target:** coder\n\n**task:** Mend it.\n\n**contract:**\n```bash\ntrue && test -e x\n```\nexit_code == 0\n";
+    house.fixture.write("plans/login.md", entry);
+    let browser = Browser::with_token(&house, "read");
+    let list = browser.get("/library");
+    for words in ["<strong>login</strong>", "Mend the login", "the project", "planctl", "no run yet"] {
+        has(&list, words);
+    }
+    let place = house.fixture.path("").canonicalize().unwrap().display().to_string();
+    let found = browser.get(&format!("/library?project={place}&message=the+login+hits+a+timeout"));
+    has(&found, "It calls for <strong>login</strong>.");
+    has(&found, "“login”");
+    let none = browser.get(&format!("/library?project={place}&message=nothing+of+that"));
+    has(&none, "It calls for no plan.");
+    // A folder that has no plans or runs is nobody's business.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = browser.get(&format!("/library?project={}", elsewhere.path().display()));
+    assert_eq!(other.status, 404, "{other:?}");
+}

@@ -1,0 +1,198 @@
+//! Rules for asks: answers that several people have to agree on, and answers after a deadline (P-19, X-35, I17).
+
+use std::sync::{Arc, Barrier};
+
+use serde_json::{Value, json};
+
+use super::house::{Ask, House, Reply, plan};
+use crate::fixture::Said;
+
+fn trusted(house: &House, rules: &str) {
+    house.fixture.write("planctl.toml", rules);
+    let said = house.fixture.planctl(&["trust", "."]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+/// Makes a token with which a person decides.
+fn token(house: &House, person: &str) -> String {
+    let body = json!({ "name": person, "scope": "approve" }).to_string();
+    let key = format!("make-{person}");
+    let made =
+        house.local("POST", "/v1/tokens", &Ask { key: Some(&key), body: Some(body), ..Ask::default() });
+    assert_eq!(made.status, 200, "{made:?}");
+    made.json()["secret"].as_str().unwrap().to_owned()
+}
+
+fn vote(house: &House, token: &str, key: &str, ask: u64, answer: &str) -> Reply {
+    let body = json!({ "answer": { "answer": answer }, "note": format!("by {key}") }).to_string();
+    let how = Ask { token: Some(token), key: Some(key), body: Some(body), ..Ask::default() };
+    house.network("POST", &format!("/v1/approvals/{ask}/answer"), &how)
+}
+
+fn run(house: &House, words: &[&str]) -> Said {
+    house.fixture.planctl(&[&["plan", "run", "p.md", "--no-wait", "--simulate"], words].concat())
+}
+
+/// Returns the facts of one kind in a run's history.
+fn facts(house: &House, run: &str, event: &str) -> Vec<Value> {
+    let lines = house.fixture.planctl(&["events", "--run", run, "--json"]).out;
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["event"] == event).collect()
+}
+
+const TWO: &str = "[asks.release]\nkinds = [\"plan\"]\nplans = [\"p.md\"]\napprovals = 2\nof = [\"ann\", \"ben\", \"carl\"]\n\
+    self_approval = false\n";
+
+#[test]
+fn p_19_a_plan_runs_once_as_many_people_agreed_as_its_rule_wants_and_history_names_them() {
+    let house = House::new();
+    trusted(&house, TWO);
+    house.fixture.write("p.md", &plan("p", "hello"));
+    let said = run(&house, &["--approve"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.err.contains("the rule release wants 2 of ann, ben, carl"), "{said:?}");
+    // The user of this machine is none of them, whichever name they sign with.
+    let said = house.fixture.planctl(&["approve", "p.md"]);
+    assert_eq!(said.code, 77, "{said:?}");
+    let said = house.fixture.planctl(&["approvals", "approve", "1"]);
+    assert_eq!(said.code, 77, "{said:?}");
+
+    let (ann, ben, carl) = (token(&house, "ann"), token(&house, "ben"), token(&house, "carl"));
+    let refused = vote(&house, &ann, "ann", 1, "approve");
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (403, "not_asked"),
+        "ann owns the plan: {refused:?}"
+    );
+    let counted = vote(&house, &ben, "ben", 1, "approve");
+    assert_eq!(counted.json()["voted"], json!({ "rule": "release", "have": 1, "needed": 2 }), "{counted:?}");
+    let again = vote(&house, &ben, "ben-again", 1, "approve").json();
+    assert_eq!(
+        (&again["voted"]["have"], &again["repeated"]),
+        (&json!(1), &json!(true)),
+        "one person has one vote"
+    );
+    let shown = house.fixture.planctl(&["approvals", "show", "1"]).out;
+    assert!(
+        shown.contains("the rule release wants 2 of ann, ben, carl, and nobody for a plan of their own"),
+        "{shown}"
+    );
+    assert!(shown.contains("    ben votes for approve, ") && shown.contains(": by ben\n"), "{shown}");
+    assert_eq!(house.fixture.sql("select count(*) from approvals"), "0", "one vote approves nothing");
+
+    let decided = vote(&house, &carl, "carl", 1, "approve");
+    assert_eq!(decided.status, 200, "{decided:?}");
+    assert!(decided.json().get("voted").is_none(), "{decided:?}");
+    let late = vote(&house, &ben, "ben-late", 1, "approve");
+    assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
+    let answered = facts(&house, "p-1", "ask_answered");
+    assert_eq!(answered.len(), 1, "{answered:?}");
+    let answered = answered[0].to_string();
+    assert!(answered.contains("\"carl\"") && answered.contains("agreed before: ben ("), "{answered}");
+    assert_eq!(house.fixture.sql("select by from approvals"), "carl");
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn p_19_one_person_rejects_and_a_changed_plan_begins_its_votes_anew() {
+    let house = House::new();
+    trusted(&house, TWO);
+    house.fixture.write("p.md", &plan("p", "hello"));
+    assert_eq!(run(&house, &[]).code, 3);
+    let (ben, carl) = (token(&house, "ben"), token(&house, "carl"));
+    assert_eq!(vote(&house, &ben, "one", 1, "approve").json()["voted"]["have"], 1);
+    // Another text is handed in: the ask with its vote is taken back.
+    house.fixture.write("p.md", &plan("p", "goodbye"));
+    assert_eq!(run(&house, &[]).code, 3);
+    let late = vote(&house, &carl, "two", 1, "approve");
+    assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
+    let first = vote(&house, &carl, "three", 2, "approve").json();
+    assert_eq!(first["voted"]["have"], 1, "{first}");
+    let rejected = vote(&house, &ben, "four", 2, "reject");
+    assert_eq!(rejected.status, 200, "{rejected:?}");
+    assert_eq!(house.until("p-2", "cancelled")["state"], "cancelled");
+}
+
+#[test]
+fn p_19_a_client_that_leaves_a_rule_out_of_its_configuration_has_it_all_the_same() {
+    let house = House::new();
+    trusted(&house, TWO);
+    let text = plan("p", "hello");
+    house.fixture.write("p.md", &text);
+    let call = json!({
+        "plan": { "workspace": house.fixture.path(""), "path": "p.md", "text": text, "config": {} },
+        "start": { "waits_for_workers": true, "approve": {} },
+    });
+    let how = Ask { key: Some("start"), body: Some(call.to_string()), ..Ask::default() };
+    let started = house.local("POST", "/v1/runs", &how);
+    assert_eq!(started.json()["started"], "needs_approval", "{started:?}");
+    assert_eq!(house.fixture.sql("select count(*) from approvals"), "0");
+}
+
+#[test]
+fn p_19_of_a_hundred_who_vote_at_once_one_decides_and_each_vote_before_is_counted_once() {
+    const PEOPLE: usize = 100;
+    let house = House::new();
+    let people: Vec<String> = (0..PEOPLE).map(|at| format!("person-{at}")).collect();
+    trusted(&house, &format!("[asks.many]\nkinds = [\"plan\"]\napprovals = 5\nof = {people:?}\n"));
+    house.fixture.write("p.md", &plan("p", "hello"));
+    assert_eq!(run(&house, &[]).code, 3);
+    let tokens: Vec<String> = people.iter().map(|person| token(&house, person)).collect();
+    let begin = Arc::new(Barrier::new(PEOPLE));
+    let replies: Vec<Reply> = std::thread::scope(|scope| {
+        let voters: Vec<_> = tokens
+            .iter()
+            .zip(&people)
+            .map(|(token, person)| {
+                let (begin, house) = (begin.clone(), &house);
+                scope.spawn(move || {
+                    begin.wait();
+                    vote(house, token, person, 1, "approve")
+                })
+            })
+            .collect();
+        voters.into_iter().map(|voter| voter.join().unwrap()).collect()
+    });
+    let (mut counted, mut decided) = (Vec::new(), 0);
+    for reply in &replies {
+        match reply.status {
+            200 if reply.json()["voted"].is_object() => counted.push(reply.json()["voted"]["have"].clone()),
+            200 => decided += 1,
+            _ => assert_eq!((reply.status, reply.code().as_str()), (409, "conflict"), "{reply:?}"),
+        }
+    }
+    counted.sort_by_key(|have| have.as_u64());
+    assert_eq!((counted, decided), (vec![json!(1), json!(2), json!(3), json!(4)], 1));
+    assert_eq!(house.fixture.sql("select count(*) from votes where void is null"), "5");
+    assert_eq!(facts(&house, "p-1", "ask_answered").len(), 1);
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_and_never_approves() {
+    let mut house = House::new();
+    trusted(&house, "[asks.soon]\ndeadline = \"2s\"\non_deadline = \"reject\"\n");
+    house.fixture.write("p.md", &plan("p", "hello"));
+    assert_eq!(run(&house, &[]).code, 3);
+    let list = house.fixture.json(&["approvals", "--json"]);
+    let deadline = &list["asks"][0]["deadline"];
+    assert_eq!((&deadline["answer"], &deadline["rule"]), (&json!("reject"), &json!("soon")), "{list}");
+    let shown = house.fixture.planctl(&["approvals"]).out;
+    assert!(shown.contains("  DEADLINE  ") && shown.contains("reject in "), "{shown}");
+    house.kill();
+    house.start_again();
+    assert_eq!(house.until("p-1", "cancelled")["state"], "cancelled");
+    let answered = facts(&house, "p-1", "ask_answered");
+    let answered = answered[0].to_string();
+    assert!(
+        answered.contains("policy:soon") && answered.contains("nobody answered within 2 s"),
+        "{answered}"
+    );
+
+    // An escalation takes no `reject`: its run is aborted.
+    house.fixture.write("p.md", &plan("p", "goodbye"));
+    let said = house.fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(house.until("p-2", "failed")["state"], "failed");
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
