@@ -1,8 +1,10 @@
 //! One event, one transition: applied once, by one writer, under a live lease.
 
-use planctl_engine::{ClockEvent, Decision, End, Event, Fact, RunId, RunStatus, TimerId, Timestamp, Verdict};
+use planctl_engine::{
+    ClockEvent, Decision, End, Event, Fact, NodeId, RunId, RunStatus, TimerId, Timestamp, Verdict,
+};
 use planctl_store::testing::observe_server_time;
-use planctl_store::{PlanStatus, Proof, Said, Settings, Store, StoreError, Token};
+use planctl_store::{PlanStatus, Proof, Records, Said, Settings, Store, StoreError, Token};
 
 use crate::world::{HOST, World, evaluated, human, next_claim, person, reported, world};
 
@@ -409,4 +411,23 @@ async fn p13_a_time_of_the_database_that_was_misremembered_is_noticed() {
         world.store.apply(run.id, &evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     }
     world.assert_sound(run.id).await;
+}
+
+#[tokio::test]
+async fn several_runs_are_read_at_once_each_as_it_is_alone_and_in_the_order_given() {
+    let world = world(2).await;
+    let one = world.begun().await;
+    world.step(one.id, 0).await;
+    let two = world.begun_at("/two", &crate::world::linear(1)).await;
+    let rows =
+        || async { vec![world.store.run(two.id).await.unwrap(), world.store.run(one.id).await.unwrap()] };
+    let all = world.store.run_views(rows().await, Records::All).await.unwrap();
+    for (view, run) in all.iter().zip([two.id, one.id]) {
+        let (view, alone) = (view.as_ref().unwrap(), world.store.run_view(run).await.unwrap());
+        assert_eq!((view.run.id, &view.records, &view.items), (run, &alone.records, &alone.items));
+    }
+    let open = world.store.run_views(rows().await, Records::Open).await.unwrap();
+    let open = open[1].as_ref().unwrap();
+    assert_eq!(open.records.keys().map(NodeId::as_str).collect::<Vec<_>>(), ["2"], "the others passed");
+    assert_eq!(open.items, all[1].as_ref().unwrap().items);
 }

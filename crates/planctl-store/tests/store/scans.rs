@@ -60,6 +60,10 @@ async fn with_a_past() -> (TestDatabase, PgConnection) {
     (database, connection)
 }
 
+/// Statements that read through the history of one run, once for a person who looks at it: an index of facts by node would be
+/// written by every transition. The database throws the other lines away, in place of sending them all.
+const OF_ONE_HISTORY: [&str; 2] = ["history: of node", "history: answer"];
+
 /// Statements that call a function: the plans of the function's statements are not those of the call.
 const FUNCTIONS: [&str; 3] = ["apply: commit", "apply: read", "queue: claim"];
 
@@ -134,6 +138,7 @@ async fn b2_no_statement_reads_through_a_hundred_thousand_runs_that_have_ended()
     let of_the_data = STATEMENTS.iter().filter(|(name, _)| {
         !["connections: ", "migrate: ", "server: "].iter().any(|family| name.starts_with(family))
             && !FUNCTIONS.contains(name)
+            && !OF_ONE_HISTORY.contains(name)
     });
     for (name, text) in of_the_data {
         connection.execute(AssertSqlSafe(format!("prepare looked_at as {text}"))).await.unwrap();

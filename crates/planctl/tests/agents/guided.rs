@@ -1,10 +1,12 @@
 //! The agents as guided sessions: a person's own agent, with the hooks that `planctl guide install` adds, held to a plan.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::place::{Place, words};
 use crate::scenarios::{Played, Scenario, Stage};
@@ -13,7 +15,7 @@ use crate::session::Session;
 
 use Act::{Runs, Says, Waits, Writes};
 
-pub const SCENARIOS: [(&str, Scenario); 12] = [
+pub const SCENARIOS: [(&str, Scenario); 15] = [
     ("a false claim is sent back with the failure; two steps to done", two_steps),
     ("a step that passes by the output of a command, as its program reports it", observed),
     ("a liar is sent back seven times: a person is asked, not done", lies),
@@ -26,6 +28,9 @@ pub const SCENARIOS: [(&str, Scenario); 12] = [
     ("kill -9 of the daemon in mid-step: as straight through", daemon_killed),
     ("a contract that hangs", contract_hangs),
     ("the mode for one prompt", one_prompt),
+    ("the agent's own screen: a false claim is sent back, two steps to done", own_screen),
+    ("the hooks as a plugin, in place of settings", as_plugin),
+    ("`planctl guide doctor --canary`", canary),
 ];
 
 /// How long an agent may take to where it is kept waiting. OpenCode takes most of a minute to begin on a busy machine.
@@ -159,7 +164,7 @@ fn observed(stage: &Stage<'_>, agent: &'static str) -> Played {
 fn lies(stage: &Stage<'_>, agent: &'static str) -> Played {
     let patient = plan().replace("retry(3)", "retry(20)");
     let place =
-        held_to(stage.place(agent, Manner::Scripted), ("plan.md", &patient), &[Says("All is done."); 12])?;
+        held_to(stage.place(agent, Manner::Scripted), ("plan.md", &patient), &[Says("All is done."); 7])?;
     Session::begin(&place, PROMPT)?.ends()?;
     let asked = words(&place.planctl(&["approvals"]));
     must(asked.contains("sent back 6 times"), &format!("nobody is asked: {asked}"), &place)?;
@@ -317,6 +322,115 @@ fn contract_hangs(stage: &Stage<'_>, agent: &'static str) -> Played {
     must(read(&place, "Not done: the contract failed"), "it was not sent back", &place)?;
     must(is_done(&place), "it is not done", &place)?;
     Ok("✔ ended, sent back".to_owned())
+}
+
+/// The screen in which a person works, in a terminal; only OpenCode's differs from its mode for one prompt.
+fn own_screen(stage: &Stage<'_>, agent: &'static str) -> Played {
+    if agent != "opencode" {
+        return Ok("–".to_owned());
+    }
+    let acts = [
+        Says("All is done."),
+        Writes("one.txt", "one"),
+        Says("One."),
+        Writes("two.txt", "two"),
+        Says("Two."),
+    ];
+    let place = held(stage, agent, &acts)?;
+    Session::on_screen(&place, PROMPT).ends()?;
+    must(read(&place, "one.txt is not right"), "the failure was not read", &place)?;
+    must(is_done(&place), "it is not done", &place)?;
+    Ok("✔".to_owned())
+}
+
+/// A plugin of the project is loaded where the folder is trusted, and is switched off by one line.
+fn as_plugin(stage: &Stage<'_>, agent: &'static str) -> Played {
+    match agent {
+        "claude" => {}
+        "opencode" => return Ok("✔ all the above".to_owned()),
+        _ => return Ok("–".to_owned()),
+    }
+    let acts = [
+        Says("All is done."),
+        Writes("one.txt", "one"),
+        Says("One."),
+        Writes("two.txt", "two"),
+        Says("Two."),
+    ];
+    let place = held(stage, agent, &acts)?;
+    let folder = place.path("");
+    let folder = folder.to_string_lossy();
+    let trusted =
+        format!(r#"{{"projects":{{"{}":{{"hasTrustDialogAccepted":true}}}}}}"#, folder.trim_end_matches('/'));
+    place.write_home(".claude.json", &trusted);
+    let said = words(&place.planctl(&["guide", "install", agent, "--plugin"]));
+    let settings = std::fs::read_to_string(place.path(".claude/settings.json")).unwrap_or_default();
+    must(!settings.contains("planctl"), &format!("the settings have hooks: {said}"), &place)?;
+    Session::begin(&place, PROMPT)?.ends()?;
+    must(read(&place, "one.txt is not right"), "the failure was not read", &place)?;
+    must(is_done(&place), "it is not done", &place)?;
+    let off = place.program(agent).args(["plugin", "disable", "planctl@skills-dir"]).output();
+    let off = off.map_err(|error| error.to_string())?;
+    let doctor = words(&place.planctl(&["guide", "doctor"]));
+    let is_told = doctor.contains("claude plugin enable planctl@skills-dir");
+    must(is_told, &format!("the doctor does not say that it is off: {}{doctor}", words(&off)), &place)?;
+    Ok("✔".to_owned())
+}
+
+/// The doctor starts the agent with a model of planctl's own, first as it is and then with hooks that are not called.
+fn canary(stage: &Stage<'_>, agent: &'static str) -> Played {
+    let mut place = held(stage, agent, &[])?;
+    // The copy of the project is not to lie in another one, whose trust would count.
+    place.variables.push(("TMPDIR", place.path("../home").display().to_string()));
+    let doctor = || words(&place.planctl(&["guide", "doctor", "--canary"]));
+    if agent == "codex" {
+        trust_hooks(&place)?;
+    }
+    let well = doctor();
+    must(well.contains("left the tool that was refused"), &format!("it is not well: {well}"), &place)?;
+    let goes_on = agent == "opencode" || well.contains("went on when it was sent back");
+    must(goes_on, &format!("it does not go on: {well}"), &place)?;
+    must(place.service.told().requests == 0, "the person's own service was asked", &place)?;
+    match agent {
+        "claude" => place.write_home(".claude/settings.json", r#"{"disableAllHooks": true}"#),
+        "gemini" => place.write_home(".gemini/trustedFolders.json", "{}"),
+        "codex" => place.write_home(".codex/config.toml", ""),
+        _ => return Ok("✔ its tools".to_owned()),
+    }
+    let ill = doctor();
+    // Gemini CLI does not even start for one prompt where it trusts no folder.
+    let why =
+        if agent == "gemini" { "not running in a trusted directory" } else { "without a call of its hook" };
+    must(ill.contains(why), &format!("it is not ill: {ill}"), &place)?;
+    Ok("✔".to_owned())
+}
+
+/// Trusts planctl's hooks as a person does who says yes to Codex's question: by their digests, which it tells.
+fn trust_hooks(place: &Place) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let asked = [
+        json!({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "planctl", "version": "1"}}}),
+        json!({"method": "initialized"}),
+        json!({"id": 2, "method": "hooks/list", "params": {"cwds": [place.path("").canonicalize().map_err(failed)?]}}),
+    ];
+    let mut codex = place.program("codex");
+    codex.arg("app-server").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut codex = codex.spawn().map_err(failed)?;
+    let mut input = codex.stdin.take().unwrap();
+    for call in asked {
+        writeln!(input, "{call}").map_err(failed)?;
+    }
+    let lines = BufReader::new(codex.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut answers = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+    let answer = answers.find(|answer| answer["id"] == 2).ok_or("codex told no hooks")?;
+    codex.kill().and_then(|()| codex.wait()).map_err(failed)?;
+    let mut config = std::fs::read_to_string(place.path("../home/.codex/config.toml")).map_err(failed)?;
+    for hook in answer["result"]["data"][0]["hooks"].as_array().into_iter().flatten() {
+        config
+            .push_str(&format!("\n[hooks.state.{}]\ntrusted_hash = {}\n", hook["key"], hook["currentHash"]));
+    }
+    place.write_home(".codex/config.toml", &config);
+    Ok(())
 }
 
 /// The mode in which an agent takes one prompt and ends; the others were tried in it already.

@@ -120,6 +120,8 @@ impl Place {
             "aider" => {
                 command.env("OPENAI_API_BASE", format!("{}/v1", self.base())).env("OPENAI_API_KEY", key)
             }
+            // It fetches a library for its plugins and a list of models before it answers anybody, and needs neither here.
+            "opencode" => command.env("npm_config_offline", "true").env("OPENCODE_DISABLE_MODELS_FETCH", "1"),
             _ => &mut command,
         };
         for (name, value) in &self.variables {

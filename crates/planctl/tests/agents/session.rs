@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-/// The reason why a session could not be tried; OpenCode fetches what its plugins need from the network before it serves anybody.
+/// The reason why a session could not be tried.
 pub const DID_NOT_BEGIN: &str = "opencode did not serve anybody in time";
 /// How long a session may take.
-const LONGEST: Duration = Duration::from_secs(200);
+const LONGEST: Duration = Duration::from_secs(400);
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 /// How often a server has to be seen idle, with no hook at work, to have ended its turn.
 const IDLE_LOOKS: u32 = 8;
@@ -24,8 +24,10 @@ const IDLE_LOOKS: u32 = 8;
 pub struct Session<'a> {
     place: &'a Place,
     process: Child,
-    /// The port of an agent that is a server, and the session in it.
-    server: Option<(u16, String)>,
+    /// The input of a terminal, kept open.
+    keyboard: Option<ChildStdin>,
+    /// The port of an agent that is a server.
+    server: Option<u16>,
 }
 
 impl<'a> Session<'a> {
@@ -34,12 +36,17 @@ impl<'a> Session<'a> {
         if place.agent == "opencode" {
             return Session::on_server(place, prompt);
         }
-        Ok(Session { place, process: spawned(one_prompt(place, prompt), place), server: None })
+        Ok(Session {
+            place,
+            process: spawned(one_prompt(place, prompt), place),
+            keyboard: None,
+            server: None,
+        })
     }
 
     /// Begins a session in the agent's mode for one prompt, also where a server would be better.
     pub fn with_one_prompt(place: &'a Place, prompt: &str) -> Session<'a> {
-        Session { place, process: spawned(one_prompt(place, prompt), place), server: None }
+        Session { place, process: spawned(one_prompt(place, prompt), place), keyboard: None, server: None }
     }
 
     /// Begins a session in which the agent is not to call its hooks: codex without trust in them, Gemini where its
@@ -54,7 +61,22 @@ impl<'a> Session<'a> {
                 _ => drop(command.arg(argument)),
             }
         }
-        Session { place, process: spawned(command, place), server: None }
+        Session { place, process: spawned(command, place), keyboard: None, server: None }
+    }
+
+    /// Begins a session at OpenCode's own screen, in a terminal.
+    pub fn on_screen(place: &'a Place, prompt: &str) -> Session<'a> {
+        let port = free_port();
+        let typed = format!(
+            "stty rows 40 cols 120; opencode --port {port} --auto -m fake/fake-model --prompt '{prompt}'"
+        );
+        let mut command = place.program("script");
+        command.args(["-qefc", &typed, "/dev/null"]).env("TERM", "xterm-256color").stdin(Stdio::piped());
+        let mut session =
+            Session { place, process: spawned(command, place), keyboard: None, server: Some(port) };
+        // Somebody sits there: a terminal that ends would end the screen.
+        session.keyboard = session.process.stdin.take();
+        session
     }
 
     /// OpenCode's screen talks to a server of its own, and so does the test.
@@ -62,23 +84,22 @@ impl<'a> Session<'a> {
         let port = free_port();
         let mut command = place.program("opencode");
         command.args(["serve", "--port", &port.to_string(), "--hostname", "127.0.0.1"]);
-        let mut session = Session { place, process: spawned(command, place), server: None };
+        let mut session = Session { place, process: spawned(command, place), keyboard: None, server: None };
         let began = Instant::now();
-        let answer = loop {
-            match call(port, "POST", "/session", &json!({})) {
-                Some(answer) => break answer,
-                None if began.elapsed() > LONGEST => {
-                    return Err(DID_NOT_BEGIN.to_owned());
-                }
-                None => std::thread::sleep(LOOKS_EVERY),
+        // It accepts connections before it says that it listens, and never answers those.
+        while !place.talk().contains(&format!("listening on http://127.0.0.1:{port}")) {
+            if began.elapsed() > LONGEST {
+                return Err(DID_NOT_BEGIN.to_owned());
             }
-        };
+            std::thread::sleep(LOOKS_EVERY);
+        }
+        let answer = call(port, "POST", "/session", &json!({})).ok_or(DID_NOT_BEGIN)?;
         let id = answer["id"].as_str().ok_or_else(|| format!("no session: {answer}"))?.to_owned();
         let said = json!({
             "model": { "providerID": "fake", "modelID": "fake-model" },
             "parts": [{ "type": "text", "text": prompt }],
         });
-        session.server = Some((port, id.clone()));
+        session.server = Some(port);
         call(port, "POST", &format!("/session/{id}/prompt_async"), &said);
         Ok(session)
     }
@@ -89,9 +110,10 @@ impl<'a> Session<'a> {
         let mut idle = 0;
         let is_over = |session: &mut Session<'_>| match &session.server {
             None => session.process.try_wait().unwrap().is_some(),
-            Some((port, id)) => {
+            Some(port) => {
                 let states = call(*port, "GET", "/session/status", &Value::Null).unwrap_or_default();
-                let is_busy = states[id]["type"].as_str().is_some_and(|state| state != "idle");
+                let mut states = states.as_object().into_iter().flatten();
+                let is_busy = states.any(|(_, state)| state["type"] != "idle");
                 let is_idle = !is_busy && session.place.service.is_played() && !session.has_hook();
                 idle = if is_idle { idle + 1 } else { 0 };
                 idle >= IDLE_LOOKS
@@ -155,7 +177,7 @@ fn one_prompt(place: &Place, prompt: &str) -> Command {
 fn spawned(mut command: Command, place: &Place) -> Child {
     let talk = place.talk_file();
     let talk = std::fs::File::options().create(true).append(true).open(talk).unwrap();
-    command.stdin(Stdio::null()).stdout(talk.try_clone().unwrap()).stderr(talk);
+    command.stdout(talk.try_clone().unwrap()).stderr(talk);
     command.process_group(0).spawn().unwrap()
 }
 

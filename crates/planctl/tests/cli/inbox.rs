@@ -88,3 +88,122 @@ fn an_ask_blocks_the_steps_behind_it_those_of_the_plan_around_it_and_none_beside
     assert_eq!(said.code, 3, "{said:?}");
     assert_eq!(inbox(&fixture), [("inner-1".to_owned(), blocks(2, 4))]);
 }
+
+/// Says of an ask what its page tells, and types one of the commands that it lists, with these words in place of the dots.
+fn answered_from_its_page(fixture: &Fixture, verb: &str, words: &str, tells: &[&str]) {
+    let ask = fixture.ask();
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
+    for tell in tells.iter().chain(&["  blocks "]) {
+        assert!(page.contains(tell), "{tell:?} is not in\n{page}");
+    }
+    let listed = format!("planctl approvals {verb} {ask}");
+    let (_, commands) =
+        page.split_once("\nnext:\n").unwrap_or_else(|| panic!("it lists no command:\n{page}"));
+    let line = commands.lines().map(str::trim).find(|line| line.starts_with(&listed));
+    let line = line.unwrap_or_else(|| panic!("{listed:?} is not in\n{page}"));
+    let command =
+        line.split("  ").next().unwrap().replace("--tokens N | --cost USD | --time DUR", "--tokens 2k");
+    let typed: Vec<&str> =
+        command.split_whitespace().skip(1).map(|word| if word == "'…'" { words } else { word }).collect();
+    let said = fixture.planctl(&typed);
+    assert_eq!(said.code, 0, "{typed:?}: {said:?}");
+    let page = fixture.planctl(&["approvals", "show", &ask]).out;
+    assert!(page.contains(&format!("\nanswered {verb} by ann after ")), "{page}");
+    assert!(!page.contains("\nnext:\n") && !page.contains("  blocks "), "{page}");
+}
+
+/// A run of one step that stops at an ask.
+fn stopped(steps: &[(&str, &str, &str)], budget: &str, worker: &str) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("check.sh", "test -e fixed\n");
+    fixture.write("p.md", &plan("Stopped", budget, steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert!(matches!(said.code, 3 | 6), "{said:?}");
+    fixture
+}
+
+/// Goes on with the run of an answered ask, which ends well.
+fn ends_well(fixture: &Fixture) {
+    let said = fixture.planctl(&["plan", "resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.planctl(&["audit", "@last"]).code, 0);
+}
+
+#[test]
+fn a_plan_is_understood_and_approved_from_its_page_alone() {
+    let fixture = Fixture::new();
+    handed_in(&fixture, "p", 1);
+    let tells = ["approve 1 step of \"p\"", "### 1. Step", "test -e nowhere"];
+    answered_from_its_page(&fixture, "approve", "", &tells);
+}
+
+#[test]
+fn an_escalation_is_understood_and_answered_from_its_page_alone() {
+    let worker = "case $(cat) in *force*) touch done-1;; esac";
+    let fixture =
+        stopped(&[("One", "test -e done-1 || { echo no done-1; false; }", "escalate")], "5 minutes", worker);
+    let tells = [
+        "step 1 \"One\"",
+        "its attempts are used up",
+        "contract, exit code 0",
+        "contract │ no done-1",
+        "attempt 1",
+    ];
+    answered_from_its_page(&fixture, "retry", "force", &tells);
+    ends_well(&fixture);
+}
+
+#[test]
+fn a_changed_protected_file_is_understood_and_accepted_from_its_page_alone() {
+    let worker = "touch fixed; echo '# formatted' >>check.sh";
+    let fixture = stopped(&[("Mend", "bash check.sh", "escalate")], "5 minutes", worker);
+    let tells = ["protected file check.sh changed", "+# formatted", "name check.sh in the step's task"];
+    answered_from_its_page(&fixture, "allow", "", &tells);
+    ends_well(&fixture);
+}
+
+#[test]
+fn a_budget_is_understood_and_raised_from_its_page_alone() {
+    let worker = r#"touch done-$PLANCTL_STEP; echo '{"planctl":"result/1","usage":{"input_tokens":900,"output_tokens":100}}' > $PLANCTL_RESULT_FILE"#;
+    let steps = [("One", "test -e done-1", "escalate"), ("Two", "test -e done-2", "escalate")];
+    let fixture = stopped(&steps, "max 1500 tokens, 5 minutes", worker);
+    let tells = ["step 2 \"Two\"", "tokens: used 1000 of 1500, at least 250 more needed; 1 steps are left"];
+    answered_from_its_page(&fixture, "raise", "", &tells);
+    ends_well(&fixture);
+}
+
+#[test]
+fn a_workers_question_is_understood_and_answered_from_its_page_alone() {
+    let worker = r#"case $(cat) in *blue*) echo blue > colour;; *) echo '{"planctl":"result/1","outcome":"needs_input","question":"Which colour?"}' > $PLANCTL_RESULT_FILE;; esac"#;
+    let fixture = stopped(&[("Paint", "grep -q blue colour", "escalate")], "5 minutes", worker);
+    let tells = ["step 1 \"Paint\" asks:", "coder │ Which colour?"];
+    answered_from_its_page(&fixture, "answer", "blue", &tells);
+    ends_well(&fixture);
+}
+
+#[test]
+fn a_choice_of_the_plan_is_understood_and_made_from_its_page_alone() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "p.md",
+        "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Choose\n\n**Budget:** 5 minutes\n\n## Steps\n\n### 1. Old names\n\n\
+         **type:** human\n**task:**\nShall they stay?\n\n### 2. Add aliases\n\n**type:** call\n**contract:**\n```bash\ntouch \
+         kept\n```\nexit_code == 0\n\n### 3. Rename\n\n**type:** call\n**contract:**\n```bash\ntouch renamed\n```\nexit_code == 0\n\n\
+         ## Flow\n\n- 1 -> 2 \"Keep\"\n- 1 -> 3 \"Rename\"\n- 2 -> done\n- 3 -> done\n",
+    );
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let tells = ["step 1 \"Old names\": Shall they stay?", "→ step 2 \"Add aliases\"", "→ step 3 \"Rename\""];
+    answered_from_its_page(&fixture, "choose", "", &tells);
+    ends_well(&fixture);
+}
+
+#[test]
+fn a_proposed_step_is_understood_and_rejected_from_its_page_alone() {
+    let worker = r####"touch done-$PLANCTL_STEP; [ -e said ] && exit 0; touch said
+echo '{"planctl": "result/1", "insert_step": "### Between\n\n**target:** coder\n**task:** do it\n**contract:**\n\n```shell\ntest -e done-2\n```\n\nexit_code == 0"}' > $PLANCTL_RESULT_FILE"####;
+    let fixture = stopped(&[("One", "test -e done-1", "escalate")], "5 minutes", worker);
+    let tells = ["proposes a further step", "what it would change of the plan", "coder │ +### 2. Between"];
+    answered_from_its_page(&fixture, "reject", "", &tells);
+    ends_well(&fixture);
+}

@@ -68,6 +68,8 @@ struct Web {
     sessions: Arc<LocalSessionManager>,
 }
 
+/// An answer that is always the same.
+type Answer = Arc<dyn Fn() -> Response + Send + Sync>;
 /// An answer in place of the real server's, or none.
 type Hostile = dyn Fn(&Seen) -> Option<Response> + Send + Sync;
 
@@ -270,16 +272,15 @@ async fn m_41_a_server_that_is_not_there_or_breaks_off_is_a_network_fault() {
 #[tokio::test]
 async fn m_41_what_is_no_answer_of_the_protocol_is_a_protocol_fault() {
     let large = format!("\"{}\"", "x".repeat(MESSAGE_BYTES_MAX));
-    let cases: Vec<(&str, Box<dyn Fn() -> Response + Send + Sync>)> = vec![
-        ("a page", Box::new(|| answer(200, &[("content-type", "text/html")], "<h1>Hello</h1>"))),
-        ("no type", Box::new(|| answer(200, &[], "hello"))),
-        ("no JSON", Box::new(|| answer(200, &[JSON], "{\"jsonrpc\""))),
-        ("other JSON", Box::new(|| answer(200, &[JSON], "[1, 2]"))),
-        ("too large", Box::new(move || answer(200, &[JSON], large.clone()))),
-        ("a refusal", Box::new(|| answer(400, &[JSON], "{\"error\": 7}"))),
+    let cases: Vec<(&str, Answer)> = vec![
+        ("a page", Arc::new(|| answer(200, &[("content-type", "text/html")], "<h1>Hello</h1>"))),
+        ("no type", Arc::new(|| answer(200, &[], "hello"))),
+        ("no JSON", Arc::new(|| answer(200, &[JSON], "{\"jsonrpc\""))),
+        ("other JSON", Arc::new(|| answer(200, &[JSON], "[1, 2]"))),
+        ("too large", Arc::new(move || answer(200, &[JSON], large.clone()))),
+        ("a refusal", Arc::new(|| answer(400, &[JSON], "{\"error\": 7}"))),
     ];
     for (name, case) in cases {
-        let case: Arc<dyn Fn() -> Response + Send + Sync> = case.into();
         for fault in told(move || case()).await {
             assert_eq!(fault.kind, FaultKind::Protocol, "{name}: {fault}");
             assert!(fault.message.len() < 3_000, "{name}: {} bytes", fault.message.len());

@@ -63,7 +63,7 @@ pub fn replied(seen: &Path, event: SessionEvent) -> Reply {
 /// The behaviour of an agent and of its hooks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flight {
-    /// The events at which it called its hooks, each once, in the order of the first calls.
+    /// The events at which it called its hooks, in the order of the calls.
     pub called: Vec<String>,
     /// Says that it asked the model at all.
     pub has_asked: bool,
@@ -104,14 +104,9 @@ pub async fn fly(context: &Context, agent: SessionAgent) -> Result<Flight, Strin
     let printed = [ran.stdout.head, ran.stdout.tail, ran.stderr.head, ran.stderr.tail].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();
     let heard = model.heard();
-    let mut called: Vec<String> = Vec::new();
-    for word in fs::read_to_string(&nest.seen).unwrap_or_default().lines() {
-        if !called.iter().any(|known| known == word) {
-            called.push(word.to_owned());
-        }
-    }
+    let called = fs::read_to_string(&nest.seen).unwrap_or_default();
     Ok(Flight {
-        called,
+        called: called.lines().map(str::to_owned).collect(),
         has_asked: heard.requests > 0,
         left_the_tool: heard.words[0] && !nest.work.join(FILE).exists(),
         went_on: heard.words[1],
