@@ -66,7 +66,7 @@ pub enum Mutant {
     ForeignEvidenceAccepted,
     /// A judge's no counts for nothing.
     JudgeIgnored,
-    /// What a judge used is not charged.
+    /// A judge's usage is not charged.
     JudgeUncharged,
     /// Usage is charged twice.
     UsageChargedTwice,

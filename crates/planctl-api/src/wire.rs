@@ -942,7 +942,7 @@ pub struct ContractView {
     pub exit_code: u8,
     /// How long one evaluation may take, in seconds.
     pub timeout_seconds: f64,
-    /// Who is asked about the work once the command has passed, and what.
+    /// The judge that is asked about the work once the command has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeView>,
 }
@@ -989,7 +989,7 @@ pub struct JudgementView {
     pub quotes: Vec<String>,
     /// The tokens that it took, where they are known.
     pub tokens: Option<u64>,
-    /// What it cost in US dollars, where that is known.
+    /// Its cost in US dollars, where that is known.
     pub usd: Option<f64>,
 }
 

@@ -71,7 +71,7 @@ pub struct Config {
     /// concerns only the process that reads it, so it is not sent to a daemon.
     #[serde(skip)]
     pub asks_at_client: bool,
-    /// Who may be asked about work.
+    /// The judges that may be asked about work.
     #[serde(skip_serializing_if = "Judges::is_none")]
     pub judges: Judges,
 }

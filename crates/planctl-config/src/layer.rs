@@ -130,7 +130,7 @@ impl Layer {
         for name in std::mem::take(&mut self.servers).into_keys() {
             ignore(&["servers", &name]);
         }
-        // Whoever says that a screen is a person's says whose words an agent may take for theirs.
+        // An agent takes the words that come from a person's screen for theirs.
         if self.asks_at_client.take().is_some() {
             ignore(&["mcp", "asks_at_client"]);
         }

@@ -25,7 +25,7 @@ pub struct Contract {
     /// Whether the contract is rehearsed before the work, as the plan or the configuration asks.
     #[serde(default, skip_serializing_if = "RedFirst::is_off")]
     pub red_first: RedFirst,
-    /// What a judge is asked once the command gave its exit code; without a yes the contract does not pass.
+    /// The question to a judge once the command gave its exit code; without a yes the contract does not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<Box<Judge>>,
 }
@@ -37,7 +37,7 @@ pub struct Judge {
     pub question: String,
     /// The sha256 of `question`; a judgement that names another is foreign.
     pub digest: Digest,
-    /// Who is asked: a model or a role of the approved configuration.
+    /// The judge's name: that of a model or a role of the approved configuration.
     pub by: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Judge {
 pub struct Judgement {
     /// The sha256 of the question.
     pub question: Digest,
-    /// Who answered.
+    /// The judge's name.
     pub by: String,
     /// Whether the judge says that the work passes.
     pub passes: bool,
@@ -404,7 +404,7 @@ pub enum Inconclusive {
     Unjudged {
         /// Why not.
         what: String,
-        /// What the answers used that were none.
+        /// The usage of the answers that were none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },

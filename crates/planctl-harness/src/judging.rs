@@ -1,4 +1,4 @@
-//! What a judge is asked about an attempt, and how its answer is read (P-71).
+//! The question to a judge about an attempt, and how its answer is read (P-71).
 //!
 //! All that a judge is shown was written by others: the plan's author, the worker, the programs that the contract ran. Each part
 //! stands between lines with a key that is drawn for this question, and the answer has one form. What does not have it is no
@@ -45,9 +45,9 @@ pub struct JudgedWork<'a> {
     pub diff: &'a str,
     /// Says that there are more.
     pub is_cut: bool,
-    /// What the contract printed.
+    /// The end of the contract's standard output.
     pub stdout: &'a str,
-    /// What it printed as errors.
+    /// The end of its standard error.
     pub stderr: &'a str,
 }
 
@@ -58,7 +58,7 @@ pub struct JudgePrompt {
     pub system: String,
     /// The parts that others wrote, fenced.
     pub text: String,
-    /// What may be quoted.
+    /// The lines that may be quoted.
     shown: String,
 }
 
@@ -71,7 +71,7 @@ pub struct JudgeSaid {
     pub usage: Option<Usage>,
 }
 
-/// What came of asking a judge.
+/// The result of asking a judge.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hearing {
     /// The answer; or why there is none.
@@ -264,7 +264,7 @@ mod tests {
         written(&work, "5eed")
     }
 
-    /// What comes of these answers, and what was asked for each.
+    /// Returns the result of these answers, and the question to each.
     fn replies(texts: &[&str]) -> (Hearing, Vec<String>) {
         let prompt = work("+let x = 1;\n");
         let (mut dialogue, mut rest, mut asked) = (JudgeDialogue::new(&prompt), texts.iter(), Vec::new());

@@ -20,7 +20,7 @@ pub struct PromptParts<'a> {
     pub brief: &'a Brief,
     /// The contract's command, told only after it has failed.
     pub command: &'a str,
-    /// What the step's judge is asked, told only after it said no; empty where it has none.
+    /// The question to the step's judge, told only after it said no; empty where it has none.
     pub question: &'a str,
     /// The approved texts of protected files that the attempt before had changed, by name.
     pub approved: &'a [(String, String)],

@@ -78,7 +78,7 @@ pub struct Facts {
     /// The servers of planctl.toml, each with its tools where it was asked for them; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<BTreeMap<String, Option<ToolList>>>,
-    /// Who can be asked to judge work; `None` where nobody looked.
+    /// The judges that can be asked about work; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judges: Option<Judges>,
     /// The results of contracts tried before any work, by step number; empty where nothing was tried (`--probe`).
@@ -95,7 +95,7 @@ pub struct Facts {
     pub existing_around: Vec<String>,
 }
 
-/// Who can be asked to judge work, and how far that counts.
+/// The judges that can be asked about work, and how far their word counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Judges {
     /// The names of those that can be asked; the first is asked where a step names none.

@@ -55,7 +55,7 @@ pub struct PlanText {
     pub workspace: Option<String>,
 }
 
-/// Whose screen the client of a door has, as far as that is known.
+/// The owner of the screen that a door's client has, as far as that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Screens {
     /// Nobody says that it is a person's.

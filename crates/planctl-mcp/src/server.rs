@@ -142,7 +142,7 @@ impl<D: Door> Server<D> {
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<CallToolResponse>, Refused> {
         let PersonAsk { item, token, question } = read(request.arguments.clone().unwrap_or_default())?;
-        // Who holds no item has nobody asked about it.
+        // Only an item's holder has a person asked about it.
         self.of_item("heartbeat", &item, &token, json!({})).await?;
         let answer = match (screen, &request.input_responses) {
             (Screen::TakesInput, None) => return Ok(Some(screen::required(&question).into())),

@@ -42,7 +42,7 @@ pub struct RunSettings {
     /// The servers whose tools it may use; the values of their variables are planctl's own and kept nowhere.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, ServerConfig>,
-    /// Who may be asked about its work.
+    /// The judges that may be asked about its work.
     #[serde(default, skip_serializing_if = "Judges::is_none")]
     pub judges: Judges,
     /// Whether its changes in a worktree of its own are committed.

@@ -423,7 +423,7 @@ impl Model {
         matches!(newest, Some(Entry::Noticed))
     }
 
-    /// What judges used, of a node or of all: tokens and money.
+    /// The usage of judges, of a node or of all: tokens and money.
     pub(super) fn judged<'a>(&'a self, id: Option<&'a NodeId>) -> impl Iterator<Item = (u64, u64)> + 'a {
         self.journal.iter().filter_map(move |entry| {
             let Entry::Judged { node, usage } = entry else { return None };

@@ -24,7 +24,7 @@ pub struct Client {
     requests: i64,
     /// Says that each request describes itself, in place of a handshake.
     stands_alone: bool,
-    /// What the client can do, as it says.
+    /// The abilities that the client declares.
     capabilities: Value,
 }
 
@@ -217,7 +217,7 @@ pub fn newer_meta_of(capabilities: &Value) -> Value {
     })
 }
 
-/// What a client says that shows forms to a person.
+/// The abilities of a client that shows forms to a person.
 pub fn forms() -> Value {
     json!({ "elicitation": {} })
 }
