@@ -155,6 +155,10 @@ bench-verify *ARGS:
 bench-resolve *ARGS:
     cargo bench -p planctl-planner --bench resolve {{ARGS}}
 
+# Processor time and memory of planctl itself in a drafting round of 20 steps, whose contracts are tried
+bench-draft:
+    cargo bench -p planctl --bench draft
+
 # The cost of a step in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database; the ratio is told
 bench-graphs:
     cargo bench -p planctl-store --bench steps -- graphs
