@@ -1352,6 +1352,9 @@ pub struct ContextView {
 pub struct AuditView {
     /// The runs that were checked.
     pub runs: Vec<AuditedRun>,
+    /// Names the page of older runs, where there may be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 impl AuditView {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Agent, ApprovalPolicy, ChannelConfig, Finding, ModelConfig, Price, RoleConfig, ServerConfig,
+    Agent, ApprovalPolicy, ChannelConfig, Effects, Finding, ModelConfig, Price, RoleConfig, ServerConfig,
     TerminalCall, TraceConfig, Workspaces,
 };
 
@@ -263,6 +263,11 @@ impl fmt::Debug for DatabaseUrl {
 }
 
 impl Config {
+    /// Returns the effects that a role may have; those of nobody in particular where it is unknown, or none is named.
+    pub fn effects_of(&self, role: Option<&Role>) -> Effects {
+        role.and_then(|role| self.roles.get(role)).map(|role| role.effects.clone()).unwrap_or_default()
+    }
+
     /// Returns what an approval covers: everything that changes what runs. Where it is stored is left out.
     pub fn approved(&self) -> Value {
         let roles: BTreeMap<&str, Value> =

@@ -57,19 +57,30 @@ impl ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// Says whether uses of a tool may run beside other work in the workspace: it declares its effects, and each is safe.
+    pub fn runs_beside_others(&self, tool: &str) -> bool {
+        let declared = self.effects_of(tool);
+        declared.is_some_and(|names| names.iter().all(|name| Effects::SAFE.contains(&name.as_str())))
+    }
+}
+
 impl Effects {
-    /// The effects that nobody is asked about, unless they are denied (M-33).
+    /// The effects that nobody is asked about where a role allows none by name, unless they are denied (M-33).
     const SAFE: [&str; 6] = ["read", "network", "compute", "output", "pure", "llm"];
 
     /// Says why a person is asked before something with these effects happens; `None` where nobody is. A denied effect asks
-    /// even where it is allowed; of the others, allowed and safe ones do not (M-34).
+    /// even where it is allowed. A list of allowed effects is closed: any other asks, though it is safe (M-34).
     pub fn asks(&self, declared: Option<&BTreeSet<String>>) -> Option<String> {
         let Some(declared) = declared else { return Some("its effects are not declared".to_owned()) };
         let denied: Vec<&str> = declared.intersection(&self.deny).map(String::as_str).collect();
         if !denied.is_empty() {
             return Some(format!("{} is denied without a person", denied.join(", ")));
         }
-        let is_free = |name: &&String| self.allow.contains(*name) || Self::SAFE.contains(&name.as_str());
+        let is_free = |name: &&String| match self.allow.is_empty() {
+            true => Self::SAFE.contains(&name.as_str()),
+            false => self.allow.contains(*name),
+        };
         let risky: Vec<&str> = declared.iter().filter(|name| !is_free(name)).map(String::as_str).collect();
         (!risky.is_empty()).then(|| format!("it may {}", risky.join(", ")))
     }
@@ -101,6 +112,13 @@ mod tests {
         assert_eq!(effects(&["write"], &[]).asks(Some(&names(&["write"]))), None);
         assert!(effects(&["write"], &["write"]).asks(Some(&names(&["write"]))).is_some());
         assert!(effects(&["write"], &[]).asks(Some(&names(&["write", "delete"]))).is_some());
+    }
+
+    #[test]
+    fn m_34_a_list_of_allowed_effects_is_closed() {
+        let only = Effects { allow: names(&["write"]), deny: BTreeSet::new() };
+        assert_eq!(only.asks(Some(&names(&["read", "write"]))), Some("it may read".to_owned()));
+        assert_eq!(only.asks(Some(&BTreeSet::new())), None, "a tool without effects needs none allowed");
     }
 
     #[test]

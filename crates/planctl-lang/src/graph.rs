@@ -292,6 +292,7 @@ impl<'p> Lowering<'p> {
             on_exhausted: on_exhausted(step),
             may_change: if step.changes.is_empty() { written } else { declared },
             contract_files: judging_files(self.plan.scripts, at),
+            role: step.target.as_ref().map(|role| Role::new(role.value.as_str())),
             approval: None,
         }
     }

@@ -44,7 +44,8 @@ fn intent(text: &str) -> Intent {
 
 fn resolve(criterion: &mut Criterion) {
     let (catalog, history) = (Catalog::new(tools(10_000)), History::default());
-    let resolver = Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None };
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     for (name, text) in [
         ("common words", "list each issue of a group and report what came of it"),
         ("a misspelt word", "list the invocies of customers"),

@@ -10,6 +10,7 @@ mod conversation;
 mod decompose;
 mod entry;
 mod estimate;
+mod fence;
 mod goal;
 mod intents;
 mod judge;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use planctl_lang::library::{Entry, Fate, Question, weigh};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,6 +47,8 @@ const APART_MIN: f64 = 0.05;
 const COSINE_MIN: f64 = 0.6;
 /// The parameter by which an intent names its tool.
 const SUGGESTED: &str = "_suggested_tool";
+/// The beginning of a candidate that is a plan of the library.
+const PLAN: &str = "plan:";
 /// How many candidates are shown.
 const SHOWN_MAX: usize = 5;
 
@@ -61,14 +64,16 @@ pub enum Source {
     Catalog,
     /// A server has a tool of that name (M-16).
     Mcp,
+    /// A plan of the library is called for by its triggers.
+    Library,
     /// Its description says so (M-17).
     Semantic,
 }
 
 impl Source {
     /// All, in the order in which they are tried.
-    pub const ALL: [Source; 5] =
-        [Source::Hint, Source::History, Source::Catalog, Source::Mcp, Source::Semantic];
+    pub const ALL: [Source; 6] =
+        [Source::Hint, Source::History, Source::Catalog, Source::Mcp, Source::Library, Source::Semantic];
 
     /// Returns its word.
     pub fn word(self) -> &'static str {
@@ -77,6 +82,7 @@ impl Source {
             Source::History => "history",
             Source::Catalog => "catalog",
             Source::Mcp => "mcp",
+            Source::Library => "library",
             Source::Semantic => "semantic",
         }
     }
@@ -159,6 +165,8 @@ pub struct Resolver<'a> {
     pub sources: &'a [Source],
     /// Texts as vectors, where an endpoint gave them.
     pub vectors: Option<&'a Vectors>,
+    /// The plans of the library.
+    pub entries: &'a [Entry],
 }
 
 impl Resolver<'_> {
@@ -215,6 +223,7 @@ impl Resolver<'_> {
                 let ranked = self.ranked(wording, near, Reach::Name, is_asked);
                 decided(source, ranked, NAME_MIN)
             }
+            Source::Library => self.by_library(intent),
             Source::Semantic => match self.by_vectors(intent) {
                 Some(ranked) => decided(source, ranked, COSINE_MIN),
                 None => decided(source, self.ranked(wording, near, Reach::Text, |_| true), TEXT_MIN),
@@ -246,6 +255,46 @@ impl Resolver<'_> {
                 found(Source::History, &capability.id(), why)
             }
             None => (None, nothing(Source::History, format!("`{name}` served it before, and is not there"))),
+        }
+    }
+
+    /// Finds the plan of the library that the words of an intent call for, as those of a message do.
+    fn by_library(&self, intent: &Intent) -> (Option<Served>, Tried) {
+        let question = Question { message: &intent.text, ..Question::default() };
+        let weighed = weigh(self.entries, &question);
+        let mut taken = None;
+        let mut candidates = Vec::new();
+        for one in weighed.iter().filter(|one| !one.hits.is_empty()) {
+            let hits: Vec<&str> = one.hits.iter().map(|hit| hit.trigger).collect();
+            let why = format!(
+                "{} of its triggers, and it asks for {}: {}",
+                hits.len(),
+                one.entry.threshold(),
+                hits.join(", ")
+            );
+            // No number of triggers makes a plan a certain answer.
+            let score = one.score() as f64 / (one.score() + 1) as f64;
+            let candidate = Candidate { capability: plan_id(&one.entry.id), score, why };
+            if one.fate == Fate::Taken {
+                taken = Some(candidate.clone());
+            }
+            candidates.push(candidate);
+        }
+        rank(&mut candidates);
+        let source = Source::Library;
+        match taken {
+            Some(best) => {
+                let why = format!("{} with {:.2}", best.capability, best.score);
+                (Some(Served::By(best, source)), Tried { source, why, candidates })
+            }
+            None => (
+                None,
+                Tried {
+                    source,
+                    why: "no plan of the library has enough of its triggers in it".to_owned(),
+                    candidates,
+                },
+            ),
         }
     }
 
@@ -281,6 +330,16 @@ impl Resolver<'_> {
         rank(&mut ranked);
         Some(ranked)
     }
+}
+
+/// Returns the name by which a plan of the library is a candidate; no capability has one like it.
+fn plan_id(entry: &str) -> String {
+    format!("{PLAN}{entry}")
+}
+
+/// Returns the entry of the library that a candidate is, where it is one.
+fn entry_of(candidate: &str) -> Option<&str> {
+    candidate.strip_prefix(PLAN)
 }
 
 /// Returns the text by which a capability is embedded.

@@ -3,6 +3,8 @@
 use std::io::{self, Read as _, Write};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream;
 use planctl_lang::tools::{Tool, coerced, filled, items, misfits, printed};
 use serde_json::{Map, Value};
 
@@ -71,16 +73,22 @@ async fn carried_out(request: Request) -> Result<String, Fault> {
     if let Some((_, tool)) = &calls.known {
         fitting(filled.clone(), tool)?;
     }
-    let connection = Connection::open(&request.server).await?;
+    let connection = patiently(async || Connection::open(&request.server).await).await?;
     let result = called(&connection, &calls, filled).await;
     connection.close().await;
     let result = printed(&result?);
-    if result.len() > RESULT_BYTES_MAX {
-        let message =
-            format!("the result has {} bytes, and a step's output at most {RESULT_BYTES_MAX}", result.len());
-        return Err(Fault::new(FaultKind::Protocol, message));
-    }
+    refuse_too_long(result.len())?;
     Ok(result)
+}
+
+/// Refuses more than a step's output may have; a loop ends there and does not fetch the rest.
+fn refuse_too_long(bytes: usize) -> Result<(), Fault> {
+    if bytes <= RESULT_BYTES_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("the result has {bytes} bytes or more, and a step's output at most {RESULT_BYTES_MAX}");
+    Err(Fault::new(FaultKind::Protocol, message))
 }
 
 /// Returns the arguments of each call, with the values of earlier steps in their places.
@@ -130,13 +138,20 @@ pub(crate) async fn called(
     let each = fitting(filled, &tool)?;
     let is_loop = calls.for_each.is_some();
     let count = each.len();
-    let mut results = Vec::with_capacity(count);
-    for (at, arguments) in each.into_iter().enumerate() {
+    let uses = each.into_iter().enumerate().map(move |(at, arguments)| async move {
         say(&format!("{} {}", calls.tool, Value::Object(arguments.clone())));
-        let result = patiently(connection, &calls.tool, arguments).await.map_err(|fault| match is_loop {
+        let used = async || connection.call(&calls.tool, arguments.clone()).await.and_then(value_of);
+        patiently(used).await.map_err(|fault| match is_loop {
             true => Fault { message: format!("item {} of {count}: {}", at + 1, fault.message), ..fault },
             false => fault,
-        })?;
+        })
+    });
+    let mut uses = stream::iter(uses).buffered(calls.at_once.max(1));
+    let (mut results, mut bytes) = (Vec::with_capacity(count), 0);
+    while let Some(result) = uses.next().await {
+        let result = result?;
+        bytes += printed(&result).len();
+        refuse_too_long(bytes)?;
         results.push(result);
     }
     match (is_loop, results.pop()) {
@@ -170,16 +185,11 @@ async fn current(connection: &Connection, calls: &Calls) -> Result<Tool, Fault> 
     }
 }
 
-/// Uses a tool, and waits for a short rate limit: what was refused had no effect.
-async fn patiently(
-    connection: &Connection,
-    tool: &str,
-    arguments: Map<String, Value>,
-) -> Result<Value, Fault> {
+/// Does something, and waits for a short rate limit: what was refused had no effect.
+async fn patiently<T>(mut attempt: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, Fault> {
     let mut waits = 0;
     loop {
-        let result = connection.call(tool, arguments.clone()).await.and_then(value_of);
-        match result {
+        match attempt().await {
             Err(Fault { kind: FaultKind::RateLimit, wait: Some(wait), message })
                 if wait <= WAIT_MAX && waits < WAITS_MAX =>
             {

@@ -1,7 +1,10 @@
 //! One conversation with a server, bounded in what it may answer.
 
+use std::time::Duration;
+
 use planctl_harness::ToolServer;
 use planctl_lang::tools::{Tool, ToolList};
+use reqwest::redirect::Policy;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, PaginatedRequestParams};
 use rmcp::service::{RoleClient, RunningService};
@@ -16,6 +19,8 @@ use crate::request::Server;
 
 /// The most bytes that a server may send in one conversation; behind them it counts as gone.
 const RECEIVED_BYTES_MAX: u64 = 64 << 20;
+/// How long an address may take to be reached.
+const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// The most bytes of one message.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// The most tools of one server.
@@ -44,8 +49,6 @@ impl Connection {
                 Ok(Connection { program: Some(program), ..connection })
             }
             Server::Url { url, token } => {
-                // Twice is once.
-                rustls::crypto::ring::default_provider().install_default().ok();
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .max_sse_event_size(MESSAGE_BYTES_MAX)
                     .max_json_response_size(MESSAGE_BYTES_MAX)
@@ -53,7 +56,7 @@ impl Connection {
                 if let Some(token) = token {
                     config = config.auth_header(token.clone());
                 }
-                let transport = StreamableHttpClientTransport::from_config(config);
+                let transport = StreamableHttpClientTransport::with_client(client()?, config);
                 let service = ().serve(transport).await.map_err(|error| Fault::of_start(&error))?;
                 Ok(Connection { service, program: None })
             }
@@ -118,6 +121,16 @@ impl Connection {
             program.end().await;
         }
     }
+}
+
+/// Returns the client of a server at an address. It goes nowhere else: a token is for the address that a person trusted.
+fn client() -> Result<reqwest::Client, Fault> {
+    // Twice is once.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let builder = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(CONNECT_WITHIN);
+    // A connection whose answer was not read to its end is not used again, since that may stall.
+    let client = builder.pool_max_idle_per_host(0).build();
+    client.map_err(|error| Fault::new(FaultKind::Network, format!("could not make a client: {error}")))
 }
 
 /// Takes of a tool what planctl uses.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rmcp::ServiceError;
 use rmcp::model::ErrorData;
 use rmcp::service::ClientInitializeError;
-use rmcp::transport::streamable_http_client::{AuthRequiredError, HttpStatusError, InsufficientScopeError};
+use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 
 /// The longest message of a server that is passed on, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -110,7 +110,10 @@ impl Fault {
         if let ClientInitializeError::ConnectionClosed(_) = error {
             return Fault::new(FaultKind::Network, "the server ended before it said what it is");
         }
-        of_chain(error).unwrap_or_else(|| Fault::new(FaultKind::Protocol, chain_text(error)))
+        if let ClientInitializeError::TransportError { error, .. } = error {
+            return of_chain(error).unwrap_or_else(|| Fault::new(FaultKind::Network, chain_text(error)));
+        }
+        Fault::new(FaultKind::Protocol, chain_text(error))
     }
 
     pub(crate) fn of_service(error: &ServiceError) -> Fault {
@@ -161,43 +164,46 @@ fn wait_named(plain: &str) -> Option<Duration> {
     digits.parse().ok().map(Duration::from_secs)
 }
 
-/// Types what a transport met by the errors behind it.
+/// Types what a transport met by the errors behind it: one over HTTP says which; of another nothing more is known.
 fn of_chain(error: &(dyn Error + 'static)) -> Option<Fault> {
     let mut next = Some(error);
     while let Some(one) = next {
-        if let Some(status) = one.downcast_ref::<HttpStatusError>() {
-            let text = format!("HTTP status {}", status.status);
-            let wait = status.retry_after.as_deref().and_then(|wait| wait.trim().parse().ok());
-            return Some(match status.status {
-                429 => {
-                    Fault { wait: wait.map(Duration::from_secs), ..Fault::new(FaultKind::RateLimit, text) }
-                }
-                _ => Fault::new(FaultKind::Network, text),
-            });
-        }
-        if one.is::<AuthRequiredError>() || one.is::<InsufficientScopeError>() {
-            return Some(Fault::new(
-                FaultKind::Auth,
-                "the server wants a credential, or one with more rights",
-            ));
-        }
-        if let Some(error) = one.downcast_ref::<reqwest::Error>() {
-            let code = error.status().map(|status| status.as_u16());
-            let kind = match code {
-                Some(401 | 403) => FaultKind::Auth,
-                Some(429) => FaultKind::RateLimit,
-                Some(_) if error.is_decode() => FaultKind::Protocol,
-                Some(_) | None => FaultKind::Network,
-            };
-            return Some(Fault::new(kind, chain_text(one)));
+        if let Some(error) = one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            return Some(of_http(error));
         }
         next = one.source();
     }
-    let text = chain_text(error);
-    if text.contains("HTTP 401") || text.contains("HTTP 403") {
-        return Some(Fault::new(FaultKind::Auth, text));
-    }
     None
+}
+
+fn of_http(error: &StreamableHttpError<reqwest::Error>) -> Fault {
+    if let StreamableHttpError::HttpStatus(HttpStatusError { status, retry_after, .. }) = error {
+        let fault = |kind| Fault::new(kind, format!("HTTP status {status}"));
+        let seconds = retry_after.as_deref().and_then(|wait| wait.trim().parse().ok());
+        return match status {
+            429 => Fault { wait: seconds.map(Duration::from_secs), ..fault(FaultKind::RateLimit) },
+            _ => fault(FaultKind::Network),
+        };
+    }
+    // Without a challenge the status stands in the text alone.
+    let is_refusal = |said: &str| said.starts_with("HTTP 401") || said.starts_with("HTTP 403");
+    let wants_credential =
+        matches!(error, StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_))
+            || matches!(error, StreamableHttpError::UnexpectedServerResponse(said) if is_refusal(said));
+    if wants_credential {
+        return Fault::new(FaultKind::Auth, "the server wants a credential, or one with more rights");
+    }
+    let is_no_answer = matches!(
+        error,
+        StreamableHttpError::UnexpectedServerResponse(_)
+            | StreamableHttpError::ResponseBodyTooLarge { .. }
+            | StreamableHttpError::UnexpectedContentType(_)
+            | StreamableHttpError::Deserialize(_)
+            | StreamableHttpError::MissingSessionIdInResponse
+    );
+    // The others are of connections: not made, broken off, or of a session that is over.
+    let kind = if is_no_answer { FaultKind::Protocol } else { FaultKind::Network };
+    Fault::new(kind, chain_text(error))
 }
 
 fn chain_text(error: &(dyn Error + 'static)) -> String {

@@ -67,6 +67,8 @@ pub struct Calls {
     pub arguments: Value,
     /// The list that it is used for, with references.
     pub for_each: Option<String>,
+    /// How many entries of that list it is used for at once.
+    pub at_once: usize,
     /// The outputs that are referred to.
     pub outputs: Outputs,
 }

@@ -48,7 +48,7 @@ const LAYOUT: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}
 
 /// The commands that `planctl --help` lists, in groups; the others are listed by their nouns.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff", "library"]),
+    ("Write a plan", &["init", "new", "edit", "verify", "show", "fmt", "diff", "library", "goal"]),
     ("Run it", &["run", "approve", "status", "ls", "watch", "pause", "resume", "cancel"]),
     ("Decide", &["approvals", "open"]),
     ("Find out", &["logs", "why", "events", "audit"]),
@@ -58,7 +58,6 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "More",
         &[
             "plan",
-            "goal",
             "tool",
             "graph",
             "topic",
@@ -309,7 +308,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
         #[arg(long)]
         force: bool,
     },
-    /// Plans: write, verify, show, approve and run them
+    /// Writes, verifies, shows, approves and runs plans
     #[command(subcommand)]
     Plan(PlanCommand),
     /// Runs a plan; or, with a command, shows and steers runs
@@ -324,7 +323,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// A run's command without its noun.
     #[command(flatten)]
     OfRun(RunVerb),
-    /// Asks that wait for a person: plans, escalations, budgets, questions
+    /// Lists what waits for a person, and takes the answers: plans, escalations, budgets, questions
     #[command(visible_alias = "inbox", args_conflicts_with_subcommands = true)]
     Approvals {
         /// The asks to list, where no command is given.
@@ -334,39 +333,39 @@ It writes into the git checkout, else the current directory, and overwrites noth
         #[command(subcommand)]
         command: Option<ApprovalsCommand>,
     },
-    /// Topics: notes for the steps that subscribe to them (`topic:NAME`)
+    /// Writes and shows notes on a topic, for the steps that subscribe to it
     #[command(subcommand)]
     Topic(TopicCommand),
-    /// Messages to you: the channels of planctl.toml, and what became of each message
+    /// Tries and lists messages to you: the channels of planctl.toml, and what became of each message
     #[command(subcommand)]
     Notify(NotifyCommand),
-    /// A command that must succeed before an agent's session may stop as done
+    /// Keeps an agent's session from stopping as done while a command fails
     #[command(before_help = GuardArgs::EXAMPLES)]
     Guard(GuardArgs),
-    /// Sessions of interactive agents, held to a plan by their hooks
+    /// Holds an agent's session to a plan, by the agent's hooks
     #[command(subcommand)]
     Guide(GuideCommand),
     /// Answers a hook of an interactive agent
     Hook(HookArgs),
-    /// Workers: run one, test one, list them
+    /// Runs, tests and lists workers
     #[command(subcommand)]
     Worker(WorkerCommand),
     /// Claims and reports work items, from scripts
     #[command(subcommand, alias = "work")]
     Item(ItemCommand),
-    /// The roles of planctl.toml
+    /// Lists the roles of planctl.toml
     #[command(subcommand)]
     Roles(RolesCommand),
-    /// Tokens of the daemon's API, for workers and programs
+    /// Makes, lists and revokes tokens of the daemon's API, for workers and programs
     #[command(subcommand)]
     Token(TokenCommand),
-    /// The database
+    /// Looks after the database: its state, backups, old runs, the private Postgres
     #[command(subcommand)]
     Db(DbCommand),
-    /// The daemon: works on the runs of all workspaces of this machine
+    /// Starts, stops and shows the daemon: it works on the runs of all workspaces of this machine
     #[command(subcommand)]
     Daemon(DaemonCommand),
-    /// The daemon in the foreground with a worker for every role: for trying things out
+    /// Runs a daemon in the foreground with a worker for every role: for trying things out
     #[command(before_help = "Examples:
   planctl dev --exec './work.sh'        then, in another terminal: planctl run plans/hello.md
   planctl dev --agent claude")]
@@ -418,7 +417,7 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
         #[arg(short = 'n', long)]
         dry_run: bool,
     },
-    /// Serves editors: findings as you type, fixes, hovers, completion (language server, standard input and output)
+    /// Serves an editor as its language server: findings as you type, fixes, hovers, completion (standard input and output)
     #[command(
         before_help = "Your editor starts this; docs/editors.md says how. It reads plans only: markdown whose
 frontmatter says `type: plan`, and without a type files named *.plan.md or in a folder `plans`."
@@ -428,10 +427,10 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         #[arg(long)]
         stdio: bool,
     },
-    /// Serves agents: verify, draft and submit plans, look at runs, work on items (Model Context Protocol)
+    /// Serves agents by the Model Context Protocol: they verify, draft and submit plans, look at runs, work on items
     #[command(before_help = McpArgs::EXAMPLES)]
     Mcp(McpArgs),
-    /// The scratch list of an agent's session
+    /// Keeps the scratch list of an agent's session
     #[command(subcommand)]
     Session(SessionCommand),
     /// Prints completions for a shell; they know your runs, asks, roles and plans
@@ -461,16 +460,16 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
-    /// Goals: broken into intents, and the tools that serve them
+    /// Breaks a goal into intents, and finds the tools that serve them
     #[command(subcommand)]
     Goal(GoalCommand),
-    /// Tools of MCP servers: lists, shows and tries them
+    /// Lists, shows and tries tools of MCP servers
     #[command(subcommand)]
     Tool(ToolCommand),
-    /// Graphs written in DOT, JSON or markdown: checked, and drawn
+    /// Checks and draws graphs written in DOT, JSON or markdown
     #[command(subcommand)]
     Graph(GraphCommand),
-    /// The library of plans: finds one for a message, shows, adds and exports them
+    /// Finds, shows, adds and exports plans of the library
     #[command(subcommand)]
     Library(LibraryCommand),
     /// Prints the JSON Schema of a command's --json answer, or of planctl.toml

@@ -386,7 +386,7 @@ impl Client {
     /// Checks the history of a run, or of all.
     pub async fn audit(&self, handle: Option<Handle>) -> Result<AuditView, Failure> {
         match handle {
-            None => self.api.get("/v1/audit", &[]).await,
+            None => self.api.all("/v1/audit", &[("limit", AUDITED_AT_ONCE)]).await,
             Some(handle) => self.api.get(&format!("/v1/runs/{}/audit", handle.0), &[]).await,
         }
     }
@@ -634,6 +634,9 @@ pub async fn take_place(
     };
     Ok(ServerNode::open(options).await)
 }
+
+/// So many runs are audited by one call, since that of a long run takes a while.
+const AUDITED_AT_ONCE: &str = "20";
 
 /// The most events that are read at once.
 const EVENTS_MAX: usize = 500;

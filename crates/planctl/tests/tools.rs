@@ -18,6 +18,8 @@ mod resolved;
 mod running;
 #[path = "tools/server.rs"]
 mod server;
+#[path = "tools/web.rs"]
+mod web;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -28,14 +30,17 @@ fn main() {
     {
         return server::serve(manner, log);
     }
-    let trials = listing::trials().into_iter().chain(running::trials()).chain(resolved::trials()).map(
-        |(name, test)| {
+    let trials = listing::trials()
+        .into_iter()
+        .chain(running::trials())
+        .chain(resolved::trials())
+        .chain(web::trials())
+        .map(|(name, test)| {
             Trial::test(name, move || {
                 test();
                 Ok(())
             })
-        },
-    );
+        });
     let published = Trial::test("published_servers_run_behind_calls", || {
         published::published_servers();
         Ok(())

@@ -26,6 +26,9 @@ pub struct DraftView {
     /// How often it was mended after a run failed.
     #[serde(default)]
     pub repairs: usize,
+    /// The run that waits for an approval of the mended plan, or goes on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<DraftRevisionView>,
     /// How sure the writer is, from 0 to 1; null where there is no draft.
     pub confidence: Option<f64>,
     /// The requirements of the goal, each with its proof.
@@ -40,6 +43,18 @@ pub struct DraftView {
     pub spent: DraftSpentView,
     /// The usage that a run of the plan may have; null where there is no draft.
     pub estimate: Option<EstimateView>,
+}
+
+/// A run that can go on with a plan that was mended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DraftRevisionView {
+    /// The run.
+    pub run: String,
+    /// The ask that holds it; null where it is paused.
+    pub ask: Option<u64>,
+    /// Says that a person approved the plan, and the run goes on with it.
+    pub approved: bool,
 }
 
 /// Where a draft stands.

@@ -107,9 +107,9 @@ pub struct GoalStepView {
     pub merged: Vec<String>,
     /// The intent in words.
     pub text: String,
-    /// `ask`, `call`, `write` or `run`.
+    /// `ask`, `call`, `write`, `run`, or `follow` for a plan of the library that follows.
     pub kind: String,
-    /// The question, the task or the command; null for a call.
+    /// The question, the task, the command or the plan; null for a call.
     pub words: Option<String>,
     /// The capability that is called.
     pub capability: Option<String>,

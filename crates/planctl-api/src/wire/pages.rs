@@ -5,8 +5,8 @@ use std::fmt::Display;
 use super::messages::{DeliveryList, DeliveryView};
 use super::work::{TokenList, TokenView, WorkerList, WorkerView};
 use super::{
-    AskList, AskView, AttemptView, KeptRevision, LogView, PlanList, PlanSummary, RevisionList, RoleWork,
-    RoleWorkList, RunList, RunSummary, TopicList, TopicSummary,
+    AskList, AskView, AttemptView, AuditView, AuditedRun, KeptRevision, LogView, PlanList, PlanSummary,
+    RevisionList, RoleWork, RoleWorkList, RunList, RunSummary, TopicList, TopicSummary,
 };
 
 /// A list that comes in pages.
@@ -56,12 +56,15 @@ fn read(text: &str) -> Option<String> {
 
 macro_rules! paged {
     ($($list:ident, $name:ident: $entry:ident;)*) => {
+        paged! { $($list, $name: $entry = stringify!($name);)* }
+    };
+    ($($list:ident, $field:ident: $entry:ident = $name:expr;)*) => {
         $(impl Paged for $list {
-            const NAME: &'static str = stringify!($name);
+            const NAME: &'static str = $name;
             type Entry = $entry;
 
             fn parts(&mut self) -> (&mut Vec<$entry>, &mut Option<String>) {
-                (&mut self.$name, &mut self.next)
+                (&mut self.$field, &mut self.next)
             }
         })*
     };
@@ -78,4 +81,9 @@ paged! {
     WorkerList, workers: WorkerView;
     TokenList, tokens: TokenView;
     DeliveryList, deliveries: DeliveryView;
+}
+
+paged! {
+    // `runs` is the list of runs.
+    AuditView, runs: AuditedRun = "audits";
 }

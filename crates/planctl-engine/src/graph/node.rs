@@ -147,6 +147,9 @@ pub struct Call {
     /// Files and globs that it may change: those that the command writes.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", alias = "own_files")]
     pub may_change: BTreeSet<String>,
+    /// The role for which it is made, whose allowed and denied effects hold for it (M-34).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// Why a person has to allow each attempt before it is made, where one has to (M-36).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
@@ -284,6 +287,23 @@ impl Node {
             NodeKind::Task(task) => Some(task),
             NodeKind::Start
             | NodeKind::Call(_)
+            | NodeKind::Decision(_)
+            | NodeKind::Human(_)
+            | NodeKind::Checkpoint
+            | NodeKind::Fork(_)
+            | NodeKind::Join(_)
+            | NodeKind::SubPlan(_)
+            | NodeKind::Escalate { .. }
+            | NodeKind::Exit { .. } => None,
+        }
+    }
+
+    /// Returns the call, where it is one.
+    pub fn call(&self) -> Option<&Call> {
+        match &self.kind {
+            NodeKind::Call(call) => Some(call),
+            NodeKind::Start
+            | NodeKind::Task(_)
             | NodeKind::Decision(_)
             | NodeKind::Human(_)
             | NodeKind::Checkpoint

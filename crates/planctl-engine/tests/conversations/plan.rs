@@ -163,6 +163,7 @@ impl Drawn {
                 on_exhausted: if fields.contains(&"warn") { Outcome::Warned } else { Outcome::Failed },
                 contract_files: BTreeSet::new(),
                 may_change: BTreeSet::new(),
+                role: None,
                 approval: value("asks").map(str::to_owned),
             })),
             "decision" => NodeKind::Decision(Choice {

@@ -14,9 +14,11 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     let mut is_said = false;
     let mut said = BTreeSet::new();
     for step in &lint.tree.steps {
-        // No agent does the step of a person, nor one that the harness does.
-        let is_work = matches!(step.kind.as_ref().map(|kind| kind.value), None | Some(StepKind::Work(_)));
-        let Some(target) = step.target.as_ref().filter(|_| is_work) else { continue };
+        // No agent does the step of a person, nor one that the harness does; a call only takes over what its role may do.
+        let kind = step.kind.as_ref().map(|kind| kind.value);
+        let is_call = kind == Some(StepKind::Call);
+        let is_work = matches!(kind, None | Some(StepKind::Work(_)));
+        let Some(target) = step.target.as_ref().filter(|_| is_work || is_call) else { continue };
         let name = target.value.as_str();
         if !is_role(name) {
             let message = format!("`{}` can't be a role", escape(name));
@@ -38,6 +40,10 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         match &lint.facts.roles {
+            Some(roles) if is_call && !roles.iter().any(|role| role == name) => {
+                found.push(without_effects(target, roles).step(name_of(step)));
+            }
+            _ if is_call => {}
             _ if lint.facts.serves_every_role => {}
             Some(roles) if roles.iter().any(|role| role == name) => {}
             Some(roles) if said.insert(name) => found.push(unserved(target, roles).step(name_of(step))),
@@ -63,6 +69,19 @@ fn unserved(target: &Spanned<String>, roles: &[String]) -> Diagnostic {
     match did_you_mean(name, roles.iter().map(String::as_str)) {
         Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false),
         None => unknown.level(Severity::Warning).help(ways_to_serve(name)),
+    }
+}
+
+// A name that is nearly that of a role is an error: what that role is denied would not hold.
+fn without_effects(target: &Spanned<String>, roles: &[String]) -> Diagnostic {
+    let name = target.value.as_str();
+    let message = format!("there is no role `{name}`, so nothing is allowed to this call or denied it");
+    let unknown = Diagnostic::new(Code::P401, message)
+        .at(target.span, format!("planctl.toml has no `[roles.{name}]`"))
+        .note(known(roles));
+    match did_you_mean(name, roles.iter().map(String::as_str)) {
+        Some(near) => unknown.help(format!("did you mean `{near}`?")).fix(target.span, near, false),
+        None => unknown.level(Severity::Warning).help(format!("add `[roles.{name}]` to planctl.toml")),
     }
 }
 

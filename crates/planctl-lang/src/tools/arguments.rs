@@ -1,4 +1,4 @@
-//! Arguments by their schema: texts become what it asks for, and what does not fit is named.
+//! Arguments by their schema: values become what it asks for where they can, and what does not fit is named.
 
 use jsonschema::PatternOptions;
 use serde_json::{Number, Value};
@@ -19,18 +19,40 @@ pub struct Misfit {
     pub message: String,
 }
 
-/// Returns arguments in which a text stands as the number or the truth value that the schema asks for, where it is one (M-26).
+/// Returns a value that fits its schema where it can be made to (M-26).
+///
+/// A text becomes the number, the truth value (`true`, `yes`, `false`, `no`), the list or the object that is asked for, where
+/// text itself is none of what is. A list is written as JSON or with commas. A choice is found whatever its case, a number where
+/// text is asked for becomes text, and a value where a list is asked for becomes a list of one.
 #[must_use]
-pub fn coerced(arguments: Value, schema: &Value) -> Value {
-    coerce(arguments, schema, schema, 0)
+pub fn coerced(value: Value, schema: &Value) -> Value {
+    coerce(value, schema, schema, 0)
 }
 
 fn coerce(value: Value, schema: &Value, root: &Value, depth: usize) -> Value {
     if depth > DEPTH_MAX {
         return value;
     }
-    let schema = followed(schema, root);
+    let types = types(schema, root, depth);
+    let schema = plain(schema, root);
+    let asks = |name: &str| types.iter().any(|kind| kind == name);
+    let entry = |entry: Value| match schema.get("items") {
+        Some(of_entry) => coerce(entry, of_entry, root, depth + 1),
+        None => entry,
+    };
+    let is_list_of_one = asks("array") && !types.iter().any(|kind| is_of(&value, kind));
     match value {
+        Value::Null => Value::Null,
+        Value::Array(entries) => Value::Array(entries.into_iter().map(entry).collect()),
+        Value::String(text) => match read_as(&text, &types) {
+            Some(Value::Array(entries)) => Value::Array(entries.into_iter().map(entry).collect()),
+            Some(read @ Value::Object(_)) => coerce(read, schema, root, depth + 1),
+            Some(read) => read,
+            None => Value::String(choice(&text, schema).unwrap_or(text)),
+        },
+        one @ (Value::Bool(_) | Value::Number(_) | Value::Object(_)) if is_list_of_one => {
+            Value::Array(vec![entry(one)])
+        }
         Value::Object(fields) => {
             let properties = schema.get("properties");
             let fields = fields.into_iter().map(|(name, field)| {
@@ -43,20 +65,44 @@ fn coerce(value: Value, schema: &Value, root: &Value, depth: usize) -> Value {
             });
             Value::Object(fields.collect())
         }
-        Value::Array(entries) => match schema.get("items") {
-            Some(of_entry) => {
-                let entries = entries.into_iter().map(|entry| coerce(entry, of_entry, root, depth + 1));
-                Value::Array(entries.collect())
-            }
-            None => Value::Array(entries),
-        },
-        Value::String(text) => read_as(&text, &types(schema, root, depth)).unwrap_or(Value::String(text)),
         Value::Bool(_) | Value::Number(_) => {
-            let is_text = types(schema, root, depth).iter().all(|kind| kind == "string" || kind == "null");
-            let asks = !types(schema, root, depth).is_empty();
-            if asks && is_text { Value::String(value.to_string()) } else { value }
+            let is_text = types.iter().all(|kind| kind == "string" || kind == "null");
+            if is_text && !types.is_empty() { Value::String(value.to_string()) } else { value }
         }
-        Value::Null => Value::Null,
+    }
+}
+
+/// Says whether a value is of a type, by its name in schemas.
+fn is_of(value: &Value, kind: &str) -> bool {
+    match value {
+        Value::Null => kind == "null",
+        Value::Bool(_) => kind == "boolean",
+        Value::Number(_) => kind == "number" || kind == "integer",
+        Value::String(_) => kind == "string",
+        Value::Array(_) => kind == "array",
+        Value::Object(_) => kind == "object",
+    }
+}
+
+/// Finds the choice that a text means, whatever its case.
+fn choice(text: &str, schema: &Value) -> Option<String> {
+    let choices =
+        || schema.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    if choices().any(|choice| choice == text) {
+        return None;
+    }
+    choices().find(|choice| choice.eq_ignore_ascii_case(text.trim())).map(str::to_owned)
+}
+
+/// Follows a schema to the one that says what a value is like: its reference, or its only way beside null.
+fn plain<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+    let schema = followed(schema, root);
+    let ways = ["anyOf", "oneOf"].iter().find_map(|word| schema.get(*word)?.as_array());
+    let is_null = |way: &&Value| way.get("type").and_then(Value::as_str) == Some("null");
+    let mut ways = ways.into_iter().flatten().filter(|way| !is_null(way));
+    match (ways.next(), ways.next()) {
+        (Some(only), None) => followed(only, root),
+        (Some(_) | None, _) => schema,
     }
 }
 
@@ -114,15 +160,29 @@ fn read_as(text: &str, types: &[String]) -> Option<Value> {
             return Some(Value::Number(number));
         }
     }
-    if allows("boolean") && matches!(plain, "true" | "false") {
-        return Some(Value::Bool(plain == "true"));
+    if allows("boolean") {
+        match plain.to_ascii_lowercase().as_str() {
+            "true" | "yes" => return Some(Value::Bool(true)),
+            "false" | "no" => return Some(Value::Bool(false)),
+            _ => {}
+        }
     }
     if allows("null") && plain == "null" {
         return Some(Value::Null);
     }
-    let is_structure =
-        allows("array") && plain.starts_with('[') || allows("object") && plain.starts_with('{');
-    if is_structure { serde_json::from_str(plain).ok() } else { None }
+    if allows("object")
+        && let Ok(object @ Value::Object(_)) = serde_json::from_str(plain)
+    {
+        return Some(object);
+    }
+    if !allows("array") {
+        return None;
+    }
+    if let Ok(list @ Value::Array(_)) = serde_json::from_str(plain) {
+        return Some(list);
+    }
+    let entries = plain.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    Some(Value::Array(entries.map(Value::from).collect()))
 }
 
 /// Returns what of the arguments does not fit the schema; a schema that can't be used is a misfit too. Patterns are matched in
@@ -189,6 +249,30 @@ mod tests {
         });
         assert_eq!(coerced, expected);
         assert_eq!(misfits(&coerced, &schema()), []);
+    }
+
+    #[test]
+    fn m_26_a_list_is_written_with_commas_and_one_value_is_a_list_of_one() {
+        let made = |arguments: Value| coerced(arguments, &schema());
+        assert_eq!(made(json!({"labels": "bug, help wanted,"})), json!({"labels": ["bug", "help wanted"]}));
+        assert_eq!(
+            made(json!({"labels": "[\"a, b\"]", "ids": "1, 2"})),
+            json!({"labels": ["a, b"], "ids": [1, 2]})
+        );
+        assert_eq!(made(json!({"labels": 7, "ids": 3})), json!({"labels": ["7"], "ids": [3]}));
+        assert_eq!(made(json!({"title": "a, b"})), json!({"title": "a, b"}), "text is asked for");
+    }
+
+    #[test]
+    fn m_26_choices_and_truth_values_are_known_in_any_case() {
+        let schema = json!({"properties": {
+            "state": {"enum": ["open", "OPEN_ALL"]}, "draft": {"type": "boolean"},
+            "tags": {"anyOf": [{"type": "array", "items": {"enum": ["bug"]}}, {"type": "null"}]},
+        }});
+        let made = coerced(json!({"state": "Open", "draft": "Yes", "tags": "BUG"}), &schema);
+        assert_eq!(made, json!({"state": "open", "draft": true, "tags": ["bug"]}));
+        let kept = json!({"state": "opened", "draft": "maybe"});
+        assert_eq!(coerced(kept.clone(), &schema), kept);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Parameters as a JSON Schema has them, and values that are made to fit them or are refused (M-26, M-27).
 
+use planctl_lang::tools;
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::{Value, json};
 
 /// A parameter of a capability.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -50,6 +51,31 @@ impl ParameterKind {
             ParameterKind::Object => "an object",
             ParameterKind::Any => "any value",
         }
+    }
+}
+
+impl ParameterKind {
+    fn schema(&self) -> Value {
+        match self {
+            ParameterKind::Text => json!({ "type": "string" }),
+            ParameterKind::Integer => json!({ "type": "integer" }),
+            ParameterKind::Number => json!({ "type": "number" }),
+            ParameterKind::Boolean => json!({ "type": "boolean" }),
+            ParameterKind::List(of) => json!({ "type": "array", "items": of.schema() }),
+            ParameterKind::Object => json!({ "type": "object" }),
+            ParameterKind::Any => json!({}),
+        }
+    }
+}
+
+impl Parameter {
+    /// Returns what is known of it as a schema again.
+    fn schema(&self) -> Value {
+        let mut schema = self.kind.schema();
+        if !self.choices.is_empty() && self.kind == ParameterKind::Text {
+            schema["enum"] = json!(self.choices);
+        }
+        schema
     }
 }
 
@@ -124,87 +150,20 @@ fn choices_of(property: &Value) -> Vec<String> {
     listed.into_iter().flatten().filter_map(|choice| choice.as_str().map(str::to_owned)).collect()
 }
 
-/// Makes a value fit a parameter: `"10"` becomes 10 where an integer is due, and a text stays one where a text is.
+/// Makes a value fit a parameter, by the rule that holds for every call of a tool.
 ///
 /// # Errors
 ///
 /// Why it does not fit, as the end of a sentence.
 pub fn coerced(parameter: &Parameter, value: &Value) -> Result<Value, String> {
-    let value = fitted(&parameter.kind, value).map_err(|()| {
-        format!("`{}` takes {}, and {value} is none", parameter.name, parameter.kind.words())
-    })?;
-    match &value {
-        Value::String(text) if !parameter.choices.is_empty() => {
-            let same = parameter.choices.iter().find(|choice| choice.eq_ignore_ascii_case(text));
-            let choices = || parameter.choices.join(", ");
-            same.map(|choice| Value::String(choice.clone())).ok_or_else(|| {
-                format!("`{}` takes {}, and {value} is none of them", parameter.name, choices())
-            })
-        }
-        Value::String(_)
-        | Value::Null
-        | Value::Bool(_)
-        | Value::Number(_)
-        | Value::Array(_)
-        | Value::Object(_) => Ok(value),
+    let schema = parameter.schema();
+    let fitted = tools::coerced(value.clone(), &schema);
+    if tools::misfits(&fitted, &schema).is_empty() {
+        return Ok(fitted);
     }
-}
-
-fn fitted(kind: &ParameterKind, value: &Value) -> Result<Value, ()> {
-    let text = value.as_str().map(str::trim);
-    match kind {
-        ParameterKind::Any => Ok(value.clone()),
-        ParameterKind::Text => match value {
-            Value::String(_) => Ok(value.clone()),
-            Value::Number(_) | Value::Bool(_) => Ok(Value::String(value.to_string())),
-            Value::Null | Value::Array(_) | Value::Object(_) => Err(()),
-        },
-        ParameterKind::Integer => match (value, text) {
-            (Value::Number(number), _) if number.is_i64() || number.is_u64() => Ok(value.clone()),
-            (_, Some(text)) => text.parse::<i64>().map(Value::from).map_err(drop),
-            (_, None) => Err(()),
-        },
-        ParameterKind::Number => match (value, text) {
-            (Value::Number(_), _) => Ok(value.clone()),
-            (_, Some(text)) => match text.parse::<i64>() {
-                Ok(whole) => Ok(Value::from(whole)),
-                Err(_) => {
-                    let number = text.parse::<f64>().ok().and_then(Number::from_f64);
-                    number.map(Value::Number).ok_or(())
-                }
-            },
-            (_, None) => Err(()),
-        },
-        ParameterKind::Boolean => match (value, text) {
-            (Value::Bool(_), _) => Ok(value.clone()),
-            (_, Some(text)) => match text.to_lowercase().as_str() {
-                "true" | "yes" => Ok(Value::Bool(true)),
-                "false" | "no" => Ok(Value::Bool(false)),
-                _ => Err(()),
-            },
-            (_, None) => Err(()),
-        },
-        ParameterKind::List(of) => list(of, value),
-        ParameterKind::Object => match (value, text) {
-            (Value::Object(_), _) => Ok(value.clone()),
-            (_, Some(text)) => serde_json::from_str(text).ok().filter(Value::is_object).ok_or(()),
-            (_, None) => Err(()),
-        },
-    }
-}
-
-/// Makes a list of one: written as JSON, or as people write lists, with commas.
-fn list(of: &ParameterKind, value: &Value) -> Result<Value, ()> {
-    let elements = match value {
-        Value::Array(elements) => elements.clone(),
-        Value::String(text) => match serde_json::from_str(text) {
-            Ok(Value::Array(elements)) => elements,
-            Ok(_) | Err(_) => {
-                let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-                parts.map(|part| Value::String(part.to_owned())).collect()
-            }
-        },
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![value.clone()],
-    };
-    elements.iter().map(|element| fitted(of, element)).collect::<Result<Vec<_>, ()>>().map(Value::Array)
+    let name = &parameter.name;
+    Err(match parameter.choices.is_empty() {
+        true => format!("`{name}` takes {}, and {value} is none", parameter.kind.words()),
+        false => format!("`{name}` takes {}, and {value} is none of them", parameter.choices.join(", ")),
+    })
 }

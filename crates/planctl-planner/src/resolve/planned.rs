@@ -10,7 +10,7 @@ use super::bind::{Argument, ArgumentValue, Binding, bind};
 use super::capability::{ASK_PERSON, Capability};
 use super::collapse::collapsed;
 use super::parameter::Parameter;
-use super::{Candidate, Found, Resolver, Served, Source, needs_capability};
+use super::{Candidate, Found, Resolver, Served, Source, entry_of, needs_capability};
 use crate::intents::{Intent, IntentKind, humanised, own_question};
 
 /// A goal whose intents were resolved.
@@ -63,6 +63,13 @@ pub enum Action {
     Run {
         /// The command.
         command: String,
+    },
+    /// A plan of the library does it, in a run of its own once all other steps are done; it waits for an approval of its own.
+    Follow {
+        /// The entry.
+        entry: String,
+        /// How well it serves, from 0 to 1.
+        score: f64,
     },
 }
 
@@ -125,6 +132,7 @@ pub fn planned(
     planning.ask_for_the_unsaid();
     planning.name_questions(&leaves);
     planning.planned.steps = in_order(std::mem::take(&mut planning.planned.steps));
+    planning.let_it_follow();
     planning.planned
 }
 
@@ -177,6 +185,11 @@ impl Planning<'_> {
         if intent.kind == IntentKind::Transform && self.merge(intent, all) {
             return;
         }
+        if let Some(Decision::Use(name)) = self.decisions.get(&intent.id)
+            && let Some(entry) = entry_of(name)
+        {
+            return self.follow(intent, entry, 1.0);
+        }
         match self.decisions.get(&intent.id) {
             Some(Decision::Write(task)) => return self.push(intent, Action::Write { task: task.clone() }),
             Some(Decision::Run(command)) => {
@@ -199,6 +212,9 @@ impl Planning<'_> {
             Served::Unclear(candidates) => return self.leave_open(intent, true, candidates),
             Served::Missing(candidates) => return self.leave_open(intent, false, candidates),
         };
+        if let Some(entry) = entry_of(&best.capability) {
+            return self.follow(intent, entry, best.score);
+        }
         let Some(capability) = self.resolver.catalog.named(&best.capability).cloned() else { return };
         let needs: Vec<&Intent> =
             intent.needs.iter().filter_map(|need| all.iter().find(|own| own.id == *need)).collect();
@@ -209,6 +225,35 @@ impl Planning<'_> {
             binding,
             &needs,
         );
+    }
+
+    fn follow(&mut self, intent: &Intent, entry: &str, score: f64) {
+        let is_second = self.planned.steps.iter().any(|step| matches!(step.action, Action::Follow { .. }));
+        if is_second {
+            let message =
+                format!("the plan {entry} of the library serves it, and one plan alone can follow another");
+            self.remark(intent, message);
+        }
+        if !intent.needs.is_empty() {
+            let message = format!("the plan {entry} of the library follows, and is not given what it needs");
+            self.planned.warnings.push(Remark { intent: intent.id.clone(), message });
+        }
+        self.push(intent, Action::Follow { entry: entry.to_owned(), score });
+    }
+
+    /// Puts a plan that follows behind all other steps; nothing can need it.
+    fn let_it_follow(&mut self) {
+        let steps = std::mem::take(&mut self.planned.steps);
+        let (following, others): (Vec<_>, Vec<_>) =
+            steps.into_iter().partition(|step| matches!(step.action, Action::Follow { .. }));
+        for step in &others {
+            for need in step.needs.iter().filter(|need| following.iter().any(|own| own.id == **need)) {
+                let message =
+                    format!("it needs {need}, which a plan of the library does once this one is over");
+                self.planned.faults.push(Remark { intent: step.id.clone(), message });
+            }
+        }
+        self.planned.steps = others.into_iter().chain(following).collect();
     }
 
     fn call(&mut self, intent: &Intent, mut call: Call, binding: Binding, needs: &[&Intent]) {
@@ -316,7 +361,9 @@ impl Planning<'_> {
             let takes = |argument: &&Argument| matches!(&argument.value, ArgumentValue::ResultOf(id, _) if *id == step.id);
             let arguments = steps.iter().filter_map(|other| match &other.action {
                 Action::Call(call) => Some(&call.arguments),
-                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } => None,
+                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } | Action::Follow { .. } => {
+                    None
+                }
             });
             let takers: BTreeSet<&str> =
                 arguments.flatten().filter(takes).map(|argument| argument.parameter.as_str()).collect();

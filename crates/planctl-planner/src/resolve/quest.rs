@@ -9,6 +9,7 @@ use super::bind::subject;
 use super::planned::Decision;
 use super::{Candidate, Open};
 use crate::conversation::Answer;
+use crate::fence::Fence;
 use crate::intents::Intent;
 use crate::prompt::Prompt;
 use crate::proposal::any_object_in;
@@ -371,14 +372,16 @@ impl Quest {
                 "permissions": { "type": "array", "items": { "type": "string" } },
             },
         });
+        let fence = Fence::about(&[&self.intent.text]);
         let text = format!(
-            "How would you implement a capability that does this: \"{}\"?\n\nProvide:\n1. the recommended MCP server and \
-             tool name\n2. code that implements it\n3. input and output schemas\n4. the required permissions",
-            self.intent.text
+            "How would you implement a capability that does this?\n\n{}\nProvide:\n1. the recommended MCP server and tool \
+             name\n2. code that implements it\n3. input and output schemas\n4. the required permissions",
+            fence.around("the intent", &self.intent.text)
         );
         let system = format!(
-            "You propose how a missing capability can be had. A person decides; nothing that you write is run as it is. \
-             Answer with one JSON object of this form and nothing else:\n{schema}"
+            "You propose how a missing capability can be had. A person decides; nothing that you write is run as it is.\n\n{}\n\n\
+             Answer with one JSON object of this form and nothing else:\n{schema}",
+            fence.rule()
         );
         Prompt { system, text, schema, name: "hint" }
     }

@@ -6,16 +6,22 @@ use super::bind::ArgumentValue;
 use super::planned::{Action, Call, Planned, PlannedStep};
 use crate::write::{fence, heading, one_line, safe, task, yaml};
 
-/// Writes the plan. Each step says which intent of the goal it serves.
+/// Writes the plan. Each step says which intent of the goal it serves; a plan of the library that follows stands in its head.
 pub fn written(goal: &str, owner: &str, planned: &Planned) -> String {
     let title: String = one_line(goal).chars().take(100).collect();
+    let follows = planned.steps.iter().find_map(|step| match &step.action {
+        Action::Follow { entry, .. } => Some(format!("then: {}\n", yaml(entry))),
+        Action::Ask { .. } | Action::Call(_) | Action::Write { .. } | Action::Run { .. } => None,
+    });
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
+        "---\ntype: plan\nstatus: draft\nowner: {}\n{}---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
         yaml(owner),
+        follows.unwrap_or_default(),
         heading(&title),
         safe(&one_line(goal))
     );
-    for (at, step) in planned.steps.iter().enumerate() {
+    let own = |step: &&PlannedStep| !matches!(step.action, Action::Follow { .. });
+    for (at, step) in planned.steps.iter().filter(own).enumerate() {
         write_step(&mut text, at, step, &planned.steps);
     }
     text
@@ -30,7 +36,7 @@ fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedSt
     let kind = match &step.action {
         Action::Ask { .. } => Some("human"),
         Action::Call(_) | Action::Run { .. } => Some("call"),
-        Action::Write { .. } => None,
+        Action::Write { .. } | Action::Follow { .. } => None,
     };
     text.push_str(&kind.map(|kind| format!("**type:** {kind}\n")).unwrap_or_default());
     text.push_str(&format!("**needs:** {}\n", needs(step, all)));
@@ -43,6 +49,7 @@ fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedSt
             text.push_str(&format!("\n**task:**\n{}\n\n**contract:** TODO\n", task(own)));
         }
         Action::Run { command } => contract(text, command),
+        Action::Follow { .. } => {}
     }
 }
 

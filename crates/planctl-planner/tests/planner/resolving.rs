@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use planctl_lang::library::Entry;
 use planctl_planner::{
     Action, ArgumentValue, Call, Capability, Catalog, Decision, Found, History, Intent, IntentKind, Planned,
     Remembered, Resolver, Served, Source, Vectors, Went, embedded, key_of, planned, type_of, verified,
+    written,
 };
 use serde_json::{Value, json};
 
@@ -93,7 +95,8 @@ fn with(mut intent: Intent, parameters: &[(&str, Value)]) -> Intent {
 
 fn find(intent: &Intent, sources: &[Source]) -> Found {
     let catalog = Catalog::new(capabilities());
-    Resolver { catalog: &catalog, history: &History::default(), sources, vectors: None }.find(intent)
+    Resolver { catalog: &catalog, history: &History::default(), sources, vectors: None, entries: &[] }
+        .find(intent)
 }
 
 fn served(found: &Found) -> (&str, Source) {
@@ -104,7 +107,8 @@ fn served(found: &Found) -> (&str, Source) {
 fn plan(intents: &[Intent]) -> Planned {
     let catalog = Catalog::new(capabilities());
     let history = History::default();
-    let resolver = Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None };
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     planned(intents, &resolver, &BTreeMap::new())
 }
 
@@ -173,7 +177,13 @@ fn m_17_vectors_decide_where_an_endpoint_gave_them() {
     }
     let (sources, history) = ([Source::Semantic], History::default());
     let intent = act("I1", "umbrella today?", &[]);
-    let with = Resolver { catalog: &catalog, history: &history, sources: &sources, vectors: Some(&vectors) };
+    let with = Resolver {
+        catalog: &catalog,
+        history: &history,
+        sources: &sources,
+        vectors: Some(&vectors),
+        entries: &[],
+    };
     assert_eq!(served(&with.find(&intent)).0, "github.fetch_weather");
     let without = Resolver { vectors: None, ..with };
     assert!(matches!(without.find(&intent).served, Served::Missing(_)));
@@ -197,7 +207,8 @@ fn m_18_two_that_serve_equally_well_are_a_question() {
     all.extend(read(&list, "tracker"));
     let catalog = Catalog::new(all);
     let history = History::default();
-    let resolver = Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None };
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     let found = resolver.find(&act("I1", "list issues", &[]));
     let Served::Unclear(candidates) = &found.served else { panic!("{found:?}") };
     assert_eq!(candidates.len(), 2);
@@ -409,7 +420,8 @@ fn m_14_what_passed_before_serves_the_same_intent_again() {
     history.remember(remembered(&before, Source::Semantic, "github.fetch_weather", Went::Unknown, 1));
     let again = act("I7", "list forecasts for \"Basel\"", &[]);
     let find = |history: &History| {
-        Resolver { catalog: &catalog, history, sources: &Source::ALL, vectors: None }.find(&again)
+        Resolver { catalog: &catalog, history, sources: &Source::ALL, vectors: None, entries: &[] }
+            .find(&again)
     };
     assert_ne!(find(&history).tried[1].why, "it served the same intent, and passed once");
     history.ended("plans/a.md", 1, Went::Passed);
@@ -427,8 +439,13 @@ fn m_47_a_strategy_that_fails_for_a_type_of_intent_comes_later() {
         history.remember(remembered(&intent, Source::Mcp, "github.list_issues", Went::Failed, step));
     }
     let order = |text: &str| {
-        let resolver =
-            Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None };
+        let resolver = Resolver {
+            catalog: &catalog,
+            history: &history,
+            sources: &Source::ALL,
+            vectors: None,
+            entries: &[],
+        };
         let found = resolver.find(&act("I2", text, &[]));
         found.tried.into_iter().map(|tried| tried.source).collect::<Vec<_>>()
     };
@@ -491,7 +508,8 @@ fn an_intent_among_10_000_tools_is_found_by_looking_at_few_of_them() {
     let list = json!({ "tools": tools });
     let catalog = Catalog::new(read(&list, "big"));
     let history = History::default();
-    let resolver = Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None };
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     let found = resolver.find(&act("I1", "list unicorns in o/r", &[]));
     assert_eq!(served(&found).0, "big.list_unicorns");
     assert!(found.looked_at < 12_000, "{}", found.looked_at);
@@ -502,4 +520,46 @@ fn an_intent_among_10_000_tools_is_found_by_looking_at_few_of_them() {
 /// Writes a number in letters, so that it is a word of its own.
 fn letters(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'k')).collect()
+}
+
+fn entry(id: &str, triggers: &[&str]) -> Entry {
+    let triggers = triggers.iter().map(|trigger| (*trigger).to_owned()).collect();
+    Entry { id: id.to_owned(), title: id.to_owned(), triggers, ..Entry::default() }
+}
+
+/// Resolves intents with plans of the library beside the tools.
+fn plan_with(entries: &[Entry], intents: &[Intent]) -> Planned {
+    let catalog = Catalog::new(capabilities());
+    let history = History::default();
+    let resolver =
+        Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries };
+    planned(intents, &resolver, &BTreeMap::new())
+}
+
+#[test]
+fn a_plan_of_the_library_serves_an_intent_and_follows_the_plan_that_is_written() {
+    let entries = [entry("release", &["release", "publish crate"]), entry("other", &["release", "docs"])];
+    let intents = [act("I1", "publish the crate of the release", &[]), act("I2", "list issues in o/r", &[])];
+    let planned = plan_with(&entries, &intents);
+    let ids: Vec<&str> = planned.steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(ids, ["I2", "I1"], "what follows stands last: {planned:#?}");
+    assert_eq!(planned.steps[1].action, Action::Follow { entry: "release".to_owned(), score: 2.0 / 3.0 });
+    let tried = planned.found["I1"].tried.last().unwrap();
+    assert_eq!((tried.source, tried.candidates[0].capability.as_str()), (Source::Library, "plan:release"));
+    assert_eq!(tried.candidates[0].why, "2 of its triggers, and it asks for 2: release, publish crate");
+    assert_eq!(tried.candidates[1].capability, "plan:other");
+    let text = written("list issues and release", "me", &planned);
+    assert!(text.contains("\nthen: release\n---\n") && text.contains("### 1. List issues in o/r"), "{text}");
+    assert!(!text.contains("### 2."), "a plan that follows is no step: {text}");
+}
+
+#[test]
+fn nothing_can_need_what_a_plan_does_that_follows_and_one_alone_can() {
+    let entries = [entry("release", &["release", "publish crate"])];
+    let release = act("I1", "publish the crate of the release", &[]);
+    let needed = plan_with(&entries, &[release.clone(), act("I2", "list issues in o/r", &["I1"])]);
+    assert!(needed.faults.iter().any(|fault| fault.intent == "I2" && fault.message.contains("needs I1")));
+    let second = Intent { id: "I2".to_owned(), ..release.clone() };
+    let twice = plan_with(&entries, &[release, second]);
+    assert!(twice.faults.iter().any(|fault| fault.message.contains("one plan alone")), "{:?}", twice.faults);
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planctl_config::Effects;
-use planctl_engine::{Contract, NodeId, NodeKind};
+use planctl_engine::{Contract, Node, NodeId, NodeKind};
 use planctl_harness::{ContractRunner, Gate};
 use planctl_lang::tools::{Outputs, ToolUse, outputs_read};
 use planctl_store::Claimed;
@@ -14,6 +13,14 @@ use crate::node::services::ServiceError;
 use crate::verify::tools::{reach, with_order};
 
 impl Executor {
+    /// Says whether a gate is a call that leaves the files of the workspace alone, so that it runs beside other gates there.
+    pub(super) fn runs_beside_others(&self, claimed: &Claimed, contract: &Contract) -> bool {
+        let is_call = claimed.graph.node(&claimed.item.at.node).and_then(Node::call).is_some();
+        let used = ToolUse::read(&contract.command).filter(|_| is_call);
+        let server = |used: &ToolUse| self.settings.servers.get(&used.server);
+        used.is_some_and(|used| server(&used).is_some_and(|server| server.runs_beside_others(&used.tool)))
+    }
+
     /// Returns a runner that carries the call of a node out; or the gate of one that can't be, in which nothing ran.
     pub(super) async fn call_runner(
         &self,
@@ -33,8 +40,10 @@ impl Executor {
             return refused(&format!("the approved configuration has no server {:?}", used.server));
         };
         // The graph has a person asked; one that does not was made for other effects than those that are approved.
-        let asks = Effects::default().asks(server.effects_of(&used.tool));
-        if let Some(why) = asks.filter(|_| !asks_first(claimed)) {
+        let call = claimed.graph.node(&claimed.item.at.node).and_then(Node::call);
+        let may = self.settings.effects_of(call.and_then(|call| call.role.as_ref()));
+        let is_asked = call.is_some_and(|call| call.approval.is_some());
+        if let Some(why) = may.asks(server.effects_of(&used.tool)).filter(|_| !is_asked) {
             return refused(&format!("{} of {} needs a person's word: {why}", used.tool, used.server));
         }
         let reached = match reach(server) {
@@ -43,8 +52,10 @@ impl Executor {
         };
         let nodes = used.references().into_iter().filter_map(|reference| reference.ok()?.node).collect();
         let list = KeptLists::new(&self.state_dir).get(&reached);
+        let parallel = usize::from(claimed.graph.limits().parallel);
         let calls = Calls {
             known: None,
+            at_once: if server.runs_beside_others(&used.tool) { parallel } else { 1 },
             tool: used.tool,
             arguments: used.arguments,
             for_each: used.for_each,
@@ -89,10 +100,4 @@ impl Executor {
         }
         Ok(outputs)
     }
-}
-
-/// Says whether a person is asked before an attempt at the node.
-fn asks_first(claimed: &Claimed) -> bool {
-    let node = claimed.graph.node(&claimed.item.at.node);
-    matches!(node.map(|node| &node.kind), Some(NodeKind::Call(call)) if call.approval.is_some())
 }

@@ -53,10 +53,22 @@ impl Executor {
                 let baseline = Arc::new(self.baseline(claimed).await?);
                 let mut watch = self.watch(claimed, "contract");
                 let work = async |mut cancel: Cancel| {
-                    let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
-                        return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
+                    let lock = match self.runs_beside_others(claimed, gated.contract) {
+                        true => {
+                            self.has_come(slot);
+                            None
+                        }
+                        false => match self.workspace_lock(claimed, slot, &mut cancel).await? {
+                            Some(lock) => Some(lock),
+                            None => {
+                                return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
+                            }
+                        },
                     };
-                    let runner = runner.with_locks(lock.descriptors());
+                    let runner = match &lock {
+                        Some(lock) => runner.with_locks(lock.descriptors()),
+                        None => runner,
+                    };
                     let runner = match &self.traces {
                         Some(traces) => runner.in_trace(traces.parent_of(self.run, &claimed.item.at)),
                         None => runner,

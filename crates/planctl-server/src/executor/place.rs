@@ -65,6 +65,13 @@ impl Executor {
         }
     }
 
+    /// Lets others of the run be claimed behind a gate that has come to the workspace.
+    pub(super) fn has_come(&self, slot: &Slot) {
+        if slot.has_come(self.run) {
+            self.store.wake(News::Gates);
+        }
+    }
+
     /// Takes the workspace for one gate: no two run in it at once on this host, and none beside what is left of an earlier
     /// one, since the trees hold the lock until they are dead (P9, P11). Returns `None` where the gate shall end.
     ///
@@ -84,9 +91,7 @@ impl Executor {
         };
         let taken = take()?;
         let waiting = taken.is_none().then(|| slot.wait(self.is_in_one_place.then_some(self.run)));
-        if slot.has_come(self.run) {
-            self.store.wake(News::Gates);
-        }
+        self.has_come(slot);
         let Some(waiting) = waiting else { return Ok(taken) };
         let waiting = async {
             loop {

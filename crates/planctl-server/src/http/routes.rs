@@ -436,8 +436,8 @@ pub static ROUTES: &[Route] = &[
     get(
         "/v1/audit",
         Scope::Read,
-        "Checks every history",
-        &[],
+        "Checks every history, those of the newest runs first",
+        &[LIMIT, CURSOR],
         Answers::json::<wire::AuditView>(),
         handler!(runs::audit),
     ),

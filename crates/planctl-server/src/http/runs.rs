@@ -15,7 +15,7 @@ use crate::plans::start::Started;
 use planctl_api::wire::calls::{
     CancelCall, PauseCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView,
 };
-use planctl_api::wire::{LogView, RunList};
+use planctl_api::wire::{AuditView, LogView, RunList};
 use planctl_api::{Code, Problem};
 
 /// How long to wait for news of a run before looking again without any.
@@ -176,7 +176,7 @@ pub(super) async fn context(call: Call) -> Answer {
 
 pub(super) async fn audit_one(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
-    json(&services.audit(Some(run)).await?)
+    json(&AuditView { runs: vec![services.audit(run).await?], next: None })
 }
 
 pub(super) async fn bundle(call: Call) -> Answer {
@@ -185,7 +185,7 @@ pub(super) async fn bundle(call: Call) -> Answer {
 }
 
 pub(super) async fn audit(call: Call) -> Answer {
-    json(&call.services().await?.audit(None).await?)
+    json(&call.services().await?.audit_runs(&call.page::<AuditView, _>(RunId::parse)?).await?)
 }
 
 pub(super) async fn resume(call: Call) -> Answer {

@@ -1,8 +1,8 @@
 //! Reports about a run: SALUTE, its traversal, the context of an agent, the reason for a step, the audit.
 
 use planctl_api::wire::{
-    AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, SaluteView, StepState,
-    StepView, TraversalView, WhyView, moment,
+    AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, Paged, SaluteView,
+    StepState, StepView, TraversalView, WhyView, moment,
 };
 use planctl_engine::view::{Form, Scene};
 use planctl_engine::{Fact, Graph, Record, RunId, Timestamp, view};
@@ -152,38 +152,45 @@ impl Services {
         })
     }
 
-    /// Checks the history of a run, or of all: gaps, chain, fold, invariants.
+    /// Checks the histories of a page of runs, the newest first: gaps, chain, fold, invariants.
     ///
     /// # Errors
     ///
     /// Those of the store.
-    pub async fn audit(&self, run: Option<RunId>) -> Result<AuditView, ServiceError> {
-        let all = match run {
-            Some(run) => vec![run],
-            None => self.store.runs(None, &Page::ALL).await?.iter().map(id_of).collect(),
-        };
-        let mut runs = Vec::new();
-        for run in all {
-            let findings = self.store.audit(run).await?;
-            let mut problems: Vec<String> = findings.iter().map(ToString::to_string).collect();
-            let approval = self.audited_approval(run, &mut problems).await?;
-            let last = match self.store.newest_lines(run, 1).await {
-                // The audit has said so.
-                Err(StoreError::Corrupt { .. }) => None,
-                lines => lines?.pop(),
-            };
-            let passed = self.passed_steps(run).await?;
-            runs.push(AuditedRun {
-                run: self.store.name_of(run).await?,
-                events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
-                head: last.map(|line| hex_of(&line.hash)),
-                approved_by: approval.as_ref().map(|approval| approval.by.clone()),
-                approval_note: approval.and_then(|approval| approval.note),
-                passed,
-                problems,
-            });
+    pub async fn audit_runs(&self, page: &Page<RunId>) -> Result<AuditView, ServiceError> {
+        let rows = self.store.runs(None, page).await?;
+        let next = page.next(&rows, id_of).map(AuditView::cursor);
+        let mut runs = Vec::with_capacity(rows.len());
+        for row in &rows {
+            runs.push(self.audit(id_of(row)).await?);
         }
-        Ok(AuditView { runs })
+        Ok(AuditView { runs, next })
+    }
+
+    /// Checks the history of a run: gaps, chain, fold, invariants.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn audit(&self, run: RunId) -> Result<AuditedRun, ServiceError> {
+        let findings = self.store.audit(run).await?;
+        let mut problems: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        let approval = self.audited_approval(run, &mut problems).await?;
+        let last = match self.store.newest_lines(run, 1).await {
+            // The audit has said so.
+            Err(StoreError::Corrupt { .. }) => None,
+            lines => lines?.pop(),
+        };
+        let passed = self.passed_steps(run).await?;
+        Ok(AuditedRun {
+            run: self.store.name_of(run).await?,
+            events: last.as_ref().map_or(0, |line| u64::try_from(line.seq).unwrap_or(0)),
+            head: last.map(|line| hex_of(&line.hash)),
+            approved_by: approval.as_ref().map(|approval| approval.by.clone()),
+            approval_note: approval.and_then(|approval| approval.note),
+            passed,
+            problems,
+        })
     }
 
     /// Returns the steps of a run that passed, with what each rests on; none where the run can't be read.

@@ -263,6 +263,12 @@ impl RunSettings {
         settings.map(|settings| settings.effects.deny.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// Returns the effects that a role may have; those of nobody in particular where it is unknown, or none is named.
+    pub(crate) fn effects_of(&self, role: Option<&Role>) -> Effects {
+        let settings = role.and_then(|role| self.roles.get(role.as_str()));
+        settings.map(|settings| settings.effects.clone()).unwrap_or_default()
+    }
+
     /// Returns the roles that these settings serve.
     pub fn served(&self) -> Vec<ServedRole> {
         if self.worker.is_some() {

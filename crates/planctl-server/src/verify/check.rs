@@ -19,7 +19,7 @@ use crate::verify::probe::{Probe, ProbeError, Probed};
 use crate::verify::protection;
 use crate::verify::tools::ToolPlace;
 use planctl_api::wire::calls::RunPlanView;
-use planctl_config::{Agent, Config, Effects};
+use planctl_config::{Agent, Config};
 
 /// The most files that a glob of a plan is expanded to while it is verified.
 const GLOB_FILES_MAX: usize = 1000;
@@ -479,14 +479,14 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
     Graph::new(parts).map_err(|defect| defect.to_string())
 }
 
-/// Has a person asked before each call of a tool whose effects ask for that (M-36, M-37).
+/// Has a person asked before each call of a tool whose effects ask for that, by what its role may do (M-34, M-36, M-37).
 fn with_approvals(graph: Graph, config: &Config) -> Result<Graph, String> {
     let asks = |call: &Call| {
         let used = ToolUse::read(&call.contract.command)?;
-        let server = config.servers.get(&used.server);
-        Effects::default().asks(server.and_then(|server| server.effects_of(&used.tool)))
+        let declared = config.servers.get(&used.server).and_then(|server| server.effects_of(&used.tool));
+        config.effects_of(call.role.as_ref()).asks(declared)
     };
-    let is_asked = |node: &Node| matches!(&node.kind, NodeKind::Call(call) if asks(call).is_some());
+    let is_asked = |node: &Node| node.call().is_some_and(|call| asks(call).is_some());
     if !graph.nodes().iter().any(is_asked) {
         return Ok(graph);
     }

@@ -127,6 +127,7 @@ impl Weaver<'_> {
             on_exhausted: *self.dice.pick(&[Outcome::Failed, Outcome::Failed, Outcome::Warned]),
             contract_files: Default::default(),
             may_change: Default::default(),
+            role: None,
             approval: None,
         }));
         let node = self.node(&id, kind);
@@ -156,6 +157,7 @@ impl Weaver<'_> {
             on_exhausted: Outcome::Failed,
             contract_files: Default::default(),
             may_change: Default::default(),
+            role: None,
             approval: None,
         }));
         let node = self.node(&id, kind);

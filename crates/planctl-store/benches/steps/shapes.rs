@@ -78,6 +78,7 @@ impl Drawn {
                 on_exhausted: Outcome::Failed,
                 contract_files: BTreeSet::new(),
                 may_change: BTreeSet::new(),
+                role: None,
                 approval: None,
             };
             let check = self.node(&named("check"), NodeKind::Call(Box::new(check)));

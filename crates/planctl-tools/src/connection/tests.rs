@@ -1,5 +1,7 @@
 //! A thousand hostile servers: every answer ends in a fault or a result, within bounds of time and memory.
 
+mod http;
+
 use planctl_lang::tools::Outputs;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -130,6 +132,7 @@ async fn m_41_a_thousand_hostile_servers_cost_no_panic_and_little_memory() {
                 tool: "use".to_owned(),
                 arguments: json!({"a": "x"}),
                 for_each: None,
+                at_once: 1,
                 outputs: Outputs::new(),
             };
             let result = call::called(&connection, &calls, vec![calls.arguments.clone()]).await;

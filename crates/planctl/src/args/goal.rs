@@ -144,12 +144,14 @@ pub enum StrategyWord {
 /// A strategy of finding tools, as it is typed.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResolutionWord {
-    /// The intent's own tool, earlier success, local commands, tools of servers, descriptions
+    /// The intent's own tool, earlier success, local commands, tools of servers, plans of the library, descriptions
     Composite,
     /// Local commands
     Catalog,
     /// Tools of servers, by their names
     Mcp,
+    /// Plans of the library, by their triggers
+    Library,
     /// All, by their descriptions
     Semantic,
 }

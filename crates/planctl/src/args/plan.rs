@@ -345,6 +345,9 @@ pub struct DraftArgs {
     /// A run of the draft that failed; the draft is written again with the failure, three times at most
     #[arg(long, value_name = "RUN", conflicts_with_all = ["hint", "again"], add = completing::run())]
     pub repair: Option<String>,
+    /// Approve the mended plan for that run without being asked, where it waits for you; --yes never does
+    #[arg(long, requires = "repair")]
+    pub approve: bool,
     /// Your answer to a question of the draft; may be given again
     #[arg(long, value_name = "Q=TEXT")]
     pub answer: Vec<String>,

@@ -16,14 +16,22 @@ pub enum ToolCommand {
     Ls {
         /// The server, by its name in planctl.toml
         server: Option<String>,
+        /// Says of which tools a person is asked in calls of this role
+        #[arg(long, value_name = "ROLE")]
+        role: Option<String>,
     },
     /// Shows a tool: what it does, its effects, and the schema of its arguments
-    #[command(before_help = "Example:\n  planctl tool show github list_issues")]
+    #[command(before_help = "Examples:
+  planctl tool show github list_issues
+  planctl tool show github create_issue --role triage   whether a person is asked in its calls")]
     Show {
         /// The server
         server: String,
         /// The tool
         tool: String,
+        /// Says whether a person is asked in calls of this role
+        #[arg(long, value_name = "ROLE")]
+        role: Option<String>,
     },
     /// Asks servers for their tools anew
     #[command(before_help = "Example:\n  planctl tool refresh github")]

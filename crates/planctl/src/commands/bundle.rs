@@ -96,5 +96,5 @@ pub fn audit(context: &Context, file: &str) -> Answer {
         reader.line(text).map_err(|why| broken(number, &why))?;
     }
     let run = reader.finish().map_err(|why| broken(1, &why))?;
-    audited(&AuditView { runs: vec![run] }, is_json)
+    audited(&AuditView { runs: vec![run], next: None }, is_json)
 }

@@ -19,7 +19,7 @@ use planctl_planner::{
 use self::kept::{Kept, Record};
 use self::writer::{Purse, Writer};
 use super::plan::shell_word;
-use super::{Context, Stop, library, write};
+use super::{Context, Stop, editing, library, write};
 use crate::args::{DraftArgs, Format};
 use crate::caller::must_be_human;
 use crate::checking::Prober;
@@ -264,7 +264,11 @@ impl<'a> Drafting<'a> {
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
         let estimate = self.estimate(steps).await?;
         let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
-        let view = shown::with_draft(view, draft, &file, estimate);
+        let mut view = shown::with_draft(view, draft, &file, estimate);
+        if let Some(run) = self.args.repair.as_deref().filter(|_| draft.questions.is_empty()) {
+            let client = Client::open(self.context).await?;
+            view.revision = editing::offer(self.context, &client, run, self.args.approve).await?;
+        }
         if self.context.is_json()? {
             show::print_json(&view)?;
         } else {

@@ -4,7 +4,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{AskPage, AskView, RunState, RunView, StepState};
+use planctl_api::wire::draft::DraftRevisionView;
+use planctl_api::wire::{AskPage, AskView, Decided, RunState, RunView, StepState};
 use planctl_config::Agent;
 use planctl_engine::{Answer as Word, changed_nodes};
 use planctl_harness::{Editor, read_plan};
@@ -188,6 +189,52 @@ pub async fn insert_here(
     editing.show(client, &checked).await?;
     editing.go_on(context, client, &checked, note, is_json).await?;
     Ok(editing)
+}
+
+/// Offers a run the text that its plan's file has by now: verified where the run works, shown as what changes, and approved by
+/// a person alone. Nothing where the run does not wait for a change, or has this text already.
+pub(super) async fn offer(
+    context: &Context,
+    client: &Client,
+    named: &str,
+    approve: bool,
+) -> Result<Option<DraftRevisionView>, Failure> {
+    let handle = client.find(named).await?;
+    let ask = ask_of_run(client, named, false).await?;
+    let page = match ask {
+        Some(ask) => Some(client.ask(ask).await?),
+        None if client.status(handle).await?.state == RunState::Paused => None,
+        None => return Ok(None),
+    };
+    let editing = Editing::new(context, client, handle, page.as_ref()).await?;
+    let (folder, worker) = (editing.folder(), editing.worker.as_ref());
+    let checked = checking::check_in(context, folder, &editing.file, worker, &Levels::default()).await?;
+    if checked.verification.digest.as_str() == editing.view.digest {
+        return Ok(None);
+    }
+    let run = editing.view.run.clone();
+    if let Some(fault) = editing.fault(context, &checked)? {
+        let what = format!("{} can't go on with the mended plan: {fault}", show::safe(&run));
+        return Err(Failure::new(Exit::Conflict, what).next(again(&editing.view, ask)));
+    }
+    editing.show(client, &checked).await?;
+    let is_json = context.is_json()?;
+    if !approve && (is_json || !context.is_interactive()) {
+        return Ok(Some(DraftRevisionView { run, ask, approved: false }));
+    }
+    let approved = match approve {
+        true => true,
+        false => match editing.ask_whether_meant(context) {
+            Ok(()) => true,
+            Err(failure) if failure.exit == Exit::Cancelled => false,
+            Err(failure) => return Err(failure),
+        },
+    };
+    if approved {
+        let decided = editing.decide(context, client, &checked, None).await?;
+        context.say(&recorded_word(&decided));
+    }
+    Ok(Some(DraftRevisionView { run, ask, approved }))
 }
 
 fn refuse_unless_revisable(page: &AskPage) -> Result<(), Failure> {
@@ -440,6 +487,21 @@ impl Editing {
         note: Option<&str>,
         is_json: bool,
     ) -> Result<(), Failure> {
+        let decided = self.decide(context, client, checked, note).await?;
+        if is_json {
+            return recorded(context, &decided, is_json);
+        }
+        context.say(&recorded_word(&decided));
+        Ok(())
+    }
+
+    async fn decide(
+        &self,
+        context: &Context,
+        client: &Client,
+        checked: &Checked,
+        note: Option<&str>,
+    ) -> Result<Decided, Failure> {
         self.write(context, checked.source.text()).map_err(|failure| self.kept_words(failure))?;
         let (folder, worker) = (self.folder(), self.worker.as_ref());
         let checked = checking::check_in(context, folder, &self.file, worker, &Levels::default()).await?;
@@ -452,11 +514,7 @@ impl Editing {
             failure.next(format!("planctl approve {}", shell_word(&self.view.plan)))
         })?;
         self.forget();
-        if is_json {
-            return recorded(context, &decided, is_json);
-        }
-        context.say(&recorded_word(&decided));
-        Ok(())
+        Ok(decided)
     }
 
     /// Says where the run stands by now, and what to type next.

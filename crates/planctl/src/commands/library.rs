@@ -234,9 +234,15 @@ async fn matched(context: &Context, matching: &Matching) -> Answer {
         show::print(&format!("{}  {title}\n", show::safe(&entry.id)))?;
     }
     say_troubles(&library);
-    if let Some(entry) = taken.filter(|_| !is_json) {
-        let from = plan::shell_word(&entry.id);
-        show::say(&format!("{} planctl new --from {from}", styled(BOLD, "next:")));
+    match taken {
+        _ if is_json => {}
+        Some(entry) => {
+            let from = plan::shell_word(&entry.id);
+            show::say(&format!("{} planctl new --from {from}", styled(BOLD, "next:")));
+        }
+        // Programs read nothing on standard output as no match (H-08).
+        None if matching.explain => {}
+        None => show::say("no plan of the library matches; `--explain` says why"),
     }
     Ok(Exit::Yes)
 }

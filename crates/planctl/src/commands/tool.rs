@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use planctl_api::wire::tools::{ServerView, ServersView, ToolView};
 use planctl_config::{Effects, ServerConfig};
+use planctl_engine::Role;
 use planctl_harness::Spawner;
 use planctl_lang::did_you_mean;
 use planctl_lang::tools::{Outputs, Tool, ToolList};
@@ -27,9 +28,9 @@ pub async fn run(context: &Context, command: ToolCommand) -> Answer {
     context.format(&[Format::Human, Format::Json])?;
     let asking = Asking::new(context)?;
     match command {
-        ToolCommand::Ls { server } => asking.listed(server.as_deref(), false).await,
+        ToolCommand::Ls { server, role } => asking.of(role)?.listed(server.as_deref(), false).await,
         ToolCommand::Refresh { server } => asking.listed(server.as_deref(), true).await,
-        ToolCommand::Show { server, tool } => asking.shown(&server, &tool).await,
+        ToolCommand::Show { server, tool, role } => asking.of(role)?.shown(&server, &tool).await,
         ToolCommand::Call { server, tool, arguments, within } => {
             asking.called(&server, &tool, &arguments, within).await
         }
@@ -48,7 +49,8 @@ pub async fn of_servers(context: &Context) -> Result<Vec<(String, Vec<ToolView>)
     for (name, config) in servers {
         match asking.list(name, false).await {
             Ok(list) => {
-                let tools = list.tools.iter().map(|tool| tool_view(name, Some(config), tool));
+                let may = Effects::default();
+                let tools = list.tools.iter().map(|tool| tool_view(name, Some(config), tool, &may));
                 listed.push((name.clone(), tools.collect()));
             }
             Err(failure) => context.say(&format!("warning: {}", failure.message)),
@@ -62,11 +64,28 @@ struct Asking<'a> {
     context: &'a Context,
     state_dir: std::path::PathBuf,
     spawner: Spawner,
+    /// The effects that calls of the role that was named may have.
+    may: Effects,
 }
 
 impl<'a> Asking<'a> {
     fn new(context: &'a Context) -> Result<Asking<'a>, Failure> {
-        Ok(Asking { context, state_dir: context.state_dir()?, spawner: helper()? })
+        let may = Effects::default();
+        Ok(Asking { context, state_dir: context.state_dir()?, spawner: helper()?, may })
+    }
+
+    fn of(self, role: Option<String>) -> Result<Asking<'a>, Failure> {
+        let Some(role) = role else { return Ok(self) };
+        let roles = &self.context.config()?.config.roles;
+        if !roles.contains_key(&Role::new(role.as_str())) {
+            let near = did_you_mean(&role, roles.keys().map(Role::as_str));
+            let help = near.map(|near| format!("did you mean {near}?"));
+            let help = help.unwrap_or_else(|| format!("write [roles.{}] there", show::safe(&role)));
+            let message = format!("planctl.toml has no role {:?}", show::safe(&role));
+            return Err(Failure::new(Exit::NotFound, message).help(help));
+        }
+        let may = self.context.config()?.config.effects_of(Some(&Role::new(role)));
+        Ok(Asking { may, ..self })
     }
 
     fn place(&self) -> Result<ToolPlace<'_>, Failure> {
@@ -91,11 +110,12 @@ impl<'a> Asking<'a> {
         };
         let mut servers = Vec::new();
         for name in names {
+            let config = config.servers.get(name);
             match self.list(name, anew).await {
-                Ok(list) => servers.push(server_view(name, config.servers.get(name), Ok(&list))),
+                Ok(list) => servers.push(server_view(name, config, Ok(&list), &self.may)),
                 Err(failure) if one.is_some() => return Err(failure),
                 Err(failure) => {
-                    servers.push(server_view(name, config.servers.get(name), Err(&failure.message)));
+                    servers.push(server_view(name, config, Err(&failure.message), &self.may));
                 }
             }
         }
@@ -112,7 +132,7 @@ impl<'a> Asking<'a> {
         let list = self.list(server, false).await?;
         let Some(found) = list.tool(tool) else { return Err(no_tool(server, tool, &list)) };
         let config = self.context.config()?.config.servers.get(server);
-        let view = tool_view(server, config, found);
+        let view = tool_view(server, config, found, &self.may);
         if self.context.is_json()? {
             show::print_json(&view)?;
             return Ok(Exit::Yes);
@@ -120,6 +140,9 @@ impl<'a> Asking<'a> {
         let mut text = format!("{} of {}\n", styled(BOLD, &show::safe(&view.name)), show::safe(server));
         text.push_str(&format!("{}\n", show::safe_block(&view.description)));
         text.push_str(&format!("effects: {}\n", effects_words(&view)));
+        if let Some(why) = &view.asks {
+            text.push_str(&format!("a person is asked before each use: {}\n", show::safe(why)));
+        }
         if !view.hints.is_empty() {
             let hints = format!("its server says: {} (no decision rests on it)\n", view.hints.join(", "));
             text.push_str(&styled(FAINT, &hints));
@@ -134,8 +157,14 @@ impl<'a> Asking<'a> {
         let arguments: Value = serde_json::from_str(arguments).map_err(|error| {
             Failure::usage(format!("the arguments are no JSON: {error}")).help("write a JSON object: '{}'")
         })?;
-        let calls =
-            Calls { known: None, tool: tool.to_owned(), arguments, for_each: None, outputs: Outputs::new() };
+        let calls = Calls {
+            known: None,
+            tool: tool.to_owned(),
+            arguments,
+            for_each: None,
+            at_once: 1,
+            outputs: Outputs::new(),
+        };
         let mut stop = Stop::listen()?;
         let stopped = async {
             stop.asked().await;
@@ -177,25 +206,31 @@ fn no_tool(server: &str, tool: &str, list: &ToolList) -> Failure {
     }
 }
 
-fn server_view(name: &str, config: Option<&ServerConfig>, list: Result<&ToolList, &str>) -> ServerView {
+fn server_view(
+    name: &str,
+    config: Option<&ServerConfig>,
+    list: Result<&ToolList, &str>,
+    may: &Effects,
+) -> ServerView {
     let known = list.ok();
+    let tools = known.iter().flat_map(|list| &list.tools);
     ServerView {
         name: name.to_owned(),
         server: known.map(|list| list.server.clone()),
         version: known.map(|list| list.version.clone()),
         problem: list.err().map(str::to_owned),
-        tools: known.iter().flat_map(|list| &list.tools).map(|tool| tool_view(name, config, tool)).collect(),
+        tools: tools.map(|tool| tool_view(name, config, tool, may)).collect(),
     }
 }
 
-fn tool_view(server: &str, config: Option<&ServerConfig>, tool: &Tool) -> ToolView {
+fn tool_view(server: &str, config: Option<&ServerConfig>, tool: &Tool, may: &Effects) -> ToolView {
     let effects = config.and_then(|config| config.effects_of(&tool.name));
     ToolView {
         server: server.to_owned(),
         name: tool.name.clone(),
         description: tool.description.clone(),
         effects: effects.map(|effects| effects.iter().cloned().collect()),
-        asks: Effects::default().asks(effects),
+        asks: may.asks(effects),
         hints: tool.hints.clone(),
         input: tool.input.clone(),
     }

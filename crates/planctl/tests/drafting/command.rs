@@ -279,9 +279,11 @@ fn m_40_a_run_that_failed_is_told_to_the_writer_and_the_plan_is_mended_and_diffe
     let repaired = said(&more(&["--repair", &name]));
     assert_eq!(repaired.code, 0, "{repaired:?}");
     assert!(
-        repaired.out.contains("repair 1 of 3") && repaired.out.contains("planctl plan diff"),
+        repaired.out.contains("repair 1 of 3") && repaired.out.contains("waits for your approval of it"),
         "{repaired:?}"
     );
+    assert!(repaired.out.contains("next: planctl plan edit 2"), "{repaired:?}");
+    assert!(repaired.err.contains("by `cat`"), "what changes is shown: {repaired:?}");
     let asked = service.calls()[1].prompt();
     for part in [GOAL, "A run of the draft failed", "step 2 \"Document it\"", "Keep them as they are"] {
         assert!(asked.contains(part), "{part}: {asked}");
@@ -291,4 +293,21 @@ fn m_40_a_run_that_failed_is_told_to_the_writer_and_the_plan_is_mended_and_diffe
     assert!(diff.code == 1 && diff.out.contains("cat"), "{diff:?}");
     let again = said(&more(&["--repair", &name]));
     assert_eq!((again.code, service.calls().len()), (0, 2), "a failure is told once: {again:?}");
+    let digest = || -> Value {
+        let status = said(&["plan", "status", &name, "--json"]);
+        serde_json::from_str::<Value>(&status.out).unwrap()["digest"].clone()
+    };
+    let approved = digest();
+    let offered = said(&more(&["--repair", &name, "--yes", "--json"]));
+    let offered: Value = serde_json::from_str(&offered.out).unwrap();
+    let revision = json!({"run": &name, "ask": 2, "approved": false});
+    assert_eq!((&offered["revision"], digest()), (&revision, approved.clone()), "--yes approves nothing");
+    let meant = said(&more(&["--repair", &name, "--approve"]));
+    assert!(meant.code == 0 && meant.out.contains(&format!("next: planctl resume {name}")), "{meant:?}");
+    assert!(digest() != approved, "the run goes on with the mended plan");
+    // The worker still does the first step alone, so that the run waits again.
+    let run = said(&["resume", &name, "--no-wait"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    let told = said(&["logs", &name, "--json"]);
+    assert!(told.out.contains("\"step\":2"), "{told:?}");
 }

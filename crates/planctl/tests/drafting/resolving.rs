@@ -224,3 +224,40 @@ fn m_17_an_embeddings_endpoint_finds_what_no_word_does_and_is_asked_once() {
     let wrong = home.planctl(&["plan", "draft", "a goal", "--model", "vectors"]);
     assert!(wrong.code == 78 && wrong.err.contains("gives vectors, and answers are needed"), "{wrong:?}");
 }
+
+#[test]
+fn a_plan_of_the_library_that_the_words_of_an_intent_call_for_follows_under_its_own_approval() {
+    let home = home();
+    let triggers = "---\ntype: plan\nowner: ann\ntriggers: [announce, release notes]\n---\n\n# Announce it\n\n## Steps\n\n\
+                    ### 1. Write it\n\n**target:** coder\n**task:**\nWrite it.\n\n**contract:**\n```bash\ntest -s NOTES\n```\n";
+    home.write("plans/announcing.md", triggers);
+    let answer = json!({ "title": "x", "confidence": 0.9, "intents": [
+        { "id": "a", "text": "announce the release notes" },
+        { "id": "b", "text": "list issues in o/r" },
+    ] });
+    let alone = json!({ "title": "x", "confidence": 0.9, "intents": [{ "id": "a", "text": "announce the release notes" }] });
+    let service = Service::start(Form::Chat, vec![Reply::Structured(answer), Reply::Structured(alone)]);
+    home.models(&[("writer", &service)]);
+    let view =
+        home.json(&resolve("list issues and announce", &["--model", "writer", "--out", "plans/x.md"]), 0);
+    let follows = &view["steps"][1];
+    assert_eq!((&follows["kind"], &follows["words"]), (&json!("follow"), &json!("announcing")), "{view:#}");
+    assert_eq!((&follows["source"], &follows["capability"]), (&json!("library"), &Value::Null), "{view:#}");
+    assert!(home.read("plans/x.md").contains("then: announcing\n"), "{}", home.read("plans/x.md"));
+    let words = [
+        "goal",
+        "resolve",
+        "list issues and announce",
+        "--tools",
+        "github.json",
+        "--explain",
+        "--model",
+        "writer",
+    ];
+    let shown = home.planctl(&words);
+    assert!(shown.out.contains("0.67  plan:announcing  2 of its triggers"), "{shown:?}");
+    let only = ["goal", "resolve", "tell the world", "--tools", "github.json", "--model", "writer"];
+    let only = home.planctl(&only);
+    assert!(only.code == 0 && only.err.contains("planctl new --from announcing"), "{only:?}");
+    assert!(!home.has("plans/tell-the-world.md"), "there is nothing to write beside it");
+}

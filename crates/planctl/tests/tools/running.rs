@@ -1,5 +1,7 @@
 //! Plans whose calls use tools: arguments from earlier steps, loops, conditions, faults, and the asks before effects.
 
+use serde_json::Value;
+
 use crate::fixture::Said;
 use crate::place::Place;
 
@@ -11,6 +13,7 @@ pub fn trials() -> Vec<Test> {
         ("m_45_a_call_goes_through_a_list_and_gives_a_list", loops),
         ("m_44_a_decision_looks_at_a_result_and_a_fault_has_a_way_of_its_own", decisions_and_faults),
         ("m_36_an_effect_waits_for_a_person_and_each_attempt_asks_anew", effects_ask),
+        ("m_34_what_a_role_is_denied_asks_and_what_it_is_allowed_does_not_in_its_calls", effects_of_roles),
         ("m_35_m_36_a_rejected_effect_never_happens", rejected_effects),
         ("m_42_m_27_a_plan_is_verified_against_the_tools_that_are_known", verified),
         ("m_43_calls_of_branches_in_worktrees_run_side_by_side", side_by_side),
@@ -21,14 +24,14 @@ pub fn trials() -> Vec<Test> {
 const HEAD: &str =
     "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Issues\n\n**Budget:** max 10k tokens\n\n## Steps\n";
 
-fn call(number: u32, tool: &str, arguments: &str, more: &str) -> String {
+pub fn call(number: u32, tool: &str, arguments: &str, more: &str) -> String {
     format!(
         "\n### {number}. Use {tool} {number}\n\n**type:** call\n**task:**\nUse it.\n**server:** issues\n**tool:** {tool}\n\
          **arguments:**\n{arguments}\n{more}\n"
     )
 }
 
-fn plan(steps: &[String]) -> String {
+pub fn plan(steps: &[String]) -> String {
     format!("{HEAD}{}", steps.concat())
 }
 
@@ -144,6 +147,40 @@ fn effects_ask() {
     let failed = answer(&place, "approve", &[]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert_eq!(calls(&place).len(), 2);
+}
+
+fn effects_of_roles() {
+    let roles =
+        "[roles.blind]\neffects = { deny = [\"read\"] }\n[roles.closer]\neffects = { allow = [\"write\"] }\n";
+    let place = Place::new(&format!("effects = [\"read\"]\ntools.close_issue = [\"write\"]\n\n{roles}"));
+    let of = |number, tool, arguments, role| call(number, tool, arguments, &format!("**target:** {role}"));
+    let list = "- repo: acme/shop";
+    let steps = [
+        call(1, "list_issues", list, ""),
+        of(2, "close_issue", "- number: 2", "closer"),
+        of(3, "list_issues", list, "blind"),
+        of(4, "list_issues", list, "closer"),
+        call(5, "close_issue", "- number: 5", ""),
+    ];
+    let waits = run(&place, "roles.md", &plan(&steps));
+    let why = |place: &Place| place.fixture.json(&["approvals", "--json"])["asks"][0]["asks"].to_string();
+    // Step 2 asked nobody: its role is allowed to write.
+    for (step, words) in [(3, "read is denied without a person"), (4, "it may read"), (5, "it may write")] {
+        assert_eq!(calls(&place).len(), step - 1, "{waits:?} {:?}", calls(&place));
+        assert!(why(&place).contains(words), "step {step}: {}", why(&place));
+        answer(&place, "approve", &[]);
+    }
+    assert_eq!(place.fixture.status()["state"], "done");
+    let asks = |words: &[&str]| place.fixture.json(words)["asks"].clone();
+    assert_eq!(asks(&["tool", "show", "issues", "close_issue", "--role", "closer", "--json"]), Value::Null);
+    assert_eq!(asks(&["tool", "show", "issues", "list_issues", "--json"]), Value::Null);
+    let denied = asks(&["tool", "show", "issues", "list_issues", "--role", "blind", "--json"]);
+    assert_eq!(denied, "read is denied without a person");
+    let missing = place.planctl(&["tool", "ls", "--role", "closr"]);
+    assert!(missing.code == 4 && missing.err.contains("did you mean closer?"), "{missing:?}");
+    place.fixture.write("v.md", &plan(&[of(1, "close_issue", "- number: 1", "closr")]));
+    let near = place.planctl(&["verify", "v.md"]);
+    assert!(near.code == 1 && near.out.contains("error[P401]"), "{near:?}");
 }
 
 fn rejected_effects() {

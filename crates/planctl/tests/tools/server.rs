@@ -1,4 +1,4 @@
-//! A small MCP server over standard streams. It notes each method that it is asked, and each call with its arguments.
+//! A small MCP server, over standard streams or at an address. It notes each method that it is asked, and each call with its arguments.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, Write as _};
@@ -10,26 +10,31 @@ pub fn serve(manner: &str, log: &str) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         let Ok(asked) = serde_json::from_str::<Value>(&line) else { continue };
-        let method = asked["method"].as_str().unwrap_or_default().to_owned();
-        note(log, &method, &asked["params"]);
-        let Some(id) = asked.get("id") else { continue };
-        let answer = match method.as_str() {
-            "initialize" => Ok(json!({
-                "protocolVersion": asked["params"]["protocolVersion"],
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "issues", "version": if manner == "newer" { "2.0.0" } else { "1.0.0" }},
-            })),
-            "tools/list" => Ok(json!({"tools": tools(manner)})),
-            "tools/call" => call(&asked["params"], log),
-            _ => Err(json!({"code": -32601, "message": "no such method"})),
-        };
-        let answer = match answer {
-            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
-        };
+        let Some(answer) = answer(&asked, manner, log) else { continue };
         let mut out = std::io::stdout().lock();
         writeln!(out, "{answer}").and_then(|()| out.flush()).unwrap();
     }
+}
+
+/// Returns the answer to a message, where it wants one.
+pub fn answer(asked: &Value, manner: &str, log: &str) -> Option<Value> {
+    let method = asked["method"].as_str().unwrap_or_default();
+    note(log, method, &asked["params"]);
+    let id = asked.get("id")?;
+    let answer = match method {
+        "initialize" => Ok(json!({
+            "protocolVersion": asked["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "issues", "version": if manner == "newer" { "2.0.0" } else { "1.0.0" }},
+        })),
+        "tools/list" => Ok(json!({"tools": tools(manner)})),
+        "tools/call" => call(&asked["params"], log),
+        _ => Err(json!({"code": -32601, "message": "no such method"})),
+    };
+    Some(match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
+    })
 }
 
 fn note(log: &str, method: &str, params: &Value) {

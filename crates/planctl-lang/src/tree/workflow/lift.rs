@@ -56,6 +56,7 @@ fn node_tree(node: &Node) -> NodeTree {
             tree.contracts.push(NamedContract { name: None, command });
         }
         NodeKind::Call(call) => {
+            say("target", call.role.as_ref().map(|role| role.as_str().to_owned()).unwrap_or_default());
             say("tool_command", call.contract.command.clone());
             say("max_retries", more_than(0, call.max_retries));
             contract_said(&call.contract, &mut say);

@@ -85,10 +85,20 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         .text("workspace")
         .filter(|mode| mode.value == "worktree")
         .map(|mode| Spanned::new(WorkspaceMode::Worktree, mode.span));
-    if node.kind.value == Kind::Task {
-        let role = said.text("target").cloned();
-        step.target = Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title)));
-    }
+    let role = said.text("target").cloned();
+    step.target = match node.kind.value {
+        Kind::Task => Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title))),
+        Kind::Call => role,
+        Kind::Start
+        | Kind::Decision
+        | Kind::Human
+        | Kind::Checkpoint
+        | Kind::Fork
+        | Kind::Join
+        | Kind::Escalate
+        | Kind::SubPlan
+        | Kind::Exit => None,
+    };
     step
 }
 

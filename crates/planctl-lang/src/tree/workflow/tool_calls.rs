@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic, did_you_mean};
 use crate::facts::Facts;
 use crate::syntax::source::Source;
 use crate::text::{Span, Spanned, escape};
-use crate::tools::{Segment, ToolUse, coerced, is_name, misfits};
+use crate::tools::{ToolUse, coerced, is_name, misfits};
 
 /// The keys that a call of a tool has in place of a command.
 const KEYS: [&str; 4] = ["server", "tool", "arguments", "for_each"];
@@ -224,8 +224,7 @@ fn served(
     };
     let arguments = coerced(used.arguments.clone(), &tool.input);
     for misfit in misfits(&arguments, &tool.input) {
-        let path: Vec<Segment> = misfit.at.iter().map(|part| Segment::Field(part.clone())).collect();
-        if is_filled_later(&used.arguments, &path) {
+        if is_filled_later(&used.arguments, &misfit.at) {
             continue;
         }
         let named = misfit.at.first().map_or("", String::as_str);
@@ -235,13 +234,15 @@ fn served(
     }
 }
 
-/// Says whether a value has a reference in it, so that nobody knows yet what it will be.
-fn is_filled_later(arguments: &Value, path: &[Segment]) -> bool {
-    let value = path.iter().try_fold(arguments, |value, segment| match segment {
-        Segment::Field(name) => value.get(name).or_else(|| value.get(name.parse::<usize>().ok()?)),
-        Segment::Entry(at) => value.get(at),
-    });
-    !path.is_empty() && value.is_some_and(|value| !crate::tools::references(value).is_empty())
+/// Says whether a value, or the text that it was read out of, has a reference in it, so that nobody knows yet what it will be.
+fn is_filled_later(arguments: &Value, path: &[String]) -> bool {
+    let mut value = arguments;
+    for name in path {
+        let next = value.get(name).or_else(|| value.get(name.parse::<usize>().ok()?));
+        let Some(next) = next else { break };
+        value = next;
+    }
+    !std::ptr::eq(value, arguments) && !crate::tools::references(value).is_empty()
 }
 
 /// Finds a word within a place of the plan; the whole place where it is not there letter by letter.

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use planctl_api::wire::draft::{
-    DraftFindingView, DraftQuestionView, DraftSpentView, DraftState, DraftStrategy, DraftView, EstimateView,
-    RequirementView, SuspicionView,
+    DraftFindingView, DraftQuestionView, DraftRevisionView, DraftSpentView, DraftState, DraftStrategy,
+    DraftView, EstimateView, RequirementView, SuspicionView,
 };
 use planctl_planner::{Basis, Conversation, Draft, Estimate, Finding, REPAIRS_MAX, Rule};
 
@@ -34,6 +34,7 @@ pub fn view(conversation: &Conversation, writer: &Writer, findings: &[Finding]) 
         steps: 0,
         rounds: conversation.rounds().len(),
         repairs: conversation.repairs().len(),
+        revision: None,
         confidence: None,
         requirements: Vec::new(),
         findings: findings.iter().map(finding).collect(),
@@ -154,12 +155,20 @@ pub fn drawn(view: &DraftView, command: &str) -> String {
             text.push_str(&format!("{} {command} --answer {}='…'\n", styled(BOLD, "next:"), question.id));
         }
         (Some(file), None) if view.repairs > 0 => {
-            let next = format!("planctl plan diff {}", shell_word(file));
-            text.push_str(&format!(
-                "repair {} of {REPAIRS_MAX}\n{} {next}\n",
-                view.repairs,
-                styled(BOLD, "next:")
-            ));
+            text.push_str(&format!("repair {} of {REPAIRS_MAX}\n", view.repairs));
+            let next = match &view.revision {
+                Some(DraftRevisionView { run, approved: true, .. }) => {
+                    text.push_str(&format!("{} goes on with it\n", show::safe(run)));
+                    format!("planctl resume {}", shell_word(run))
+                }
+                Some(DraftRevisionView { run, ask, approved: false }) => {
+                    text.push_str(&format!("{} waits for your approval of it\n", show::safe(run)));
+                    let what = ask.map_or_else(|| shell_word(run), |ask| ask.to_string());
+                    format!("planctl plan edit {what}")
+                }
+                None => format!("planctl plan diff {}", shell_word(file)),
+            };
+            text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
         }
         (Some(file), None) => {
             text.push_str(&format!("{} planctl show {}\n", styled(BOLD, "next:"), shell_word(file)));

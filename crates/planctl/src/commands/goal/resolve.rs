@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use planctl_engine::Budget;
+use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
-    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned, Quest, QuestAsk,
-    QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool, Verified, Went, key_of, planned,
-    type_of, verified, written,
+    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned, PlannedStep, Quest,
+    QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool, Verified, Went, key_of,
+    planned, type_of, verified, written,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use super::super::draft::kept::Kept;
 use super::super::draft::put;
 use super::super::draft::writer::{Purse, Writer};
 use super::super::plan::shell_word;
-use super::super::{Context, Stop};
+use super::super::{Context, Stop, library};
 use super::{broken_up, capabilities, embeddings, learned, resolved, tool, undone, writer_of};
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::failure::{Answer, Exit, Failure};
@@ -50,7 +51,9 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     hear(&mut record.quests, &args.answer)?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
-    let by_words = Resolver { catalog: &catalog, history: &history, sources, vectors: None };
+    let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
+    let by_words =
+        Resolver { catalog: &catalog, history: &history, sources, vectors: None, entries: &entries };
     let vectors = match &args.embeddings {
         Some(model) => embeddings::vectors(context, model, &by_words, intents).await?,
         None => None,
@@ -78,6 +81,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let is_open = !asks.is_empty();
     let file = match verified.outcome {
         Outcome::Invalid => None,
+        Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
             let text = written(&source.goal, &context.actor(), &planned);
             let file = file_of(args, &record);
@@ -95,6 +99,10 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         show::print_json(&view)?;
     } else {
         show::print(&resolved::drawn(&view, source.explain, &command(&source.goal)))?;
+    }
+    if let (Some(entry), false) = (only_entry(&planned), context.is_json()?) {
+        let command = format!("planctl new --from {}", shell_word(entry));
+        context.say(&format!("{} {command}", show::styled(show::BOLD, "next:")));
     }
     match (verified.outcome, is_open) {
         (Outcome::Ok | Outcome::Warning, _) => Ok(Exit::Yes),
@@ -135,6 +143,7 @@ fn sources(word: ResolutionWord) -> &'static [Source] {
         ResolutionWord::Composite => &Source::ALL,
         ResolutionWord::Catalog => &[Source::Catalog],
         ResolutionWord::Mcp => &[Source::Mcp],
+        ResolutionWord::Library => &[Source::Library],
         ResolutionWord::Semantic => &[Source::Semantic],
     }
 }
@@ -206,6 +215,14 @@ fn asks(planned: &Planned, quests: &BTreeMap<String, Quest>) -> Vec<(String, Que
         QuestNext::Discover(_) | QuestNext::AskModel(_) | QuestNext::Decided(_) | QuestNext::GivenUp => None,
     });
     asked.collect()
+}
+
+/// Returns the entry of the library that does all that a goal asks for; there is nothing to write beside it.
+fn only_entry(planned: &Planned) -> Option<&str> {
+    match planned.steps.as_slice() {
+        [PlannedStep { action: Action::Follow { entry, .. }, .. }] => Some(entry),
+        _ => None,
+    }
 }
 
 fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {

@@ -6,7 +6,7 @@ use planctl_api::wire::goal::{
     GoalArgumentView, GoalAskView, GoalCandidateView, GoalFindingView, GoalFoundView, GoalResolveView,
     GoalStepView, GoalTriedView, GoalVerifyView,
 };
-use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Verified};
+use planctl_planner::{Action, ArgumentValue, Planned, PlannedStep, QuestAsk, Source, Verified};
 
 use super::resolve::outcome;
 use crate::show::{self, BOLD, CARE, FAINT, styled};
@@ -97,6 +97,12 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
         Action::Call(call) => ("call", None, Some(call)),
         Action::Write { task } => ("write", Some(task.clone()), None),
         Action::Run { command } => ("run", Some(command.clone()), None),
+        Action::Follow { entry, .. } => ("follow", Some(entry.clone()), None),
+    };
+    let found = match &step.action {
+        Action::Call(call) => Some((call.source, call.score)),
+        Action::Follow { score, .. } => Some((Source::Library, *score)),
+        Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } => None,
     };
     let arguments = call.into_iter().flat_map(|call| &call.arguments).map(|argument| {
         let (value, result_of) = match &argument.value {
@@ -118,8 +124,8 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
         kind: kind.to_owned(),
         words,
         capability: call.map(|call| call.capability.id()),
-        source: call.map(|call| call.source.word().to_owned()),
-        score: call.map(|call| call.score),
+        source: found.map(|(source, _)| source.word().to_owned()),
+        score: found.map(|(_, score)| score),
         effects: call.and_then(|call| Some(call.capability.effects.as_ref()?.iter().cloned().collect())),
         arguments: arguments.collect(),
         needs: step.needs.iter().map(|id| number(id)).collect(),
@@ -128,8 +134,11 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
 
 /// Draws the answer of `goal resolve`.
 pub(super) fn drawn(view: &GoalResolveView, explains: bool, command: &str) -> String {
-    let mut text =
-        show::table(&["STEP", "INTENT", "WHAT", "BY", "NEEDS"], view.steps.iter().map(row).collect());
+    let mut text = String::new();
+    if !view.steps.is_empty() {
+        let rows = view.steps.iter().map(row).collect();
+        text.push_str(&show::table(&["STEP", "INTENT", "WHAT", "BY", "NEEDS"], rows));
+    }
     for step in view.steps.iter().filter(|step| !step.arguments.is_empty()) {
         let capability = step.capability.as_deref().unwrap_or_default();
         text.push_str(&format!(
@@ -166,7 +175,7 @@ pub(super) fn drawn(view: &GoalResolveView, explains: bool, command: &str) -> St
     if let Some(file) = &view.file {
         text.push_str(&format!("\nwritten to {}\n", show::safe(file)));
     }
-    text
+    text.trim_start_matches('\n').to_owned()
 }
 
 /// Draws the answer of `goal verify`.
@@ -209,6 +218,10 @@ fn row(step: &GoalStepView) -> Vec<String> {
         (Some(capability), Some(source), Some(score)) => format!("{capability} ({source}, {score:.2})"),
         (_, _, _) if step.kind == "ask" => "you".to_owned(),
         (_, _, _) if step.kind == "write" => "an agent".to_owned(),
+        (_, _, Some(score)) => {
+            let plan = step.words.as_deref().unwrap_or_default();
+            format!("the plan {plan}, which follows (library, {score:.2})")
+        }
         (_, _, _) => "a command".to_owned(),
     };
     let needs: Vec<String> = step.needs.iter().map(u32::to_string).collect();

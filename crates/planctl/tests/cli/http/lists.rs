@@ -84,6 +84,7 @@ fn every_list_comes_in_pages() {
     house.claim();
     read_in_pages(&house, &format!("/v1/runs/{run}/logs"), "attempts", "attempt");
     read_in_pages(&house, "/v1/runs", "runs", "run");
+    read_in_pages(&house, "/v1/audit", "runs", "run");
     read_in_pages(&house, "/v1/approvals", "asks", "id");
     read_in_pages(&house, "/v1/tokens", "tokens", "id");
     read_in_pages(&house, "/v1/topics", "topics", "topic");
