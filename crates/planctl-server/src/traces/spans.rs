@@ -228,6 +228,7 @@ impl RunSpans {
                     Inconclusive::Interrupted => "interrupted",
                     Inconclusive::ToolMissing { .. } => "a tool is missing",
                     Inconclusive::Unstable { .. } => "the workspace changed",
+                    Inconclusive::Unjudged { .. } => "the judge gave no answer",
                 };
                 span.failed = Some(why.to_owned());
                 over.push(span);
