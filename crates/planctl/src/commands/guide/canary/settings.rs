@@ -32,8 +32,8 @@ fn files(agent: SessionAgent) -> &'static [&'static str] {
     }
 }
 
-/// Copies what decides about an agent's hooks from a project and from the person's home. What is said of the project's path
-/// is said of the path of the copy.
+/// Copies the settings that decide about an agent's hooks from a project and from the person's home. In the copy, the path of the
+/// copy stands for that of the project.
 pub fn copy(agent: SessionAgent, (project, work): (&Path, &Path), home: &Path) -> io::Result<()> {
     let own_home = crate::commands::settings::home().ok();
     let places = [Some((project, work)), own_home.as_deref().map(|own| (own, home))];
