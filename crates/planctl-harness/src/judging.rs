@@ -1,7 +1,7 @@
 //! The question to a judge about an attempt, and how its answer is read (P-71).
 //!
 //! All that a judge is shown was written by others: the plan's author, the worker, the programs that the contract ran. Each part
-//! stands between lines with a key that is drawn for this question, and the answer has one form. What does not have it is no
+//! stands between lines with a key that is drawn for this question, and the answer has one form. A text without it is no
 //! answer.
 
 use planctl_engine::Usage;
