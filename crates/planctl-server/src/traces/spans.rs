@@ -246,11 +246,9 @@ impl RunSpans {
         let began = begun(line.at, evidence.duration, out_since);
         let mut span = self.below_try(graph, name, &event.at, (began, line.at), line);
         add_evidence(&mut span, evidence);
-        let is_expected = graph.gated(&event.at.node).is_some_and(|gated| {
-            evidence.tampered.is_empty()
-                && evidence.ending == Ending::Exited { code: i32::from(gated.contract.expect) }
-        });
-        span.failed = (!is_expected && !is_rehearsal).then(|| "failed".to_owned());
+        let gated = graph.gated(&event.at.node);
+        let has_passed = gated.is_some_and(|gated| gated.contract.judge(evidence) == Some(Verdict::Passed));
+        span.failed = (!has_passed && !is_rehearsal).then(|| "failed".to_owned());
         over.push(span);
         if let Some(step) = self.steps.get_mut(&event.at.node) {
             step.out_since = line.at;

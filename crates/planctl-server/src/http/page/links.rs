@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use planctl_api::wire::PageLink;
@@ -39,7 +39,7 @@ pub(in crate::http) struct Page {
     ports: Option<mpsc::UnboundedSender<TcpListener>>,
     opened: OnceCell<SocketAddr>,
     links: Mutex<HashMap<String, (Visitor, Instant)>>,
-    layouts: Layouts,
+    layouts: Arc<Layouts>,
 }
 
 /// The person for whom a link is made.
@@ -64,7 +64,7 @@ pub(in crate::http) fn own_address(state_dir: &Path) -> SocketAddr {
 impl Page {
     pub(in crate::http) fn new(state_dir: &Path, ports: Option<mpsc::UnboundedSender<TcpListener>>) -> Page {
         let own = own_address(state_dir);
-        Page { own, ports, opened: OnceCell::new(), links: Mutex::default(), layouts: Layouts::default() }
+        Page { own, ports, opened: OnceCell::new(), links: Mutex::default(), layouts: Arc::default() }
     }
 
     /// Opens the port again that an earlier daemon of this state directory had opened.
@@ -77,7 +77,7 @@ impl Page {
     }
 
     /// Returns the layouts of pictures that were drawn.
-    pub(super) fn layouts(&self) -> &Layouts {
+    pub(super) fn layouts(&self) -> &Arc<Layouts> {
         &self.layouts
     }
 

@@ -20,6 +20,7 @@ use planctl_web::{
 use super::visit::Visit;
 use super::{Address, edit, html, library, output};
 use crate::clock;
+use crate::node::runtime::blocking;
 use crate::picture;
 
 /// How many of the newest runs the home page looks at, and a page of runs lists.
@@ -181,7 +182,7 @@ async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Pr
         }
         _ => {
             let plan: RunPlanView = visit.get(&format!("{route}/plan")).await?;
-            drawn(visit, &view, &plan, (&path, &query))
+            drawn(visit, &view, plan, (&path, &query)).await?
         }
     };
     let picture = picture.map_err(|undrawable| undrawable.to_string());
@@ -196,18 +197,20 @@ async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Pr
     .html())
 }
 
-/// Draws the graph of a run, in which each step leads to its page.
-fn drawn(
+/// Draws the graph of a run, in which each step leads to its page. A large one takes long to lay out, so it is drawn on a thread
+/// for work that blocks.
+async fn drawn(
     visit: &Visit,
     view: &RunView,
-    plan: &RunPlanView,
+    plan: RunPlanView,
     (path, query): (&str, &str),
-) -> Result<String, picture::Undrawable> {
+) -> Result<Result<String, picture::Undrawable>, Problem> {
     let steps = view.steps.iter().map(|step| (step.node.as_str(), step.number.to_string()));
     let links = steps.map(|(node, step)| (node.to_owned(), format!("{path}/steps/{step}{query}")));
-    let links = links.collect();
-    let layouts = visit.door.api.page().layouts();
-    picture::linked(&workflow::of_graph(&plan.graph), &picture::stages(view), &links, layouts)
+    let (links, stages) = (links.collect(), picture::stages(view));
+    let layouts = visit.door.api.page().layouts().clone();
+    let draw = move || picture::linked(&workflow::of_graph(&plan.graph), &stages, &links, &layouts);
+    Ok(blocking(draw).await?)
 }
 
 async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
