@@ -52,7 +52,14 @@ impl House {
     async fn new() -> House {
         let database = tokio::task::spawn_blocking(TestDatabase::migrated).await.unwrap();
         let store = Store::connect(database.connect_options(), Settings::default()).await.unwrap();
-        let new = NewToken { name: "ann", scope: TokenScope::Admin, roles: &[], lasts: None, request: None };
+        let new = NewToken {
+            name: "ann",
+            scope: TokenScope::Admin,
+            roles: &[],
+            lasts: None,
+            request: None,
+            person: None,
+        };
         let NewlyMade::Token(_, secret) = store.create_token(&new).await.unwrap() else { panic!() };
         House { store, secret, state: tempfile::tempdir().unwrap(), database }
     }
@@ -68,6 +75,7 @@ impl House {
             program: "/nonexistent".into(),
             migrates: false,
             store: Settings::default(),
+            traces: planctl_config::TraceConfig::default(),
         };
         ServerNode::open(options).await.unwrap()
     }
@@ -164,6 +172,7 @@ impl House {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
+            judgement: None,
         };
         let found = HarnessResult::Evidence(Box::new(evidence));
         let event = Event::Harness(HarnessEvent { at: gate.item.at.clone(), found });

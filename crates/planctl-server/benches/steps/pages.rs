@@ -49,8 +49,14 @@ impl Pages {
         let listening = Listening::open(options).await.unwrap();
         let port = listening.info().tcp.unwrap();
         tokio::spawn(serve(node.clone(), listening));
-        let new =
-            NewToken { name: "bench", scope: TokenScope::Admin, roles: &[], lasts: None, request: None };
+        let new = NewToken {
+            name: "bench",
+            scope: TokenScope::Admin,
+            roles: &[],
+            lasts: None,
+            request: None,
+            person: None,
+        };
         let NewlyMade::Token(_, secret) = node.store().create_token(&new).await.unwrap() else { panic!() };
         Pages { node, port, secret, _stop: stop }
     }

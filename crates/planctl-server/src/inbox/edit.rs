@@ -104,6 +104,10 @@ impl Services {
         }
         self.refuse_other_config(&held)?;
         self.refuse_older_run(&held).await?;
+        if let Some(words) = self.votes_on(&checked, Some(&held.settings.asks)).await? {
+            let what = format!("approve this text: {words}; cancel the run and hand the text in");
+            return Err(ServiceError::Conflict { what, next: Next::ShowAsk { ask } });
+        }
         held.write(&Digest::new(call.file.as_str()), &call.text).await?;
         let note = call.note.clone();
         let given = Approving { note, worker: held.settings.worker.clone(), ..Approving::default() };

@@ -33,6 +33,19 @@ impl Services {
         Ok(AskRules::of(&config, plan))
     }
 
+    /// Says which votes the approval of a text wants: by the rules of its run, else by those that hold for it here.
+    pub(crate) async fn votes_on(
+        &self,
+        checked: &Checked,
+        of_run: Option<&AskRules>,
+    ) -> Result<Option<String>, ServiceError> {
+        if let Some(words) = of_run.and_then(votes_wanted) {
+            return Ok(Some(words));
+        }
+        let sub_plans = self.keep_sub_plans(checked, "", None).await?;
+        Ok(votes_wanted(&self.rules_for(checked, &sub_plans).await?))
+    }
+
     /// Approves a plan under rules that leave it to several people: as the caller's vote on the ask of the run that waits for it.
     /// `None` where no rule does so.
     pub(super) async fn approve_by_vote(
@@ -44,13 +57,7 @@ impl Services {
         let digest = &checked.verification.digest;
         let waiting = newest.filter(|run| run.head.status == RunStatus::Awaiting && run.revision == *digest);
         let of_run = waiting.map(RunSettings::of).transpose()?.map(|settings| settings.asks);
-        let words = match of_run.as_ref().and_then(votes_wanted) {
-            Some(words) => Some(words),
-            None => {
-                votes_wanted(&self.rules_for(checked, &self.keep_sub_plans(checked, "", None).await?).await?)
-            }
-        };
-        let Some(words) = words else { return Ok(None) };
+        let Some(words) = self.votes_on(checked, of_run.as_ref()).await? else { return Ok(None) };
         let ask = match waiting {
             Some(run) => self.plan_ask(run).await?,
             None => None,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier};
 use serde_json::{Value, json};
 
 use super::house::{Ask, House, Reply, plan};
-use crate::fixture::Said;
+use crate::fixture::{Said, plan as plan_of};
 
 fn trusted(house: &House, rules: &str) {
     house.fixture.write("planctl.toml", rules);
@@ -91,6 +91,32 @@ fn p_19_a_plan_runs_once_as_many_people_agreed_as_its_rule_wants_and_history_nam
     assert!(answered.contains("\"carl\"") && answered.contains("agreed before: ben ("), "{answered}");
     assert_eq!(house.fixture.sql("select by from approvals"), "carl");
     assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn p_19_an_edit_approves_nothing_that_several_people_have_to_approve_and_leaves_the_file_as_it_is() {
+    let house = House::new();
+    trusted(&house, TWO);
+    house
+        .fixture
+        .write("p.md", &plan_of("p", "5 minutes", &[("Write the fix", "test -e right", "escalate")]));
+    let said = house.fixture.planctl(&["plan", "run", "p.md", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 3, "{said:?}");
+    let (ben, carl) = (token(&house, "ben"), token(&house, "carl"));
+    for (token, key) in [(&ben, "ben"), (&carl, "carl")] {
+        assert_eq!(vote(&house, token, key, 1, "approve").status, 200);
+    }
+    let ask = house.until("p-1", "waiting")["waiting_on"]["id"].clone();
+    let path = format!("/v1/approvals/{ask}/edit");
+    let seen = house.network("GET", &path, &Ask { token: Some(&ben), ..Ask::default() }).json();
+    let text = seen["text"].as_str().unwrap().replace("test -e right", "test -e README");
+    let body = json!({ "text": text, "file": seen["file"], "note": "mended" }).to_string();
+    let how = Ask { token: Some(&ben), key: Some("edit"), body: Some(body), ..Ask::default() };
+    let refused = house.network("POST", &path, &how);
+    assert_eq!((refused.status, refused.code().as_str()), (409, "conflict"), "{refused:?}");
+    assert!(refused.body.contains("the rule release wants 2 of ann, ben, carl"), "{refused:?}");
+    assert!(house.fixture.read("p.md").contains("test -e right"), "{}", house.fixture.read("p.md"));
+    assert_eq!(house.until("p-1", "waiting")["waiting_on"]["id"], ask, "the ask is still open");
 }
 
 #[test]
