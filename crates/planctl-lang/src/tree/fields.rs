@@ -406,7 +406,11 @@ mod tests {
                 .filter(|line| line.starts_with(&label) || line.starts_with("| `exit_code == N`"));
             let mut defaults = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
             let bare = |text: &str| text.replace('`', "");
-            assert!(defaults.any(|default| bare(default) == help.default), "{}: {}", help.name, help.default);
+            let expected = bare(help.default);
+            // Behind a semicolon stands where it is otherwise.
+            let of_most = |default: &str| bare(default.split("; ").next().unwrap_or_default());
+            let is_told = defaults.any(|default| bare(default) == expected || of_most(default) == expected);
+            assert!(is_told, "{}: {}", help.name, help.default);
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    At, Conflict, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, HarnessEvent, HarnessResult,
-    Inconclusive, ItemId, Judge, Judgement, Purpose, Resources, Tampering, Timestamp, Usage, Verdict, Work,
+    At, Conflict, Contract, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, HarnessEvent,
+    HarnessResult, Inconclusive, ItemId, Judge, Judgement, Purpose, Resources, Tampering, Timestamp, Usage,
+    Verdict, Work,
 };
 
 use super::store::{Command, Lease, Proof, Row};
@@ -213,4 +214,17 @@ impl World {
             judgement: None,
         }
     }
+}
+
+/// Returns the yes of the judge whom a contract asks, where it asks one.
+pub fn yes_of_judge(contract: &Contract) -> Option<Box<Judgement>> {
+    let yes = |judge: &Judge| Judgement {
+        question: judge.digest.clone(),
+        by: judge.by.clone(),
+        passes: true,
+        reason: "it reads well".to_owned(),
+        quotes: Vec::new(),
+        usage: None,
+    };
+    contract.judge.as_deref().map(yes).map(Box::new)
 }

@@ -7,6 +7,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Decision, Ending, Event, Evidence, Excerpt, HarnessEvent, HarnessResult, ItemId,
     Purpose, Report, Resources, Role, RunId, RunStatus, Work,
 };
+use planctl_sim::yes_of_judge;
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Proof, Store, StoreError};
 
 use super::ground::{self, HOST, human};
@@ -194,6 +195,6 @@ fn evidence(claimed: &Claimed, script: &Script) -> Evidence {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
-        judgement: None,
+        judgement: yes_of_judge(contract),
     }
 }

@@ -9,7 +9,7 @@ use planctl_engine::{
     Fault, FaultKind, HarnessEvent, HarnessResult, Hints, Inconclusive, NodeId, Outcome, Overrun, Purpose,
     Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
-use planctl_sim::{Dice, revise, truth};
+use planctl_sim::{Dice, revise, truth, yes_of_judge};
 use planctl_store::{
     Claim, ClaimLane, Claimed, Holder, NewRevision, NextClaim, Proof, ServedRole, Store, StoreError,
 };
@@ -305,7 +305,7 @@ impl Hand {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
-            judgement: None,
+            judgement: gated.and_then(|gated| yes_of_judge(gated.contract)),
         }
     }
 

@@ -19,7 +19,7 @@ async fn back_up(world: &World) {
 /// Sets the database back to the backup, as a failover to a standby does that lagged behind.
 async fn restore(world: &World) {
     for table in TABLES {
-        let restores = format!("truncate {table}; insert into {table} select * from kept_{table}");
+        let restores = format!("truncate {table} cascade; insert into {table} select * from kept_{table}");
         world.aside().await.execute(AssertSqlSafe(restores)).await.unwrap();
     }
 }

@@ -112,25 +112,27 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
         return Ok(Exit::Yes);
     }
     let now = client::now_unix_seconds();
+    let has_deadlines = list.asks.iter().any(|ask| ask.deadline.is_some());
     let rows = list.asks.iter().map(|ask| {
         let step = ask.step.as_ref().map(|step| format!("{} {}", step.number, step.title));
         // A daemon of an earlier planctl says it together with the step's name.
         let reason = if ask.about.is_empty() { &ask.asks } else { &ask.about };
-        vec![
+        let mut row: Vec<Cell> = vec![
             Cell::styled(BOLD, &ask.id.to_string()),
             ask.kind.as_str().into(),
             ask.run.as_str().into(),
             step.unwrap_or_else(|| "-".to_owned()).into(),
             reason.as_str().into(),
             ask.blocks.map_or_else(|| "-".to_owned(), blocked).into(),
-            deadline_cell(ask, now).into(),
-            show::age(&ask.opened_at, now).unwrap_or_else(|| "-".to_owned()).into(),
-        ]
+        ];
+        row.extend(has_deadlines.then(|| Cell::from(deadline_cell(ask, now))));
+        row.push(show::age(&ask.opened_at, now).unwrap_or_else(|| "-".to_owned()).into());
+        row
     });
-    show::print(&show::list(
-        &["ID", "KIND", "RUN", "STEP", "REASON", "BLOCKS", "DEADLINE", "AGE"],
-        rows.collect(),
-    ))?;
+    let mut header = vec!["ID", "KIND", "RUN", "STEP", "REASON", "BLOCKS"];
+    header.extend(has_deadlines.then_some("DEADLINE"));
+    header.push("AGE");
+    show::print(&show::list(&header, rows.collect()))?;
     Ok(Exit::Yes)
 }
 

@@ -117,7 +117,7 @@ fn lists_have_one_line_for_each_thing_whatever_the_width() {
     assert_eq!(lines.len(), 2, "{list}");
     let asks = fixture.planctl(&["approvals"]).out;
     let head: Vec<&str> = asks.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(head, ["ID", "KIND", "RUN", "STEP", "REASON", "BLOCKS", "DEADLINE", "AGE"], "{asks}");
+    assert_eq!(head, ["ID", "KIND", "RUN", "STEP", "REASON", "BLOCKS", "AGE"], "{asks}");
     assert!(asks.contains("1 Fix it  contract exit 1 \"FAILED tests/test_a.py::test_b"), "{asks}");
 
     for (words, columns) in [("approvals", 60), ("ls --all -v", 80), ("plan status", 40)] {
