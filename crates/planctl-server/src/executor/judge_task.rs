@@ -175,7 +175,9 @@ impl Executor {
             key,
             prompt,
         };
-        let runner = match with_order(runner.at_node("judge"), ASK_JUDGE, &order, masks) {
+        // The model is somewhere else, and the process runs nothing but planctl.
+        let runner = runner.at_node("judge").with_host_network();
+        let runner = match with_order(runner, ASK_JUDGE, &order, masks) {
             Ok(runner) => runner,
             Err(what) => return Ok(unheard(what)),
         };

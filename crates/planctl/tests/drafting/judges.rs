@@ -126,6 +126,27 @@ fn p_71_a_judge_is_asked_after_the_contract_and_its_no_reaches_the_next_worker()
 }
 
 #[test]
+fn p_71_a_judge_is_reached_from_every_isolation_tier() {
+    let isolated = |place: &Place, tier: &str, words: &[&str]| {
+        let variables =
+            [("PLANCTL_DATABASE_URL", place.database.url()), ("PLANCTL_ISOLATION", tier.to_owned())];
+        let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+        place.home.planctl_with(words, &variables)
+    };
+    for tier in ["1a", "1b"] {
+        let place = Place::new(Form::Messages, vec![verdict("pass", "It is whole.", &[])], JUDGES);
+        if !isolated(&place, tier, &["doctor"]).out.contains(&format!("isolation        tier {tier}")) {
+            continue;
+        }
+        place.home.write("plans/page.md", &plan(STEP));
+        let words = ["run", "plans/page.md", "--approve", "--no-wait", "--exec", "echo hello >out.txt"];
+        let run = isolated(&place, tier, &words);
+        assert_eq!(run.code, 0, "tier {tier}: {run:?}");
+        assert_eq!(place.service.calls().len(), 1, "tier {tier}");
+    }
+}
+
+#[test]
 fn p_71_work_that_speaks_to_its_judge_stays_in_its_fence() {
     let place = Place::new(Form::Messages, vec![verdict("fail", "It speaks to its judge.", &[])], JUDGES);
     let step = STEP.replace("retry(1), then abort", "abort");
