@@ -115,6 +115,10 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
                 dispatch::again(turn, &id)?;
             }
             NodeKind::Start => route::success(turn, &id)?,
+            // The way back leads out of the branch, to work that is done: it goes on from here.
+            NodeKind::Decision(_) | NodeKind::Fork(_) if begins_a_branch(turn, &id)? => {
+                dispatch::again(turn, &id)?;
+            }
             NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
                 open.extend(
                     turn.run.record(&id)?.entered_from.as_ref().map(|entered_from| entered_from.from.clone()),
@@ -123,6 +127,11 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
         }
     }
     Ok(())
+}
+
+/// Says whether nobody worked between a routing node and the fork that entered it, whose join waits.
+fn begins_a_branch(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+    Ok(turn.run.record(node)?.entered_from.is_some() && turn.subject(node)? == *node)
 }
 
 /// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.

@@ -303,6 +303,11 @@ impl Model {
                 NodeKind::Join(_) => open.extend(self.reopen(&id)),
                 NodeKind::Fork(fork) if fork.in_worktree && self.settled(&id).is_none() => self.begin(&id),
                 NodeKind::Start => self.leave(&id, Signal::Success),
+                NodeKind::Decision(_) | NodeKind::Fork(_)
+                    if self.entered_from(&id).is_some() && self.subject(&id) == id =>
+                {
+                    self.begin(&id);
+                }
                 NodeKind::Decision(_)
                 | NodeKind::Fork(_)
                 | NodeKind::Escalate { .. }
