@@ -347,7 +347,7 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
 fn red_comes_first(store: &Store) -> Result<(), String> {
     for (id, record) in store.whole.records() {
         let Some(task) = store.plan().graph.task(id) else { continue };
-        let must_be_red = task.contract.red_first == RedFirst::Deny && !task.contract.guard;
+        let must_be_red = task.contract.rehearsal() == RedFirst::Deny;
         // Work reported before a revision demanded red is judged all the same.
         let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
         let must_be_red = must_be_red && demanded_red_on_entry(store, id);

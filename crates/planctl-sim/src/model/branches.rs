@@ -26,11 +26,13 @@ impl Come {
 }
 
 impl Model {
-    /// Says whether a step may be done anew by itself: it has a contract, and no way from a fork leads to it that has not come
+    /// Says whether a step may be done anew by itself: it has a contract or a judge, and no way from a fork leads to it that has not come
     /// through the fork's join.
     pub(super) fn can_repeat(&self, node: &NodeId) -> bool {
-        let has_contract =
-            self.graph.gated(node).is_some_and(|gated| !gated.contract.command.trim().is_empty());
+        let has_contract = self
+            .graph
+            .gated(node)
+            .is_some_and(|gated| !gated.contract.command.trim().is_empty() || gated.contract.judge.is_some());
         let forks = self.graph.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Fork(_)));
         let is_beside = |fork: &NodeId| {
             let is_joined = |id: &NodeId| self.graph.fork_of(id) == Some(fork);
