@@ -171,8 +171,15 @@ pub fn perform(scenario: &Scenario, part: Part, tier: &Tier) -> Outcome {
     outcome
 }
 
+/// How often a cheat may try that has to win a race with a busy machine.
+const TRIES: usize = 3;
+
 /// A cheat that would not even fool `worker; contract` proves nothing where it is caught.
 pub fn fools_a_bare_harness(scenario: &Scenario) -> Result<(), String> {
+    (1..TRIES).fold(fools_once(scenario), |tried, _| tried.or_else(|_| fools_once(scenario)))
+}
+
+fn fools_once(scenario: &Scenario) -> Result<(), String> {
     // Without planctl nobody looks at the database, unless the worker itself calls planctl.
     let has_database = !scenario.has_own_database() && scenario.worker(Part::Cheat).contains("planctl");
     let place = Place::new(scenario, Part::Cheat, "isolation = \"0\"", has_database);
