@@ -12,6 +12,9 @@ mod support;
 #[path = "support/tty.rs"]
 mod tty;
 
+#[path = "notify/listener.rs"]
+mod listener;
+
 #[path = "notify/receiver.rs"]
 mod receiver;
 

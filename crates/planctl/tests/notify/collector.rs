@@ -1,14 +1,15 @@
 //! A collector of traces: an HTTP server on loopback that reads OTLP in both forms, keeps the spans, and answers as it is told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::Value;
 
+use crate::listener::{Request, listen, read};
 use crate::support::wait_until;
 
 /// A span that arrived.
@@ -63,16 +64,9 @@ impl Collector {
     }
 
     pub fn at(address: &str) -> Collector {
-        let listener = TcpListener::bind(address).unwrap();
-        let port = listener.local_addr().unwrap().port();
         let inner = Arc::new(Mutex::new(Inner::default()));
         let shared = inner.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, shared) = (stream.unwrap(), shared.clone());
-                std::thread::spawn(move || served(stream, &shared));
-            }
-        });
+        let port = listen(address, move |stream| served(stream, &shared));
         Collector { port, inner }
     }
 
@@ -138,20 +132,9 @@ fn served(stream: TcpStream, inner: &Mutex<Inner>) {
 }
 
 fn taken(reader: &mut BufReader<TcpStream>, inner: &Mutex<Inner>) -> Option<String> {
-    let mut first = String::new();
-    if reader.read_line(&mut first).unwrap_or(0) == 0 {
-        return None;
-    }
+    let Request { first, headers, body } = read(reader)?;
     assert!(first.starts_with("POST /v1/traces HTTP/1.1"), "{first}");
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        headers.insert(name.to_ascii_lowercase(), value.to_owned());
-    }
-    let mut body = vec![0; headers["content-length"].parse().unwrap()];
-    reader.read_exact(&mut body).unwrap();
+    assert!(headers.contains_key("content-length"), "{headers:?}");
     let request: Value = match headers["content-type"].as_str() {
         "application/json" => serde_json::from_slice(&body).unwrap(),
         "application/x-protobuf" => {

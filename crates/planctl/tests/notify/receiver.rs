@@ -1,12 +1,13 @@
 //! A receiver of webhooks: an HTTP server on loopback that answers as it is told to and keeps what it got.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::listener::{Request, listen, read};
 use crate::support::{Place, wait_until};
 
 /// A request that arrived.
@@ -43,16 +44,11 @@ pub struct Receiver {
 
 impl Receiver {
     pub fn new() -> Receiver {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let inner = Arc::new(Mutex::new(Inner::default()));
         let shared = inner.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, shared) = (stream.unwrap(), shared.clone());
-                shared.lock().unwrap().connections += 1;
-                std::thread::spawn(move || answered(stream, &shared));
-            }
+        let port = listen("127.0.0.1:0", move |stream| {
+            shared.lock().unwrap().connections += 1;
+            answered(stream, &shared);
         });
         Receiver { port, inner }
     }
@@ -91,20 +87,7 @@ impl Receiver {
 /// Keeps one request and answers it; one that breaks off is no request.
 fn answered(mut stream: TcpStream, inner: &Mutex<Inner>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut first = String::new();
-    if reader.read_line(&mut first).unwrap_or(0) == 0 {
-        return;
-    }
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        headers.insert(name.to_ascii_lowercase(), value.to_owned());
-    }
-    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
+    let Some(Request { headers, body, .. }) = read(&mut reader) else { return };
     let got = Got { headers, body: String::from_utf8(body).unwrap() };
     let answer = {
         let mut inner = inner.lock().unwrap();
