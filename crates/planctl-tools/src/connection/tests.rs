@@ -118,6 +118,21 @@ fn resident_kib() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// Uses a tool of a server once, and ends the conversation.
+async fn used_once(connection: Connection, tool: &str, arguments: Value) -> Result<Value, Fault> {
+    let calls = Calls {
+        known: None,
+        tool: tool.to_owned(),
+        arguments,
+        for_each: None,
+        at_once: 1,
+        outputs: Outputs::new(),
+    };
+    let result = call::called(&connection, &calls, vec![calls.arguments.clone()]).await;
+    connection.close().await;
+    result
+}
+
 #[tokio::test]
 async fn m_41_a_thousand_hostile_servers_cost_no_panic_and_little_memory() {
     let (mut results, mut faults) = (0, 0);
@@ -125,20 +140,8 @@ async fn m_41_a_thousand_hostile_servers_cost_no_panic_and_little_memory() {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let server = tokio::spawn(serve(theirs, seed));
         let (read, write) = tokio::io::split(ours);
-        let conversation = async {
-            let connection = Connection::over(read, write).await?;
-            let calls = Calls {
-                known: None,
-                tool: "use".to_owned(),
-                arguments: json!({"a": "x"}),
-                for_each: None,
-                at_once: 1,
-                outputs: Outputs::new(),
-            };
-            let result = call::called(&connection, &calls, vec![calls.arguments.clone()]).await;
-            connection.close().await;
-            result
-        };
+        let conversation =
+            async { used_once(Connection::over(read, write).await?, "use", json!({"a": "x"})).await };
         match tokio::time::timeout(WITHIN, conversation).await {
             Ok(Ok(_)) => results += 1,
             Ok(Err(_)) => faults += 1,

@@ -128,17 +128,7 @@ impl Web {
     /// Uses its tool once.
     async fn call(&self) -> Result<Value, Fault> {
         let connection = Connection::open(&self.server()).await?;
-        let calls = Calls {
-            known: None,
-            tool: "echo".to_owned(),
-            arguments: json!({"text": "hello"}),
-            for_each: None,
-            at_once: 1,
-            outputs: Outputs::new(),
-        };
-        let result = call::called(&connection, &calls, vec![calls.arguments.clone()]).await;
-        connection.close().await;
-        result
+        used_once(connection, "echo", json!({"text": "hello"})).await
     }
 }
 
