@@ -100,6 +100,7 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
         }
         Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),
         Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
+        Event::Clock(ClockEvent::Unattended { .. }) => Scope::Nodes(BTreeSet::new()),
         Event::Human(event) => match &event.decision {
             Decision::Resume { from: None } => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
             Decision::Resume { from: Some(_) } => Scope::All,
@@ -437,7 +438,12 @@ fn is_progress(event: &Event) -> bool {
             HarnessResult::Nothing(_) => false,
         },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
-        Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => false,
+        Event::Clock(
+            ClockEvent::Due { .. }
+            | ClockEvent::LeaseLost { .. }
+            | ClockEvent::Metered
+            | ClockEvent::Unattended { .. },
+        ) => false,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::effect::TimerId;
 use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role, RunId};
 use crate::observation::Observation;
 use crate::run::{End, Outcomes, Scope};
+use crate::time::Timestamp;
 
 /// One input. Agents build [`AgentEvent`]s only, and none of those can pass a step that has a contract (P-28).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -454,6 +455,11 @@ pub enum ClockEvent {
     },
     /// A worker reported what it has used so far; refused where the budget allows that.
     Metered,
+    /// No process worked on the run for a while, so that time does not count.
+    Unattended {
+        /// When one was last known to work on it.
+        since: Timestamp,
+    },
 }
 
 impl Event {
@@ -493,6 +499,7 @@ impl Event {
                 ClockEvent::LeaseLost { .. } => "clock.lease_lost",
                 ClockEvent::Overran { .. } => "clock.overran",
                 ClockEvent::Metered => "clock.metered",
+                ClockEvent::Unattended { .. } => "clock.unattended",
             },
         }
     }
@@ -504,7 +511,12 @@ impl Event {
             Event::Harness(event) => Some(&event.at),
             Event::Human(_) => None,
             Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => Some(at),
-            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => None,
+            Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::Unattended { .. },
+            ) => None,
         }
     }
 }

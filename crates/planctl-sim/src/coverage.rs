@@ -18,7 +18,7 @@ pub fn expected() -> Coverage {
         "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
          harness.inconclusive harness.recorded harness.restored \
          harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.cancelled human.paused human.resumed human.revised \
-         clock.admitted clock.due clock.lease_lost clock.overran clock.metered",
+         clock.admitted clock.due clock.lease_lost clock.overran clock.metered clock.unattended",
     );
     add(
         "fact",

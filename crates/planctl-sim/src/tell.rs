@@ -75,6 +75,7 @@ pub fn event(event: &Event) -> String {
             ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
             ClockEvent::Overran { .. } => format!("clock overran{at}"),
             ClockEvent::Metered => "clock metered".to_owned(),
+            ClockEvent::Unattended { .. } => "clock unattended".to_owned(),
         },
     }
 }

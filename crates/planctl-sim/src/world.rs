@@ -21,7 +21,7 @@ use std::time::Duration;
 use planctl_engine::{At, ClockEvent, Event, ItemId, RunId, RunStatus, TimerId, Timestamp, Work};
 
 use crate::coverage::Coverage;
-use crate::dice::Dice;
+use crate::dice::{Dice, truth};
 use crate::faults::{Flaw, Trouble};
 use crate::model::Model;
 use crate::options::Options;
@@ -190,7 +190,7 @@ impl World {
     /// Takes a turn in which anything may go wrong.
     fn rough_turn(&mut self) -> Result<(), String> {
         if self.dice.happens(150) {
-            self.jump_or_crash();
+            self.jump_or_crash()?;
         }
         self.turn()
     }
@@ -221,7 +221,7 @@ impl World {
         matches!(self.store.head.status, RunStatus::Ended { .. })
     }
 
-    fn jump_or_crash(&mut self) {
+    fn jump_or_crash(&mut self) -> Result<(), String> {
         let hour = 3_600_000_000;
         if self.strikes(Trouble::ClockAhead) {
             self.now = Timestamp::from_micros(self.now.as_micros() + hour);
@@ -231,7 +231,18 @@ impl World {
             self.lines.push("         the clock jumps an hour back".to_owned());
         } else if self.strikes(Trouble::Crashed) {
             self.crash();
+            self.is_found_unattended()?;
         }
+        Ok(())
+    }
+
+    /// Finds that nobody worked on the run for up to a minute. How long is drawn by a sequence of its own.
+    fn is_found_unattended(&mut self) -> Result<(), String> {
+        let micros =
+            truth(self.options.seed, &["unattended"], self.store.head.transitions.into()) % 60_000_000;
+        let since =
+            Timestamp::from_micros(self.now.as_micros() - i64::try_from(micros).expect("a minute fits"));
+        self.say(Event::Clock(ClockEvent::Unattended { since }), Proof::Anyone)
     }
 
     /// Loses everything in flight. Leases of our own processes are found dead at once, those of others run out.

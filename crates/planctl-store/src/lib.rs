@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod testing;
 
 mod apply;
+mod attendance;
 mod audit;
 mod cache;
 mod claims;
@@ -48,6 +49,7 @@ mod workers;
 mod worktrees;
 
 pub use apply::Applied;
+pub use attendance::LeftRun;
 pub use audit::{BundleAudit, Bundled, Finding};
 pub use claims::ClaimRequest;
 pub use effects::WORK_GRACE;

@@ -56,7 +56,12 @@ impl Proof {
                 matches!(&human.decision, Decision::Answer { item, answer } if *item == vote.item && *answer == vote.answer)
             }
             (
-                Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered),
+                Event::Clock(
+                    ClockEvent::Admitted
+                    | ClockEvent::Due { .. }
+                    | ClockEvent::Metered
+                    | ClockEvent::Unattended { .. },
+                ),
                 Proof::Clock,
             ) => true,
             (

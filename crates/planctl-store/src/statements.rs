@@ -1,9 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
-    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, traces, turns,
-    votes, withdrawn, workers, worktrees,
+    apply, attendance, audit, connections, history, leases, library, listen, locks, lookups, messages,
+    migrate, outputs, plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics,
+    traces, turns, votes, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -53,6 +53,10 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: next work", queue::NEXT_WORK),
     ("queue: next wake", queue::NEXT_WAKE),
     ("timers: timers due", timers::TIMERS_DUE),
+    ("attendance: attend", attendance::ATTEND),
+    ("attendance: left", attendance::LEFT),
+    ("attendance: left at", attendance::LEFT_AT),
+    ("attendance: forget attendance", attendance::FORGET_ATTENDANCE),
     ("audit: audit beside", audit::AUDIT_BESIDE),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),

@@ -7,6 +7,8 @@ mod world;
 
 #[path = "store/apply.rs"]
 mod apply;
+#[path = "store/attendance.rs"]
+mod attendance;
 #[path = "store/audit.rs"]
 mod audit;
 #[path = "store/fences.rs"]

@@ -6,6 +6,7 @@ use crate::event::{ClockEvent, Overrun, Refusal};
 use crate::fact::Fact;
 use crate::ids::{Actor, At, NodeId};
 use crate::run::{NodeState, Outcome, RunStatus};
+use crate::time::Timestamp;
 
 use super::settle::Said;
 use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle};
@@ -22,6 +23,7 @@ pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refu
         }
         ClockEvent::Metered if exceeded::stop(turn)? => Ok(()),
         ClockEvent::Metered => Err(Refusal::WrongState),
+        ClockEvent::Unattended { since } => unattended(turn, *since),
         ClockEvent::Due { timer: TimerId::Answer(node) } => unanswered(turn, node),
         ClockEvent::LeaseLost { at, interrupted, noted } => {
             lease_lost(turn, at, *interrupted, noted.as_ref())
@@ -87,6 +89,20 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         }
     }
     turn.arm_stale(turn.now);
+    Ok(())
+}
+
+/// Counts the time up to which a process worked on the run, and none from there to this moment.
+fn unattended(turn: &mut Turn<'_>, since: Timestamp) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let counted_from = turn.run.head.clock_since.ok_or(Refusal::WrongState)?;
+    if since.max(counted_from) >= turn.now {
+        return Err(Refusal::WrongState);
+    }
+    let head = &mut turn.run.head;
+    head.spent.time = head.spent.time.saturating_add(since.since(counted_from));
+    head.clock_since = Some(turn.now);
+    turn.arm_budget();
     Ok(())
 }
 

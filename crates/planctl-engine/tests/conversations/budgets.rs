@@ -280,6 +280,27 @@ fn p73_what_the_budget_allows_stops_nobody() {
 }
 
 #[test]
+fn p73_the_time_in_which_nobody_worked_on_the_run_does_not_count() {
+    talk(
+        "
+        plan  a: task retry 1  budget 100 seconds
+        approved
+        -> clock unattended 5 seconds   refused: the run is not in a state for this
+        -> clock admitted           a#1 to coder; wake at 100 s
+        wait 3660 seconds
+        -> clock unattended 3600 seconds  wake at 3700 s
+        -> clock unattended 3600 seconds  refused: the step is not in a state for this
+        wait 39 seconds
+        -> clock unattended 9000 seconds  wake at 3739 s
+        wait 41 seconds
+        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 short; no wake
+        wait 60 seconds
+        -> clock unattended 60 seconds  refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
 fn p73_a_worker_is_stopped_when_the_time_of_the_budget_is_over() {
     talk(
         "

@@ -7,7 +7,7 @@ use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, Circumstances, ClockEvent, Conflict,
     Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph,
     HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, Judgement, NodeId, Observation,
-    Outcomes, Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering, TimerId, Usage,
+    Outcomes, Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering, TimerId, Timestamp, Usage,
 };
 
 use super::plan::number;
@@ -17,6 +17,7 @@ pub struct Context<'a> {
     pub graph: &'a Graph,
     pub run: &'a Run,
     pub asks: &'a [ItemId],
+    pub now: Timestamp,
 }
 
 /// Reads one line of speech.
@@ -58,6 +59,9 @@ pub fn read(context: &Context<'_>, text: &str) -> Event {
         }
         ["clock", "budget"] => Event::Clock(ClockEvent::Due { timer: TimerId::Budget }),
         ["clock", "metered"] => Event::Clock(ClockEvent::Metered),
+        ["clock", "unattended", seconds, "seconds"] => Event::Clock(ClockEvent::Unattended {
+            since: Timestamp::from_micros(context.now.as_micros() - 1_000_000 * number(seconds) as i64),
+        }),
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
         ["clock", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
             at: the_try(context, at, &[]),

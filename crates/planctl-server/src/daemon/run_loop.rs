@@ -76,6 +76,7 @@ impl ServerNode {
             seen,
             (WORKERS, DaemonOptions::default().gates),
         ));
+        shared.attend().await?;
         let loops = async {
             tokio::join!(
                 take_turns(&shared, || OwnRun(family.clone())),
@@ -200,6 +201,7 @@ impl Turns for OwnRun {
         let known = family.all();
         for row in rows.iter().filter(|row| !known.contains(&row.id)) {
             server_node.works_on(row.id)?;
+            server_node.store().attend(server_node.host(), Some(&[row.id])).await?;
         }
         if family.know(rows.iter().map(|row| row.id).collect()) || rows.len() > 1 {
             // The notification that wakes the parent of a run that ended may go to another process. And a run is told that one

@@ -95,7 +95,12 @@ impl RunSpans {
                     self.lost(graph, at, why, line, over);
                 }
                 Event::Clock(ClockEvent::Overran { at, .. }) => self.lost(graph, at, "overran", line, over),
-                Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered)
+                Event::Clock(
+                    ClockEvent::Admitted
+                    | ClockEvent::Due { .. }
+                    | ClockEvent::Metered
+                    | ClockEvent::Unattended { .. },
+                )
                 | Event::Human(_) => {}
             },
             Said::Fact(fact) => self.fact(graph, fact, line, over),

@@ -139,7 +139,12 @@ impl Ledger {
                 }
             }
             Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
+            | Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::Unattended { .. },
+            ) => {}
         }
     }
 

@@ -61,9 +61,12 @@ impl Model {
             Event::Harness(event) => !matches!(event.found, HarnessResult::Nothing(_)),
             Event::Human(_) => true,
             Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
-            Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => {
-                false
-            }
+            Event::Clock(
+                ClockEvent::Due { .. }
+                | ClockEvent::LeaseLost { .. }
+                | ClockEvent::Metered
+                | ClockEvent::Unattended { .. },
+            ) => false,
         };
         let ran_before = self.heard().next_back().is_some_and(|(_, was_running, _)| was_running);
         self.journal.push(Entry::Heard { at: self.now, is_running, is_progress });
@@ -406,6 +409,17 @@ impl Model {
             ClockEvent::Metered => {
                 self.must_be(&[Status::Active])?;
                 if self.stop_overspending() { Ok(()) } else { Err(No) }
+            }
+            ClockEvent::Unattended { since } => {
+                self.must_be(&[Status::Active])?;
+                let (heard, was_running, _) = self.heard().next_back().ok_or(No)?;
+                let from = heard.max(*since);
+                if !was_running || from >= self.now {
+                    return Err(No);
+                }
+                self.journal.push(Entry::Unattended { time: elapsed(from, self.now) });
+                self.budget_timer = self.budget_ends().or(self.budget_timer);
+                Ok(())
             }
             ClockEvent::LeaseLost { at, interrupted, noted } => {
                 self.check_try(at)?;

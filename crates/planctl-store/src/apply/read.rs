@@ -113,7 +113,12 @@ impl Loaded {
             }
             Event::Harness(_)
             | Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
+            | Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::Unattended { .. },
+            ) => {}
         }
         Ok(Cow::Owned(event))
     }
