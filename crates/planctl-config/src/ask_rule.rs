@@ -141,6 +141,7 @@ mod tests {
             AskKind::Choice,
             AskKind::Insertion,
             AskKind::Effect,
+            AskKind::Day,
         ];
         for kind in kinds {
             assert_eq!(OnDeadline::Wait.answer(kind), None);

@@ -10,9 +10,9 @@ use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
-    Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, DayBudgets,
+    Effects, Ignored, Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price,
+    RoleConfig, RoleEnv, ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -37,6 +37,7 @@ pub(crate) struct Layer {
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
     pub(crate) asks: BTreeMap<String, AskRule>,
+    pub(crate) day: DayBudgets,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) asks_at_client: Option<bool>,
@@ -118,6 +119,10 @@ impl Layer {
         for name in std::mem::take(&mut self.asks).into_keys() {
             ignore(&["asks", &name]);
         }
+        // A budget goes before a lower one.
+        if std::mem::take(&mut self.day) != DayBudgets::default() {
+            ignore(&["budget"]);
+        }
         // A source that names a command or an address would start it, or send what runs print there.
         for name in std::mem::take(&mut self.channels).into_keys() {
             ignore(&["notify", &name]);
@@ -196,6 +201,11 @@ impl Layer {
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
             asks,
+            day: DayBudgets {
+                project: self.day.project.or(weaker.day.project),
+                host: self.day.host.or(weaker.day.host),
+                zone: self.day.zone.or(weaker.day.zone),
+            },
             channels,
             servers,
             asks_at_client: self.asks_at_client.or(weaker.asks_at_client),
@@ -245,6 +255,7 @@ impl Layer {
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
             asks: self.asks,
+            day: self.day,
             channels: self.channels,
             terminal_call: self.terminal_call.unwrap_or_default(),
             traces: TraceConfig {

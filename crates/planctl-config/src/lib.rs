@@ -3,6 +3,7 @@
 mod ask_rule;
 mod channel;
 mod config;
+mod day;
 mod find;
 mod judge;
 mod layer;
@@ -30,6 +31,7 @@ pub use config::{
     Config, ConfigError, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres, WORKER,
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
+pub use day::DayBudgets;
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
 pub use judge::{JudgeConfig, Judges, NamedJudge};
 pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};

@@ -99,7 +99,12 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
             with_successors(&at.node)
         }
         Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),
-        Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
+        Event::Clock(
+            ClockEvent::Due { .. }
+            | ClockEvent::Metered
+            | ClockEvent::DaySpent { .. }
+            | ClockEvent::DayAllows { .. },
+        ) => Scope::Live(BTreeSet::new()),
         Event::Clock(ClockEvent::Unattended { .. }) => Scope::Nodes(BTreeSet::new()),
         Event::Human(event) => match &event.decision {
             Decision::Resume { from: None } => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
@@ -442,6 +447,8 @@ fn is_progress(event: &Event) -> bool {
             ClockEvent::Due { .. }
             | ClockEvent::LeaseLost { .. }
             | ClockEvent::Metered
+            | ClockEvent::DaySpent { .. }
+            | ClockEvent::DayAllows { .. }
             | ClockEvent::Unattended { .. },
         ) => false,
     }

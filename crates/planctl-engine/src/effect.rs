@@ -207,6 +207,9 @@ pub enum AskKind {
     Insertion,
     /// May this call have its effects (M-35)?
     Effect,
+    /// The budget of the day is used up.
+    #[serde(rename = "day_budget")]
+    Day,
 }
 
 impl AskKind {
@@ -220,6 +223,7 @@ impl AskKind {
             AskKind::Choice => "choice",
             AskKind::Insertion => "insertion",
             AskKind::Effect => "effect",
+            AskKind::Day => "day_budget",
         }
     }
 
@@ -235,7 +239,8 @@ impl AskKind {
             | AskKind::Question
             | AskKind::Choice
             | AskKind::Insertion
-            | AskKind::Effect => self.answers(),
+            | AskKind::Effect
+            | AskKind::Day => self.answers(),
         }
     }
 
@@ -244,7 +249,7 @@ impl AskKind {
         match self {
             AskKind::Plan => &["approve", "reject"],
             AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
-            AskKind::Budget => &["raise", "abort"],
+            AskKind::Budget | AskKind::Day => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Choice => &["choose", "skip", "revise", "abort"],
             AskKind::Insertion => &["revise", "reject", "abort"],
@@ -295,6 +300,8 @@ pub enum Reason {
     Conflict,
     /// A call has effects that a person has to allow.
     Effect,
+    /// The budget of the day is used up.
+    Day,
 }
 
 impl Reason {
@@ -320,6 +327,7 @@ impl Reason {
             Reason::Proposed => "proposed",
             Reason::Conflict => "conflict",
             Reason::Effect => "effect",
+            Reason::Day => "day",
         }
     }
 }

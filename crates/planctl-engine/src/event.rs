@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Spent, Usage};
+use crate::budget::{Budget, BudgetPart, Day, Spent, Usage};
 use crate::contract::{Ending, Evidence, Excerpt, Inconclusive};
 use crate::effect::TimerId;
 use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role, RunId};
@@ -455,6 +455,24 @@ pub enum ClockEvent {
     },
     /// A worker reported what it has used so far; refused where the budget allows that.
     Metered,
+    /// The budget of the day is used up, so that nobody is given the try's work.
+    DaySpent {
+        /// The try.
+        at: At,
+        /// The part that is used up.
+        part: BudgetPart,
+        /// The limit of the day, in the part's unit.
+        limit: u64,
+        /// The amount that all runs used, in the part's unit.
+        spent: u64,
+        /// The day.
+        day: Day,
+    },
+    /// Another day began, or somebody raised the budget of this one: what waits for that at a node goes on.
+    DayAllows {
+        /// The node.
+        node: NodeId,
+    },
     /// No process worked on the run for a while, so that time does not count.
     Unattended {
         /// When one was last known to work on it.
@@ -499,6 +517,8 @@ impl Event {
                 ClockEvent::LeaseLost { .. } => "clock.lease_lost",
                 ClockEvent::Overran { .. } => "clock.overran",
                 ClockEvent::Metered => "clock.metered",
+                ClockEvent::DaySpent { .. } => "clock.day_spent",
+                ClockEvent::DayAllows { .. } => "clock.day_allows",
                 ClockEvent::Unattended { .. } => "clock.unattended",
             },
         }
@@ -510,11 +530,16 @@ impl Event {
             Event::Agent(event) => Some(&event.at),
             Event::Harness(event) => Some(&event.at),
             Event::Human(_) => None,
-            Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => Some(at),
+            Event::Clock(
+                ClockEvent::LeaseLost { at, .. }
+                | ClockEvent::Overran { at, .. }
+                | ClockEvent::DaySpent { at, .. },
+            ) => Some(at),
             Event::Clock(
                 ClockEvent::Admitted
                 | ClockEvent::Due { .. }
                 | ClockEvent::Metered
+                | ClockEvent::DayAllows { .. }
                 | ClockEvent::Unattended { .. },
             ) => None,
         }

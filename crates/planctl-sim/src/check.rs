@@ -488,6 +488,8 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
                 ClockEvent::Admitted
                 | ClockEvent::Due { .. }
                 | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
                 | ClockEvent::Unattended { .. },
             )
             | Event::Human(_) => continue,

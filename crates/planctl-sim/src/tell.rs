@@ -75,6 +75,8 @@ pub fn event(event: &Event) -> String {
             ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
             ClockEvent::Overran { .. } => format!("clock overran{at}"),
             ClockEvent::Metered => "clock metered".to_owned(),
+            ClockEvent::DaySpent { .. } => format!("clock day spent{at}"),
+            ClockEvent::DayAllows { node } => format!("clock day allows {node}"),
             ClockEvent::Unattended { .. } => "clock unattended".to_owned(),
         },
     }

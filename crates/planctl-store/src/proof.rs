@@ -60,6 +60,8 @@ impl Proof {
                     ClockEvent::Admitted
                     | ClockEvent::Due { .. }
                     | ClockEvent::Metered
+                    | ClockEvent::DaySpent { .. }
+                    | ClockEvent::DayAllows { .. }
                     | ClockEvent::Unattended { .. },
                 ),
                 Proof::Clock,

@@ -341,7 +341,10 @@ impl Store {
             .bind(to_json(&claimants));
         let mut connection = self.connections().acquire().await?;
         let result = query.fetch_all(&mut *connection).await;
-        connection.recycle(result)
+        let mut rows = connection.recycle(result)?;
+        // What the budget of the day holds back is returned without a lease.
+        rows.retain(|row| !matches!(row.try_get_raw("lease_until"), Ok(value) if value.is_null()));
+        Ok(rows)
     }
 
     /// Returns the work of these roles that anybody can claim in workspaces on a host, each with the path of its plan.

@@ -11,6 +11,8 @@ mod apply;
 mod attendance;
 #[path = "store/audit.rs"]
 mod audit;
+#[path = "store/days.rs"]
+mod days;
 #[path = "store/fences.rs"]
 mod fences;
 #[path = "store/golden.rs"]

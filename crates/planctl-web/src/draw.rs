@@ -323,6 +323,7 @@ pub fn ask_heading(ask: &AskView) -> String {
         "choice" => format!("{step}: choose"),
         "insertion" => format!("{step}: a further step is proposed"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
+        "day_budget" => format!("{}: today's budget is used up", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
     }
 }

@@ -9,7 +9,7 @@ use super::{Reader, Value, is_role};
 const KEYS: [&str; 8] =
     ["kinds", "plans", "owners", "approvals", "of", "self_approval", "deadline", "on_deadline"];
 
-const KINDS: [AskKind; 7] = [
+const KINDS: [AskKind; 8] = [
     AskKind::Plan,
     AskKind::Escalation,
     AskKind::Budget,
@@ -17,6 +17,7 @@ const KINDS: [AskKind; 7] = [
     AskKind::Choice,
     AskKind::Insertion,
     AskKind::Effect,
+    AskKind::Day,
 ];
 
 impl Reader<'_> {

@@ -38,12 +38,15 @@ pub(super) fn with_failure(
     open(turn, node, ask)
 }
 
-/// Holds a node until a person adds to the budget.
+/// Holds a node until a person adds to the budget, or the day whose budget it is has ended.
 pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfall) -> Result<(), Refusal> {
     let failure = turn.run.record(node)?.failure.clone();
-    let kind = AskKind::Budget;
+    let (kind, reason) = match shortfall.day {
+        Some(_) => (AskKind::Day, Reason::Day),
+        None => (AskKind::Budget, Reason::Budget),
+    };
     let shortfall = Some(shortfall);
-    let ask = Ask { kind, reason: Reason::Budget, message: None, failure, shortfall, options: Vec::new() };
+    let ask = Ask { kind, reason, message: None, failure, shortfall, options: Vec::new() };
     open(turn, node, ask)
 }
 

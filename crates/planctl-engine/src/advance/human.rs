@@ -84,6 +84,8 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
             dispatch::again(turn, &node)
         }
         (AskKind::Effect, Answer::Reject) => unanswered(turn, event, &node),
+        // The budget of the day is raised, not the run's.
+        (AskKind::Day, Answer::Raise { .. }) => dispatch::again(turn, &node),
         _ => carry_out(turn, event, &node, answer),
     }
 }

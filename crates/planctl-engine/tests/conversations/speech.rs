@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, Circumstances, ClockEvent, Conflict,
-    Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph,
-    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, Judgement, NodeId, Observation,
-    Outcomes, Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering, TimerId, Timestamp, Usage,
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, BudgetPart, ChildEnd, Circumstances,
+    ClockEvent, Conflict, Day, DayScope, Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault,
+    FaultKind, FileChange, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId,
+    Judgement, NodeId, Observation, Outcomes, Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering,
+    TimerId, Timestamp, Usage,
 };
 
 use super::plan::number;
@@ -59,6 +60,14 @@ pub fn read(context: &Context<'_>, text: &str) -> Event {
         }
         ["clock", "budget"] => Event::Clock(ClockEvent::Due { timer: TimerId::Budget }),
         ["clock", "metered"] => Event::Clock(ClockEvent::Metered),
+        ["clock", "day", "spent", at] => Event::Clock(ClockEvent::DaySpent {
+            at: the_try(context, at, &[]),
+            part: BudgetPart::Tokens,
+            limit: 50_000,
+            spent: 51_000,
+            day: Day { of: DayScope::Project, until: Timestamp::from_micros(0) },
+        }),
+        ["clock", "day", "allows", node] => Event::Clock(ClockEvent::DayAllows { node: NodeId::from(*node) }),
         ["clock", "unattended", seconds, "seconds"] => Event::Clock(ClockEvent::Unattended {
             since: Timestamp::from_micros(context.now.as_micros() - 1_000_000 * number(seconds) as i64),
         }),

@@ -36,7 +36,7 @@ pub struct RuledPlan<'a> {
     pub handed_in_by: &'a str,
 }
 
-const KINDS: [AskKind; 7] = [
+const KINDS: [AskKind; 8] = [
     AskKind::Plan,
     AskKind::Escalation,
     AskKind::Budget,
@@ -44,6 +44,7 @@ const KINDS: [AskKind; 7] = [
     AskKind::Choice,
     AskKind::Insertion,
     AskKind::Effect,
+    AskKind::Day,
 ];
 
 impl AskRules {

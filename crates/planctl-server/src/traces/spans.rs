@@ -99,6 +99,8 @@ impl RunSpans {
                     ClockEvent::Admitted
                     | ClockEvent::Due { .. }
                     | ClockEvent::Metered
+                    | ClockEvent::DaySpent { .. }
+                    | ClockEvent::DayAllows { .. }
                     | ClockEvent::Unattended { .. },
                 )
                 | Event::Human(_) => {}

@@ -143,6 +143,8 @@ impl Ledger {
                 ClockEvent::Admitted
                 | ClockEvent::Due { .. }
                 | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
                 | ClockEvent::Unattended { .. },
             ) => {}
         }

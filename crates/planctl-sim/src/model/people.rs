@@ -101,10 +101,10 @@ impl Model {
             Answer::Reply => kind == AskKind::Question,
             // Nobody in the simulation answers so.
             Answer::Allow { .. } | Answer::Restore => false,
-            Answer::Raise { .. } => kind == AskKind::Budget,
+            Answer::Raise { .. } => matches!(kind, AskKind::Budget | AskKind::Day),
             Answer::Choose { .. } => kind == AskKind::Choice,
             Answer::Abort => kind != AskKind::Plan,
-            Answer::Revise => !matches!(kind, AskKind::Plan | AskKind::Budget),
+            Answer::Revise => !matches!(kind, AskKind::Plan | AskKind::Budget | AskKind::Day),
             Answer::Skip => {
                 matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
             }
@@ -140,6 +140,11 @@ impl Model {
             (AskKind::Effect, Answer::Reject) => {
                 self.settle(&node, Outcome::Failed);
                 self.leave(&node, Signal::Exhausted);
+                Ok(())
+            }
+            // The budget of the run is what it was.
+            (AskKind::Day, Answer::Raise { .. }) => {
+                self.begin(&node);
                 Ok(())
             }
             _ => self.carry_out(event, &node, answer),

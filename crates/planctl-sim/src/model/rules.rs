@@ -65,6 +65,8 @@ impl Model {
                 ClockEvent::Due { .. }
                 | ClockEvent::LeaseLost { .. }
                 | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
                 | ClockEvent::Unattended { .. },
             ) => false,
         };
@@ -409,6 +411,26 @@ impl Model {
             ClockEvent::Metered => {
                 self.must_be(&[Status::Active])?;
                 if self.stop_overspending() { Ok(()) } else { Err(No) }
+            }
+            ClockEvent::DaySpent { at, .. } => {
+                self.must_be(&[Status::Active])?;
+                self.check_try(at)?;
+                if !matches!(self.place(&at.node), Place::WithAgent | Place::Resting) {
+                    return Err(No);
+                }
+                self.charge_so_far(&at.node);
+                self.ask(&at.node, AskKind::Day, "day");
+                Ok(())
+            }
+            ClockEvent::DayAllows { node } => {
+                self.must_be(&[Status::Active])?;
+                if !matches!(self.place(node), Place::WithPerson(AskKind::Day, _)) {
+                    return Err(No);
+                }
+                self.tell(format!("answered {node} continue"));
+                self.put(node, Place::Nowhere);
+                self.begin(node);
+                Ok(())
             }
             ClockEvent::Unattended { since } => {
                 self.must_be(&[Status::Active])?;

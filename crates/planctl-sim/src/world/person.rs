@@ -154,6 +154,7 @@ impl World {
             | AskKind::Choice
             | AskKind::Insertion
             | AskKind::Effect
+            | AskKind::Day
                 if !is_patient =>
             {
                 Answer::Abort
@@ -164,12 +165,12 @@ impl World {
                 Answer::Choose { option }
             }
             AskKind::Choice if self.dice.happens(500) => Answer::Revise,
-            AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
+            AskKind::Budget | AskKind::Day if self.is_calm || self.dice.happens(850) => self.raise(),
             AskKind::Insertion if self.dice.happens(600) => Answer::Reject,
             AskKind::Insertion if self.dice.happens(600) => Answer::Revise,
             AskKind::Effect if self.dice.happens(800) => Answer::Approve,
             AskKind::Effect => Answer::Reject,
-            AskKind::Budget | AskKind::Choice | AskKind::Insertion => Answer::Abort,
+            AskKind::Budget | AskKind::Day | AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
             AskKind::Escalation | AskKind::Question => match self.dice.below(6) {

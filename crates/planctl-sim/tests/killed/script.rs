@@ -216,7 +216,7 @@ impl Script {
                 Answer::Choose { option: option.cloned().unwrap_or_else(|| "blue".to_owned()) }
             }
             AskKind::Insertion | AskKind::Effect => Answer::Reject,
-            AskKind::Budget => Answer::Abort,
+            AskKind::Budget | AskKind::Day => Answer::Abort,
             AskKind::Plan | AskKind::Escalation | AskKind::Question => match hidden % 4 {
                 0 | 1 => Answer::Retry,
                 2 => Answer::Skip,

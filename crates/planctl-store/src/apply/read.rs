@@ -117,6 +117,8 @@ impl Loaded {
                 ClockEvent::Admitted
                 | ClockEvent::Due { .. }
                 | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
                 | ClockEvent::Unattended { .. },
             ) => {}
         }

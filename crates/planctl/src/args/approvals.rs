@@ -13,7 +13,7 @@ pub struct AskFilter {
     #[arg(long, add = completing::run())]
     pub run: Option<String>,
     /// Only asks of this kind
-    #[arg(long, value_parser = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect"])]
+    #[arg(long, value_parser = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "day_budget"])]
     pub kind: Option<String>,
 }
 

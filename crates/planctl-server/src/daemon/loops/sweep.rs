@@ -63,6 +63,12 @@ impl ServerNode {
         for lapsed in self.store.asks_lapsed(&quarantined, AT_ONCE).await? {
             self.by_itself(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
         }
+        for news in self.store.day_news(&quarantined, AT_ONCE).await? {
+            let telling = async {
+                settled(self.store.apply(news.run, &news.event, &Proof::Clock, None).await.map(drop))
+            };
+            self.by_itself(news.run, telling, &mut report).await?;
+        }
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;
         Ok(report)
