@@ -55,6 +55,9 @@ pub struct Config {
     /// The rules for asks, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub asks: BTreeMap<String, AskRule>,
+    /// People by the name of their group. Rules for asks have the people in their places, so they are not sent to a daemon.
+    #[serde(skip)]
+    pub groups: BTreeMap<String, BTreeSet<String>>,
     /// What runs may use in a day.
     #[serde(skip_serializing_if = "DayBudgets::is_none")]
     pub day: DayBudgets,

@@ -1,6 +1,6 @@
 //! One source of configuration, where each key may be absent, and how a stronger source goes before a weaker one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ pub(crate) struct Layer {
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
     pub(crate) asks: BTreeMap<String, AskRule>,
+    pub(crate) groups: BTreeMap<String, BTreeSet<String>>,
     pub(crate) day: DayBudgets,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
@@ -119,6 +120,10 @@ impl Layer {
         for name in std::mem::take(&mut self.asks).into_keys() {
             ignore(&["asks", &name]);
         }
+        // A group decides whose votes count.
+        for name in std::mem::take(&mut self.groups).into_keys() {
+            ignore(&["groups", &name]);
+        }
         // A budget goes before a lower one.
         if std::mem::take(&mut self.day) != DayBudgets::default() {
             ignore(&["budget"]);
@@ -171,6 +176,8 @@ impl Layer {
         approval.extend(self.approval);
         let mut asks = weaker.asks;
         asks.extend(self.asks);
+        let mut groups = weaker.groups;
+        groups.extend(self.groups);
         let mut channels = weaker.channels;
         channels.extend(self.channels);
         let mut servers = weaker.servers;
@@ -201,6 +208,7 @@ impl Layer {
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
             asks,
+            groups,
             day: DayBudgets {
                 project: self.day.project.or(weaker.day.project),
                 host: self.day.host.or(weaker.day.host),
@@ -254,7 +262,12 @@ impl Layer {
             },
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
-            asks: self.asks,
+            asks: self
+                .asks
+                .into_iter()
+                .map(|(name, rule)| (name, rule.with_people_of(&self.groups)))
+                .collect(),
+            groups: self.groups,
             day: self.day,
             channels: self.channels,
             terminal_call: self.terminal_call.unwrap_or_default(),

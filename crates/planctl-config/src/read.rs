@@ -122,7 +122,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 20] = [
     "project",
     "workspace",
     "contracts",
@@ -131,6 +131,7 @@ const TABLES: [&str; 19] = [
     "prices",
     "approval",
     "asks",
+    "groups",
     "budget",
     "servers",
     "judges",
@@ -158,6 +159,7 @@ impl Reader<'_> {
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
                 "asks" => self.ask_rules(value, &mut layer),
+                "groups" => self.groups(value, &mut layer),
                 "budget" => self.day_budgets(value, &mut layer),
                 "servers" => self.servers(value, &mut layer),
                 "judges" => self.judges(value, &mut layer),

@@ -98,6 +98,12 @@ pub fn schema() -> Value {
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": ask_rule(),
             },
+            "groups": {
+                "description": "People by the name of their group, as `of` of a rule for asks names it: `group:leads`.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": { "type": "array", "items": { "type": "string" }, "examples": [["ann", "ben"]] },
+            },
             "budget": table("What runs may use in a day, from midnight to midnight, all together.", json!({
                 "per_day": {
                     "type": "string",

@@ -112,6 +112,15 @@ fn broken_toml_is_named_with_its_place() {
 }
 
 #[test]
+fn p_19_a_rule_counts_the_people_of_a_group_and_nobody_of_one_that_no_file_has() {
+    let text = "[groups]\nleads = [\"ann\", \"ben\"]\n[asks.x]\napprovals = 3\nof = [\"carl\", \"group:leads\", \"group:none\"]\n";
+    let config = Project::with(text).load().config;
+    let of = config.asks["x"].of.clone().unwrap();
+    assert_eq!(of.iter().map(String::as_str).collect::<Vec<_>>(), ["ann", "ben", "carl", "group:none"]);
+    assert!(findings("[groups]\nleads = \"ann\"\n")[0].starts_with("2:9: "));
+}
+
+#[test]
 fn budgets_of_a_day_limit_tokens_and_money_and_count_where_the_file_is_trusted() {
     let text =
         "[budget]\nper_day = \"2M tokens, $20\"\nhost_per_day = \"$100\"\ntime_zone = \"Europe/Berlin\"\n";
@@ -1028,6 +1037,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("approval.*.steps", policy, "steps = 3\n"),
         ("approval.*.roles", policy, "roles = [\"coder\"]\n"),
         ("approval.*.contracts", policy, "contracts = [\"cargo test\"]\n"),
+        ("groups.*", "[asks.x]\nof = [\"ann\", \"group:leads\"]\n", "[groups]\nleads = [\"ben\"]\n"),
         ("budget.per_day", "", "[budget]\nper_day = \"$20\"\n"),
         ("budget.host_per_day", "", "[budget]\nhost_per_day = \"2M tokens\"\n"),
         ("budget.time_zone", "[budget]\nper_day = \"$20\"\n", "time_zone = \"Europe/Berlin\"\n"),

@@ -63,6 +63,9 @@ impl Writer<'_> {
         for (name, rule) in &config.asks {
             self.ask_rule(name, rule);
         }
+        for (name, people) in &config.groups {
+            self.add(1, &["groups", name], json!(people));
+        }
         let of_day = |budget: Option<Budget>| budget.map(|budget| json!(budget_words(budget)));
         self.add_some(1, &["budget", "per_day"], of_day(config.day.project));
         self.add_some(1, &["budget", "host_per_day"], of_day(config.day.host));

@@ -110,7 +110,9 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
             Decision::Resume { from: None } => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
             Decision::Resume { from: Some(_) } => Scope::All,
             Decision::Submit => with_successors(graph.start()),
-            Decision::Answer { .. } | Decision::Cancel | Decision::Pause => Scope::Live(BTreeSet::new()),
+            Decision::Answer { .. } | Decision::Vote { .. } | Decision::Cancel | Decision::Pause => {
+                Scope::Live(BTreeSet::new())
+            }
             Decision::Revise { .. } => Scope::All,
         },
     }

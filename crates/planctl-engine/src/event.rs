@@ -338,6 +338,15 @@ pub enum Decision {
         /// The answer.
         answer: Answer,
     },
+    /// Answer an ask that a rule leaves to several people: a vote, which decides nothing by itself.
+    Vote {
+        /// The ask.
+        item: ItemId,
+        /// The answer.
+        answer: Answer,
+        /// The digest of what the ask showed.
+        about: String,
+    },
     /// End the run for good.
     Cancel,
     /// Stop the run until it is resumed, or another revision is approved.
@@ -506,6 +515,7 @@ impl Event {
             Event::Human(event) => match event.decision {
                 Decision::Submit => "human.submitted",
                 Decision::Answer { .. } => "human.answered",
+                Decision::Vote { .. } => "human.voted",
                 Decision::Cancel => "human.cancelled",
                 Decision::Pause => "human.paused",
                 Decision::Resume { .. } => "human.resumed",

@@ -17,7 +17,7 @@ pub fn expected() -> Coverage {
         "event",
         "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
          harness.inconclusive harness.recorded harness.restored \
-         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.cancelled human.paused human.resumed human.revised \
+         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.voted human.cancelled human.paused human.resumed human.revised \
          clock.admitted clock.due clock.lease_lost clock.overran clock.metered \
          clock.unattended clock.day_spent clock.day_allows",
     );

@@ -60,6 +60,7 @@ pub fn event(event: &Event) -> String {
                     format!("human chose {option} to {item}")
                 }
                 Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.word()),
+                Decision::Vote { item, answer, .. } => format!("human voted {} on {item}", answer.word()),
                 Decision::Submit => "human submitted".to_owned(),
                 Decision::Cancel => "human cancelled".to_owned(),
                 Decision::Pause => "human paused".to_owned(),

@@ -400,6 +400,7 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
             Decision::Revise { revision, .. } => Some(revision),
             Decision::Submit
             | Decision::Answer { .. }
+            | Decision::Vote { .. }
             | Decision::Cancel
             | Decision::Pause
             | Decision::Resume { .. } => None,

@@ -18,7 +18,7 @@ use crate::error::{StoreError, violates};
 use crate::leases::Renewal;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
-use crate::rows::{bytes, from_json, run_id, stored_run, stored_runs, time_at, to_json};
+use crate::rows::{bytes, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at, to_json};
 use crate::runs::ServedRole;
 use crate::store::Store;
 use crate::token::Token;
@@ -343,7 +343,7 @@ impl Store {
         let result = query.fetch_all(&mut *connection).await;
         let mut rows = connection.recycle(result)?;
         // What the budget of the day holds back is returned without a lease.
-        rows.retain(|row| !matches!(row.try_get_raw("lease_until"), Ok(value) if value.is_null()));
+        rows.retain(|row| !matches!(optional_time_at(row, "lease_until"), Ok(None)));
         Ok(rows)
     }
 

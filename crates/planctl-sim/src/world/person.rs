@@ -10,6 +10,7 @@ use planctl_engine::{
 
 use super::World;
 use super::store::{Proof, RowPlace};
+use crate::dice::truth;
 use crate::faults::Trouble;
 use crate::plans;
 
@@ -36,6 +37,11 @@ impl World {
             return self.decided(Decision::Answer { item: id, answer }, note);
         }
         let (answer, note) = self.fitting(kind, &options);
+        // Others may have to agree; whether they are asked first is drawn by a sequence of its own.
+        if truth(self.options.seed, &["vote", id.as_str()], 0).is_multiple_of(4) {
+            let vote = Decision::Vote { item: id.clone(), answer: answer.clone(), about: String::new() };
+            self.decided(vote, None)?;
+        }
         let decision = Decision::Answer { item: id, answer };
         if self.strikes(Trouble::AnswerDoubled) {
             self.decided(decision.clone(), note.clone())?;
