@@ -37,9 +37,9 @@ fn allows(news: &[DayNews]) -> bool {
 
 async fn held_item(store: &Store, run: RunId) -> Option<String> {
     let view = store.run_view(run).await.unwrap();
-    view.records.values().find_map(|record| match &record.state {
-        NodeState::Held { ask: AskKind::Day, item } => Some(item.as_str().to_owned()),
-        _ => None,
+    view.records.values().find_map(|record| {
+        let NodeState::Held { ask: AskKind::Day, item } = &record.state else { return None };
+        Some(item.as_str().to_owned())
     })
 }
 
