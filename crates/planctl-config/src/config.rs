@@ -58,7 +58,7 @@ pub struct Config {
     /// People by the name of their group. Rules for asks have the people in their places, so they are not sent to a daemon.
     #[serde(skip)]
     pub groups: BTreeMap<String, BTreeSet<String>>,
-    /// What runs may use in a day.
+    /// The budgets of a day.
     #[serde(skip_serializing_if = "DayBudgets::is_none")]
     pub day: DayBudgets,
     /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.

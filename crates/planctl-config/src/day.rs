@@ -1,4 +1,4 @@
-//! Budgets of a day: what many runs may use together (P15).
+//! Budgets of a day, which many runs share (P15).
 
 use planctl_engine::Budget;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DayBudgets {
-    /// What the runs of the project may use.
+    /// The budget that the runs of the project share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<Budget>,
-    /// What all runs of the machine may use.
+    /// The budget that all runs of the machine share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Budget>,
     /// The name of the time zone whose days they are; the machine's own where there is none.

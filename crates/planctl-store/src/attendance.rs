@@ -1,4 +1,4 @@
-//! Who works on runs: a process says so again and again, so that the time in which none did counts for no budget.
+//! Attendance: processes that work on runs say so again and again, so that the time in which none did counts for no budget.
 
 use planctl_engine::{ClockEvent, Event, RunId, Timestamp};
 use sqlx::Row;

@@ -36,7 +36,15 @@ pub(crate) const DAYS_BEGUN: &str = "select a.run, a.node from asks a join runs 
      where a.closed_at is null and a.work -> 'ask' ->> 'kind' = 'day_budget' and a.run <> all($1::uuid[]) \
      and not exists (select from planctl_days_1(r.workspace, w.host, r.settings -> 'day') d where d.is_over) \
      order by a.number limit $2";
-/// What another day held back can be claimed as soon as a budget allows it.
+/// Of each workspace with open runs, by the settings of its newest one.
+pub(crate) const OPEN_DAYS: &str = concat!(
+    "select r.workspace, x.* from (select distinct on (o.workspace) o.workspace, o.settings from runs o ",
+    "where o.ended_at is null and o.settings -> 'day' is not null order by o.workspace, o.id desc limit $2) r ",
+    "join workspaces w on w.id = r.workspace and w.host = $1, lateral (",
+    days!(""),
+    ") x order by r.workspace, x.scope desc"
+);
+/// Items that another day held back can be claimed as soon as a budget allows it.
 pub(crate) const RELEASE_HELD_BACK: &str = "update items i set held_until = null, available_at = clock_timestamp() from runs r, workspaces w \
      where i.held_until is not null and i.state = 'ready' and r.id = i.run and w.id = r.workspace and i.run <> all($1::uuid[]) \
      and not exists (select from planctl_days_1(r.workspace, w.host, r.settings -> 'day') d where d.is_over)";
@@ -66,7 +74,7 @@ pub struct DayNews {
     pub event: Event,
 }
 
-/// What a person adds to the budget of a day.
+/// An amount that a person adds to the budget of a day.
 #[derive(Clone, Copy, Debug)]
 pub struct DayRaise<'a> {
     /// The run that asked.
@@ -103,6 +111,15 @@ impl DayRow {
         })
     }
 
+    /// Returns the least part of the budget that is left, from 0 to 1; none where it allows nothing at all.
+    pub fn left(&self) -> Option<f64> {
+        let left = |limit: Option<u64>, used: u64| {
+            limit.filter(|limit| *limit > 0).map(|limit| limit.saturating_sub(used) as f64 / limit as f64)
+        };
+        let parts = [left(self.limit.tokens, self.tokens), left(self.limit.micro_usd, self.micro_usd)];
+        parts.into_iter().flatten().min_by(f64::total_cmp)
+    }
+
     /// Returns the part that is used up, with its limit and what was used of it.
     fn used_up(&self) -> Option<(BudgetPart, u64, u64)> {
         let tokens = self.limit.tokens.map(|limit| (BudgetPart::Tokens, limit, self.tokens));
@@ -128,8 +145,18 @@ impl Store {
         rows.iter().map(DayRow::read).collect()
     }
 
+    /// Returns the budgets of the day of workspaces on a host in which runs are open, each with the number of its workspace.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn open_days(&self, host: &str, limit: i64) -> Result<Vec<(i64, DayRow)>, StoreError> {
+        let rows = repeated!(self, connection => sqlx::query(OPEN_DAYS).bind(host).bind(limit).fetch_all(&mut *connection))?;
+        rows.iter().map(|row| Ok((row.try_get("workspace")?, DayRow::read(row)?))).collect()
+    }
+
     /// Returns what follows for runs from budgets of days, but none of these runs: work that one holds back, and asks that
-    /// nobody needs to answer any more. What was held back and may be done is given back to its lane.
+    /// nobody needs to answer any more. Work that was held back and may be done is given back to its lane.
     ///
     /// # Errors
     ///

@@ -342,7 +342,7 @@ impl Store {
         let mut connection = self.connections().acquire().await?;
         let result = query.fetch_all(&mut *connection).await;
         let mut rows = connection.recycle(result)?;
-        // What the budget of the day holds back is returned without a lease.
+        // An item that the budget of the day holds back is returned without a lease.
         rows.retain(|row| !matches!(optional_time_at(row, "lease_until"), Ok(None)));
         Ok(rows)
     }

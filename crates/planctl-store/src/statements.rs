@@ -59,6 +59,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("attendance: forget attendance", attendance::FORGET_ATTENDANCE),
     ("audit: audit beside", audit::AUDIT_BESIDE),
     ("days: days", days::DAYS),
+    ("days: open days", days::OPEN_DAYS),
     ("days: held back by days", days::HELD_BACK_BY_DAYS),
     ("days: days begun", days::DAYS_BEGUN),
     ("days: release held back", days::RELEASE_HELD_BACK),

@@ -289,12 +289,12 @@ fn p73_work_that_the_day_has_no_budget_for_waits_for_a_person_or_for_the_next_da
         -> clock day spent a#1      a#1 taken back from agent; a held: day_budget day, 101000 short
         -> clock day spent a#1      refused: the step is not in a state for this
         -> clock day allows b       refused: the step is not in a state for this
-        -> clock day allows a       a ask taken back; a#2 to coder
+        -> clock day allows a       a#1 taken back from ask; a#2 to coder
         -> clock day spent a#2      a#2 taken back from agent; a held: day_budget day, 101000 short
         -> human raise 5 tokens     a#3 to coder
         -> clock day allows a       refused: the step is not in a state for this
         -> agent reported a#3 20000 tokens  a#3 to harness
-        -> harness found a#3 exit 1  a#3 failed; a#4 to coder again, told of a#3
+        -> harness found a#3 exit 1  a#3 failed; a#4 to coder, told #3 failed
         ",
     );
 }

@@ -20,6 +20,7 @@ use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
 use crate::node::ServerNode;
 use crate::node::health::Health;
+use crate::node::quarantine::SweepReport;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
@@ -77,6 +78,8 @@ impl ServerNode {
             (WORKERS, DaemonOptions::default().gates),
         ));
         shared.attend().await?;
+        // Before it is looked whether the run waits: another day may have begun.
+        self.tell_of_days(&mut SweepReport::default()).await?;
         let loops = async {
             tokio::join!(
                 take_turns(&shared, || OwnRun(family.clone())),

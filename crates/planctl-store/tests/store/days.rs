@@ -1,9 +1,9 @@
 //! Budgets of a day: all runs of a project or a machine share them, and work waits for the next day.
 
-use planctl_engine::{AskKind, Budget, ClockEvent, DayScope, Event, NodeState, RunId};
+use planctl_engine::{AskKind, Budget, ClockEvent, DayScope, Event, NodeState, RunId, Usage};
 use planctl_store::{DayNews, DayRaise, Proof, Store};
 
-use crate::world::{World, world};
+use crate::world::{HOST, World, evaluated, next_claim, reported, world};
 
 /// Gives a run the budgets of a day, as its settings hold them.
 async fn limit(world: &World, run: RunId, days: &str) {
@@ -70,6 +70,9 @@ async fn p15_work_is_held_back_once_the_day_s_budget_is_used_up_and_goes_on_when
     }
     let day = world.store.days(run).await.unwrap().remove(0);
     assert_eq!((day.tokens, day.limit.tokens), (1000, Some(1500)), "a repetition adds nothing");
+    let open = world.store.open_days(HOST, 10).await.unwrap();
+    assert_eq!(open.iter().map(|(_, of_day)| *of_day).collect::<Vec<_>>(), [day]);
+    assert!(day.left().is_some_and(|left| (0.33..0.34).contains(&left)), "{:?}", day.left());
     assert!(allows(&tell(&world.store).await));
     assert!(world.claim(run, "w").await.is_some());
     world.assert_sound(run).await;
@@ -110,17 +113,18 @@ async fn p15_what_reports_charge_counts_for_the_day_of_the_workspace_and_a_zone_
     limit(&world, run, r#"{"project": {"tokens": 100}, "host": {"tokens": 7000}, "zone": "Nowhere/None"}"#)
         .await;
     let work = world.claim(run, "w").await.unwrap();
-    let usage = planctl_engine::Usage { output_tokens: 150, ..planctl_engine::Usage::default() };
+    let usage = Usage { output_tokens: 150, ..Usage::default() };
     assert!(world.store.note_usage(&work.item.id, work.generation, &work.token, &usage).await.unwrap());
-    world.store.apply(run, &crate::world::reported(&work.item.at), &work.proof(), None).await.unwrap();
+    let next = next_claim();
+    let report = reported(&work.item.at);
+    let applied = world.store.apply(run, &report, &work.proof(), Some(&next)).await.unwrap();
     let days = world.store.days(run).await.unwrap();
     assert_eq!(
         days.iter().map(|day| (day.day.of, day.tokens)).collect::<Vec<_>>(),
         [(DayScope::Project, 150), (DayScope::Host, 150)]
     );
-    let gate = world.gate(run).await;
-    let evidence = crate::world::evaluated(&gate.item.at, 0);
-    let next = crate::world::next_claim();
+    let gate = applied.claimed_next.unwrap();
+    let evidence = evaluated(&gate.item.at, 0);
     let applied = world.store.apply(run, &evidence, &gate.proof(), Some(&next)).await.unwrap();
     assert!(applied.claimed_next.is_none(), "the verdict takes no work along");
     assert!(is_spent(&tell(&world.store).await));

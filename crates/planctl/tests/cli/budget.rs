@@ -180,8 +180,11 @@ fn p73_the_clock_of_a_run_stands_still_from_when_its_process_was_killed() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("Long", "5 minutes", &[("One", "test -e never", "escalate")]));
     let mut going =
-        fixture.start(&["plan", "run", "p.md", "--approve", "--exec", "echo begun; exec sleep 600"]);
-    going.hear("begun");
+        fixture.start(&["plan", "run", "p.md", "--approve", "--exec", "touch begun; exec sleep 600"]);
+    while !fixture.path("begun").exists() {
+        assert!(!going.is_over(), "it ended before the work began");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     going.signal(rustix::process::Signal::KILL);
     going.end();
     // An hour later, by the clock that decides.

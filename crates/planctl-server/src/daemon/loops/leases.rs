@@ -14,7 +14,7 @@ use crate::node::services::ServiceError;
 /// How often what is only kept for a while is cleared away.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// How often it says which runs it works on. Whoever has not for three times as long works on none.
+/// How often it says which runs it works on. A process that is silent for three times as long works on none.
 const ATTENDS: Duration = Duration::from_secs(5);
 
 /// Minds leases and timers, and clears away what is only kept for a while.

@@ -63,15 +63,25 @@ impl ServerNode {
         for lapsed in self.store.asks_lapsed(&quarantined, AT_ONCE).await? {
             self.by_itself(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
         }
-        for news in self.store.day_news(&quarantined, AT_ONCE).await? {
-            let telling = async {
-                settled(self.store.apply(news.run, &news.event, &Proof::Clock, None).await.map(drop))
-            };
-            self.by_itself(news.run, telling, &mut report).await?;
-        }
+        self.tell_of_days(&mut report).await?;
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;
         Ok(report)
+    }
+
+    /// Tells runs what follows from the budgets of their days: work that has to wait, and asks that wait no more.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection; an error of one run is part of the report.
+    pub(crate) async fn tell_of_days(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
+        for news in self.store.day_news(&self.quarantine().runs(), AT_ONCE).await? {
+            let telling = async {
+                settled(self.store.apply(news.run, &news.event, &Proof::Clock, None).await.map(drop))
+            };
+            self.by_itself(news.run, telling, report).await?;
+        }
+        Ok(())
     }
 
     /// Says that this process works on these runs, or on all of its host. The time in which nobody did counts for no budget.
