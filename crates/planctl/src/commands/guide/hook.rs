@@ -84,6 +84,7 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     match event {
         SessionEvent::Tool => return hook.tool(&guidance),
         SessionEvent::ToolDone | SessionEvent::ToolFailed => return hook.observe(agent, event, &guidance),
+        SessionEvent::Compact => return hook.compact(),
         SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {
@@ -95,7 +96,10 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
             SessionEvent::Start => hook.start(&guidance).await,
             SessionEvent::Prompt => hook.prompt(&guidance).await,
             SessionEvent::Stop => hook.stop(&guidance).await,
-            SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
+            SessionEvent::Tool
+            | SessionEvent::ToolDone
+            | SessionEvent::ToolFailed
+            | SessionEvent::Compact => Ok(Reply::Pass),
         }
     });
     reply.unwrap_or_else(|failure| hook.trouble(&failure.message))
@@ -129,6 +133,17 @@ impl Hook {
         Reply::Note(text)
     }
 
+    /// Notes that the session is to read the plan again, with its next prompt: its agent hears nothing before its context is made
+    /// shorter.
+    fn compact(&self) -> Reply {
+        let noted = || {
+            let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+            held.guidance.compacted.insert(self.input.session_id.clone());
+            held.save()
+        };
+        noted().map_or_else(|failure| self.trouble(&failure.message), |()| Reply::Pass)
+    }
+
     /// Tells a session that begins, or whose context was made shorter, where the plan stands.
     async fn start(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let mut parts = Vec::new();
@@ -150,12 +165,19 @@ impl Hook {
         Ok(Reply::Context(parts.join("\n\n")))
     }
 
-    /// Begins a turn: the session has been sent back never, and hears what a person answered.
+    /// Begins a turn: the session has been sent back never, and hears what a person answered. One whose context was made shorter
+    /// reads the plan again.
     async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
-        if guidance.sent_back.contains_key(&self.input.session_id) {
+        let session = &self.input.session_id;
+        let is_compacted = guidance.compacted.contains(session);
+        if is_compacted || guidance.sent_back.contains_key(session) {
             let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
-            held.guidance.sent_back.remove(&self.input.session_id);
+            held.guidance.sent_back.remove(session);
+            held.guidance.compacted.remove(session);
             held.save()?;
+        }
+        if is_compacted {
+            return self.start(guidance).await;
         }
         let Some(guided) = &guidance.guided else { return self.matched(guidance).await };
         if !guided.waits {
