@@ -1,7 +1,7 @@
 //! Guided mode: sessions of interactive agents that are held to a plan by their hooks. The session is a script of what an agent
 //! does; its hooks are called as the agents call them, and its commands run in a shell.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -248,6 +248,45 @@ fn a_database_that_is_away_lets_the_session_go_on_and_passes_nothing() {
     }
     assert!(heard[0].contains("the session goes on, and nothing has passed"), "{heard:?}");
     assert_eq!(heard[1], "", "it is said once");
+    assert_eq!(state(&fixture), "running");
+}
+
+#[test]
+fn another_version_of_planctl_lets_the_session_go_on_and_passes_nothing() {
+    let fixture = held();
+    fixture.write("one.txt", "one\n").write("two.txt", "two\n");
+    let daemon = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", daemon.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in daemon.incoming().map_while(Result::ok) {
+            let head = BufReader::new(&stream).lines().map_while(Result::ok);
+            assert!(head.take_while(|line| !line.is_empty()).count() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n[]").ok();
+        }
+    });
+    let told = json!({ "session_id": "s1", "cwd": fixture.path("") }).to_string();
+    let stopped = |variables: &[(&str, &str)]| {
+        let mut hook = fixture.command(&["hook", "claude", "stop"]);
+        let mut hook = hook.envs(variables.iter().copied()).stdin(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
+        let said = Said::from(hook.wait_with_output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out
+    };
+    let beside = stopped(&[("PLANCTL_SERVER", address.as_str())]);
+    assert!(beside.contains("could not understand the daemon"), "{beside}");
+    assert!(beside.contains("nothing has passed"), "{beside}");
+
+    let folder = fixture.state().join("guide");
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "json")).unwrap();
+    let later = std::fs::read_to_string(&file).unwrap().replace("\"off\"", "\"as later versions do\"");
+    std::fs::write(&file, later).unwrap();
+    let newer = stopped(&[]);
+    assert!(newer.contains("could not read") && newer.contains("nothing has passed"), "{newer}");
+    assert_eq!(claude(&fixture).hook("prompt", &json!({ "prompt": "go on" })), Value::Null);
+    let status = fixture.planctl(&["guide", "status"]);
+    assert!(status.code == 78 && status.err.contains("remove it, and begin again"), "{status:?}");
     assert_eq!(state(&fixture), "running");
 }
 

@@ -73,8 +73,15 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     // A session may have changed to another folder, so that of its project goes first.
     let projects = PROJECT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let mut folders = projects.chain([input.cwd.clone(), PathBuf::from(".")]);
-    let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder));
-    let Some((workspace, guidance)) = held else { return Reply::Pass };
+    let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder).transpose());
+    let (workspace, guidance) = match held {
+        Some(Ok(held)) => held,
+        // Where it was said can't be noted, so that it is said once in a turn.
+        Some(Err(failure)) if event == SessionEvent::Stop => {
+            return Reply::Note(trouble_words(&failure.message));
+        }
+        Some(Err(_)) | None => return Reply::Pass,
+    };
     if let Some(seen) = &guidance.canary {
         return canary::replied(seen, event);
     }
@@ -121,7 +128,7 @@ impl Hook {
 
     /// Lets the session go on although planctl could not do its work, and says so once.
     fn trouble(&self, message: &str) -> Reply {
-        let text = format!("planctl: {message}; the session goes on, and nothing has passed");
+        let text = trouble_words(message);
         let Ok(mut held) = LockedGuidance::open(&self.state_dir, &self.workspace) else {
             return Reply::Note(text);
         };
@@ -452,6 +459,10 @@ impl Hook {
     pub(super) fn workspace(&self) -> &Path {
         &self.workspace
     }
+}
+
+fn trouble_words(message: &str) -> String {
+    format!("planctl: {message}; the session goes on, and nothing has passed")
 }
 
 /// Finds a daemon, or the database; an agent is not kept by one that does not answer.
