@@ -114,7 +114,9 @@ fn broken_toml_is_named_with_its_place() {
 #[test]
 fn p_19_a_rule_counts_the_people_of_a_group_and_nobody_of_one_that_no_file_has() {
     let text = "[groups]\nleads = [\"ann\", \"ben\"]\n[asks.x]\napprovals = 3\nof = [\"carl\", \"group:leads\", \"group:none\"]\n";
-    let config = Project::with(text).load().config;
+    let project = Project::with(text);
+    trust(&project.state(), &project.dir()).unwrap();
+    let config = project.load().config;
     let of = config.asks["x"].of.clone().unwrap();
     assert_eq!(of.iter().map(String::as_str).collect::<Vec<_>>(), ["ann", "ben", "carl", "group:none"]);
     assert!(findings("[groups]\nleads = \"ann\"\n")[0].starts_with("2:9: "));
@@ -124,8 +126,10 @@ fn p_19_a_rule_counts_the_people_of_a_group_and_nobody_of_one_that_no_file_has()
 fn budgets_of_a_day_limit_tokens_and_money_and_count_where_the_file_is_trusted() {
     let text =
         "[budget]\nper_day = \"2M tokens, $20\"\nhost_per_day = \"$100\"\ntime_zone = \"Europe/Berlin\"\n";
-    let loaded = Project::with(text).load();
-    let day = loaded.config.day;
+    let project = Project::with(text);
+    assert!(project.load().config.day.is_none(), "nobody trusts the file");
+    trust(&project.state(), &project.dir()).unwrap();
+    let day = project.load().config.day;
     let budget = day.project.unwrap();
     assert_eq!((budget.tokens, budget.micro_usd, budget.time), (Some(2_000_000), Some(20_000_000), None));
     assert_eq!(
