@@ -322,6 +322,7 @@ pub fn ask_heading(ask: &AskView) -> String {
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
         "insertion" => format!("{step}: a further step is proposed"),
+        "prompt" => format!("{step}: may its judge be asked?"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
     }

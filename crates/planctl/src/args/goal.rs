@@ -55,6 +55,9 @@ pub struct GoalSource {
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = parse_time)]
     pub within: Duration,
+    /// Sends the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
+    #[arg(long, value_name = "DIGEST", conflicts_with = "agent")]
+    pub send: Option<String>,
     /// Say which strategies were considered, and why
     #[arg(long)]
     pub explain: bool,

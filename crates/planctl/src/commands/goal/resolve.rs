@@ -7,15 +7,15 @@ use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
-    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned, PlannedStep, Quest,
-    QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool, Verified, Went, key_of,
-    planned, type_of, verified, written,
+    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned,
+    PlannedStep, Quest, QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool,
+    Verified, Went, key_of, planned, type_of, verified, written,
 };
 use serde::{Deserialize, Serialize};
 
 use super::super::draft::kept::Kept;
 use super::super::draft::put;
-use super::super::draft::writer::{Purse, Writer};
+use super::super::draft::writer::{Allowance, Writer};
 use super::super::plan::shell_word;
 use super::super::{Context, Stop, library};
 use super::{broken_up, capabilities, embeddings, learned, resolved, tool, undone, writer_of};
@@ -59,6 +59,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         None => None,
     };
     let resolver = Resolver { vectors: vectors.as_ref(), ..by_words };
+    let asked = (writer.as_ref(), source.send.as_deref());
     let planned = loop {
         let decided = planned(intents, &resolver, &decisions(&record.quests));
         let mut is_new = false;
@@ -68,8 +69,10 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
             if !known {
                 record.quests.insert(open.intent.id.clone(), Quest::new(open));
             }
+            // What a person answered counts, also where its consequence has to wait.
+            kept.write(&record)?;
             let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
-            is_new |= search(context, quest, &resolver, writer.as_ref()).await?;
+            is_new |= search(context, quest, &resolver, asked).await?;
             kept.write(&record)?;
         }
         if !is_new {
@@ -173,7 +176,7 @@ async fn search(
     context: &Context,
     quest: &mut Quest,
     resolver: &Resolver<'_>,
-    writer: Option<&Writer>,
+    (writer, send): (Option<&Writer>, Option<&str>),
 ) -> Result<bool, Failure> {
     loop {
         match quest.next() {
@@ -189,8 +192,9 @@ async fn search(
                 };
                 let name = writer.name().unwrap_or_default();
                 context.say(&format!("{} looks for another way …", show::safe(&name)));
-                let purse = Purse { budget: &Budget::default(), spent: Spending::default() };
-                let answer = writer.ask(context, &prompt, &purse, &mut Stop::listen()?).await?;
+                let budget = Budget::default();
+                let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
+                let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
                 quest.heard(QuestEvent::Said(answer));
             }
             QuestNext::Decided(_) => return Ok(true),
