@@ -20,6 +20,7 @@ use crate::show::{self, BOLD, FAINT, styled};
 
 mod embeddings;
 mod learned;
+mod mend;
 mod resolve;
 mod resolved;
 

@@ -7,7 +7,7 @@ use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
-    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned,
+    Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
     PlannedStep, Quest, QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool,
     Verified, Went, key_of, planned, type_of, verified, written,
 };
@@ -15,23 +15,28 @@ use serde::{Deserialize, Serialize};
 
 use super::super::draft::kept::Kept;
 use super::super::draft::put;
+use super::super::draft::shown;
 use super::super::draft::writer::{Allowance, Writer};
 use super::super::plan::shell_word;
-use super::super::{Context, Stop, library};
-use super::{broken_up, capabilities, embeddings, learned, resolved, tool, undone, writer_of};
+use super::super::{Context, Stop, editing, library};
+use super::{broken_up, capabilities, embeddings, learned, mend, resolved, tool, undone, writer_of};
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
+use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
 /// A goal that is being resolved, as it is kept.
 #[derive(Default, Serialize, Deserialize)]
-struct Record {
+pub(super) struct Record {
     /// The searches for what no strategy found, by intent.
     quests: BTreeMap<String, Quest>,
     /// The steps as they were resolved last.
-    planned: Option<Planned>,
+    pub(super) planned: Option<Planned>,
     /// The file that was written last, and its text.
-    written: Option<(PathBuf, String)>,
+    pub(super) written: Option<(PathBuf, String)>,
+    /// The calls that failed in runs.
+    #[serde(default)]
+    pub(super) mending: Mending,
 }
 
 /// Resolves a goal.
@@ -60,8 +65,15 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     };
     let resolver = Resolver { vectors: vectors.as_ref(), ..by_words };
     let asked = (writer.as_ref(), source.send.as_deref());
+    if let Some(run) = &args.repair {
+        mend::hear(context, run, &mut record).await?;
+        kept.write(&record)?;
+        mend::mend(context, (&kept, &mut record), &resolver, (intents.as_slice(), asked)).await?;
+    }
     let planned = loop {
-        let decided = planned(intents, &resolver, &decisions(&record.quests));
+        let mut by_person = decisions(&record.quests);
+        by_person.extend(record.mending.decisions());
+        let decided = planned(intents, &resolver, &by_person);
         let mut is_new = false;
         for open in &decided.open {
             let known =
@@ -97,11 +109,19 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     };
     record.planned = Some(planned.clone());
     kept.write(&record)?;
-    let view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
+    let mut view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
+    if let (Some(run), Some(_)) = (&args.repair, &file) {
+        let client = Client::open(context).await?;
+        view.revision = editing::offer(context, &client, run, args.approve).await?;
+    }
     if context.is_json()? {
         show::print_json(&view)?;
     } else {
-        show::print(&resolved::drawn(&view, source.explain, &command(&source.goal)))?;
+        let mut text = resolved::drawn(&view, source.explain, &command(&source.goal));
+        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
+            text.push_str(&shown::revision(view.revision.as_ref(), file));
+        }
+        show::print(&text)?;
     }
     if let (Some(entry), false) = (only_entry(&planned), context.is_json()?) {
         let command = format!("planctl new --from {}", shell_word(entry));
