@@ -26,6 +26,7 @@ mod pace;
 mod pages;
 mod plans;
 mod printed;
+mod run_page;
 mod salute;
 pub mod schema;
 mod sessions;
@@ -48,6 +49,7 @@ pub use pace::{LevelView, RungView};
 pub use pages::Paged;
 pub use plans::{KeptRevision, PlanList, PlanSummary, RevisionList, RevisionPage};
 pub use printed::{OutputLine, OutputView, PromptList, PromptView};
+pub use run_page::{PictureView, RunPage, StepTally};
 pub use salute::{
     ActivityView, DutyView, EquipmentView, LocationView, PastView, PlaceView, SaluteView, SizeView, TimesView,
 };

@@ -57,6 +57,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),
     ("lookups: some records", lookups::SOME_RECORDS),
+    ("lookups: passed nodes", lookups::PASSED_NODES),
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: last approval in", lookups::LAST_APPROVAL_IN),
     ("lookups: set settings", lookups::SET_SETTINGS),
