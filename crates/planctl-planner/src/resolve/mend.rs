@@ -1,7 +1,7 @@
 //! Mending: a call of a run failed, and a writer says which capability serves its intent instead, or with which arguments (M-40).
 //!
-//! A writer chooses among the capabilities that it is shown, and changes arguments that were known. What a step takes from another
-//! one stays, and so does every other step.
+//! A writer chooses among the capabilities that it is shown, and changes arguments that were known. A
+//! result that the call takes from another step stays, and so does every other step.
 
 use std::collections::BTreeMap;
 

@@ -266,7 +266,7 @@ fn asks_first(place: &Place) {
 fn m_35_a_prompt_to_a_judge_is_shown_whole_and_sent_only_once_a_person_approved_it() {
     let place = Place::new(Form::Messages, vec![verdict("pass", "It is whole.", &["+hello"])], JUDGES);
     asks_first(&place);
-    // What the contract prints differs each time, and is no part of the work.
+    // The contract prints something else each time, which is no part of the work.
     let step = STEP.replace("grep -q hello out.txt", "date +%N && grep -q hello out.txt");
     let run = place.run(&step, "echo hello >out.txt\n");
     assert_eq!(run.code, 3, "{run:?}");

@@ -84,6 +84,6 @@ pub(super) async fn mend(
         let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
         let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
         record.mending.answered(&answer, &planned, resolver.catalog, &near);
-        kept.write(record)?;
+        kept.write(&*record)?;
     }
 }

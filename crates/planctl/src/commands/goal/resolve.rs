@@ -70,27 +70,7 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         kept.write(&record)?;
         mend::mend(context, (&kept, &mut record), &resolver, (intents.as_slice(), asked)).await?;
     }
-    let planned = loop {
-        let mut by_person = decisions(&record.quests);
-        by_person.extend(record.mending.decisions());
-        let decided = planned(intents, &resolver, &by_person);
-        let mut is_new = false;
-        for open in &decided.open {
-            let known =
-                record.quests.get(&open.intent.id).is_some_and(|quest| *quest.intent() == open.intent);
-            if !known {
-                record.quests.insert(open.intent.id.clone(), Quest::new(open));
-            }
-            // What a person answered counts, also where its consequence has to wait.
-            kept.write(&record)?;
-            let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
-            is_new |= search(context, quest, &resolver, asked).await?;
-            kept.write(&record)?;
-        }
-        if !is_new {
-            break decided;
-        }
-    };
+    let planned = arranged(context, (&kept, &mut record), intents, &resolver, asked).await?;
     let verified = verified(&planned, &catalog);
     let asks = asks(&planned, &record.quests);
     let is_open = !asks.is_empty();
@@ -133,6 +113,37 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         (Outcome::Invalid, false) => {
             Err(Failure::new(Exit::No, "the goal can't be carried out as it was resolved")
                 .help("say the missing part in the goal, or name tools that have it: --tools SERVER=FILE"))
+        }
+    }
+}
+
+/// Resolves the intents by what persons and writers decided so far, as long as a search comes to a decision.
+async fn arranged(
+    context: &Context,
+    (kept, record): (&Kept, &mut Record),
+    intents: &[Intent],
+    resolver: &Resolver<'_>,
+    asked: (Option<&Writer>, Option<&str>),
+) -> Result<Planned, Failure> {
+    loop {
+        let mut decided_so_far = decisions(&record.quests);
+        decided_so_far.extend(record.mending.decisions());
+        let decided = planned(intents, resolver, &decided_so_far);
+        let mut is_new = false;
+        for open in &decided.open {
+            let known =
+                record.quests.get(&open.intent.id).is_some_and(|quest| *quest.intent() == open.intent);
+            if !known {
+                record.quests.insert(open.intent.id.clone(), Quest::new(open));
+            }
+            // A person's answer counts, also where its consequence has to wait.
+            kept.write(&*record)?;
+            let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
+            is_new |= search(context, quest, resolver, asked).await?;
+            kept.write(&*record)?;
+        }
+        if !is_new {
+            return Ok(decided);
         }
     }
 }
