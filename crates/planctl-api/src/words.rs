@@ -369,7 +369,7 @@ pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
         "approve" if is_proposal => "put it into the plan, and go on",
         "reject" if is_proposal => "leave it out; what was reported counts as it stands",
         "approve" if ask.kind == "prompt" => "let this prompt be sent, and no other",
-        "reject" if ask.kind == "prompt" => "send nothing; the step has failed",
+        "reject" if ask.kind == "prompt" => "send nothing; the step goes on as its on_fail says",
         "edit" => "change the plan in your editor, and go on with it",
         "approve" => "let it run",
         "reject" => "do not let it run",
