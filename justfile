@@ -84,7 +84,7 @@ cheats *ARGS:
 
 # The published agents, installed into FOLDER, against model services of our own on loopback; PLANCTL_AGENTS_ONLY=claude tries one
 agents FOLDER="/tmp/planctl-agents":
-    npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai
+    npm install --no-fund --no-audit --prefix {{FOLDER}}/npm @anthropic-ai/claude-code@latest @openai/codex@latest @google/gemini-cli@latest opencode-ai@latest
     python3 -m venv {{FOLDER}}/venv && {{FOLDER}}/venv/bin/pip install --quiet aider-chat
     PLANCTL_AGENTS={{FOLDER}} cargo test -p planctl --test agents -- --ignored --nocapture
 
@@ -158,6 +158,10 @@ bench-resolve *ARGS:
 # Processor time and memory of planctl itself in a drafting round of 20 steps, whose contracts are tried
 bench-draft:
     cargo bench -p planctl --bench draft
+
+# The time that a hook of an interactive agent takes: without a plan, beside a daemon, at a guard; needs a machine that does little else
+bench-hooks:
+    cargo bench -p planctl --bench hooks
 
 # The cost of a step in graphs of 10 and of 5,000 nodes: by the engine alone, and with the database; the ratio is told
 bench-graphs:

@@ -4,6 +4,8 @@
 mod arrows;
 #[path = "tidy/graphs.rs"]
 mod graphs;
+#[path = "tidy/library.rs"]
+mod library;
 #[path = "tidy/rooms.rs"]
 mod rooms;
 #[path = "tidy/rows.rs"]

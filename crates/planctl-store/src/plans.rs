@@ -54,8 +54,9 @@ pub(crate) const REVISIONS: &str = "select digest, created_at from revisions whe
 macro_rules! plans_where {
     ($which:literal) => {
         concat!(
-            "select p.id, p.workspace, w.host, w.path as workspace_path, p.path, p.status, p.digest, p.created_at, ",
-            "p.updated_at from plans p join workspaces w on w.id = p.workspace where ",
+            "select p.id, p.workspace, w.host, w.path as workspace_path, p.path, p.status, p.digest, r.graph, p.created_at, ",
+            "p.updated_at from plans p join workspaces w on w.id = p.workspace ",
+            "join revisions r on r.plan = p.id and r.digest = p.digest where ",
             $which
         )
     };
@@ -137,6 +138,8 @@ pub struct Plan {
     pub status: PlanStatus,
     /// Its newest revision.
     pub digest: Digest,
+    /// The digest of the graph that this revision compiles to.
+    pub graph: Digest,
     /// When it was first seen.
     pub created_at: Timestamp,
     /// When its status or revision last changed.
@@ -192,6 +195,7 @@ impl Plan {
             path: row.try_get("path")?,
             status: status_at(row, "status")?,
             digest: digest_at(row, "digest")?,
+            graph: digest_at(row, "graph")?,
             created_at: time_at(row, "created_at")?,
             updated_at: time_at(row, "updated_at")?,
         })

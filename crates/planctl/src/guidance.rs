@@ -3,7 +3,7 @@
 //! Hooks look at this file and, where it is not there, do nothing more. It says which run is meant and decides nothing: what
 //! is done stands in the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -39,6 +39,9 @@ pub struct Guidance {
     /// How often each session was sent back in its present turn.
     #[serde(default)]
     pub sent_back: BTreeMap<String, u32>,
+    /// The sessions whose context was made shorter since they read the plan last.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub compacted: BTreeSet<String>,
     /// The newest outputs that each session's program reported, where a step passes by one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<String, Seen>,
@@ -130,11 +133,34 @@ pub struct LockedGuidance {
 
 impl Guidance {
     /// Finds the guidance of the folder or of a folder around it. Costs a look per folder.
-    pub fn around(state_dir: &Path, folder: &Path) -> Option<(PathBuf, Guidance)> {
-        let folder = folder.canonicalize().ok()?;
-        folder.ancestors().find_map(|folder| {
-            let text = fs::read_to_string(file_of(state_dir, folder)).ok()?;
-            Some((folder.to_owned(), serde_json::from_str(&text).ok()?))
+    ///
+    /// # Errors
+    ///
+    /// Says which guidance does not read, such as one that another version of planctl wrote.
+    pub fn around(state_dir: &Path, folder: &Path) -> Result<Option<(PathBuf, Guidance)>, Failure> {
+        let Ok(folder) = folder.canonicalize() else { return Ok(None) };
+        for folder in folder.ancestors() {
+            if let Some(guidance) = Guidance::read(&file_of(state_dir, folder))? {
+                return Ok(Some((folder.to_owned(), guidance)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read(file: &Path) -> Result<Option<Guidance>, Failure> {
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(Failure::new(
+                    Exit::Temporary,
+                    format!("could not read {}: {error}", file.display()),
+                ));
+            }
+        };
+        serde_json::from_str(&text).map(Some).map_err(|error| {
+            Failure::new(Exit::Configuration, format!("could not read {}: {error}", file.display()))
+                .help("it holds no work: remove it, and begin again with planctl guide on or planctl guard")
         })
     }
 
@@ -169,17 +195,8 @@ impl LockedGuidance {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
         let lock = File::create(file.with_extension("lock")).map_err(refused)?;
         lock.lock().map_err(refused)?;
-        let guidance = match fs::read_to_string(&file) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| {
-                Failure::new(Exit::Configuration, format!("could not read {}: {error}", file.display())).help(
-                    "it holds no work: remove it, and begin again with planctl guide on or planctl guard",
-                )
-            })?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Guidance { workspace: workspace.to_owned(), ..Guidance::default() }
-            }
-            Err(error) => return Err(refused(error)),
-        };
+        let guidance = Guidance::read(&file)?
+            .unwrap_or_else(|| Guidance { workspace: workspace.to_owned(), ..Guidance::default() });
         Ok(LockedGuidance { guidance, file, _lock: lock })
     }
 

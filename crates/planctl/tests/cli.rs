@@ -133,6 +133,8 @@ mod tty;
 
 #[path = "cli/observed.rs"]
 mod observed;
+#[path = "cli/opencode.rs"]
+mod opencode;
 
 #[path = "cli/answer_prompt.rs"]
 mod answer_prompt;

@@ -22,6 +22,8 @@ pub struct PlanSummary {
     pub id: u64,
     /// Its path, relative to the workspace where it lies inside.
     pub plan: String,
+    /// The title of its newest revision; empty where that does not read.
+    pub title: String,
     /// The canonical path of the workspace.
     pub workspace: String,
     /// The id of the host that has the workspace.

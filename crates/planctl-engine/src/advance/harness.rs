@@ -102,20 +102,9 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             }
             let what = match judgement.filter(|_| verdict == Verdict::Failed) {
                 Some(judgement) => Failing::Judged { judgement: Box::new(judgement.clone()) },
-                None => Failing::Contract {
-                    verdict,
-                    ending: evidence.ending,
-                    tampered: evidence.tampered.clone(),
-                },
+                None => Failing::from_verdict(verdict, evidence),
             };
-            let failure = Failure {
-                attempt,
-                what,
-                duration: evidence.duration,
-                stdout: evidence.stdout.clone(),
-                stderr: evidence.stderr.clone(),
-                denied,
-            };
+            let failure = Failure { denied, ..Failure::from_evidence(attempt, what, evidence) };
             settle::attempt_failed(turn, node, failure, gave_up)
         }
     }
@@ -232,14 +221,8 @@ fn rehearsed(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<
     if !record.awaits_rehearsal(contract) {
         return dispatch::again(turn, node);
     }
-    let failure = Failure {
-        attempt: Attempt::NONE,
-        what: Failing::NotRed { showed, ending, tampered },
-        duration: evidence.duration,
-        stdout: evidence.stdout.clone(),
-        stderr: evidence.stderr.clone(),
-        denied: Vec::new(),
-    };
+    let what = Failing::NotRed { showed, ending, tampered };
+    let failure = Failure::from_evidence(Attempt::NONE, what, evidence);
     hold::with_failure(turn, node, Reason::NotRed, None, failure)
 }
 

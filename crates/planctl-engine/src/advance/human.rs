@@ -273,16 +273,17 @@ fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<
     route::leave(turn, node, Signal::Exhausted)
 }
 
-/// Grants one attempt beyond the allowance, with the person's words in its prompt; before the work of a visit nothing
-/// of the allowance is used, and what is tried again is the rehearsal.
+/// Grants one attempt beyond the allowance, with the person's words in its prompt. Where a rehearsal comes first and the
+/// allowance is not used up, the rehearsal is what is tried again, and the work needs no grant.
 fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     take_note(turn, event, node)?;
     let contract = turn.graph.task(node).map(|task| &task.contract);
     let record = turn.run.record_mut(node)?;
     record.question = None;
     let rehearses = contract.is_some_and(|contract| record.awaits_rehearsal(contract));
-    if !rehearses {
-        record.tally.granted = record.tally.granted.saturating_add(1);
+    if !rehearses || settle::attempts_left(turn, node)? == 0 {
+        let tally = &mut turn.run.record_mut(node)?.tally;
+        tally.granted = tally.granted.saturating_add(1);
     }
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! Branches: where they begin, and what happens as each comes to its join.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use crate::contract::Excerpt;
 use crate::effect::Reason;
 use crate::event::{Conflict, Refusal};
 use crate::fact::Fact;
@@ -307,14 +305,9 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict
     merging(turn, join)?;
     let files = conflict.files.clone();
     turn.facts.push(Fact::MergeConflicted { node: join.clone(), files: files.clone() });
-    let failure = Failure {
-        attempt: turn.run.record(join)?.tally.attempt,
-        what: Failing::Conflict { branch: conflict.branch, files, folder: conflict.folder.clone() },
-        duration: Duration::ZERO,
-        stdout: conflict.hunks.clone(),
-        stderr: Excerpt::default(),
-        denied: Vec::new(),
-    };
+    let what = Failing::Conflict { branch: conflict.branch, files, folder: conflict.folder.clone() };
+    let failure =
+        Failure { stdout: conflict.hunks.clone(), ..settle::failure_without_gate(turn, join, what)? };
     let message = format!(
         "edit the files in {} until no conflict mark is left in them, then answer retry; skip goes on without anything \
          that the branches did",

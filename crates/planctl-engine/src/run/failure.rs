@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::End;
-use crate::contract::{Ending, Excerpt, Judgement, RehearsalResult, Tampering, Verdict};
+use crate::contract::{Ending, Evidence, Excerpt, Judgement, RehearsalResult, Tampering, Verdict};
 use crate::event::Overrun;
 use crate::ids::{Actor, Attempt};
 
@@ -108,6 +108,18 @@ pub enum Failing {
 }
 
 impl Failure {
+    /// Describes a failure by what its command printed, and for how long that ran.
+    pub fn from_evidence(attempt: Attempt, what: Failing, evidence: &Evidence) -> Failure {
+        Failure {
+            attempt,
+            what,
+            duration: evidence.duration,
+            stdout: evidence.stdout.clone(),
+            stderr: evidence.stderr.clone(),
+            denied: Vec::new(),
+        }
+    }
+
     /// Returns the protected files for which a gate did not judge the attempt.
     pub fn tampered(&self) -> &[Tampering] {
         match &self.what {
@@ -128,6 +140,11 @@ impl Failure {
 }
 
 impl Failing {
+    /// Describes a contract that did not pass.
+    pub fn from_verdict(verdict: Verdict, evidence: &Evidence) -> Failing {
+        Failing::Contract { verdict, ending: evidence.ending, tampered: evidence.tampered.clone() }
+    }
+
     /// Returns its class, in one word (DOT R4): conditions look at it as `failure_class`.
     pub fn word(&self) -> &'static str {
         match self {

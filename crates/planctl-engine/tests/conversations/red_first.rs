@@ -1,6 +1,8 @@
 //! Red first: the contract is evaluated before the work, and what it shows there is never a verdict (X-19).
 
-use super::script::talk;
+use planctl_engine::NodeId;
+
+use super::script::{scene_after, talk};
 
 #[test]
 fn x19_a_contract_that_is_red_before_the_work_lets_the_work_begin() {
@@ -200,4 +202,25 @@ fn nothing_is_rehearsed_that_could_not_be_worked_on() {
         -> harness rehearsed b#0 exit 1  b red before the work; b#1 to coder
         ",
     );
+}
+
+#[test]
+fn a_person_who_has_it_rehearsed_again_with_no_attempt_left_grants_one() {
+    let (_, run, _) = scene_after(
+        "
+        plan  a: task escalate red-first warn visits 1
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness rehearsed a#0 exit 0  a green before the work; a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 1     a#1 failed; a held: escalation exhausted
+        -> human revise                 paused
+        -> human resumes                queued
+        -> clock admitted               goes on; a held: escalation visits_limit
+        -> human retry \"once more\"      a rehearsed, time 2
+        -> harness rehearsed a#1 exit 1  a red before the work; a#2 to coder, told #1 failed and “once more”
+        ",
+    );
+    let tally = run.records()[&NodeId::from("a")].tally;
+    assert_eq!((tally.failed, tally.granted), (1, 1));
 }

@@ -39,7 +39,12 @@ impl Services {
     pub async fn plans(&self, is_everywhere: bool, page: &Page<i64>) -> Result<PlanList, ServiceError> {
         let rows = self.store.plans(self.workspace.filter(|_| !is_everywhere), page).await?;
         let next = page.next(&rows, |plan| plan.id.number()).map(PlanList::cursor);
-        Ok(PlanList { plans: rows.iter().map(plan_summary).collect(), next })
+        self.store.cache_graphs(rows.iter().map(|plan| &plan.graph)).await?;
+        let mut plans = Vec::with_capacity(rows.len());
+        for plan in &rows {
+            plans.push(self.plan_summary(plan).await?);
+        }
+        Ok(PlanList { plans, next })
     }
 
     /// Shows one plan: by its number, or by its path in this workspace.
@@ -48,7 +53,27 @@ impl Services {
     ///
     /// [`ServiceError::NotFound`], a conflict where a path is given and no workspace, and those of the store.
     pub async fn plan_named(&self, given: &str) -> Result<PlanSummary, ServiceError> {
-        Ok(plan_summary(&self.plan_row(given).await?))
+        self.plan_summary(&self.plan_row(given).await?).await
+    }
+
+    async fn plan_summary(&self, plan: &Plan) -> Result<PlanSummary, ServiceError> {
+        let title = match self.store.graph(&plan.graph).await {
+            Ok(graph) => graph.title().to_owned(),
+            // An error in one plan keeps nobody from seeing the others.
+            Err(StoreError::Corrupt { .. }) => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(PlanSummary {
+            id: plan.id.number().unsigned_abs(),
+            plan: plan.path.clone(),
+            title,
+            workspace: plan.workspace_path.clone(),
+            host: plan.host.clone(),
+            status: plan.status.word().to_owned(),
+            digest: plan.digest.as_str().to_owned(),
+            created_at: moment(plan.created_at),
+            updated_at: moment(plan.updated_at),
+        })
     }
 
     /// Lists the kept revisions of a plan, newest first.
@@ -229,19 +254,6 @@ impl Services {
                 next: Next::by_hand("give more of its digits"),
             }),
         }
-    }
-}
-
-fn plan_summary(plan: &Plan) -> PlanSummary {
-    PlanSummary {
-        id: plan.id.number().unsigned_abs(),
-        plan: plan.path.clone(),
-        workspace: plan.workspace_path.clone(),
-        host: plan.host.clone(),
-        status: plan.status.word().to_owned(),
-        digest: plan.digest.as_str().to_owned(),
-        created_at: moment(plan.created_at),
-        updated_at: moment(plan.updated_at),
     }
 }
 

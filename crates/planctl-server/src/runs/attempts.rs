@@ -2,12 +2,12 @@
 
 use planctl_api::wire::{AttemptSummary, SpentView, usd};
 use planctl_engine::{
-    AgentEvent, AgentSaid, Event, Evidence, HarnessEvent, HarnessResult, Node, Report, Usage, Verdict, view,
+    AgentEvent, AgentSaid, Event, Evidence, Failing, Failure, HarnessEvent, HarnessResult, Node, Report,
+    Usage, Verdict, view,
 };
 
 use crate::runs::sentences::last_line;
 use crate::runs::shown::{failure_line, verdict_word};
-use crate::verify::probe::failure_of;
 
 /// The attempts at a node, as its workers and its contract told of them.
 pub(crate) struct Attempts<'a> {
@@ -123,7 +123,8 @@ impl Attempt {
         self.summary.verdict = Some(verdict_word(verdict).to_owned());
         self.printed = Some(Printed::of(evidence));
         if verdict != Verdict::Passed {
-            self.summary.failure = Some(failure_line(&failure_of(attempt, verdict, evidence)));
+            let what = Failing::from_verdict(verdict, evidence);
+            self.summary.failure = Some(failure_line(&Failure::from_evidence(attempt, what, evidence)));
         }
     }
 }

@@ -210,7 +210,8 @@ impl Probe {
             return Ok(Rechecked::Passes);
         }
         let said = reason(&evidence);
-        let line = view::failed_line(&failure_of(Attempt::NONE, verdict, &evidence));
+        let what = Failing::from_verdict(verdict, &evidence);
+        let line = view::failed_line(&Failure::from_evidence(Attempt::NONE, what, &evidence));
         Ok(Rechecked::Fails { why: if said.is_empty() { line } else { format!("{line}: {said}") } })
     }
 
@@ -318,18 +319,6 @@ pub async fn isolation_of(
     };
     let tier = wanted.tier(offered).ok_or(ProbeError::Isolation { wanted, offered })?;
     Ok(planctl_harness::Isolation { tier, hidden: vec![state_dir.to_owned()], writable: Vec::new() })
-}
-
-/// Returns the failure that a contract's evidence shows.
-pub(crate) fn failure_of(attempt: Attempt, verdict: Verdict, evidence: &Evidence) -> Failure {
-    Failure {
-        attempt,
-        what: Failing::Contract { verdict, ending: evidence.ending, tampered: evidence.tampered.clone() },
-        duration: evidence.duration,
-        stdout: evidence.stdout.clone(),
-        stderr: evidence.stderr.clone(),
-        denied: Vec::new(),
-    }
 }
 
 /// Returns the line of a contract's output that says why it failed.

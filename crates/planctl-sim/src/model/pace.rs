@@ -46,8 +46,7 @@ impl Model {
 
     fn raise_level(&mut self, node: &NodeId, level: Level, responder: &Responder, why: &str) {
         self.tell(format!("pace {node} {} -> {level} {responder} {why}", self.level(node)));
-        let planned = self.graph.task(node).map_or(0, |task| usize::from(task.max_retries));
-        let none_left = self.failed(node) > planned + self.granted(node);
+        let none_left = self.is_used_up(node);
         let by_agent = *responder != Responder::Human;
         let from = self.worker(node);
         self.journal.push(Entry::Level { node: node.clone(), level, from, by_agent });

@@ -222,8 +222,8 @@ impl Model {
 
     fn grant(&mut self, event: &HumanEvent, node: &NodeId, role: Option<&Role>) {
         self.note_down(event, node);
-        // Before the work nothing of the allowance is used; the rehearsal is tried again.
-        if !self.awaits_rehearsal(node) {
+        // Where work is left, a rehearsal alone is tried again.
+        if !self.awaits_rehearsal(node) || self.is_used_up(node) {
             self.journal.push(Entry::Granted { node: node.clone() });
         }
         if let Some(role) = role {

@@ -15,7 +15,7 @@ impl Model {
     pub(super) fn attempt_failed(&mut self, node: &NodeId, how: &str, gave_up: bool) {
         self.journal.push(Entry::Failed { node: node.clone() });
         self.tell_next(node, Some(self.attempt(node)));
-        if gave_up || self.failed(node) > self.retries(node) + self.granted(node) {
+        if gave_up || self.is_used_up(node) {
             self.exhausted(node, Some(how));
         } else if let Some(way) = self.way(node, Signal::Retry) {
             self.put(node, Place::Nowhere);
@@ -60,6 +60,11 @@ impl Model {
         let how = (!is_too_often).then(|| (how.to_owned(), times));
         self.journal.push(Entry::Recurred { node: node.clone(), how });
         is_too_often
+    }
+
+    /// Says whether the node failed as often as it may be tried.
+    pub(super) fn is_used_up(&self, node: &NodeId) -> bool {
+        self.failed(node) > self.retries(node) + self.granted(node)
     }
 
     fn retries(&self, node: &NodeId) -> usize {

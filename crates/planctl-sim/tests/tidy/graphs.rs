@@ -78,11 +78,11 @@ fn the_list_of_rows_is_whole() {
 }
 
 /// Reads `E7`, `G-08`.
-fn row_of(line: &str) -> String {
+pub(super) fn row_of(line: &str) -> String {
     line.split_whitespace().next().unwrap_or_default().to_lowercase().replace('-', "")
 }
 
-fn tags_of(name: &str) -> Vec<String> {
+pub(super) fn tags_of(name: &str) -> Vec<String> {
     let mut tags: Vec<(char, u8, usize)> = Vec::new();
     let (mut is_range, mut parts) = (false, name.split('_').peekable());
     while let Some(part) = parts.next() {

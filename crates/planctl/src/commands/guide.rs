@@ -83,7 +83,7 @@ pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer 
 /// turn ends.
 pub async fn give_way(context: &Context, client: &Client) -> Result<(), Failure> {
     let state_dir = context.state_dir()?;
-    let Some((workspace, guidance)) = Guidance::around(&state_dir, context.workspace()) else {
+    let Some((workspace, guidance)) = Guidance::around(&state_dir, context.workspace())? else {
         return Ok(());
     };
     if guidance.guards.iter().all(|guard| guard.open.is_none()) {
@@ -181,7 +181,7 @@ async fn off(context: &Context) -> Answer {
 
 async fn status(context: &Context) -> Answer {
     let format = context.format(&[Format::Human, Format::Json])?;
-    let guidance = Guidance::around(&context.state_dir()?, context.workspace());
+    let guidance = Guidance::around(&context.state_dir()?, context.workspace())?;
     let guidance = guidance.map(|(_, guidance)| guidance).unwrap_or_default();
     let hooks: Vec<&str> = install::installed(context)?.into_iter().map(SessionAgent::word).collect();
     let (run, state) = match &guidance.guided {

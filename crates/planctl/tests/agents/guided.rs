@@ -382,22 +382,20 @@ fn canary(stage: &Stage<'_>, agent: &'static str) -> Played {
     let mut place = held(stage, agent, &[])?;
     // The copy of the project is not to lie in another one, whose trust would count.
     place.variables.push(("TMPDIR", place.path("../home").display().to_string()));
-    let doctor = || words(&place.planctl(&["guide", "doctor", "--canary"]));
+    let doctor = |place: &Place| words(&place.planctl(&["guide", "doctor", "--canary"]));
     if agent == "codex" {
         trust_hooks(&place)?;
     }
-    let well = doctor();
-    must(well.contains("left the tool that was refused"), &format!("it is not well: {well}"), &place)?;
-    let goes_on = agent == "opencode" || well.contains("went on when it was sent back");
-    must(goes_on, &format!("it does not go on: {well}"), &place)?;
+    let well = doctor(&place);
+    must(well.contains("went on when it was sent back"), &format!("it is not well: {well}"), &place)?;
     must(place.service.told().requests == 0, "the person's own service was asked", &place)?;
     match agent {
         "claude" => place.write_home(".claude/settings.json", r#"{"disableAllHooks": true}"#),
         "gemini" => place.write_home(".gemini/trustedFolders.json", "{}"),
         "codex" => place.write_home(".codex/config.toml", ""),
-        _ => return Ok("✔ its tools".to_owned()),
+        _ => place.variables.push(("OPENCODE_PURE", "1".to_owned())),
     }
-    let ill = doctor();
+    let ill = doctor(&place);
     // Gemini CLI does not even start for one prompt where it trusts no folder.
     let why =
         if agent == "gemini" { "not running in a trusted directory" } else { "without a call of its hook" };

@@ -16,10 +16,17 @@ pub const SCENARIOS: [(&str, Scenario); 2] = [
 
 const DRAFT: &str = r##"{"path": "plans/hello.md", "text": "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Say hello\n\n**Budget:** max 100k tokens, $1, 10 minutes\n\n## Steps\n\n### 1. Write the greeting\n\n**target:** coder\n\n**task:**\nWrite `hello.txt`.\n\n**contract:**\n```shell\ngrep -q '^Hello' hello.txt\n```\nexit_code == 0\n**on_fail:** retry(2), then escalate\n"}"##;
 
+/// Claude Code offers the tools of a server to its model only after a search for them.
+const SEARCH: Act = Calls(
+    "ToolSearch",
+    r#"{"query": "select:mcp__planctl__plan_draft,mcp__planctl__plan_submit,mcp__planctl__planning_setup_plan,mcp__planctl__planning_mark_step,mcp__planctl__planning_read_plan", "max_results": 5}"#,
+);
+
 /// Plays a script with an agent that has the server.
 fn played(stage: &Stage<'_>, agent: &'static str, acts: &[Act]) -> Result<Place, String> {
     let place = stage.place(agent, Manner::Scripted);
-    place.service.script(acts);
+    let search: &[Act] = if agent == "claude" { &[SEARCH] } else { &[] };
+    place.service.script(&[search, acts].concat());
     let said = place.planctl(&["mcp", "install", agent, "--user"]);
     if !said.status.success() {
         return Err(words(&said));

@@ -1,7 +1,7 @@
 //! Guided mode: sessions of interactive agents that are held to a plan by their hooks. The session is a script of what an agent
 //! does; its hooks are called as the agents call them, and its commands run in a shell.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -136,14 +136,14 @@ pub(super) fn claude(fixture: &Fixture) -> Session<'_> {
 }
 
 /// A workspace whose session has begun, and is held to a plan of two steps.
-fn held() -> Fixture {
+pub(super) fn held() -> Fixture {
     let fixture = on();
     claude(&fixture).hook("start", &json!({ "source": "startup" }));
     fixture
 }
 
 /// A workspace whose sessions are held to a plan of two steps; none has begun.
-fn on() -> Fixture {
+pub(super) fn on() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("plan.md", TWO_STEPS).write("check.sh", CHECK);
     let on = fixture.planctl(&["guide", "on", "plan.md", "--approve"]);
@@ -185,10 +185,26 @@ fn h_20_h_33_h_40_a_session_is_sent_back_until_each_contract_passes() {
 }
 
 #[test]
+fn h_40_a_session_whose_context_was_made_shorter_reads_the_plan_again() {
+    let fixture = held();
+    let begun = claude(&fixture).hook("start", &json!({ "source": "compact" }));
+    let text = |reply: &Value| reply["hookSpecificOutput"]["additionalContext"].to_string();
+    assert!(text(&begun).contains("YOU ARE HERE"), "Claude Code begins it anew: {begun}");
+    let gemini = Session { agent: "gemini", ..claude(&fixture) };
+    assert_eq!(gemini.hook("prompt", &json!({ "prompt": "go on" })), Value::Null);
+    assert_eq!(gemini.hook("compact", &json!({ "trigger": "auto" })), Value::Null);
+    let prompted = gemini.hook("prompt", &json!({ "prompt": "go on" }));
+    assert!(text(&prompted).contains("YOU ARE HERE"), "Gemini CLI reads it with its next prompt: {prompted}");
+    assert_eq!(gemini.hook("prompt", &json!({ "prompt": "go on" })), Value::Null, "once");
+    let other = Session { id: "s2", ..gemini };
+    assert_eq!(other.hook("prompt", &json!({ "prompt": "go on" })), Value::Null);
+}
+
+#[test]
 fn h_43_without_a_plan_a_hook_says_nothing_and_touches_no_database() {
     let fixture = Fixture::new();
     let before = files_below(&fixture.state());
-    for event in ["start", "prompt", "tool", "stop"] {
+    for event in ["start", "prompt", "tool", "tool-done", "stop", "compact"] {
         assert_eq!(claude(&fixture).hook(event, &json!({})), Value::Null);
         let codex = Session { agent: "codex", ..claude(&fixture) };
         assert_eq!(codex.hook(event, &json!({})), json!({}), "codex takes silence for a fault");
@@ -232,6 +248,45 @@ fn a_database_that_is_away_lets_the_session_go_on_and_passes_nothing() {
     }
     assert!(heard[0].contains("the session goes on, and nothing has passed"), "{heard:?}");
     assert_eq!(heard[1], "", "it is said once");
+    assert_eq!(state(&fixture), "running");
+}
+
+#[test]
+fn another_version_of_planctl_lets_the_session_go_on_and_passes_nothing() {
+    let fixture = held();
+    fixture.write("one.txt", "one\n").write("two.txt", "two\n");
+    let daemon = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", daemon.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in daemon.incoming().map_while(Result::ok) {
+            let head = BufReader::new(&stream).lines().map_while(Result::ok);
+            assert!(head.take_while(|line| !line.is_empty()).count() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n[]").ok();
+        }
+    });
+    let told = json!({ "session_id": "s1", "cwd": fixture.path("") }).to_string();
+    let stopped = |variables: &[(&str, &str)]| {
+        let mut hook = fixture.command(&["hook", "claude", "stop"]);
+        let mut hook = hook.envs(variables.iter().copied()).stdin(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
+        let said = Said::from(hook.wait_with_output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out
+    };
+    let beside = stopped(&[("PLANCTL_SERVER", address.as_str())]);
+    assert!(beside.contains("could not understand the daemon"), "{beside}");
+    assert!(beside.contains("nothing has passed"), "{beside}");
+
+    let folder = fixture.state().join("guide");
+    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.into_iter().find(|file| file.extension().is_some_and(|end| end == "json")).unwrap();
+    let later = std::fs::read_to_string(&file).unwrap().replace("\"off\"", "\"as later versions do\"");
+    std::fs::write(&file, later).unwrap();
+    let newer = stopped(&[]);
+    assert!(newer.contains("could not read") && newer.contains("nothing has passed"), "{newer}");
+    assert_eq!(claude(&fixture).hook("prompt", &json!({ "prompt": "go on" })), Value::Null);
+    let status = fixture.planctl(&["guide", "status"]);
+    assert!(status.code == 78 && status.err.contains("remove it, and begin again"), "{status:?}");
     assert_eq!(state(&fixture), "running");
 }
 
@@ -619,6 +674,10 @@ fn the_doctor_calls_each_hook_as_it_is_written_and_finds_those_that_are_off_or_b
     trust("DO_NOT_TRUST");
     assert_eq!(doctor(&[]).code, 1);
     trust("TRUST_PARENT");
+    let mut within = fixture.command(&["guide", "doctor"]);
+    within.env("PATH", &path).env("TMPDIR", fixture.state());
+    let well = Said::from(within.output().unwrap());
+    assert_eq!(well.code, 0, "temporary files may lie in the state directory: {well:?}");
     let well = doctor(&[]);
     assert_eq!(well.code, 0, "{well:?}");
     assert_eq!(well.out.matches("the hook refuses what it is to refuse").count(), 4, "{well:?}");
@@ -652,7 +711,7 @@ MANNER = "@MANNER@"
 turns = [{"role": "user", "content": "go"}]
 
 def hook(event, **told):
-    if MANNER == "calls none":
+    if MANNER == "calls none" or MANNER == "leaves out " + event:
         return {}
     told = json.dumps({"session_id": "s", "cwd": os.getcwd(), **told})
     for group in json.load(open(".claude/settings.json"))["hooks"][event]:
@@ -679,6 +738,7 @@ while True:
         result = decision.get("permissionDecisionReason")
         if result is None or MANNER == "writes all the same":
             open(block["input"]["file_path"], "w").write("x")
+            hook("PostToolUse", tool_name="Write", tool_input=block["input"], tool_response={"content": "x"})
         turns.append({"role": "user", "content": [{"type": "tool_result", "content": result or "written"}]})
         continue
     back = hook("Stop").get("reason")
@@ -704,6 +764,8 @@ fn a_canary_shows_whether_an_agent_calls_its_hooks_and_does_what_they_say() {
         ("calls none", 1, "used a tool without a call of its hook"),
         ("writes all the same", 1, "used a tool that its hook refused"),
         ("ends all the same", 1, "ended its turn although its hook sent it back"),
+        ("leaves out SessionStart", 1, "called no hook of SessionStart"),
+        ("leaves out PostToolUse", 1, "called no hook of PostToolUse"),
         ("asks nobody", 0, "Please sign in."),
     ] {
         std::fs::write(&program, AGENT.replace("@MANNER@", manner)).unwrap();

@@ -5,6 +5,7 @@
 //! other hooks, no servers. The model is on loopback, so nothing costs anything.
 
 mod model;
+mod server;
 mod settings;
 
 use std::ffi::{OsStr, OsString};
@@ -23,8 +24,18 @@ use crate::guidance::LockedGuidance;
 
 /// How long an agent may take for its one turn; some need most of a minute to begin.
 const FLIES_WITHIN: Duration = Duration::from_secs(180);
-/// The file that the model wants to write, and that the hook refuses.
-const FILE: &str = "canary.txt";
+/// The files that the model wants to write, one after the other. The hook refuses the first.
+const FILES: [&str; 2] = ["canary.txt", "canary-2.txt"];
+/// The prompt of the session.
+const PROMPT: &str = "Write the canary files.";
+/// The events of a session in which tools are used and whose turn ends.
+const EVENTS: [SessionEvent; 5] = [
+    SessionEvent::Start,
+    SessionEvent::Prompt,
+    SessionEvent::Tool,
+    SessionEvent::ToolDone,
+    SessionEvent::Stop,
+];
 /// The reason with which the hook refuses it.
 const REFUSED: &str = "planctl's canary refuses this tool";
 /// The words with which the hook sends the session back.
@@ -50,13 +61,15 @@ pub fn replied(seen: &Path, event: SessionEvent) -> Reply {
     drop(noted.and_then(|mut file| writeln!(file, "{}", event.word())));
     let is_first = !before.lines().any(|line| line == event.word());
     match event {
-        SessionEvent::Tool => Reply::Refuse(REFUSED.to_owned()),
+        SessionEvent::Tool if is_first => Reply::Refuse(REFUSED.to_owned()),
         SessionEvent::Stop if is_first => Reply::SendBack(SENT_BACK.to_owned()),
-        SessionEvent::Stop
+        SessionEvent::Tool
+        | SessionEvent::Stop
         | SessionEvent::Start
         | SessionEvent::Prompt
         | SessionEvent::ToolDone
-        | SessionEvent::ToolFailed => Reply::Pass,
+        | SessionEvent::ToolFailed
+        | SessionEvent::Compact => Reply::Pass,
     }
 }
 
@@ -82,6 +95,11 @@ impl Flight {
     pub fn has_called(&self, event: SessionEvent) -> bool {
         self.called.iter().any(|word| word == event.word())
     }
+
+    /// Returns the events of the session at which it called no hook.
+    pub fn left_out(&self) -> Vec<SessionEvent> {
+        EVENTS.into_iter().filter(|event| !self.has_called(*event)).collect()
+    }
 }
 
 /// Starts an agent once, as its person would here.
@@ -91,14 +109,24 @@ impl Flight {
 /// Says what could not be made or started.
 pub async fn fly(context: &Context, agent: SessionAgent) -> Result<Flight, String> {
     let nest = Nest::build(context, agent)?;
-    let model =
-        Model::start(&nest.work.join(FILE), [REFUSED, SENT_BACK]).await.map_err(|error| error.to_string())?;
+    let model = Model::start(FILES.map(|file| nest.work.join(file)), [REFUSED, SENT_BACK])
+        .await
+        .map_err(|error| error.to_string())?;
     let mut command = Command::new(words(agent, &model), &nest.work);
     command.environment = nest.environment(agent, &model);
     command.input = Input::Null;
     command.deadline = Some(FLIES_WITHIN);
     let spawner = Spawner::start_self(None).map_err(|error| error.to_string())?;
-    let ran = spawner.run(&command, &mut |_, _| (), std::future::pending()).await;
+    let ran = match agent {
+        SessionAgent::OpenCode => {
+            let (mut listener, address) = server::listener();
+            let session = server::hold_session(address, &model);
+            spawner.run(&command, &mut |_, chunk| listener.hear(chunk), session).await
+        }
+        SessionAgent::Claude | SessionAgent::Codex | SessionAgent::Gemini => {
+            spawner.run(&command, &mut |_, _| (), std::future::pending()).await
+        }
+    };
     spawner.shutdown();
     let ran = ran.map_err(|error| error.to_string())?;
     let printed = [ran.stdout.head, ran.stdout.tail, ran.stderr.head, ran.stderr.tail].concat();
@@ -108,7 +136,7 @@ pub async fn fly(context: &Context, agent: SessionAgent) -> Result<Flight, Strin
     Ok(Flight {
         called: called.lines().map(str::to_owned).collect(),
         has_asked: heard.requests > 0,
-        left_the_tool: heard.words[0] && !nest.work.join(FILE).exists(),
+        left_the_tool: heard.words[0] && !nest.work.join(FILES[0]).exists(),
         went_on: heard.words[1],
         took: ran.duration,
         last_line: printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
@@ -186,9 +214,9 @@ impl Nest {
     }
 }
 
-/// The words that start an agent for one prompt, in which it may write files.
+/// The words that start an agent for one prompt, in which it may write files. OpenCode is started as a server, since its mode for
+/// one prompt ends with the first turn.
 fn words(agent: SessionAgent, model: &Model) -> Vec<String> {
-    const PROMPT: &str = "Write the canary file.";
     let base = format!("openai_base_url=\"{}/v1\"", model.address());
     let words: &[&str] = match agent {
         SessionAgent::Claude => {
@@ -207,7 +235,7 @@ fn words(agent: SessionAgent, model: &Model) -> Vec<String> {
             PROMPT,
         ],
         SessionAgent::Gemini => &["gemini", "--approval-mode", "yolo", "-p", PROMPT],
-        SessionAgent::OpenCode => &["opencode", "run", "-m", "planctl/canary", "--auto", PROMPT],
+        SessionAgent::OpenCode => &["opencode", "serve", "--hostname", "127.0.0.1", "--port", "0"],
     };
     words.iter().map(|word| (*word).to_owned()).collect()
 }

@@ -64,7 +64,7 @@ async fn checked(
         return Ok(vec![check(agent, Health::Problem, "has no hooks of planctl here".to_owned(), help)]);
     };
     let mut checks = vec![check(agent, Health::Good, format!("hooks in {}", file.display()), None)];
-    checks.push(match canary(context, agent, file).await {
+    checks.push(match canary(agent, file).await {
         Ok(()) => check(agent, Health::Good, "the hook refuses what it is to refuse".to_owned(), None),
         Err(found) => check(agent, Health::Problem, found, Some(format!("planctl guide install {word}"))),
     });
@@ -136,16 +136,21 @@ async fn flown(context: &Context, agent: SessionAgent) -> HealthView {
         let help = format!("update {word}: this version does not do what hooks say");
         return check(agent, Health::Problem, found, Some(help));
     }
-    // Its mode for one prompt ends with the first turn; its screen and its server go on.
-    if agent != SessionAgent::OpenCode && !flight.went_on {
+    if !flight.went_on {
         let found = match flight.has_called(SessionEvent::Stop) {
             true => "was started, and ended its turn although its hook sent it back",
             false => "was started, and ended its turn without a call of its hook",
         };
         return check(agent, Health::Problem, found.to_owned(), Some(way_out(agent).to_owned()));
     }
-    let and = if agent == SessionAgent::OpenCode { "" } else { ", and went on when it was sent back" };
-    let found = format!("was started, called its hooks, left the tool that was refused{and}; it took {took}");
+    let left_out: Vec<&str> = flight.left_out().into_iter().map(|event| agent.event_name(event)).collect();
+    if !left_out.is_empty() {
+        let found = format!("was started, and called no hook of {}", left_out.join(", "));
+        return check(agent, Health::Problem, found, Some(way_out(agent).to_owned()));
+    }
+    let found = format!(
+        "was started, called its hooks, left the tool that was refused, and went on when it was sent back; it took {took}"
+    );
     check(agent, Health::Good, found, None)
 }
 
@@ -293,19 +298,33 @@ fn is_of_codex(hook: &Value) -> bool {
     hook["command"].as_str().is_some_and(|command| command.contains(" hook codex "))
 }
 
-/// Calls the hook by the command that the agent has, for a session that is about to change a protected file.
-async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(), String> {
+/// Calls the hook by the command that the agent has, for a session that is about to change a protected file. The project and the
+/// state are folders of the canary's own, beside each other, wherever temporary files are.
+async fn canary(agent: SessionAgent, file: &Path) -> Result<(), String> {
     let command = install::command_in(agent, SessionEvent::Tool, file)
         .ok_or_else(|| format!("no command is found in {}", file.display()))?;
     let nest = tempfile::tempdir().map_err(|error| format!("could not make a folder: {error}"))?;
-    let folder = nest.path().canonicalize().map_err(|error| error.to_string())?;
-    let state_dir = context.state_dir().map_err(|failure| failure.message)?;
-    let hold = |guided: Option<Guided>| {
-        let mut held = LockedGuidance::open(&state_dir, &folder)?;
-        held.guidance.guided = guided;
-        held.save()
-    };
-    hold(Some(Guided {
+    let nest = nest.path().canonicalize().map_err(|error| error.to_string())?;
+    let (folder, state) = (nest.join("work"), nest.join("state"));
+    std::fs::create_dir(&folder).map_err(|error| format!("could not make a folder: {error}"))?;
+    hold_canary(&state, &folder).map_err(|failure| failure.message)?;
+    let input = json!({
+        "session_id": CANARY,
+        "cwd": folder,
+        "tool_name": "Write",
+        "tool_input": { "file_path": folder.join(CANARY) },
+    });
+    match answered(&command, (&folder, &state), &input.to_string()).await {
+        Ok(said) if said.contains("decides a contract of canary") => Ok(()),
+        Ok(said) => Err(format!("`{command}` does not refuse it; it said {said:?}")),
+        Err(error) => Err(format!("`{command}` can't run: {error}")),
+    }
+}
+
+/// Holds the sessions of a folder to a plan that protects one file.
+fn hold_canary(state: &Path, folder: &Path) -> Result<(), Failure> {
+    let mut held = LockedGuidance::open(state, folder)?;
+    held.guidance.guided = Some(Guided {
         id: String::new(),
         run: CANARY.to_owned(),
         plan: CANARY.to_owned(),
@@ -314,28 +333,16 @@ async fn canary(context: &Context, agent: SessionAgent, file: &Path) -> Result<(
         read: Vec::new(),
         observes: false,
         tool_failures: 0,
-    }))
-    .map_err(|failure| failure.message)?;
-    let input = json!({
-        "session_id": CANARY,
-        "cwd": folder,
-        "tool_name": "Write",
-        "tool_input": { "file_path": folder.join(CANARY) },
     });
-    let said = answered(&command, &folder, &input.to_string()).await;
-    hold(None).map_err(|failure| failure.message)?;
-    match said {
-        Ok(said) if said.contains("decides a contract of canary") => Ok(()),
-        Ok(said) => Err(format!("`{command}` does not refuse it; it said {said:?}")),
-        Err(error) => Err(format!("`{command}` can't run: {error}")),
-    }
+    held.save()
 }
 
-async fn answered(command: &str, folder: &Path, input: &str) -> std::io::Result<String> {
+async fn answered(command: &str, (folder, state): (&Path, &Path), input: &str) -> std::io::Result<String> {
     let spawner = Spawner::start_self(None)?;
     let mut hook = Command::new(["sh", "-c", command], folder);
     let is_other_project = |name: &OsStr| name == "CLAUDE_PROJECT_DIR" || name == "GEMINI_PROJECT_DIR";
     hook.environment = std::env::vars_os().filter(|(name, _)| !is_other_project(name)).collect();
+    hook.environment.push(("PLANCTL_STATE_DIR".into(), state.into()));
     hook.input = Input::Bytes(input.as_bytes().to_vec());
     hook.deadline = Some(ANSWERS_WITHIN);
     let finished = spawner.run(&hook, &mut |_, _| (), std::future::pending()).await;

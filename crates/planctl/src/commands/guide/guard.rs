@@ -107,7 +107,7 @@ fn globs_of(paths: &[String]) -> Result<Vec<Glob>, Failure> {
 
 fn list(context: &Context) -> Answer {
     let format = context.format(&[Format::Human, Format::Json])?;
-    let found = Guidance::around(&context.state_dir()?, context.workspace());
+    let found = Guidance::around(&context.state_dir()?, context.workspace())?;
     let guards = found.map(|(_, guidance)| guidance.guards).unwrap_or_default();
     if format == Format::Json {
         show::print_json(&GuardList { guards: guards.iter().map(view).collect() })?;

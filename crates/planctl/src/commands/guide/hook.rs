@@ -73,8 +73,15 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     // A session may have changed to another folder, so that of its project goes first.
     let projects = PROJECT_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let mut folders = projects.chain([input.cwd.clone(), PathBuf::from(".")]);
-    let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder));
-    let Some((workspace, guidance)) = held else { return Reply::Pass };
+    let held = folders.find_map(|folder| Guidance::around(&state_dir, &folder).transpose());
+    let (workspace, guidance) = match held {
+        Some(Ok(held)) => held,
+        // Where it was said can't be noted, so that it is said once in a turn.
+        Some(Err(failure)) if event == SessionEvent::Stop => {
+            return Reply::Note(trouble_words(&failure.message));
+        }
+        Some(Err(_)) | None => return Reply::Pass,
+    };
     if let Some(seen) = &guidance.canary {
         return canary::replied(seen, event);
     }
@@ -84,6 +91,7 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     match event {
         SessionEvent::Tool => return hook.tool(&guidance),
         SessionEvent::ToolDone | SessionEvent::ToolFailed => return hook.observe(agent, event, &guidance),
+        SessionEvent::Compact => return hook.compact(),
         SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {
@@ -95,7 +103,10 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
             SessionEvent::Start => hook.start(&guidance).await,
             SessionEvent::Prompt => hook.prompt(&guidance).await,
             SessionEvent::Stop => hook.stop(&guidance).await,
-            SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
+            SessionEvent::Tool
+            | SessionEvent::ToolDone
+            | SessionEvent::ToolFailed
+            | SessionEvent::Compact => Ok(Reply::Pass),
         }
     });
     reply.unwrap_or_else(|failure| hook.trouble(&failure.message))
@@ -117,7 +128,7 @@ impl Hook {
 
     /// Lets the session go on although planctl could not do its work, and says so once.
     fn trouble(&self, message: &str) -> Reply {
-        let text = format!("planctl: {message}; the session goes on, and nothing has passed");
+        let text = trouble_words(message);
         let Ok(mut held) = LockedGuidance::open(&self.state_dir, &self.workspace) else {
             return Reply::Note(text);
         };
@@ -127,6 +138,17 @@ impl Hook {
         held.guidance.reported_trouble = Some(text.clone());
         drop(held.save());
         Reply::Note(text)
+    }
+
+    /// Notes that the session is to read the plan again, with its next prompt: its agent hears nothing before its context is made
+    /// shorter.
+    fn compact(&self) -> Reply {
+        let noted = || {
+            let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+            held.guidance.compacted.insert(self.input.session_id.clone());
+            held.save()
+        };
+        noted().map_or_else(|failure| self.trouble(&failure.message), |()| Reply::Pass)
     }
 
     /// Tells a session that begins, or whose context was made shorter, where the plan stands.
@@ -150,12 +172,19 @@ impl Hook {
         Ok(Reply::Context(parts.join("\n\n")))
     }
 
-    /// Begins a turn: the session has been sent back never, and hears what a person answered.
+    /// Begins a turn: the session has been sent back never, and hears what a person answered. One whose context was made shorter
+    /// reads the plan again.
     async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
-        if guidance.sent_back.contains_key(&self.input.session_id) {
+        let session = &self.input.session_id;
+        let is_compacted = guidance.compacted.contains(session);
+        if is_compacted || guidance.sent_back.contains_key(session) {
             let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
-            held.guidance.sent_back.remove(&self.input.session_id);
+            held.guidance.sent_back.remove(session);
+            held.guidance.compacted.remove(session);
             held.save()?;
+        }
+        if is_compacted {
+            return self.start(guidance).await;
         }
         let Some(guided) = &guidance.guided else { return self.matched(guidance).await };
         if !guided.waits {
@@ -430,6 +459,10 @@ impl Hook {
     pub(super) fn workspace(&self) -> &Path {
         &self.workspace
     }
+}
+
+fn trouble_words(message: &str) -> String {
+    format!("planctl: {message}; the session goes on, and nothing has passed")
 }
 
 /// Finds a daemon, or the database; an agent is not kept by one that does not answer.

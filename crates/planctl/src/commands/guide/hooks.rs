@@ -40,6 +40,8 @@ pub enum SessionEvent {
     ToolFailed,
     /// The turn is about to end
     Stop,
+    /// The context is about to be made shorter, where the agent begins no session anew after it
+    Compact,
 }
 
 impl SessionAgent {
@@ -56,6 +58,13 @@ impl SessionAgent {
     /// The agent's own name of an event.
     pub fn event_name(self, event: SessionEvent) -> &'static str {
         match (self, event) {
+            (SessionAgent::OpenCode, SessionEvent::Start | SessionEvent::Prompt) => "chat.message",
+            (SessionAgent::OpenCode, SessionEvent::Tool) => "tool.execute.before",
+            (SessionAgent::OpenCode, SessionEvent::ToolDone | SessionEvent::ToolFailed) => {
+                "tool.execute.after"
+            }
+            (SessionAgent::OpenCode, SessionEvent::Stop) => "session.idle",
+            (SessionAgent::OpenCode, SessionEvent::Compact) => "experimental.session.compacting",
             (_, SessionEvent::Start) => "SessionStart",
             (SessionAgent::Gemini, SessionEvent::Prompt) => "BeforeAgent",
             (_, SessionEvent::Prompt) => "UserPromptSubmit",
@@ -66,23 +75,28 @@ impl SessionAgent {
             (_, SessionEvent::ToolFailed) => "PostToolUseFailure",
             (SessionAgent::Gemini, SessionEvent::Stop) => "AfterAgent",
             (_, SessionEvent::Stop) => "Stop",
+            (SessionAgent::Gemini, SessionEvent::Compact) => "PreCompress",
+            (_, SessionEvent::Compact) => "PreCompact",
         }
     }
 
-    /// The events that the agent tells, in the order of a turn.
+    /// The events that the agent tells.
     pub fn events(self) -> &'static [SessionEvent] {
-        const ALL: [SessionEvent; 6] = [
+        const ALL: [SessionEvent; 7] = [
+            SessionEvent::ToolFailed,
             SessionEvent::Start,
             SessionEvent::Prompt,
             SessionEvent::Tool,
             SessionEvent::ToolDone,
             SessionEvent::Stop,
-            SessionEvent::ToolFailed,
+            SessionEvent::Compact,
         ];
+        // All but Claude Code tell a tool that failed as one that was used. All but Gemini CLI begin a session anew once its context
+        // was made shorter; OpenCode by planctl's plugin.
         match self {
-            SessionAgent::Claude => &ALL,
-            // These tell a tool that failed as one that was used.
-            SessionAgent::Codex | SessionAgent::Gemini | SessionAgent::OpenCode => &ALL[..5],
+            SessionAgent::Claude => &ALL[..6],
+            SessionAgent::Codex | SessionAgent::OpenCode => &ALL[1..6],
+            SessionAgent::Gemini => &ALL[1..],
         }
     }
 
@@ -108,6 +122,7 @@ impl SessionEvent {
             SessionEvent::ToolDone => "tool-done",
             SessionEvent::ToolFailed => "tool-failed",
             SessionEvent::Stop => "stop",
+            SessionEvent::Compact => "compact",
         }
     }
 }

@@ -24,17 +24,28 @@ const hook = (event, told) =>
 export const Planctl = async ({ client, directory }) => {
   const told = (session_id) => ({ session_id, cwd: directory })
   const text = (text) => ({ parts: [{ type: "text", text }] })
+  // Sessions that have read the plan.
   const begun = new Set()
   // Sessions that are sent back: the next message in them is planctl's own, and begins no turn.
   const sentBack = new Set()
+  const say = (message) => client.tui.showToast({ body: { message, variant: "info" } }).catch(() => {})
+  // Calls a hook that may have something for the session to read.
+  const heard = async (event, told) => {
+    const { context, note } = await hook(event, told)
+    if (note) await say(note)
+    return context
+  }
   return {
     "chat.message": async (input, output) => {
       if (sentBack.delete(input.sessionID)) return
-      const event = begun.has(input.sessionID) ? "prompt" : "start"
-      begun.add(input.sessionID)
-      const { context } = await hook(event, told(input.sessionID))
       const first = output.parts.find((part) => part.type === "text" && !part.synthetic)
-      if (context && first) first.text = `${first.text}\n\n${context}`
+      const prompt = { ...told(input.sessionID), prompt: first?.text ?? "" }
+      const events = begun.has(input.sessionID) ? ["prompt"] : ["start", "prompt"]
+      begun.add(input.sessionID)
+      for (const event of events) {
+        const read = await heard(event, prompt)
+        if (read && first) first.text = `${first.text}\n\n${read}`
+      }
     },
     "tool.execute.before": async (input, output) => {
       const { refuse } = await hook("tool", {
@@ -45,12 +56,19 @@ export const Planctl = async ({ client, directory }) => {
       if (refuse) throw new Error(refuse)
     },
     "tool.execute.after": async (input, output) => {
-      await hook("tool-done", {
+      const { note } = await hook("tool-done", {
         ...told(input.sessionID),
         tool_name: input.tool,
         tool_input: input.args ?? {},
         tool_response: { output: output.output, metadata: output.metadata },
       })
+      if (note) await say(note)
+    },
+    // What is made of the conversation has the plan, and the next message of the person begins with it again.
+    "experimental.session.compacting": async (input, output) => {
+      begun.delete(input.sessionID)
+      const read = await heard("start", told(input.sessionID))
+      if (read) output.context.push(read)
     },
     event: async ({ event }) => {
       if (event.type !== "session.idle") return
@@ -61,7 +79,7 @@ export const Planctl = async ({ client, directory }) => {
       const { sendBack, note } = await hook("stop", told(id))
       if (sendBack) sentBack.add(id)
       if (sendBack) await client.session.prompt({ path: { id }, body: text(sendBack) })
-      if (note) await client.tui.showToast({ body: { message: note, variant: "info" } }).catch(() => {})
+      if (note) await say(note)
     },
   }
 }

@@ -137,6 +137,7 @@ fn plans_and_their_texts_are_found_by_number_and_by_path() {
     let known = &list["plans"][0];
     assert_eq!((&known["plan"], &known["status"]), (&json!("docs/much.md"), &json!("approved")));
     assert_eq!(known["workspace"], workspace);
+    assert_eq!(known["title"], "much");
     let by_number = format!("/v1/plans/{}", known["id"]);
     assert_eq!(&get(&house, &by_number), known);
     assert_eq!(&get(&house, &format!("/v1/plans/docs%2Fmuch.md?workspace={workspace}")), known);

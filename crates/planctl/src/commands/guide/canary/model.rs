@@ -1,8 +1,8 @@
-//! The model of a canary: a service on loopback that wants to write one file, and is done with whatever comes of it. It speaks as
+//! The model of a canary: a service on loopback that wants to write two files, and is done with whatever comes of it. It speaks as
 //! the services do that the agents know: Anthropic Messages, OpenAI Responses and chat completions, Gemini.
 
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -29,20 +29,21 @@ pub struct Heard {
     pub words: [bool; 2],
 }
 
-/// The wish of the model, and what it listens for.
+/// The files that the model wants to write, and what it listens for.
 #[derive(Clone)]
 struct Script {
-    file: String,
+    files: [String; 2],
     words: [&'static str; 2],
 }
 
 impl Model {
-    /// Starts a service that wants to write this file, and listens for these words.
-    pub async fn start(file: &Path, words: [&'static str; 2]) -> io::Result<Model> {
+    /// Starts a service that wants to write these files, one after the other, and listens for these words.
+    pub async fn start(files: [PathBuf; 2], words: [&'static str; 2]) -> io::Result<Model> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = format!("http://{}", listener.local_addr()?);
         let heard = Arc::new(Mutex::new(Heard::default()));
-        let (shared, script) = (heard.clone(), Script { file: file.to_string_lossy().into_owned(), words });
+        let files = files.map(|file| file.to_string_lossy().into_owned());
+        let (shared, script) = (heard.clone(), Script { files, words });
         let serves = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (heard, script) = (shared.clone(), script.clone());
@@ -99,7 +100,8 @@ impl Form {
 /// The answer of the model.
 enum Turn {
     Says(&'static str),
-    Uses(&'static str, Value),
+    /// Uses a tool, the first or the second time, by its name and with its input.
+    Uses(usize, &'static str, Value),
 }
 
 async fn serve(stream: TcpStream, heard: &Mutex<Heard>, script: &Script) -> io::Result<()> {
@@ -166,12 +168,13 @@ async fn received(stream: &mut BufReader<TcpStream>) -> io::Result<(String, Vec<
 }
 
 impl Script {
-    /// Writes the file by a tool that the agent offers, once; then it is done. Titles and choices of a model offer none.
+    /// Writes each file by a tool that the agent offers; then it is done. Titles and choices of a model offer none.
     fn turn(&self, body: &Value) -> Turn {
         if body["generationConfig"]["responseMimeType"] == "application/json" {
             return Turn::Says(r#"{"reasoning": "-", "model_choice": "flash"}"#);
         }
-        let file = &self.file;
+        let used = tools_used(body);
+        let Some(file) = self.files.get(used) else { return Turn::Says("Done.") };
         let line = format!("echo canary > \"{file}\"");
         let tools = [
             ("Write", json!({ "file_path": file, "content": "canary\n" })),
@@ -183,8 +186,8 @@ impl Script {
         ];
         let offered = names(&body["tools"]);
         let found = tools.into_iter().find(|(name, _)| offered.contains(name));
-        match found.filter(|_| !has_used_a_tool(body)) {
-            Some((name, input)) => Turn::Uses(name, input),
+        match found {
+            Some((name, input)) => Turn::Uses(used, name, input),
             None => Turn::Says("Done."),
         }
     }
@@ -201,16 +204,17 @@ fn names(tools: &Value) -> Vec<&str> {
     all.collect()
 }
 
-/// Says whether a request tells the result of a tool.
-fn has_used_a_tool(body: &Value) -> bool {
+/// Counts the results of tools that a request tells.
+fn tools_used(body: &Value) -> usize {
     let turns = ["messages", "input", "contents"].map(|key| body[key].as_array().into_iter().flatten());
-    turns.into_iter().flatten().any(|turn| {
+    let results = turns.into_iter().flatten().map(|turn| {
         let parts = ["content", "parts"].map(|key| turn[key].as_array().into_iter().flatten());
-        let is_result = |part: &Value| part["type"] == "tool_result" || part["functionResponse"].is_object();
-        turn["role"] == "tool"
-            || turn["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"))
-            || parts.into_iter().flatten().any(is_result)
-    })
+        let is_result = |part: &&Value| part["type"] == "tool_result" || part["functionResponse"].is_object();
+        let is_whole = turn["role"] == "tool"
+            || turn["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"));
+        if is_whole { 1 } else { parts.into_iter().flatten().filter(is_result).count() }
+    });
+    results.sum()
 }
 
 /// Returns the type and the text of an answer.
@@ -241,8 +245,8 @@ fn answer(form: Form, body: &Value, turn: &Turn, is_stream: bool) -> (&'static s
 fn message(model: &Value, turn: &Turn) -> Value {
     let block = match turn {
         Turn::Says(text) => json!({ "type": "text", "text": text }),
-        Turn::Uses(name, input) => {
-            json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": input })
+        Turn::Uses(at, name, input) => {
+            json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": input })
         }
     };
     json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": [block],
@@ -254,8 +258,8 @@ fn of_messages(model: &Value, turn: &Turn) -> Vec<Value> {
         Turn::Says(text) => {
             (json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": text }), "end_turn")
         }
-        Turn::Uses(name, input) => (
-            json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": {} }),
+        Turn::Uses(at, name, input) => (
+            json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
             "tool_use",
         ),
@@ -277,8 +281,8 @@ fn of_responses(turn: &Turn) -> Vec<Value> {
     let item = match turn {
         Turn::Says(text) => json!({ "type": "message", "role": "assistant", "id": "msg_1",
             "content": [{ "type": "output_text", "text": text }] }),
-        Turn::Uses(name, input) => json!({ "type": "function_call", "id": "fc_1", "call_id": "call_1",
-            "name": name, "arguments": input.to_string() }),
+        Turn::Uses(at, name, input) => json!({ "type": "function_call", "id": format!("fc_{at}"),
+            "call_id": format!("call_{at}"), "name": name, "arguments": input.to_string() }),
     };
     let usage = json!({ "input_tokens": 1, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 1,
         "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": 2 });
@@ -292,7 +296,7 @@ fn of_responses(turn: &Turn) -> Vec<Value> {
 fn completion(model: &Value, turn: &Turn) -> Value {
     let text = match turn {
         Turn::Says(text) => text,
-        Turn::Uses(name, _) => name,
+        Turn::Uses(_, name, _) => name,
     };
     json!({ "id": "c_1", "object": "chat.completion", "created": 1, "model": model,
         "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": text } }] })
@@ -301,9 +305,10 @@ fn completion(model: &Value, turn: &Turn) -> Value {
 fn of_chat(model: &Value, turn: &Turn) -> Vec<Value> {
     let (delta, reason) = match turn {
         Turn::Says(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-        Turn::Uses(name, input) => {
+        Turn::Uses(at, name, input) => {
             let function = json!({ "name": name, "arguments": input.to_string() });
-            let call = json!({ "index": 0, "id": "call_1", "type": "function", "function": function });
+            let call =
+                json!({ "index": 0, "id": format!("call_{at}"), "type": "function", "function": function });
             (json!({ "role": "assistant", "tool_calls": [call] }), "tool_calls")
         }
     };
@@ -317,7 +322,7 @@ fn of_chat(model: &Value, turn: &Turn) -> Vec<Value> {
 fn candidate(turn: &Turn) -> Value {
     let part = match turn {
         Turn::Says(text) => json!({ "text": text }),
-        Turn::Uses(name, input) => json!({ "functionCall": { "name": name, "args": input } }),
+        Turn::Uses(_, name, input) => json!({ "functionCall": { "name": name, "args": input } }),
     };
     json!({ "candidates": [{ "index": 0, "finishReason": "STOP", "content": { "role": "model", "parts": [part] } }],
         "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 } })

@@ -2,7 +2,7 @@
 
 use super::{Browser, escalated, has};
 use crate::fixture::plan as plan_of;
-use crate::http::house::House;
+use crate::http::house::{Ask, House};
 
 #[test]
 fn a_long_output_is_read_in_parts_and_downloaded_whole_and_safe() {
@@ -128,4 +128,19 @@ fn h13_the_library_shows_its_entries_and_explains_what_a_sentence_finds() {
     let elsewhere = tempfile::tempdir().unwrap();
     let other = browser.get(&format!("/library?project={}", elsewhere.path().display()));
     assert_eq!(other.status, 404, "{other:?}");
+}
+
+#[test]
+fn a_guard_is_shown_by_its_command_in_the_list_of_plans_and_on_its_own_page() {
+    let house = House::new();
+    assert_eq!(house.fixture.planctl(&["guard", "test -f 'a b'"]).code, 0);
+    let list = house.local("GET", "/v1/plans", &Ask::default()).json();
+    let plan = &list["plans"][0];
+    assert_eq!(plan["title"], "Guard: test -f 'a b'");
+    let browser = Browser::with_token(&house, "read");
+    for path in ["/plans".to_owned(), format!("/plans/{}", plan["id"])] {
+        let page = browser.get(&path);
+        has(&page, "guard &#39;test -f &#39;a b&#39;&#39;");
+        assert!(!page.body.contains("guard-1.md"), "{path}: {}", page.body);
+    }
 }
