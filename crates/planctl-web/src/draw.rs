@@ -343,6 +343,7 @@ pub fn ask_heading(ask: &AskView) -> String {
         "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
+        "effect" => format!("{step}: may this call be made?"),
         "insertion" => format!("{step}: a further step is proposed"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
