@@ -345,6 +345,7 @@ pub fn ask_heading(ask: &AskView) -> String {
         "choice" => format!("{step}: choose"),
         "effect" => format!("{step}: may this call be made?"),
         "insertion" => format!("{step}: a further step is proposed"),
+        "prompt" => format!("{step}: may its judge be asked?"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
     }
