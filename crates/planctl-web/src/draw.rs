@@ -347,6 +347,7 @@ pub fn ask_heading(ask: &AskView) -> String {
         "insertion" => format!("{step}: a further step is proposed"),
         "prompt" => format!("{step}: may its judge be asked?"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
+        "day_budget" => format!("{}: today's budget is used up", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
     }
 }

@@ -597,7 +597,11 @@ pub fn exit_of(view: &RunView) -> Exit {
 
 /// Returns the exit code of a run that waits for a person.
 pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
-    if wait.is_some_and(|wait| wait.kind == "budget") { Exit::Budget } else { Exit::Waiting }
+    if wait.is_some_and(|wait| matches!(wait.kind.as_str(), "budget" | "day_budget")) {
+        Exit::Budget
+    } else {
+        Exit::Waiting
+    }
 }
 
 /// Returns the command to type next about a run.
