@@ -368,6 +368,8 @@ pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
         "choose" => "answer in your own words",
         "approve" if is_proposal => "put it into the plan, and go on",
         "reject" if is_proposal => "leave it out; what was reported counts as it stands",
+        "approve" if ask.kind == "prompt" => "let this prompt be sent, and no other",
+        "reject" if ask.kind == "prompt" => "send nothing; the step has failed",
         "edit" => "change the plan in your editor, and go on with it",
         "approve" => "let it run",
         "reject" => "do not let it run",

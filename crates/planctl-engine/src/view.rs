@@ -420,6 +420,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Proposed => "the worker proposes a further step",
         Reason::Conflict => "what its branches did does not fit together",
         Reason::Effect => "a person has to allow it",
+        Reason::Prompt => "a person has to approve the prompt to its judge",
     }
 }
 
@@ -433,6 +434,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Choice => "a choice",
         AskKind::Insertion => "a proposed step",
         AskKind::Effect => "an effect approval",
+        AskKind::Prompt => "a prompt approval",
     }
 }
 

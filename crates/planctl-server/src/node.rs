@@ -7,6 +7,7 @@ pub(crate) mod file_digests;
 pub(crate) mod health;
 pub(crate) mod in_flight;
 pub(crate) mod instance;
+pub(crate) mod intents;
 pub(crate) mod metrics;
 pub(crate) mod quarantine;
 pub(crate) mod runtime;
@@ -31,6 +32,7 @@ use planctl_store::{Holder, Listener, PgConnectOptions, Settings, Store, StoreEr
 use crate::node::file_digests::FileDigests;
 use crate::node::in_flight::InFlight;
 use crate::node::instance::Instance;
+use crate::node::intents::Intents;
 use crate::node::metrics::Metrics;
 use crate::node::quarantine::Quarantine;
 use crate::node::secrets::Secrets;
@@ -87,6 +89,7 @@ struct Inner {
     unmarked: Mutex<BTreeSet<RunId>>,
     quarantine: Quarantine,
     plan_digests: Arc<FileDigests>,
+    intents: Intents,
     sessions: Sessions,
     metrics: Arc<Metrics>,
     traces: Option<Traces>,
@@ -178,6 +181,7 @@ impl ServerNode {
             unmarked: Mutex::default(),
             quarantine: Quarantine::default(),
             plan_digests: Arc::default(),
+            intents: Intents::default(),
             sessions: Sessions::default(),
             metrics: Arc::default(),
             traces,
@@ -351,6 +355,11 @@ impl ServerNode {
     }
 
     /// Returns the runs of which nothing is looked at for a while.
+    /// Returns the pieces of a goal that steps serve, of plans that were read.
+    pub(crate) fn intents(&self) -> &Intents {
+        &self.inner.intents
+    }
+
     /// Returns the digests of plans' files.
     pub(crate) fn plan_digests(&self) -> &Arc<FileDigests> {
         &self.inner.plan_digests

@@ -1,23 +1,26 @@
 //! Graphs as pictures: laid out in layers, drawn as SVG without script, the same text for the same graph.
 
+mod fold;
 mod layouts;
 mod letters;
+mod order;
 mod path;
 mod place;
 mod shape;
+mod sketch;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
 
 use planctl_api::wire::{RunView, StepState};
 use planctl_api::words::step_state;
 use planctl_lang::workflow::{EdgeTree, Kind, NodeTree, Phase, Stage, Stages, Workflow, edge_words};
 
 pub use layouts::Layouts;
-use letters::{Line, SMALL, columns_for, escaped, wrapped};
+use letters::{BOLD, Line, SMALL, columns_for, escaped, wrapped};
 use place::{Placed, Way};
 use shape::Shape;
+pub(crate) use sketch::{Addresses, Fitted, Sketch};
 
 /// The most nodes of a picture.
 pub const NODES_MAX: usize = 1_000;
@@ -26,14 +29,19 @@ pub const EDGES_MAX: usize = 4_000;
 
 /// The margin, in pixels.
 const MARGIN: f64 = 24.0;
-/// How much wider bold letters are, at most.
-const BOLD: f64 = 1.15;
 /// The height of the title.
 const HEAD: f64 = 44.0;
 /// The most lines of a text; the title of its element has a longer one whole.
 const LINES: usize = 8;
 /// The longest word of a stage that most nodes come to.
 const LONGEST_STAGE: &str = "‖ waiting for a worker";
+/// Where more nodes than these lead to one for their failures, a single line stands for those that did not fail: lines from
+/// everywhere to one place hide all others, and take hundreds of times as long to lay out.
+const TROUBLES_MAX: usize = 8;
+/// How many edges of a page's picture there are to a box, at most.
+const EDGES_TO_A_BOX: usize = 4;
+/// How many lines say where folded nodes stand.
+const FOLDED_LINES: usize = 2;
 /// The height of a line of the title.
 const TITLE: f64 = 17.0;
 
@@ -55,23 +63,49 @@ pub enum Undrawable {
     Layout(String),
 }
 
-/// A node as it is drawn.
-struct Card<'w> {
+/// A box as it is drawn: a node, or several that are folded.
+struct Card {
     lines: Vec<Line>,
     shape: Shape,
     width: f64,
     height: f64,
-    node: &'w NodeTree,
-    stage: Option<&'w Stage>,
+    /// Its name where edges are told of.
+    name: String,
+    /// The words for those who hear the picture or point at it.
+    about: String,
+    /// Its kind and phase, for the stylesheet.
+    class: String,
+    link: Option<String>,
 }
 
 /// An edge as it is drawn.
-struct Tie<'w> {
+struct Tie {
     from: usize,
     to: usize,
-    edge: &'w EdgeTree,
     words: String,
     lines: Vec<String>,
+    /// Says that it is for outcomes that are no success.
+    is_trouble: bool,
+}
+
+/// A graph to be drawn as a part of a page.
+struct Drawing<'s> {
+    workflow: Workflow,
+    stages: &'s Stages,
+    /// Where its nodes lead, by their ids.
+    links: BTreeMap<String, String>,
+    folds: Vec<FoldedBox>,
+}
+
+/// A box that stands for several nodes.
+struct FoldedBox {
+    title: String,
+    stage: Stage,
+    link: String,
+    /// The nodes that lead into it, by their ids.
+    from: Vec<String>,
+    /// The nodes that it leads to.
+    to: Vec<String>,
 }
 
 /// Draws a graph; where stages are given, each node says where it stands.
@@ -80,59 +114,84 @@ struct Tie<'w> {
 ///
 /// [`Undrawable`] where the graph is too large to be read as a picture.
 pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
-    picture(workflow, stages, None)
-}
-
-/// Draws a graph as a part of a page: its nodes are links, by their ids, and its colours are those of [`style_within`]. Where
-/// nothing has another size than in a picture before, it is not laid out again.
-///
-/// # Errors
-///
-/// Those of [`svg`].
-pub fn linked(
-    workflow: &Workflow,
-    stages: &Stages,
-    links: &Links,
-    layouts: &Layouts,
-) -> Result<String, Undrawable> {
-    picture(workflow, stages, Some((links, layouts)))
-}
-
-/// Where the nodes of a picture lead, by their ids.
-pub type Links = BTreeMap<String, String>;
-
-/// Returns the colours of pictures as a stylesheet for those within an element.
-pub fn style_within(selector: &str) -> String {
-    let rules = STYLE.trim().trim_start_matches("<style>").trim_end_matches("</style>");
-    format!("{selector}{{{rules}}}\n")
-}
-
-fn picture(
-    workflow: &Workflow,
-    stages: &Stages,
-    page: Option<(&Links, &Layouts)>,
-) -> Result<String, Undrawable> {
-    let order = workflow.walk();
-    let (nodes, edges) = (order.len(), workflow.edges.len());
+    let (nodes, edges) = (workflow.nodes.len(), workflow.edges.len());
     if nodes > NODES_MAX || edges > EDGES_MAX {
         return Err(Undrawable::TooLarge { nodes, edges });
     }
-    let cards: Vec<Card<'_>> =
-        order.iter().map(|at| card(&workflow.nodes[*at], stages, page.is_some())).collect();
+    let (cards, ties) = cards_and_ties(workflow, stages, None);
+    let placed = place::lay_out(&cards, &ties)?;
+    Ok(drawn(workflow.title(), &cards, &ties, &placed, false))
+}
+
+/// Draws a graph as a part of a page: its boxes are links, and its colours are those of [`style_within`]. Where nothing has
+/// another size than in a picture before, it is not laid out again.
+fn on_page(drawing: &Drawing<'_>, layouts: &Layouts) -> Result<String, Undrawable> {
+    let workflow = &drawing.workflow;
+    let (mut cards, mut ties) = cards_and_ties(workflow, drawing.stages, Some(&drawing.links));
+    let places: BTreeMap<String, usize> =
+        cards.iter().enumerate().map(|(at, card)| (card.name.clone(), at)).collect();
+    for fold in &drawing.folds {
+        let at = cards.len();
+        cards.push(folded_card(fold));
+        let into = fold.from.iter().filter_map(|node| Some((*places.get(node)?, at)));
+        let out = fold.to.iter().filter_map(|node| Some((at, *places.get(node)?)));
+        ties.extend(into.chain(out).map(|(from, to)| Tie {
+            from,
+            to,
+            words: String::new(),
+            lines: Vec::new(),
+            is_trouble: false,
+        }));
+    }
+    let (nodes, edges) = (cards.len(), ties.len());
+    if edges > nodes * EDGES_TO_A_BOX {
+        return Err(Undrawable::TooLarge { nodes, edges });
+    }
+    let placed = layouts.of(&cards, &ties)?;
+    Ok(drawn(workflow.title(), &cards, &ties, &placed, true))
+}
+
+fn cards_and_ties(
+    workflow: &Workflow,
+    stages: &Stages,
+    links: Option<&BTreeMap<String, String>>,
+) -> (Vec<Card>, Vec<Tie>) {
+    let order = workflow.walk();
+    let cards = order.iter().map(|at| card(&workflow.nodes[*at], stages, links)).collect();
     let mut position = vec![0; workflow.nodes.len()];
     for (place, at) in order.iter().enumerate() {
         position[*at] = place;
     }
     let out_edges = workflow.out_edges();
-    let ties: Vec<Tie<'_>> = order
-        .iter()
-        .flat_map(|at| out_edges[*at].iter().map(|(to, edge)| tie(position[*at], position[*to], edge)))
-        .collect();
-    let placed = match page {
-        Some((_, layouts)) => layouts.of(&cards, &ties)?,
-        None => Arc::new(place::lay_out(&cards, &ties)?),
+    let edges = order.iter().flat_map(|at| out_edges[*at].iter().map(|(to, edge)| (*at, *to, *edge)));
+    let mut troubles = vec![0_usize; workflow.nodes.len()];
+    for (_, to, edge) in edges.clone() {
+        troubles[to] += usize::from(edge.is_for_failure());
+    }
+    let stopped = |at: usize| {
+        let stage = stages.get(&workflow.nodes[at].id.value);
+        stage.is_some_and(|stage| matches!(stage.phase, Phase::Failed | Phase::Waiting))
     };
-    Ok(drawn(workflow, &cards, &ties, &placed, page.map(|(links, _)| links)))
+    let (mut ties, mut alike) = (Vec::new(), BTreeMap::new());
+    for (from, to, edge) in edges {
+        let drawn = tie(position[from], position[to], edge);
+        if !edge.is_for_failure() || troubles[to] <= TROUBLES_MAX || stopped(from) {
+            ties.push(drawn);
+        } else {
+            // The last of them is the nearest.
+            let (count, last) = alike.entry(to).or_insert((0_usize, None));
+            (*count, *last) = (*count + 1, Some(drawn));
+        }
+    }
+    let others = alike.into_values().filter_map(|(count, last)| Some(last?.standing_for(count - 1)));
+    ties.extend(others);
+    (cards, ties)
+}
+
+/// Returns the colours of pictures as a stylesheet for those within an element.
+pub fn style_within(selector: &str) -> String {
+    let rules = STYLE.trim().trim_start_matches("<style>").trim_end_matches("</style>");
+    format!("{selector}{{{rules}}}\n")
 }
 
 /// Returns where the nodes of a run stand.
@@ -149,14 +208,19 @@ pub fn stages(view: &RunView) -> Stages {
     steps.chain(others).collect()
 }
 
-fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
-    let phase = match state {
+/// Returns where a node stands, as far as colours and signs say it.
+pub(crate) fn phase(state: StepState) -> Phase {
+    match state {
         StepState::Pending => Phase::Ahead,
         StepState::Passed | StepState::Skipped | StepState::Waived | StepState::Warned => Phase::Done,
         StepState::Ready | StepState::Working | StepState::Checking | StepState::Resting => Phase::Current,
         StepState::Waiting => Phase::Waiting,
         StepState::Failed => Phase::Failed,
-    };
+    }
+}
+
+fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
+    let phase = phase(state);
     let round = if visits > 1 { format!(", visit {visits}") } else { String::new() };
     let words = match (state, visits) {
         // A node left without settling is come to again.
@@ -167,8 +231,8 @@ fn stage(state: StepState, visits: u32, tries: &str) -> Stage {
     Stage { phase, words }
 }
 
-/// Makes the card of a node; one of a page has room for every word of a stage, so that it keeps its size while a run goes on.
-fn card<'w>(node: &'w NodeTree, stages: &'w Stages, is_of_page: bool) -> Card<'w> {
+/// Makes the box of a node; one of a page has room for every word of a stage, so that it keeps its size while a run goes on.
+fn card(node: &NodeTree, stages: &Stages, links: Option<&BTreeMap<String, String>>) -> Card {
     let kind = node.kind.value;
     let (id, title) = (node.id.value.as_str(), node.title());
     let stage = stages.get(id);
@@ -196,7 +260,7 @@ fn card<'w>(node: &'w NodeTree, stages: &'w Stages, is_of_page: bool) -> Card<'w
     }
     let mut text_width = lines.iter().map(Line::width).fold(0.0, f64::max);
     let mut text_height: f64 = lines.iter().map(Line::height).sum();
-    if is_of_page {
+    if links.is_some() {
         let room = Line::stage(LONGEST_STAGE.to_owned());
         text_width = text_width.max(room.width());
         if stage.is_none_or(|stage| stage.words.is_empty()) {
@@ -204,7 +268,52 @@ fn card<'w>(node: &'w NodeTree, stages: &'w Stages, is_of_page: bool) -> Card<'w
         }
     }
     let (width, height) = shape.size(text_width, text_height);
-    Card { lines, shape, width, height, node, stage }
+    let kind = kind.word().replace('_', "-");
+    let phase = stage.map_or("", |stage| phase_class(stage.phase));
+    let mut about = id.to_owned();
+    if title != id {
+        about.push_str(&format!(": {title}"));
+    }
+    about.push_str(&format!(" ({kind})"));
+    if let Some(stage) = stage.filter(|stage| !stage.words.is_empty()) {
+        about.push_str(&format!(", {}", stage.words));
+    }
+    Card {
+        lines,
+        shape,
+        width,
+        height,
+        name: id.to_owned(),
+        about,
+        class: format!("{kind}{phase}"),
+        link: links.and_then(|links| links.get(id)).cloned(),
+    }
+}
+
+/// Makes the box of several nodes, with room for all that may be said of them while a run goes on.
+fn folded_card(fold: &FoldedBox) -> Card {
+    let shape = Shape::Stack;
+    let mut lines = vec![Line::text(fold.title.clone())];
+    let said = format!("{} {}", sign(fold.stage.phase), fold.stage.words);
+    lines.extend(wrapped(&said, shape.columns(), FOLDED_LINES).into_iter().map(Line::stage));
+    let room = Line::stage("0".repeat(shape.columns()));
+    let text_width = lines.iter().map(Line::width).fold(room.width(), f64::max);
+    let text_height = Line::text(String::new()).height() + FOLDED_LINES as f64 * room.height();
+    let (width, height) = shape.size(text_width, text_height);
+    let class = format!("folded{}", phase_class(fold.stage.phase));
+    let about = format!("{}: {}", fold.title, fold.stage.words);
+    let (name, link) = (fold.title.clone(), Some(fold.link.clone()));
+    Card { lines, shape, width, height, name, about, class, link }
+}
+
+fn phase_class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Ahead => " ahead",
+        Phase::Done => " done",
+        Phase::Current => " current",
+        Phase::Waiting => " waiting",
+        Phase::Failed => " failed",
+    }
 }
 
 /// Says with one sign where a node stands, so that colour is not needed.
@@ -218,36 +327,35 @@ fn sign(phase: Phase) -> char {
     }
 }
 
-fn tie(from: usize, to: usize, edge: &EdgeTree) -> Tie<'_> {
+fn tie(from: usize, to: usize, edge: &EdgeTree) -> Tie {
     let words = edge_words(edge);
     let lines = wrapped(&words, columns_for(&words, 26), LINES);
-    Tie { from, to, edge, words, lines }
+    Tie { from, to, words, lines, is_trouble: edge.is_for_failure() }
 }
 
-impl Tie<'_> {
+impl Tie {
     fn width(&self) -> f64 {
         let widest = self.lines.iter().map(|line| letters::width(line, SMALL)).fold(0.0, f64::max);
         if self.lines.is_empty() { 0.0 } else { widest + 8.0 }
     }
 
+    /// Stands for edges of so many others to the same node as well.
+    fn standing_for(self, others: usize) -> Tie {
+        let mark = if self.words.is_empty() { "" } else { ", " };
+        let words = format!("{}{mark}as {others} others", self.words);
+        let lines = wrapped(&words, columns_for(&words, 26), LINES);
+        Tie { words, lines, ..self }
+    }
+
     fn height(&self) -> f64 {
         self.lines.len() as f64 * letters::line_height(SMALL)
     }
-
-    /// Says whether it is for outcomes that are no success.
-    fn is_trouble(&self) -> bool {
-        self.edge.is_for_failure()
-    }
 }
 
-fn drawn(
-    workflow: &Workflow,
-    cards: &[Card<'_>],
-    ties: &[Tie<'_>],
-    placed: &Placed,
-    links: Option<&Links>,
-) -> String {
-    let title = wrapped(workflow.title(), 90, 1).pop().unwrap_or_default();
+fn drawn(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of_page: bool) -> String {
+    // A page has its title above the picture.
+    let title = if is_of_page { None } else { wrapped(whole_title, 90, 1).pop() };
+    let title = title.unwrap_or_default();
     let head = if title.is_empty() { 0.0 } else { HEAD };
     let title_width = letters::width(&title, TITLE) * BOLD;
     let width = placed.width.max(title_width) + 2.0 * MARGIN;
@@ -255,14 +363,14 @@ fn drawn(
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"{role}\">\n",
         // Links within an image would be hidden from those who hear it.
-        role = if links.is_some() { "group" } else { "img" },
+        role = if is_of_page { "group" } else { "img" },
         w = number(width.ceil()),
         h = number(height.ceil()),
     );
-    let name = if workflow.title().is_empty() { "Graph".to_owned() } else { escaped(workflow.title()) };
+    let name = if whole_title.is_empty() { "Graph".to_owned() } else { escaped(whole_title) };
     put(&mut text, format_args!("<title>{name}</title>\n"));
     put(&mut text, format_args!("<desc>{} nodes, {} edges</desc>\n", cards.len(), ties.len()));
-    if links.is_none() {
+    if !is_of_page {
         text.push_str(STYLE);
     }
     text.push_str("<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
@@ -276,12 +384,11 @@ fn drawn(
         edge_drawn(&mut text, cards, placed, tie, way);
     }
     for (card, centre) in cards.iter().zip(&placed.centres) {
-        let link = links.and_then(|links| links.get(&card.node.id.value));
-        if let Some(link) = link {
+        if let Some(link) = &card.link {
             put(&mut text, format_args!("<a href=\"{}\">", escaped(link)));
         }
         node_drawn(&mut text, card, *centre);
-        if link.is_some() {
+        if card.link.is_some() {
             text.push_str("</a>\n");
         }
     }
@@ -292,19 +399,19 @@ fn drawn(
     text
 }
 
-fn edge_drawn(text: &mut String, cards: &[Card<'_>], placed: &Placed, tie: &Tie<'_>, way: &Way) {
+fn edge_drawn(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way: &Way) {
     let (from, to) = (placed.centres[tie.from], placed.centres[tie.to]);
     let points =
         path::clipped(&way.points, (&cards[tie.from].outline(), from), (&cards[tie.to].outline(), to));
     let mut class = "edge".to_owned();
-    if tie.is_trouble() {
+    if tie.is_trouble {
         class.push_str(" trouble");
     }
     if to.1 <= from.1 {
         class.push_str(" back");
     }
     let (tip_class, tip) = (class.replacen("edge", "tip", 1), path::tip(&points));
-    let names = [&cards[tie.from], &cards[tie.to]].map(|card| escaped(&card.node.id.value));
+    let names = [&cards[tie.from], &cards[tie.to]].map(|card| escaped(&card.name));
     let words = if tie.words.is_empty() { String::new() } else { format!(": {}", escaped(&tie.words)) };
     put(
         text,
@@ -317,26 +424,9 @@ fn edge_drawn(text: &mut String, cards: &[Card<'_>], placed: &Placed, tie: &Tie<
     );
 }
 
-fn node_drawn(text: &mut String, card: &Card<'_>, (x, y): (f64, f64)) {
-    let kind = card.node.kind.value;
-    let phase = card.stage.map_or("", |stage| match stage.phase {
-        Phase::Ahead => " ahead",
-        Phase::Done => " done",
-        Phase::Current => " current",
-        Phase::Waiting => " waiting",
-        Phase::Failed => " failed",
-    });
-    let kind_class = kind.word().replace('_', "-");
-    put(text, format_args!("<g class=\"node {kind_class}{phase}\">"));
-    let mut about = escaped(&card.node.id.value);
-    if card.node.title() != card.node.id.value {
-        about.push_str(&format!(": {}", escaped(card.node.title())));
-    }
-    about.push_str(&format!(" ({})", kind.word().replace('_', "-")));
-    if let Some(stage) = card.stage.filter(|stage| !stage.words.is_empty()) {
-        about.push_str(&format!(", {}", escaped(&stage.words)));
-    }
-    put(text, format_args!("<title>{about}</title>"));
+fn node_drawn(text: &mut String, card: &Card, (x, y): (f64, f64)) {
+    let about = escaped(&card.about);
+    put(text, format_args!("<g class=\"node {}\"><title>{about}</title>", card.class));
     card.shape.draw(text, (x, y), (card.width, card.height));
     let mut line_y =
         y + card.shape.text_shift(card.height) - card.lines.iter().map(Line::height).sum::<f64>() / 2.0;
@@ -356,13 +446,13 @@ fn node_drawn(text: &mut String, card: &Card<'_>, (x, y): (f64, f64)) {
     text.push_str("</g>\n");
 }
 
-fn label_drawn(text: &mut String, tie: &Tie<'_>, way: &Way) {
+fn label_drawn(text: &mut String, tie: &Tie, way: &Way) {
     if tie.lines.is_empty() {
         return;
     }
     let (x, y) = way.label;
     let (width, height) = (tie.width(), tie.height());
-    let class = if tie.is_trouble() { "label trouble" } else { "label" };
+    let class = if tie.is_trouble { "label trouble" } else { "label" };
     put(
         text,
         format_args!(
@@ -383,7 +473,7 @@ fn label_drawn(text: &mut String, tie: &Tie<'_>, way: &Way) {
     text.push_str("</g>\n");
 }
 
-impl Card<'_> {
+impl Card {
     fn outline(&self) -> Vec<(f64, f64)> {
         self.shape.outline((self.width, self.height))
     }

@@ -9,6 +9,8 @@ pub(crate) mod plan_file;
 pub(crate) mod policy_approvals;
 mod read;
 mod reports;
+mod run_page;
+mod run_picture;
 mod sentences;
 pub(crate) mod settings;
 pub(crate) mod shown;
@@ -23,6 +25,7 @@ use serde_json::{Map, Value};
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::PlanFile;
+use crate::runs::shown::Shown;
 use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
     EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, StepState, StepView, UnreadRun,
@@ -76,6 +79,13 @@ impl Services {
     /// Those of the store.
     pub async fn status(&self, run: RunId) -> Result<RunView, ServiceError> {
         let shown = self.shown(run).await?;
+        let mut view = self.with_surroundings(&shown, shown.view()).await?;
+        self.add_cached_tokens(run, &mut view).await?;
+        Ok(view)
+    }
+
+    /// Adds to a run what is not in its own rows: its plan's file, who approved it, who works on it.
+    async fn with_surroundings(&self, shown: &Shown, view: RunView) -> Result<RunView, ServiceError> {
         let row = &shown.view.run;
         // A plan that is revised is changed by its author, and waits for that.
         let is_executed = row.head.status != RunStatus::Paused;
@@ -86,8 +96,11 @@ impl Services {
             None => None,
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
-        let worked_on_by = Presence::of(&self.server_node)?.on(&shown).await?;
-        let mut view = RunView { is_plan_file_changed, approved_by, worked_on_by, ..shown.view() };
+        let worked_on_by = Presence::of(&self.server_node)?.on(shown).await?;
+        Ok(RunView { is_plan_file_changed, approved_by, worked_on_by, ..view })
+    }
+
+    async fn add_cached_tokens(&self, run: RunId, view: &mut RunView) -> Result<(), ServiceError> {
         if view.spent.tokens > 0 {
             let cached = self.store.cached_tokens(run).await?;
             view.spent.cached_tokens = Some(cached.values().sum());
@@ -96,7 +109,7 @@ impl Services {
                 step.spent.cached_tokens = Some(own.copied().unwrap_or_default());
             }
         }
-        Ok(view)
+        Ok(())
     }
 
     /// Lists runs of this workspace, or of all, newest first.

@@ -1,9 +1,14 @@
-//! The calls of the database that each page costs: they must not grow with what there is to show.
+//! The cost of pages: their calls of the database and their bytes must not grow with what there is to show.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
+#[path = "support/door.rs"]
+mod door;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use door::Door;
 
 use planctl_config::{Agent, Config, DatabaseUrl, Postgres};
 use planctl_engine::{
@@ -11,16 +16,14 @@ use planctl_engine::{
     HarnessEvent, HarnessResult, HumanEvent, Report, Resources, Role, RunId, Tier,
 };
 use planctl_lang::{Facts, Levels, Source, verify};
-use planctl_server::http::{HttpOptions, Listening, serve, socket_of};
-use planctl_server::{Caps, Health, RunSettings, ServerNode, ServerNodeOptions};
+use planctl_server::{RunSettings, ServerNode, ServerNodeOptions};
 use planctl_store::testing::TestDatabase;
 use planctl_store::{
-    Claim, ClaimLane, Holder, NewApproval, NewRevision, NewRun, NewToken, NewlyMade, NextClaim, Proof,
-    SeenWorker, Settings, Store, TokenScope,
+    Claim, ClaimLane, Holder, NewApproval, NewRevision, NewRun, NextClaim, Proof, SeenWorker, Settings, Store,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::watch;
+
+/// How long pages share what they read, and a little more.
+const SHARED_FOR: Duration = Duration::from_millis(60);
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,15 +55,7 @@ impl House {
     async fn new() -> House {
         let database = tokio::task::spawn_blocking(TestDatabase::migrated).await.unwrap();
         let store = Store::connect(database.connect_options(), Settings::default()).await.unwrap();
-        let new = NewToken {
-            name: "ann",
-            scope: TokenScope::Admin,
-            roles: &[],
-            lasts: None,
-            request: None,
-            person: None,
-        };
-        let NewlyMade::Token(_, secret) = store.create_token(&new).await.unwrap() else { panic!() };
+        let secret = door::session(&store).await;
         House { store, secret, state: tempfile::tempdir().unwrap(), database }
     }
 
@@ -184,39 +179,32 @@ impl House {
         let mut calls = Vec::new();
         for page in pages {
             let node = self.node().await;
-            let (stop, stopped) = watch::channel(false);
-            let options = HttpOptions {
-                socket: socket_of(node.state_dir()),
-                listen: Some(([127, 0, 0, 1], 0).into()),
-                hosts: Vec::new(),
-                caps: Caps::default(),
-                health: Health::default(),
-                slots: None,
-                stop: stopped,
+            let door = Door::open(&node, &self.secret).await;
+            let look = async || {
+                // Readings of a moment ago are shared; the next look is a later one.
+                tokio::time::sleep(SHARED_FOR).await;
+                let before = node.store().calls();
+                door.load(page).await;
+                node.store().calls() - before
             };
-            let listening = Listening::open(options).await.unwrap();
-            let port = listening.info().tcp.unwrap();
-            let serving = tokio::spawn(serve(node.clone(), listening));
-            calls.push((self.look(&node, &port, page).await, self.look(&node, &port, page).await));
-            stop.send(true).unwrap();
-            serving.await.unwrap();
+            calls.push((look().await, look().await));
+            door.close().await;
             node.store().close().await;
         }
         calls
     }
 
-    async fn look(&self, node: &ServerNode, port: &str, page: &str) -> u64 {
-        let before = node.store().calls();
-        let mut stream = TcpStream::connect(port).await.unwrap();
-        let request = format!(
-            "GET {page} HTTP/1.1\r\nhost: {port}\r\nconnection: close\r\ncookie: planctl_session={}\r\n\r\n",
-            self.secret
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).await.unwrap();
-        assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("</html>"), "{page}: {reply}");
-        node.store().calls() - before
+    /// Returns pages of a daemon that begins.
+    async fn loads(&self, pages: &[String]) -> Vec<String> {
+        let node = self.node().await;
+        let door = Door::open(&node, &self.secret).await;
+        let mut loaded = Vec::new();
+        for page in pages {
+            loaded.push(door.load(page).await);
+        }
+        door.close().await;
+        node.store().close().await;
+        loaded
     }
 }
 
@@ -283,4 +271,95 @@ async fn pages_of_a_run_cost_as_many_calls_with_two_hundred_steps_as_with_ten() 
         costs.push(house.calls(&pages).await);
     }
     assert_eq!(costs[0], costs[1]);
+}
+
+/// How large a page may be.
+const PAGE_BYTES_MAX: usize = 60 << 10;
+
+#[tokio::test]
+async fn pages_of_a_run_of_600_steps_show_a_part_and_tell_of_the_rest() {
+    let house = House::new().await;
+    let run = house.run("long", 600, At::Begin).await;
+    let graph = house.store.graph_of(&house.store.run(run).await.unwrap()).await.unwrap();
+    for step in 1..=130 {
+        house.step(run, &graph, i32::from(step == 130)).await;
+    }
+    let pages =
+        ["", "?from=250", "/steps/130", "/graph", "/graph?at=590"].map(|page| format!("/runs/{run}{page}"));
+    let loaded = house.loads(&pages).await;
+    for (page, html) in pages.iter().zip(&loaded) {
+        assert!(html.len() < PAGE_BYTES_MAX, "{page}: {}", html.len());
+    }
+    let [current, middle, step, graph, far] = loaded.try_into().unwrap();
+    for told in ["1 waiting for you", "129 passed", "470 not started", "Steps 101–200 of 600", "129/600"] {
+        assert!(current.contains(told), "{told}: {current}");
+    }
+    assert!(middle.contains("Steps 201–300 of 600") && !middle.contains(">Do part 130<"), "{middle}");
+    assert!(step.contains("Do part 130") && step.contains("waiting for you"), "{step}");
+    for told in ["Steps 1 to ", " done", "‖ waiting for you", "to come", "It shows "] {
+        assert!(graph.contains(told), "{told}: {graph}");
+    }
+    assert!(graph.matches("class=\"node ").count() <= 48, "{graph}");
+    assert!(far.contains("Do part 590") && far.contains("around the one that you chose"), "{far}");
+}
+
+#[tokio::test]
+async fn pages_of_a_run_cost_as_many_calls_with_1500_steps_as_with_500() {
+    let house = House::new().await;
+    let mut costs = Vec::new();
+    for (name, steps) in [("long", 500), ("longer", 1500)] {
+        let run = house.run(name, steps, At::Begin).await;
+        let pages = ["", "?from=400", "/steps/5", "/graph"].map(|page| format!("/runs/{run}{page}"));
+        costs.push(house.calls(&pages.each_ref().map(String::as_str)).await);
+    }
+    assert_eq!(costs[0], costs[1]);
+}
+
+#[tokio::test]
+async fn two_hundred_loads_of_a_page_at_once_cost_the_database_little_more_than_one() {
+    let house = House::new().await;
+    for number in 0..20 {
+        house.run(&format!("part-{number}"), 2, KINDS[number % KINDS.len()]).await;
+    }
+    let node = house.node().await;
+    let door = std::sync::Arc::new(Door::open(&node, &house.secret).await);
+    let cost = async |loads: u64| {
+        let before = node.store().calls();
+        let loading: Vec<_> = (0..loads)
+            .map(|_| {
+                let door = door.clone();
+                tokio::spawn(async move { door.load("/").await })
+            })
+            .collect();
+        for load in loading {
+            load.await.unwrap();
+        }
+        node.store().calls() - before
+    };
+    cost(1).await;
+    let one = cost(1).await;
+    let many = cost(200).await;
+    // Each looks its session up; on a machine that is busy, several drawings are made one after the other.
+    assert!(many < 200 + 100 * one, "{many} calls, one page is {one}");
+}
+
+#[tokio::test]
+async fn what_is_drawn_once_for_all_readers_of_a_page_holds_nothing_of_one_of_them() {
+    let house = House::new().await;
+    let run = house.run("part", 3, At::Escalation).await;
+    let pages = [
+        "/",
+        "/system",
+        &format!("/runs/{run}"),
+        &format!("/runs/{run}/graph"),
+        &format!("/runs/{run}/steps/3"),
+    ];
+    for (page, html) in pages.iter().zip(house.loads(&pages.map(str::to_owned)).await) {
+        let parts: Vec<&str> =
+            html.split("<!--live ").skip(1).filter_map(|part| part.split("<!--/live-->").next()).collect();
+        assert!(!parts.is_empty(), "{page}: {html}");
+        for part in parts {
+            assert!(!part.contains("<form") && !part.contains("name=\"key\""), "{page}: {part}");
+        }
+    }
 }

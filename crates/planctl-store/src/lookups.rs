@@ -1,6 +1,6 @@
 //! Reads and notes beside the hot path that concern a plan's past and a run's surroundings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use planctl_engine::{
@@ -24,6 +24,8 @@ pub(crate) const FOUND_FILES: &str = "select h.node, h.body::text as body from h
      and (h.name = 'harness.evaluated' and n.state = 'passed' or h.name = 'harness.merged') order by h.seq";
 pub(crate) const SOME_RECORDS: &str = "select array_agg(node) as names, array_agg(record::text) as records from nodes \
      where run = $1 and node = any($2)";
+pub(crate) const PASSED_NODES: &str = "select array_agg(node) as names from nodes \
+     where run = $1 and state in ('passed', 'skipped', 'waived', 'warned')";
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
 pub(crate) const LAST_APPROVAL_IN: &str = "select id, plan, digest, config_digest, config::text as config, \
@@ -89,6 +91,19 @@ impl Store {
         let names: Vec<&str> = nodes.iter().map(NodeId::as_str).collect();
         let row = repeated!(self, connection => sqlx::query(SOME_RECORDS).bind(id).bind(&names).fetch_one(&mut *connection))?;
         records(row.try_get("names")?, row.try_get("records")?)
+    }
+
+    /// Returns the nodes of a run that have settled and did not fail.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn passed_nodes(&self, run: RunId) -> Result<BTreeSet<NodeId>, StoreError> {
+        let id = stored_run(run);
+        let row =
+            repeated!(self, connection => sqlx::query(PASSED_NODES).bind(id).fetch_one(&mut *connection))?;
+        let names: Option<Vec<String>> = row.try_get("names")?;
+        Ok(names.unwrap_or_default().into_iter().map(NodeId::new).collect())
     }
 
     /// Returns the protected files as the newest passing gate of each of these nodes found them, and as the newest merge

@@ -180,6 +180,8 @@ pub enum Records {
     All,
     /// Those of nodes that are under way or have failed, of runs that are not over or have failed.
     Open,
+    /// Those of nodes that are under way or have failed, of every run.
+    Unsettled,
 }
 
 /// An item that is out.
@@ -495,10 +497,10 @@ impl Store {
         runs: Vec<RunRow>,
         which: Records,
     ) -> Result<Vec<Result<RunView, Unread>>, StoreError> {
-        let is_all = which == Records::All;
+        let (is_all, is_open) = (which == Records::All, which == Records::Open);
         let is_over =
             |run: &RunRow| matches!(run.head.status, RunStatus::Ended { end: End::Done | End::Cancelled });
-        let wanted = runs.iter().filter(|run| is_all || !is_over(run)).map(|run| stored_run(run.id));
+        let wanted = runs.iter().filter(|run| !is_open || !is_over(run)).map(|run| stored_run(run.id));
         let wanted: Vec<Uuid> = wanted.collect();
         let (mut items, mut nodes) = (Vec::new(), Vec::new());
         if !wanted.is_empty() {

@@ -72,6 +72,14 @@ impl<'a> AskScreen<'a> {
         AskScreen { frame, page, attempts: rows(page), answers, form, draft, refused }
     }
 
+    /// Returns by how much a form proposes to raise a part of the budget: what its reader filled in, else what the next step
+    /// needs.
+    fn raise_by(&self, part: &str, filled_in: &str) -> String {
+        let is_new = self.draft.answer.is_empty();
+        let short = self.page.shortfall.as_ref().filter(|short| is_new && short.part == part);
+        short.map_or_else(|| filled_in.to_owned(), |short| draw::raise_of(part, short.needed))
+    }
+
     fn takes(&self, word: &str) -> bool {
         self.page.ask.answers.iter().any(|answer| answer == word)
     }
@@ -92,6 +100,8 @@ fn offered(page: &AskPage, word: &str) -> Offered {
     };
     let meaning = match word {
         "choose" => "",
+        "approve" if page.ask.kind == "effect" => "let the call be made, once",
+        "reject" if page.ask.kind == "effect" => "let it fail; the plan takes its way for failures",
         word => answer_meaning(&page.ask, word),
     };
     let needs_note = answer_needs_note(&page.ask, word);

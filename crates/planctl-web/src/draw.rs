@@ -229,6 +229,28 @@ pub fn dollars(usd: &f64) -> String {
     format!("${usd:.2}")
 }
 
+/// Returns an amount of a part of a budget as people say it.
+pub fn amount(part: &str, amount: &f64) -> String {
+    match part {
+        "usd" => dollars(amount),
+        "seconds" => words::seconds(*amount),
+        _ => format!("{} tokens", words::tokens(whole(*amount))),
+    }
+}
+
+/// Writes an amount as a form takes it, where time is in minutes; it is rounded up.
+pub fn raise_of(part: &str, amount: f64) -> String {
+    match part {
+        "usd" => format!("{:.2}", (amount * 100.0).ceil() / 100.0),
+        "seconds" => whole((amount / 60.0).ceil()).to_string(),
+        _ => whole(amount.ceil()).to_string(),
+    }
+}
+
+fn whole(amount: f64) -> u64 {
+    amount as u64
+}
+
 /// Returns the beginning of a commit's name.
 pub fn short_commit(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
@@ -321,7 +343,9 @@ pub fn ask_heading(ask: &AskView) -> String {
         "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
+        "effect" => format!("{step}: may this call be made?"),
         "insertion" => format!("{step}: a further step is proposed"),
+        "prompt" => format!("{step}: may its judge be asked?"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
     }
@@ -443,6 +467,13 @@ mod tests {
         let kinds: Vec<&str> = lines.iter().map(|line| line.kind).collect();
         assert_eq!(kinds, ["", "", "hunk", "removed", "added", ""]);
         assert_eq!((lines[4].text.as_str(), lines[4].words), ("new", "added"));
+    }
+
+    #[test]
+    fn a_form_proposes_what_is_needed_and_never_less() {
+        let proposed = [("usd", 0.301), ("tokens", 250.4), ("seconds", 61.0)];
+        assert_eq!(proposed.map(|(part, amount)| raise_of(part, amount)), ["0.31", "251", "2"]);
+        assert_eq!(amount("tokens", &1500.0), "1500 tokens");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How a node waits for a person.
 
 use crate::budget::Shortfall;
+use crate::contract::PromptToJudge;
 use crate::effect::{Ask, AskKind, Effect, Item, Reason, TimerId, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
@@ -20,7 +21,7 @@ pub(super) fn ask(
 ) -> Result<(), Refusal> {
     // A node that was entered too often did not fail; the failure that it was told of is another node's.
     let failure = turn.run.record(node)?.failure.clone().filter(|_| reason != Reason::VisitsLimit);
-    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
+    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new(), prompt: None };
     open(turn, node, ask)
 }
 
@@ -34,16 +35,36 @@ pub(super) fn with_failure(
 ) -> Result<(), Refusal> {
     let kind = AskKind::Escalation;
     let failure = Some(Box::new(failure));
-    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
+    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new(), prompt: None };
     open(turn, node, ask)
 }
 
 /// Holds a node until a person adds to the budget.
 pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfall) -> Result<(), Refusal> {
     let failure = turn.run.record(node)?.failure.clone();
-    let kind = AskKind::Budget;
-    let shortfall = Some(shortfall);
-    let ask = Ask { kind, reason: Reason::Budget, message: None, failure, shortfall, options: Vec::new() };
+    let ask = Ask {
+        kind: AskKind::Budget,
+        reason: Reason::Budget,
+        message: None,
+        failure,
+        shortfall: Some(shortfall),
+        options: Vec::new(),
+        prompt: None,
+    };
+    open(turn, node, ask)
+}
+
+/// Holds a node until a person decides whether a prompt may be sent to its judge.
+pub(super) fn for_prompt(turn: &mut Turn<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
+    let ask = Ask {
+        kind: AskKind::Prompt,
+        reason: Reason::Prompt,
+        message: None,
+        failure: None,
+        shortfall: None,
+        options: Vec::new(),
+        prompt: Some(Box::new(prompt.clone())),
+    };
     open(turn, node, ask)
 }
 
@@ -56,6 +77,7 @@ pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question
         failure: None,
         shortfall: None,
         options: question.options.clone(),
+        prompt: None,
     };
     open(turn, node, ask)?;
     if let Some(default) = &question.default {

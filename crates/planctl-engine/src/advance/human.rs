@@ -55,6 +55,9 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
         Answer::Reassign { role } => (Some(role.clone()), None),
         Answer::Choose { option } => (None, Some(option.clone())),
         Answer::Allow { files } => (None, Some(allow(turn, &node, files)?)),
+        Answer::Approve if kind == AskKind::Prompt => {
+            (None, turn.run.record(&node)?.prompt.as_ref().map(|word| word.digest.as_str().to_owned()))
+        }
         Answer::Approve
         | Answer::Reject
         | Answer::Retry
@@ -83,7 +86,13 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
             turn.run.record_mut(&node)?.is_allowed = true;
             dispatch::again(turn, &node)
         }
-        (AskKind::Effect, Answer::Reject) => unanswered(turn, event, &node),
+        (AskKind::Prompt, Answer::Approve) => {
+            if let Some(word) = &mut turn.run.record_mut(&node)?.prompt {
+                word.is_approved = true;
+            }
+            dispatch::again(turn, &node)
+        }
+        (AskKind::Effect | AskKind::Prompt, Answer::Reject) => unanswered(turn, event, &node),
         _ => carry_out(turn, event, &node, answer),
     }
 }
@@ -266,8 +275,12 @@ fn settle_by(
     route::success(turn, node)
 }
 
-/// Settles a question that a person leaves unanswered, and a call that they do not allow, as failed, and takes its way for failures (DOT H5).
+/// Settles a question that a person leaves unanswered, a call that they do not allow, and work whose judge they do not let be
+/// asked as failed, and takes its way for failures (DOT H5).
 fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+    if turn.run.record(node)?.unchecked.is_some() {
+        turn.run.record_mut(node)?.unchecked = None;
+    }
     let said = Said { by: &event.by, note: event.note.as_deref() };
     settle::settle(turn, node, Outcome::Failed, Some(said))?;
     route::leave(turn, node, Signal::Exhausted)

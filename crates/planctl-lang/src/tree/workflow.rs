@@ -22,7 +22,7 @@ mod types;
 mod write;
 
 pub(crate) use judges::lint_there as lint_judges;
-pub use lift::of_graph;
+pub use lift::{of_graph, of_part};
 pub use manual::manual;
 pub use next::missing_next;
 pub(crate) use prose::library_keys;

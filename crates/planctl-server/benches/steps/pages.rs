@@ -2,20 +2,25 @@
 //!
 //! Readers go on beside the work: 50 tabs that stay open, and 200 pages a second. A step must not take a tenth longer for them.
 
+#[path = "../../tests/support/door.rs"]
+mod door;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use planctl_server::http::{HttpOptions, Listening, serve, socket_of};
-use planctl_server::{Caps, Health, ServerNode};
-use planctl_store::{NewToken, NewlyMade, TokenScope};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use door::Door;
+use planctl_server::ServerNode;
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Bench, Work, percentile};
 
+/// Divides the sizes of what is measured, so that the bench can be tried where its figures count for nothing: an unoptimized
+/// build, a busy machine.
+const PART: &str = "BENCH_PAGES_PART";
 /// How many tabs stay open.
 const TABS: usize = 50;
 /// How many pages are looked at in a second.
@@ -28,66 +33,25 @@ const GROWTH_PERCENT_MAX: f64 = 10.0;
 /// The pages of a bench's node, on a port of their own.
 struct Pages {
     node: ServerNode,
-    port: String,
-    secret: String,
-    _stop: watch::Sender<bool>,
+    door: Door,
 }
 
 impl Pages {
     async fn open(bench: &Bench) -> Pages {
         let node = bench.server_node.clone();
-        let (stop, stopped) = watch::channel(false);
-        let options = HttpOptions {
-            socket: socket_of(node.state_dir()),
-            listen: Some(([127, 0, 0, 1], 0).into()),
-            hosts: Vec::new(),
-            caps: Caps::default(),
-            health: Health::default(),
-            slots: None,
-            stop: stopped,
-        };
-        let listening = Listening::open(options).await.unwrap();
-        let port = listening.info().tcp.unwrap();
-        tokio::spawn(serve(node.clone(), listening));
-        let new = NewToken {
-            name: "bench",
-            scope: TokenScope::Admin,
-            roles: &[],
-            lasts: None,
-            request: None,
-            person: None,
-        };
-        let NewlyMade::Token(_, secret) = node.store().create_token(&new).await.unwrap() else { panic!() };
-        Pages { node, port, secret, _stop: stop }
-    }
-
-    async fn ask(&self, path: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.port).await.unwrap();
-        let (port, secret) = (&self.port, &self.secret);
-        let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: {port}\r\nconnection: close\r\ncookie: planctl_session={secret}\r\n\r\n"
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        stream
-    }
-
-    /// Returns the bytes of a page.
-    async fn load(&self, path: &str) -> usize {
-        let mut reply = Vec::new();
-        self.ask(path).await.read_to_end(&mut reply).await.unwrap();
-        assert!(reply.starts_with(b"HTTP/1.1 200"), "{path}: {}", String::from_utf8_lossy(&reply));
-        reply.len()
+        let secret = door::session(node.store()).await;
+        Pages { door: Door::open(&node, &secret).await, node }
     }
 
     /// Prints what a page costs once it was drawn before.
     async fn print_cost(&self, name: &str, path: &str) {
         let first = Instant::now();
-        self.load(path).await;
+        self.door.load(path).await;
         let first = first.elapsed();
         let (cpu, calls) = (cpu_time(), self.node.store().calls());
         let mut bytes = 0;
         for _ in 0..LOOKS {
-            bytes = self.load(path).await;
+            bytes = self.door.load(path).await.len();
         }
         let cpu = (cpu_time() - cpu) / LOOKS;
         let calls = (self.node.store().calls() - calls) / u64::from(LOOKS);
@@ -112,28 +76,31 @@ pub(super) async fn measure(bench: &Bench) {
     for number in 0..40 {
         bench.begun(&format!("listed-{number}"), 10).await;
     }
-    let picture = bench.begun("picture", 990).await;
-    let huge = bench.begun("huge", 5000).await;
+    let part = std::env::var(PART).map_or(1, |part| part.parse().unwrap());
+    let (small, large, runs) = (990 / part, 5000 / part, (50 / part).max(5));
+    let picture = bench.begun("picture", small).await;
+    let huge = bench.begun("huge", large).await;
+    let middle = large / 2;
     for (name, path) in [
-        ("home, beside 100,000 runs that ended", "/".to_owned()),
-        ("runs", "/runs".to_owned()),
-        ("a run of 5,000 steps", format!("/runs/{huge}")),
-        ("its middle", format!("/runs/{huge}?from=2500")),
-        ("one of its steps", format!("/runs/{huge}/steps/2500")),
-        ("its graph, which is too large", format!("/runs/{huge}/graph")),
-        ("a graph of 990 steps", format!("/runs/{picture}/graph")),
-        ("system", "/system".to_owned()),
+        ("home, beside 100,000 runs that ended".to_owned(), "/".to_owned()),
+        ("runs".to_owned(), "/runs".to_owned()),
+        (format!("a run of {large} steps"), format!("/runs/{huge}")),
+        ("its middle".to_owned(), format!("/runs/{huge}?from={middle}")),
+        ("one of its steps".to_owned(), format!("/runs/{huge}/steps/{middle}")),
+        ("its graph".to_owned(), format!("/runs/{huge}/graph")),
+        (format!("a graph of {small} steps"), format!("/runs/{picture}/graph")),
+        ("system".to_owned(), "/system".to_owned()),
     ] {
-        pages.print_cost(name, &path).await;
+        pages.print_cost(&name, &path).await;
     }
-    let mut alone = bench.spans_at_once("alone", 50, 40).await;
-    let readers = Readers::start(&pages, format!("/runs/{huge}"));
-    let mut beside = bench.spans_at_once("beside", 50, 40).await;
+    let mut alone = bench.spans_at_once("alone", runs, 40).await;
+    let readers = Readers::start(&pages, format!("/runs/{huge}"), middle);
+    let mut beside = bench.spans_at_once("beside", runs, 40).await;
     let (loads, parts) = readers.stop().await;
     let (alone, beside) = (percentile(&mut alone, 50), percentile(&mut beside, 50));
     let growth = 100.0 * (beside.as_secs_f64() / alone.as_secs_f64() - 1.0);
     println!(
-        "a gated step of 50 runs at once: {:.2} ms alone, {:.2} ms beside {TABS} tabs and {loads} loads ({parts} KB of updates): {growth:+.0} %",
+        "a gated step of {runs} runs at once: {:.2} ms alone, {:.2} ms beside {TABS} tabs and {loads} loads ({parts} KB of updates): {growth:+.0} %",
         alone.as_secs_f64() * 1e3,
         beside.as_secs_f64() * 1e3,
     );
@@ -142,6 +109,8 @@ pub(super) async fn measure(bench: &Bench) {
             "MISSED: readers may cost {GROWTH_PERCENT_MAX} % at most; on a machine that does other things, say so"
         );
     }
+    let pages = Arc::into_inner(pages).expect("readers have gone");
+    pages.door.close().await;
 }
 
 /// Tabs and loads, until they are stopped.
@@ -154,16 +123,21 @@ struct Readers {
 }
 
 impl Readers {
-    fn start(pages: &Arc<Pages>, run: String) -> Readers {
+    fn start(pages: &Arc<Pages>, run: String, step: u32) -> Readers {
         let (over, _) = watch::channel(false);
         let (loads, updates) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let is_over = Arc::new(AtomicBool::new(false));
         let mut tasks = Vec::new();
         for tab in 0..TABS {
             let (pages, updates, mut over) = (pages.clone(), updates.clone(), over.subscribe());
-            let page = if tab % 2 == 0 { "/live?page=%2F" } else { "/live?page=%2Fruns" };
+            // Half of them show what changes with every step, half one run and its graph.
+            let page = match tab % 4 {
+                0 | 1 => "/live?page=%2F".to_owned(),
+                2 => format!("/live?page={}", run.replace('/', "%2F")),
+                _ => format!("/live?page={}%2Fgraph", run.replace('/', "%2F")),
+            };
             tasks.push(tokio::spawn(async move {
-                let mut stream = pages.ask(page).await;
+                let mut stream = pages.door.ask(&page).await;
                 let mut buffer = vec![0; 64 << 10];
                 loop {
                     tokio::select! {
@@ -180,19 +154,23 @@ impl Readers {
         tasks.push(tokio::spawn(async move {
             let mut tick = interval(Duration::from_secs(1) / u32::try_from(LOADS_PER_SECOND).unwrap());
             tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
-            let paths = ["/".to_owned(), "/runs".to_owned(), run, "/plans".to_owned()];
+            let (graph, step) = (format!("{run}/graph"), format!("{run}/steps/{step}"));
+            let paths = ["/".to_owned(), "/runs".to_owned(), run, graph, step, "/plans".to_owned()];
+            let mut loading = JoinSet::new();
             for at in 0.. {
                 tick.tick().await;
                 if ends.load(Ordering::Relaxed) {
-                    return;
+                    break;
                 }
+                while loading.try_join_next().is_some() {}
                 let (pages, counted, path) =
                     (pages.clone(), counted.clone(), paths[at % paths.len()].clone());
-                tokio::spawn(async move {
-                    pages.load(&path).await;
+                loading.spawn(async move {
+                    pages.door.load(&path).await;
                     counted.fetch_add(1, Ordering::Relaxed);
                 });
             }
+            while loading.join_next().await.is_some() {}
         }));
         Readers { over, tasks, loads, updates, is_over }
     }

@@ -215,10 +215,13 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     if !route.outlives_its_caller() {
         return (route.handler)(call).await;
     }
+    let decided_by = api.clone();
     let work = async move {
         let _held = held;
         if route.is_keyed {
-            keyed(call, &parts.uri.to_string(), &body).await
+            let answered = keyed(call, &parts.uri.to_string(), &body).await;
+            decided_by.page().note_decision();
+            answered
         } else {
             (route.handler)(call).await
         }

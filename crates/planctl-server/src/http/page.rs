@@ -14,11 +14,13 @@ mod live;
 mod output;
 mod screens;
 mod session;
+mod shared;
 mod visit;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -26,6 +28,8 @@ use planctl_api::{Code, Next, Problem};
 use planctl_web::assets;
 
 use self::address::Address;
+use self::live::Drawn;
+use self::shared::Shared;
 use self::visit::Visit;
 use super::problem::response_of;
 use super::{ApiState, Call, guard};
@@ -40,7 +44,12 @@ const ASSETS_KEPT: &str = "private, max-age=300";
 
 /// Adds the pages to the routes of the API: every address that is none of theirs is a page's.
 pub(super) fn router(api: &ApiState, v1: Router) -> Router {
-    let door = Arc::new(Door { api: api.clone(), v1: v1.clone() });
+    let door = Arc::new(Door {
+        api: api.clone(),
+        v1: v1.clone(),
+        answers: Shared::default(),
+        drawings: Shared::default(),
+    });
     v1.fallback(move |request: Request| {
         let door = door.clone();
         async move { door.answer(request).await }
@@ -51,6 +60,10 @@ pub(super) fn router(api: &ApiState, v1: Router) -> Router {
 struct Door {
     api: ApiState,
     v1: Router,
+    /// The API's answers that pages are made of, by scope and route.
+    answers: Shared<Bytes>,
+    /// The live parts of pages, by scope and address. They hold nothing that is of one reader alone.
+    drawings: Shared<Arc<Drawn>>,
 }
 
 impl Door {

@@ -105,6 +105,16 @@ pub(super) const SINCE: Parameter = Parameter::integer(
     PLACE_MAX,
     "the number after which to begin; the beginning where it is left out",
 );
+pub(super) const AT: Parameter = Parameter::text(
+    "at",
+    "the number of a step, or the name of a node; what is under way where it is left out",
+);
+pub(super) const FROM: Parameter = Parameter::integer(
+    "from",
+    1,
+    PLACE_MAX,
+    "the place of a step among all of the run; the first that is under way where it is left out",
+);
 pub(super) const LINES: Parameter = Parameter::integer(
     "limit",
     1,

@@ -8,8 +8,8 @@ use axum::routing::{MethodFilter, on};
 use futures_util::future::BoxFuture;
 
 use super::parameters::{
-    ATTEMPT, CURSOR, FAILED, FORM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, Parameter, RUN, SINCE,
-    STEP, WAIT, WORKSPACE,
+    AT, ATTEMPT, CURSOR, FAILED, FORM, FROM, KEY, LAST_EVENT_ID, LIMIT, LINES, MESSAGE, NEWEST, Parameter,
+    RUN, SINCE, STEP, WAIT, WORKSPACE,
 };
 use super::problem::response_of;
 use super::{
@@ -273,6 +273,22 @@ pub static ROUTES: &[Route] = &[
         &[WORKSPACE],
         Answers::json::<wire::RunView>(),
         handler!(runs::status),
+    ),
+    get(
+        "/v1/runs/{run}/page",
+        Scope::Read,
+        "Where a run stands, with a hundred of its steps",
+        &[WORKSPACE, FROM],
+        Answers::json::<wire::RunPage>(),
+        handler!(runs::page),
+    ),
+    get(
+        "/v1/runs/{run}/picture",
+        Scope::Read,
+        "The graph of a run as SVG that says where each node stands; of a large one a part",
+        &[WORKSPACE, AT],
+        Answers::json::<wire::PictureView>(),
+        handler!(runs::picture),
     ),
     get(
         "/v1/runs/{run}/name",

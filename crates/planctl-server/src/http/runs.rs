@@ -6,11 +6,12 @@ use planctl_engine::RunId;
 use planctl_engine::view::Form;
 
 use super::guard::{Peer, Standing, inside_worker};
-use super::parameters::{ATTEMPT, FORM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
+use super::parameters::{AT, ATTEMPT, FORM, FROM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
 use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
 use crate::clock;
 use crate::node::services::Services;
+use crate::picture::Addresses;
 use crate::plans::start::Started;
 use planctl_api::wire::calls::{
     CancelCall, PauseCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView,
@@ -67,6 +68,19 @@ pub(super) async fn found(call: &Call) -> Result<(Services, RunId), Problem> {
 pub(super) async fn status(call: Call) -> Answer {
     let (services, run) = found(&call).await?;
     json(&services.status(run).await?)
+}
+
+pub(super) async fn page(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    json(&services.run_page(run, call.number(&FROM)?).await?)
+}
+
+pub(super) async fn picture(call: Call) -> Answer {
+    let (services, run) = found(&call).await?;
+    let query = call.query(&WORKSPACE).map(|path| format!("?workspace={}", planctl_web::encoded(path)));
+    let addresses = Addresses { query: query.unwrap_or_default() };
+    let layouts = call.api.page().layouts().clone();
+    json(&services.run_picture(run, call.query(&AT), addresses, layouts).await?)
 }
 
 pub(super) async fn name(call: Call) -> Answer {

@@ -19,7 +19,7 @@ pub struct Layouts {
 
 impl Layouts {
     /// Lays a graph out, or finds the layout of another picture of the same sizes and edges.
-    pub(super) fn of(&self, cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Arc<Placed>, Undrawable> {
+    pub(super) fn of(&self, cards: &[Card], ties: &[Tie]) -> Result<Arc<Placed>, Undrawable> {
         let key = key(cards, ties);
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, placed)) = kept().iter().find(|(kept, _)| *kept == key) {
@@ -41,7 +41,7 @@ impl Layouts {
 }
 
 /// Returns a digest of everything that a layout depends on.
-fn key(cards: &[Card<'_>], ties: &[Tie<'_>]) -> [u8; 32] {
+fn key(cards: &[Card], ties: &[Tie]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for card in cards {
         hasher.update(card.width.to_bits().to_be_bytes());
@@ -53,7 +53,7 @@ fn key(cards: &[Card<'_>], ties: &[Tie<'_>]) -> [u8; 32] {
         hasher.update(tie.to.to_be_bytes());
         hasher.update(tie.width().to_bits().to_be_bytes());
         hasher.update(tie.height().to_bits().to_be_bytes());
-        hasher.update([u8::from(tie.is_trouble())]);
+        hasher.update([u8::from(tie.is_trouble)]);
     }
     hasher.finalize().into()
 }

@@ -5,6 +5,9 @@ pub(super) const TEXT: f64 = 13.0;
 /// The size of texts beside them.
 pub(super) const SMALL: f64 = 11.0;
 
+/// How much wider bold letters are, at most.
+pub(super) const BOLD: f64 = 1.15;
+
 /// One line in a node.
 pub(super) struct Line {
     /// The text.
@@ -51,7 +54,11 @@ impl Line {
     }
 
     pub(super) fn width(&self) -> f64 {
-        width(&self.words, self.size())
+        let bold = match self.rank {
+            Rank::Stage => BOLD,
+            Rank::Text | Rank::Small => 1.0,
+        };
+        width(&self.words, self.size()) * bold
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Way {
 }
 
 /// Lays out a graph.
-pub(super) fn lay_out(cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Placed, Undrawable> {
+pub(super) fn lay_out(cards: &[Card], ties: &[Tie]) -> Result<Placed, Undrawable> {
     let mut graph: Graph<NodeLabel, EdgeLabel, GraphLabel> =
         Graph::new(GraphOptions { multigraph: true, compound: false, directed: true });
     graph.set_graph(GraphLabel {
@@ -51,7 +51,7 @@ pub(super) fn lay_out(cards: &[Card<'_>], ties: &[Tie<'_>]) -> Result<Placed, Un
         );
     }
     for (at, tie) in ties.iter().enumerate() {
-        let leads_onward = !tie.edge.is_for_failure();
+        let leads_onward = !tie.is_trouble;
         let label = EdgeLabel {
             width: tie.width(),
             height: tie.height(),
@@ -84,6 +84,6 @@ fn node_name(at: usize) -> String {
     format!("n{at}")
 }
 
-fn key(at: usize, tie: &Tie<'_>) -> EdgeKey {
+fn key(at: usize, tie: &Tie) -> EdgeKey {
     EdgeKey::new(node_name(tie.from), node_name(tie.to), Some(format!("e{at}")))
 }

@@ -31,6 +31,8 @@ pub(super) enum Shape {
     Upwards,
     /// A run of another plan: a box with sides.
     Sided,
+    /// Several nodes that are folded: a box before others.
+    Stack,
 }
 
 /// How far slanted sides come in.
@@ -72,6 +74,7 @@ impl Shape {
             Shape::Narrowing => "join",
             Shape::Upwards => "escalate",
             Shape::Sided => "sub-plan",
+            Shape::Stack => "several",
         }
     }
 
@@ -89,7 +92,8 @@ impl Shape {
             | Shape::Widening
             | Shape::Narrowing
             | Shape::Upwards
-            | Shape::Sided => 26,
+            | Shape::Sided
+            | Shape::Stack => 26,
         }
     }
 
@@ -97,7 +101,7 @@ impl Shape {
     pub(super) fn size(self, width: f64, height: f64) -> (f64, f64) {
         let (wide, high) = (width.max(40.0) + 22.0, height + 14.0);
         match self {
-            Shape::Box => (wide, high),
+            Shape::Box | Shape::Stack => (wide, high),
             Shape::Pill | Shape::DoublePill | Shape::FailedPill => (wide + high * 0.5, high + 2.0),
             Shape::Diamond => ((wide * 1.55).ceil(), (high * 2.1).ceil()),
             Shape::Hexagon | Shape::Slanted => (wide + 2.0 * SLANT, high),
@@ -122,7 +126,8 @@ impl Shape {
             | Shape::Slanted
             | Shape::Widening
             | Shape::Narrowing
-            | Shape::Sided => 0.0,
+            | Shape::Sided
+            | Shape::Stack => 0.0,
         }
     }
 
@@ -137,7 +142,9 @@ impl Shape {
                 let left = (4..=12).map(|step| cap(f64::from(step) * std::f64::consts::PI / 8.0, -end));
                 right.chain(left).collect()
             }
-            Shape::Box | Shape::Sided | Shape::Drum => vec![(-x, -y), (x, -y), (x, y), (-x, y)],
+            Shape::Box | Shape::Sided | Shape::Drum | Shape::Stack => {
+                vec![(-x, -y), (x, -y), (x, y), (-x, y)]
+            }
             Shape::Diamond => vec![(0.0, -y), (x, 0.0), (0.0, y), (-x, 0.0)],
             Shape::Hexagon => {
                 vec![(-x + SLANT, -y), (x - SLANT, -y), (x, 0.0), (x - SLANT, y), (-x + SLANT, y), (-x, 0.0)]
@@ -189,6 +196,10 @@ impl Shape {
                 }
             }
             Shape::Box => boxed(text, "shape", 0.0, 4.0),
+            Shape::Stack => {
+                boxed(text, "shape", 0.0, 4.0);
+                boxed(text, "line", 4.0, 2.0);
+            }
             Shape::Sided => {
                 boxed(text, "shape", 0.0, 2.0);
                 for side in [left + 7.0, left + width - 7.0] {

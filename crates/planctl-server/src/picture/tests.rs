@@ -1,9 +1,11 @@
 //! Pictures of graphs: the same text each time, nothing lies on anything, nothing in them can do anything.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use planctl_lang::Source;
+use planctl_engine::{Graph, Node, NodeId};
 use planctl_lang::workflow::{self, Language, Phase, Stage, Stages, Workflow};
+use planctl_lang::{Facts, Levels, Source, verify};
 
 use super::*;
 
@@ -148,22 +150,125 @@ fn where_a_run_stands_is_told_in_words_and_signs_and_not_by_colour_alone() {
     assert_eq!(classes.len(), 5, "{classes:?}");
 }
 
-#[test]
-fn a_page_s_picture_keeps_its_places_while_the_run_goes_on() {
-    let workflow = graph(SMALL_GRAPH);
-    let layouts = Layouts::default();
-    let drawn = |stages: &[(&str, Phase, &str)]| {
-        let stage = |(node, phase, words): &(&str, Phase, &str)| {
-            ((*node).to_owned(), Stage { phase: *phase, words: (*words).to_owned() })
-        };
-        let stages: Stages = stages.iter().map(stage).collect();
-        linked(&workflow, &stages, &Links::new(), &layouts).unwrap_or_default()
+/// A graph as runs have it.
+fn compiled(name: &str, text: &str) -> Arc<Graph> {
+    let verified = verify(&Source::new(name, text), &Facts::default(), &Levels::default());
+    Arc::new(verified.graph.unwrap_or_else(|| panic!("{:?}", verified.diagnostics)))
+}
+
+/// A plan of steps that follow one another; each escalates, so each has a way to the same node.
+fn chain(steps: usize) -> Arc<Graph> {
+    let step = |step| {
+        format!(
+            "\n### {step}. Do part {step}\n\n**target:** coder\n\n**task:** Do it.\n\n**contract:**\n```bash\n\
+             test -e part-{step}\n```\nexit_code == 0\n\n**on_fail:** retry(1), then escalate\n"
+        )
     };
-    let begun = drawn(&[("repair", Phase::Current, "waiting for a worker")]);
-    let later = drawn(&[("repair", Phase::Done, "passed"), ("test", Phase::Current, "checking")]);
+    let steps: String = (1..=steps).map(step).collect();
+    compiled(
+        "a.md",
+        &format!("---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Many\n\n## Steps\n{steps}"),
+    )
+}
+
+/// Returns the node of a step.
+fn node_of(graph: &Graph, number: u32) -> NodeId {
+    graph.nodes().iter().find(|node| node.step() == Some(number)).unwrap().id.clone()
+}
+
+/// Draws a graph around some nodes, all of whose steps up to a number are done.
+fn fitted(graph: &Arc<Graph>, wanted: &[NodeId], done: u32, layouts: &Layouts) -> Fitted {
+    let sketch = Sketch::new(graph.clone(), wanted);
+    let is_done = |node: &NodeId| graph.node(node).and_then(Node::step).is_some_and(|step| step <= done);
+    let phase = |node: &NodeId| if is_done(node) { Phase::Done } else { Phase::Ahead };
+    let told = |phase: Phase| if phase == Phase::Done { "passed".to_owned() } else { String::new() };
+    let stage = |node: NodeId| {
+        let phase = phase(&node);
+        (node.as_str().to_owned(), Stage { phase, words: told(phase) })
+    };
+    let stages: Stages = sketch.nodes().into_iter().map(stage).collect();
+    let addresses = Addresses { query: "?workspace=%2Fwork".to_owned() };
+    sketch.fitted(&stages, phase, &addresses, layouts).unwrap()
+}
+
+/// Returns the nodes to which the boxes of several lead, and those that have a box of their own.
+fn leads_to(picture: &str) -> (Vec<String>, Vec<String>) {
+    let links = elements(picture, "<a href=\"");
+    let after = |mark: &str| {
+        let found = links.iter().filter_map(|link| link.split_once(mark));
+        found.map(|(_, rest)| rest.split(['"', '?']).next().unwrap().to_owned()).collect()
+    };
+    (after("&amp;at="), after("steps/"))
+}
+
+#[test]
+fn a_page_s_picture_keeps_its_places_while_the_run_goes_through_a_block() {
+    let (graph, layouts) = (chain(600), Layouts::default());
+    let around = |step: u32| fitted(&graph, &[node_of(&graph, step)], step - 1, &layouts).svg;
+    let begun = around(302);
+    let later = around(305);
     assert_eq!(elements(&begun, "<path "), elements(&later, "<path "));
-    assert!(later.contains("✓ passed") && later.contains("▶ checking"), "{later}");
+    let passed = |picture: &str| picture.matches("✓ passed").count();
+    assert_eq!(passed(&begun) + 3, passed(&later), "{later}");
     assert_eq!(layouts.count(), 1, "it was laid out once");
+}
+
+#[test]
+fn a_picture_of_a_large_plan_shows_a_part_whole_and_folds_the_rest() {
+    for steps in [49, 500, 5_000] {
+        let (graph, layouts) = (chain(steps), Layouts::default());
+        let half = u32::try_from(steps / 2).unwrap();
+        let Fitted { svg, shown } = fitted(&graph, &[node_of(&graph, half)], half - 1, &layouts);
+        assert!(svg.len() <= 50 << 10, "{steps}: {}", svg.len());
+        let boxes = elements(&svg, "<g class=\"node ").len();
+        assert!((24..=50).contains(&shown) && boxes - shown <= 12, "{steps}: {shown} of {boxes}");
+        assert!(svg.contains(&format!("Do part {half}<")), "{svg}");
+        // One line stands for those of the steps that did not fail.
+        assert_eq!(svg.matches(" others").count(), 2, "in the title and beside the line: {svg}");
+    }
+}
+
+#[test]
+fn every_node_of_a_large_graph_is_reached_by_the_boxes_that_stand_for_several() {
+    let work = "target=coder, prompt=\"Do it.\", contract=\"test -e it\"";
+    let phases = (0..60).map(|phase| {
+        format!(
+            "fork{phase} [shape=component] join{phase} [shape=tripleoctagon]
+             a{phase} [{work}] b{phase} [{work}] c{phase} [{work}]
+             fork{phase} -> a{phase} -> c{phase} -> join{phase}  fork{phase} -> b{phase} -> join{phase}  join{phase} -> fork{}\n",
+            phase + 1
+        )
+    });
+    let phases: String = phases.collect();
+    let text = format!(
+        "digraph g {{ start [shape=Mdiamond] done [shape=Msquare] start -> fork0\n{phases} fork60 [{work}] fork60 -> done }}"
+    );
+    let (graph, layouts) = (compiled("a.dot", &text), Layouts::default());
+    let mut open = vec![graph.start().as_str().to_owned()];
+    let (mut seen, mut drawn) = (BTreeSet::new(), 0);
+    let mut asked = BTreeSet::new();
+    while let Some(node) = open.pop() {
+        if asked.insert(node.clone()) {
+            let picture = fitted(&graph, &[NodeId::new(node)], 0, &layouts).svg;
+            drawn += 1;
+            let (folds, own) = leads_to(&picture);
+            open.extend(folds);
+            seen.extend(own);
+        }
+    }
+    assert_eq!(seen.len(), graph.nodes().len(), "after {drawn} pictures: {seen:?}");
+}
+
+#[test]
+fn a_line_of_trouble_is_drawn_from_a_step_that_failed_and_one_stands_for_the_others() {
+    let step = |at| format!("n{at} [label=\"Part {at}\"] n{at} -> ask [on=fail] n{at} -> n{}\n", at + 1);
+    let steps: String = (0..20).map(step).collect();
+    let workflow =
+        graph(&format!("digraph g {{ ask [shape=hexagon, label=\"Help?\"] n20 [shape=Msquare]\n{steps} }}"));
+    let lines = |stages: &Stages| svg(&workflow, stages).unwrap().matches("class=\"edge trouble").count();
+    assert_eq!(lines(&Stages::new()), 1);
+    let failed = Stage { phase: Phase::Failed, words: "failed".to_owned() };
+    assert_eq!(lines(&Stages::from([("n3".to_owned(), failed)])), 2);
 }
 
 #[test]

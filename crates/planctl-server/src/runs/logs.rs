@@ -13,7 +13,7 @@ use planctl_engine::{
 use planctl_store::{Page, Said};
 
 use crate::node::services::{ServiceError, Services};
-use crate::runs::shown::{ending_words, exit_code, tampered, verdict_word};
+use crate::runs::shown::{ending_words, exit_code, step_named, tampered, verdict_word};
 
 impl Services {
     /// Shows the attempts of a run's steps: the workers' reports and the gates' results.
@@ -28,9 +28,10 @@ impl Services {
         attempt: Option<u16>,
         page: &Page<usize>,
     ) -> Result<LogView, ServiceError> {
-        let shown = self.shown(run).await?;
+        let row = self.store.run(run).await?;
+        let graph = self.store.graph_of(&row).await?;
         let node = match step {
-            Some(step) => Some(&shown.step_named(&step.to_string())?.id),
+            Some(step) => Some(&step_named(&graph, &step.to_string(), &row.name)?.id),
             None => None,
         };
         // Attempts by their place in the order in which they began, which nothing that happens later changes.
@@ -44,7 +45,7 @@ impl Services {
                 Said::Input(input) => input,
                 Said::Fact(fact) => {
                     if let Fact::NodeVerified { node, attempt, vacuous: true, .. } = &**fact
-                        && let Some(step) = shown.graph.node(node).and_then(Node::step)
+                        && let Some(step) = graph.node(node).and_then(Node::step)
                         && let Some(place) = places.get(&(step, attempt.number()))
                         && let Some(attempt) = attempts.get_mut(place)
                         && let Some(gate) = &mut attempt.gate
@@ -52,7 +53,7 @@ impl Services {
                         gate.vacuous = true;
                     }
                     if let Fact::NodeObserved { node, attempt, check, refuted, .. } = &**fact
-                        && let Some(step) = shown.graph.node(node).and_then(Node::step)
+                        && let Some(step) = graph.node(node).and_then(Node::step)
                         && let Some(place) = places.get(&(step, attempt.number()))
                         && let Some(observed) =
                             attempts.get_mut(place).and_then(|entry| entry.observed.as_mut())
@@ -64,7 +65,7 @@ impl Services {
                 }
             };
             let Some(at) = input.event.at() else { continue };
-            let Some((node, number)) = shown.graph.node(&at.node).and_then(|node| Some((node, node.step()?)))
+            let Some((node, number)) = graph.node(&at.node).and_then(|node| Some((node, node.step()?)))
             else {
                 continue;
             };
@@ -95,7 +96,7 @@ impl Services {
         }
         for refused in self.store.refusals(run).await? {
             let Event::Agent(event) = &refused.event else { continue };
-            let step = shown.graph.node(&event.at.node).and_then(Node::step);
+            let step = graph.node(&event.at.node).and_then(Node::step);
             let place = step.and_then(|step| places.get(&(step, event.at.attempt.number())));
             if let Some(entry) = place.and_then(|place| attempts.get_mut(place)) {
                 entry.late.extend(self.work_view(refused.at, event).await?);
@@ -103,7 +104,7 @@ impl Services {
         }
         let next = (places.len() > end).then(|| LogView::cursor(end));
         let attempts = attempts.into_values().collect();
-        Ok(LogView { run: shown.view.run.name, attempts, next })
+        Ok(LogView { run: row.name, attempts, next })
     }
 
     /// Adds a worker's report or a gate's result to its attempt.

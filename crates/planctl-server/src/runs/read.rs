@@ -105,7 +105,12 @@ impl Services {
     /// Returns one run with what is needed to show it.
     pub(super) async fn shown(&self, run: RunId) -> Result<Shown, ServiceError> {
         let row = self.store.run(run).await?;
-        let shown = self.shown_each(vec![row], Records::All).await?.pop();
+        self.shown_of(row, Records::All).await
+    }
+
+    /// Returns the run of a row with these records.
+    pub(super) async fn shown_of(&self, row: RunRow, which: Records) -> Result<Shown, ServiceError> {
+        let shown = self.shown_each(vec![row], which).await?.pop();
         let shown = shown.ok_or_else(|| ServiceError::broken("a run that was read is not there"))?;
         Ok(shown.map_err(|unread| unread.error)?)
     }

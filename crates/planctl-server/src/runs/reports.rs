@@ -1,20 +1,24 @@
 //! Reports about a run: SALUTE, its traversal, the context of an agent, the reason for a step, the audit.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use planctl_api::wire::{
     AuditView, AuditedRun, AuditedStep, BecauseView, CheckpointView, ContextView, Paged, SaluteView,
     StepState, StepView, TraversalView, WhyView, moment,
 };
 use planctl_engine::view::{Form, Scene};
-use planctl_engine::{Fact, Graph, Record, RunId, Timestamp, view};
+use planctl_engine::{Fact, Graph, NodeId, Record, RunId, Timestamp, view};
 use planctl_lang::Source;
 use planctl_lang::workflow::{self, Language, Workflow};
-use planctl_store::{Approval, Page, Said, StoreError};
+use planctl_store::{Approval, Page, RunRow, Said, StoreError};
 
+use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::attempts::Attempts;
 use crate::runs::bundle::hex_of;
 use crate::runs::policy_approvals::fault_of;
-use crate::runs::shown::next_for;
+use crate::runs::shown::{named, next_for};
 use crate::runs::{BEGINNING, LINES_AT_ONCE, NEWEST, branches, id_of, traversal};
 
 impl Services {
@@ -104,7 +108,7 @@ impl Services {
     ///
     /// [`ServiceError::NotFound`] where the plan has no such step, and those of the store.
     pub async fn why(&self, run: RunId, step: &str) -> Result<WhyView, ServiceError> {
-        let shown = self.shown(run).await?;
+        let shown = self.shown_in_part(run, |graph| around(graph, step)).await?;
         let node = shown.step_named(step)?;
         let (mut because, mut choices) = (Vec::new(), Vec::new());
         let mut attempts = Attempts::at(node);
@@ -137,8 +141,7 @@ impl Services {
         let step = shown.step(node.step().unwrap_or(0), node, record);
         let next = next_for(&shown.waiting_on(), &step);
         let row = &shown.view.run;
-        let source = self.store.revision(row.plan, &row.revision).await?.source;
-        let intent = intent_of(&row.plan_path, &source, step.number);
+        let intent = self.intent_of(row, step.number).await?;
         Ok(WhyView {
             run: row.name.clone(),
             step,
@@ -148,6 +151,25 @@ impl Services {
             choices,
             next,
         })
+    }
+
+    /// Returns the piece of a goal that a step serves, as its plan says. A plan's text is parsed once.
+    async fn intent_of(&self, run: &RunRow, number: u32) -> Result<Option<String>, ServiceError> {
+        if Language::of(&run.plan_path).is_some() {
+            return Ok(None);
+        }
+        let kept = self.server_node.intents();
+        let found = match kept.of(&run.revision) {
+            Some(found) => found,
+            None => {
+                let source = self.store.revision(run.plan, &run.revision).await?.source;
+                let path = run.plan_path.clone();
+                let found = Arc::new(blocking(move || intents(&path, &source)).await?);
+                kept.keep(&run.revision, &found);
+                found
+            }
+        };
+        Ok(found.get(&number).cloned())
     }
 
     /// Checks the histories of a page of runs, the newest first: gaps, chain, fold, invariants.
@@ -249,14 +271,18 @@ fn attempt_of(fact: &Fact) -> Option<u16> {
     Some(attempt.number()).filter(|number| *number > 0)
 }
 
-/// Returns the piece of a goal that a step of a plan in markdown serves, as its plan says.
-fn intent_of(path: &str, source: &str, number: u32) -> Option<String> {
-    if Language::of(path).is_some() {
-        return None;
-    }
+/// Returns the node that is meant and those before it, which say what became of an ask of its own.
+fn around(graph: &Graph, step: &str) -> Vec<NodeId> {
+    let Some(node) = named(graph, step) else { return Vec::new() };
+    let before = graph.edges().iter().filter(|edge| edge.to == node.id).map(|edge| edge.from.clone());
+    before.chain([node.id.clone()]).collect()
+}
+
+/// Returns the pieces of a goal that the steps of a plan in markdown serve, as it says.
+fn intents(path: &str, source: &str) -> BTreeMap<u32, String> {
     let (tree, _) = planctl_lang::parse(&Source::new(path, source));
-    let step = tree.steps.into_iter().find(|step| step.fixed_number() == Some(number))?;
-    step.intent.map(|intent| intent.value)
+    let said = tree.steps.into_iter().filter_map(|step| Some((step.fixed_number()?, step.intent?.value)));
+    said.collect()
 }
 
 /// Reads the source of a run for what is said there and not in the graph that runs; of a library, the plan of its title.

@@ -48,29 +48,13 @@ pub(super) struct Inner {
 const QUOTED_CHARACTERS_MAX: usize = 160;
 
 impl Shown {
-    /// Finds a step by its number, else a node by its name, else the only one with this title, or whose title begins so.
-    fn named(&self, given: &str) -> Option<&Node> {
-        let nodes = self.graph.nodes();
-        let number = given.parse::<u32>().ok();
-        let step = number.and_then(|number| nodes.iter().find(|node| node.step() == Some(number)));
-        step.or_else(|| self.graph.node(&NodeId::new(given))).or_else(|| {
-            let given = given.to_lowercase();
-            let titled = |is_meant: &dyn Fn(&str) -> bool| {
-                let mut meant = nodes.iter().filter(|node| is_meant(&node.title.to_lowercase()));
-                meant.next().filter(|_| meant.next().is_none())
-            };
-            titled(&|title| title == given).or_else(|| titled(&|title| title.starts_with(&given)))
-        })
-    }
-
     /// Finds the step that is meant.
     ///
     /// # Errors
     ///
     /// [`ServiceError::NotFound`] where the plan has none.
     pub(super) fn step_named(&self, given: &str) -> Result<&Node, ServiceError> {
-        self.named(given)
-            .ok_or_else(|| ServiceError::NotFound { what: format!("step {given} in {}", self.view.run.name) })
+        step_named(&self.graph, given, &self.view.run.name)
     }
 
     fn item(&self, node: &NodeId) -> Option<&OpenItem> {
@@ -115,7 +99,7 @@ impl Shown {
     }
 
     /// Returns where a step stands.
-    fn step_state(&self, node: &Node, record: &Record) -> StepState {
+    pub(super) fn step_state(&self, node: &Node, record: &Record) -> StepState {
         let state = match &record.state {
             NodeState::Pending => StepState::Pending,
             NodeState::Ready => StepState::Ready,
@@ -399,6 +383,16 @@ impl Shown {
     }
 
     pub(super) fn view(&self) -> RunView {
+        RunView {
+            steps: self.steps(),
+            passages: self.passages(),
+            joins: self.joins(),
+            ..self.view_without_nodes()
+        }
+    }
+
+    /// Returns the run without what it says of its nodes one by one.
+    pub(super) fn view_without_nodes(&self) -> RunView {
         let row = &self.view.run;
         RunView {
             run: row.name.clone(),
@@ -419,9 +413,9 @@ impl Shown {
                 | RunStatus::Paused => None,
             },
             reason: self.reason(),
-            steps: self.steps(),
-            passages: self.passages(),
-            joins: self.joins(),
+            steps: Vec::new(),
+            passages: Vec::new(),
+            joins: Vec::new(),
             pace_level: self.level().word().to_owned(),
             waiting_on: self.waiting_on(),
             worked_on_by: None,
@@ -472,6 +466,30 @@ impl Shown {
             ended_at: row.ended_at.map(moment),
         }
     }
+}
+
+/// Finds a step by its number, else a node by its name, else the only one with this title, or whose title begins so.
+pub(super) fn named<'g>(graph: &'g Graph, given: &str) -> Option<&'g Node> {
+    let nodes = graph.nodes();
+    let number = given.parse::<u32>().ok();
+    let step = number.and_then(|number| nodes.iter().find(|node| node.step() == Some(number)));
+    step.or_else(|| graph.node(&NodeId::new(given))).or_else(|| {
+        let given = given.to_lowercase();
+        let titled = |is_meant: &dyn Fn(&str) -> bool| {
+            let mut meant = nodes.iter().filter(|node| is_meant(&node.title.to_lowercase()));
+            meant.next().filter(|_| meant.next().is_none())
+        };
+        titled(&|title| title == given).or_else(|| titled(&|title| title.starts_with(&given)))
+    })
+}
+
+/// Finds the step of a run's graph that is meant.
+///
+/// # Errors
+///
+/// [`ServiceError::NotFound`] where the plan has none.
+pub(super) fn step_named<'g>(graph: &'g Graph, given: &str, run: &str) -> Result<&'g Node, ServiceError> {
+    named(graph, given).ok_or_else(|| ServiceError::NotFound { what: format!("step {given} in {run}") })
 }
 
 /// Says where a run stands, in the words of DESIGN 11.

@@ -1,8 +1,8 @@
 //! The graph that the engine runs → a tree, so that what runs can be drawn and written like what is read.
 
 use planctl_engine::{
-    Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeKind, Profile, Question,
-    SubPlan, Subscription, Task, WorkKind,
+    Backoff, ChildApproval, Contract, Edge, Fidelity, Graph, JoinPolicy, Node, NodeId, NodeKind, Profile,
+    Question, SubPlan, Subscription, Task, WorkKind,
 };
 
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Said, Workflow};
@@ -10,13 +10,19 @@ use crate::text::{Span, Spanned};
 
 /// Makes the tree of a graph: the start first, then the steps as they are numbered, then what else is there.
 pub fn of_graph(graph: &Graph) -> Workflow {
-    let mut nodes: Vec<&Node> = graph.nodes().iter().collect();
+    of_part(graph, |_| true)
+}
+
+/// Makes the tree of a part of a graph: those nodes that are wanted, and the edges between them.
+pub fn of_part(graph: &Graph, is_wanted: impl Fn(&NodeId) -> bool) -> Workflow {
+    let mut nodes: Vec<&Node> = graph.nodes().iter().filter(|node| is_wanted(&node.id)).collect();
+    let edges = graph.edges().iter().filter(|edge| is_wanted(&edge.from) && is_wanted(&edge.to));
     nodes.sort_by_key(|node| (node.id != *graph.start(), node.step().unwrap_or(u32::MAX)));
     Workflow {
         title: Some(plain(graph.title())),
         start: Some(plain(graph.start().as_str())),
         nodes: nodes.into_iter().map(node_tree).collect(),
-        edges: graph.edges().iter().map(edge_tree).collect(),
+        edges: edges.map(edge_tree).collect(),
         ..Workflow::default()
     }
 }

@@ -97,16 +97,10 @@ async fn decide_on_run(
 ) -> Result<Response, Problem> {
     // A run that is taken up is named by its id alone.
     let query = if verb == "resume" { String::new() } else { address.query_of(&["workspace"]) };
-    let run = if verb == "resume" { id_of(visit, address, run).await? } else { run.to_owned() };
+    let run = if verb == "resume" { screens::id_of(visit, address, run).await? } else { run.to_owned() };
     let route = format!("/v1/runs/{}/{verb}{query}", encoded(&run));
     let decided: Decided = visit.post(&route, fields.get("key"), call).await?;
     Ok(see_other(&after(&decided, verb)))
-}
-
-async fn id_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
-    let route = format!("/v1/runs/{}/name{}", encoded(run), address.query_of(&["workspace"]));
-    let name: planctl_api::wire::calls::RunName = visit.get(&route).await?;
-    Ok(name.id)
 }
 
 /// Returns the page that shows what a decision led to.

@@ -40,6 +40,8 @@ pub(in crate::http) struct Page {
     opened: OnceCell<SocketAddr>,
     links: Mutex<HashMap<String, (Visitor, Instant)>>,
     layouts: Arc<Layouts>,
+    /// When something was decided by a call of this daemon.
+    decided_at: Mutex<Instant>,
 }
 
 /// The person for whom a link is made.
@@ -64,7 +66,14 @@ pub(in crate::http) fn own_address(state_dir: &Path) -> SocketAddr {
 impl Page {
     pub(in crate::http) fn new(state_dir: &Path, ports: Option<mpsc::UnboundedSender<TcpListener>>) -> Page {
         let own = own_address(state_dir);
-        Page { own, ports, opened: OnceCell::new(), links: Mutex::default(), layouts: Arc::default() }
+        Page {
+            own,
+            ports,
+            opened: OnceCell::new(),
+            links: Mutex::default(),
+            layouts: Arc::default(),
+            decided_at: Mutex::new(clock::instant()),
+        }
     }
 
     /// Opens the port again that an earlier daemon of this state directory had opened.
@@ -76,8 +85,18 @@ impl Page {
         }
     }
 
+    /// Notes that something was decided: what pages read before is too old for all who look at them.
+    pub(in crate::http) fn note_decision(&self) {
+        *self.decided_at.lock().unwrap_or_else(PoisonError::into_inner) = clock::instant();
+    }
+
+    /// Returns when something was decided last.
+    pub(super) fn decided_at(&self) -> Instant {
+        *self.decided_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the layouts of pictures that were drawn.
-    pub(super) fn layouts(&self) -> &Arc<Layouts> {
+    pub(in crate::http) fn layouts(&self) -> &Arc<Layouts> {
         &self.layouts
     }
 

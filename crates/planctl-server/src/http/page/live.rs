@@ -1,7 +1,9 @@
-//! Live updates of a page: the parts of it that changed, as the server draws them (INTERFACE 4.4).
+//! Live updates of a page: the parts of it that changed, as the server draws them (INTERFACE 4.4). It draws a page once for
+//! all tabs that show it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -9,9 +11,11 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use planctl_api::wire::moment;
 use planctl_api::{Code, Problem};
+use planctl_engine::RunId;
 use planctl_store::{Listener, News};
 use planctl_web::live_parts;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::visit::Visit;
 use super::{Address, screens};
@@ -24,24 +28,69 @@ const PING: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// How long news is gathered before it is drawn.
 const GATHERED: Duration = Duration::from_millis(20);
+/// How long a tab rests after an update, at least.
+const REST: Duration = Duration::from_millis(60);
+/// How much longer it rests than the page took to draw: one that takes long is drawn more rarely.
+const REST_BY_TOOK: u32 = 4;
+/// How long a session counts as valid that was asked for.
+const SESSION_HOLDS: Duration = Duration::from_secs(1);
 
 /// Sends the parts of a page that change, as long as its reader looks.
 pub(super) async fn stream(visit: &Visit, address: &Address) -> Result<Response, Problem> {
     visit.session()?;
     let page =
         address.query("page").ok_or_else(|| Problem::new(Code::BadRequest, "`page` names the page"))?;
-    let api = &visit.door.api;
+    let (api, page) = (&visit.door.api, Address::parse(page));
     let viewer = Viewer {
-        page: Address::parse(page),
-        news: api.server_node().store().listen(News::Any),
+        news: news_of(visit, &page).await?,
+        page,
         stop: api.options().stop.clone(),
+        since: visit.since(),
+        asked: clock::instant(),
         visit: visit.clone(),
         sent: HashMap::new(),
         ready: Vec::new(),
         is_over: false,
-        took: None,
+        rest: None,
     };
     Ok(Sse::new(events(viewer)).keep_alive(KeepAlive::new().interval(PING)).into_response())
+}
+
+/// Listens to what changes a page: of one run, or of all.
+async fn news_of(visit: &Visit, page: &Address) -> Result<Listener, Problem> {
+    let store = visit.door.api.server_node().store();
+    let run = match page.segments().as_slice() {
+        ["runs", run, ..] => screens::id_of(visit, page, run).await?,
+        _ => return Ok(store.listen(News::Any)),
+    };
+    let run = RunId::parse(&run).ok_or_else(|| Problem::new(Code::Defect, "a run without an id"))?;
+    Ok(store.listen_to(run))
+}
+
+/// The parts of a page that change, as they are drawn once for all that look at it.
+pub(super) struct Drawn {
+    /// Each with its name.
+    parts: Vec<(String, String)>,
+    title: String,
+    at: String,
+    took: Duration,
+}
+
+impl Drawn {
+    async fn of(visit: &Visit, page: &Address) -> Result<Arc<Drawn>, Problem> {
+        let began = clock::instant();
+        let html = screens::draw(visit, page).await?;
+        // A carriage return would end a line of the stream; HTML reads a line feed alike.
+        let plain = |part: &str| part.replace("\r\n", "\n").replace('\r', "\n");
+        let parts = live_parts(&html).into_iter().map(|(name, part)| (name.to_owned(), plain(part)));
+        let title = html.split_once("<title>").and_then(|(_, after)| after.split_once("</title>"));
+        Ok(Arc::new(Drawn {
+            parts: parts.collect(),
+            title: title.map(|(title, _)| title.to_owned()).unwrap_or_default(),
+            at: moment(clock::now()),
+            took: began.elapsed(),
+        }))
+    }
 }
 
 /// One tab that shows a page.
@@ -50,13 +99,17 @@ struct Viewer {
     page: Address,
     news: Listener,
     stop: watch::Receiver<bool>,
+    /// From when on a drawing counts: the newest news.
+    since: Instant,
+    /// When the session was found valid.
+    asked: Instant,
     /// The parts as they were sent last.
     sent: HashMap<String, String>,
     /// The events to send, the next one last.
     ready: Vec<Event>,
     is_over: bool,
-    /// How long the page took to draw: one that takes long is drawn more rarely. None before the first time.
-    took: Option<Duration>,
+    /// How long to rest before the next update. None before the first one.
+    rest: Option<Duration>,
 }
 
 fn events(viewer: Viewer) -> impl Stream<Item = Result<Event, Infallible>> {
@@ -76,13 +129,15 @@ impl Viewer {
             if self.is_over {
                 return None;
             }
-            if let Some(took) = self.took {
-                tokio::time::sleep(took).await;
+            if let Some(rest) = self.rest {
+                tokio::time::sleep(rest).await;
                 self.news().await?;
             }
-            let began = clock::instant();
-            match screens::draw(&self.visit, &self.page).await {
-                Ok(html) => self.changes(&html),
+            match self.drawn().await {
+                Ok(drawn) => {
+                    self.changes(&drawn);
+                    self.rest = Some(REST.max(drawn.took * REST_BY_TOOK));
+                }
                 Err(problem) if problem.code() == Some(Code::Unauthenticated) => {
                     self.is_over = true;
                     self.ready.push(Event::default().event("signed-out").data("the session is over"));
@@ -93,36 +148,44 @@ impl Viewer {
                     return None;
                 }
             }
-            self.took = Some(began.elapsed());
         }
     }
 
     async fn news(&mut self) -> Option<()> {
-        tokio::select! {
-            () = self.news.notified() => {}
-            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        self.since = tokio::select! {
+            () = self.news.notified() => clock::instant(),
+            // Without news one drawing of this time serves all tabs.
+            () = tokio::time::sleep(LOOK_AGAIN) => self.since.max(clock::instant() - LOOK_AGAIN),
             () = stopped(&mut self.stop) => return None,
-        }
+        };
         // A step ends with several transitions.
         tokio::time::sleep(GATHERED).await;
         Some(())
     }
 
+    /// Draws the page, or takes the drawing of another tab that is as new.
+    async fn drawn(&mut self) -> Result<Arc<Drawn>, Problem> {
+        if self.asked.elapsed() >= SESSION_HOLDS {
+            self.visit.session_still_holds().await?;
+            self.asked = clock::instant();
+        }
+        let visit = self.visit.again(self.since);
+        let name = visit.shared_name(&self.page.whole())?;
+        visit.door.drawings.of(&name, visit.since(), Drawn::of(&visit, &self.page)).await
+    }
+
     /// Takes a page as it is by now, and prepares what has changed of it.
-    fn changes(&mut self, html: &str) {
+    fn changes(&mut self, drawn: &Drawn) {
         let mut events = Vec::new();
-        for (name, part) in live_parts(html) {
-            if self.sent.get(name).is_some_and(|sent| sent == part) {
+        for (name, part) in &drawn.parts {
+            if self.sent.get(name) == Some(part) {
                 continue;
             }
-            self.sent.insert(name.to_owned(), part.to_owned());
-            // A carriage return would end a line of the stream; HTML reads a line feed alike.
-            events.push(Event::default().event("part").data(part.replace("\r\n", "\n").replace('\r', "\n")));
+            self.sent.insert(name.clone(), part.clone());
+            events.push(Event::default().event("part").data(part));
         }
-        let title = html.split_once("<title>").and_then(|(_, after)| after.split_once("</title>"));
-        let title = title.map(|(title, _)| title).unwrap_or_default();
-        events.push(Event::default().event("title").data(title));
-        events.push(Event::default().event("at").data(moment(clock::now())));
+        events.push(Event::default().event("title").data(&drawn.title));
+        events.push(Event::default().event("at").data(&drawn.at));
         events.reverse();
         self.ready = events;
     }

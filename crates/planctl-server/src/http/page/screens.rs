@@ -2,14 +2,13 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use planctl_api::wire::calls::{RunName, RunPlanView};
+use planctl_api::wire::calls::RunName;
 use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
 use planctl_api::wire::{
-    AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PlanList, PlanSummary,
-    RevisionList, RevisionPage, RoleWorkList, RunList, RunView, WhyView, moment,
+    AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PictureView, PlanList,
+    PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList, RunPage, WhyView, moment,
 };
 use planctl_api::{Code, Problem};
-use planctl_lang::workflow;
 use planctl_store::secret;
 use planctl_web::{
     AskScreen, AttemptWindow, Draft, Filters, Frame, GraphScreen, HistoryScreen, HomeScreen, PlanScreen,
@@ -20,8 +19,6 @@ use planctl_web::{
 use super::visit::Visit;
 use super::{Address, edit, html, library, output};
 use crate::clock;
-use crate::node::runtime::blocking;
-use crate::picture;
 
 /// How many of the newest runs the home page looks at, and a page of runs lists.
 const RUNS: usize = 40;
@@ -135,9 +132,9 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let chosen = |name: &str| address.query(name).filter(|value| !value.is_empty());
     let filters = Filters { kind: chosen("kind"), project: chosen("project"), role: chosen("role") };
     let most = if filters.are_none() { ASKS } else { FILTERED_ASKS };
-    let asks: AskList = visit.get(&format!("/v1/approvals?limit={most}")).await?;
+    let asks: AskList = visit.look(&format!("/v1/approvals?limit={most}")).await?;
     let project = filters.project.map(|path| format!("&workspace={}", encoded(path))).unwrap_or_default();
-    let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}{project}")).await?;
+    let list: RunList = visit.look(&format!("/v1/runs?limit={RUNS}{project}")).await?;
     let texts = Texts::of(address);
     let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
     Ok(HomeScreen::new(frame, &asks, &list, filters).html())
@@ -146,76 +143,50 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
 async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let cursor = address.query("cursor");
     let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
-    let list: RunList = visit.get(&format!("/v1/runs?limit={RUNS}{after}")).await?;
+    let list: RunList = visit.look(&format!("/v1/runs?limit={RUNS}{after}")).await?;
     let texts = Texts::of(address);
     Ok(RunsScreen { frame: texts.frame_of(visit, Tab::Runs)?, list: &list, is_first: cursor.is_none() }
         .html())
 }
 
+/// Finds the id of a run by what an address names.
+pub(super) async fn id_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
+    let named = format!("/v1/runs/{}/name{}", encoded(run), address.query_of(&["workspace"]));
+    let name: RunName = visit.look(&named).await?;
+    Ok(name.id)
+}
+
 /// Finds a run by what an address names; returns its route.
 pub(super) async fn route_of(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
-    let named = format!("/v1/runs/{}/name{}", encoded(run), address.query_of(&["workspace"]));
-    let name: RunName = visit.get(&named).await?;
-    Ok(format!("/v1/runs/{}", name.id))
+    Ok(format!("/v1/runs/{}", id_of(visit, address, run).await?))
 }
 
 async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
-    let view: RunView = visit.get(&route).await?;
-    let events: Vec<EventLine> = visit.get(&format!("{route}/history?newest={EVENTS}")).await?;
+    let from = address.query("from").and_then(|from| from.parse::<u32>().ok()).filter(|from| *from > 0);
+    let from = from.map(|from| format!("?from={from}")).unwrap_or_default();
+    let page: RunPage = visit.look(&format!("{route}/page{from}")).await?;
+    let events: Vec<EventLine> = visit.look(&format!("{route}/history?newest={EVENTS}")).await?;
     let texts = Texts::of(address);
     let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Runs)? };
-    let from = address.query("from").and_then(|from| from.parse().ok());
     let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), secret());
     let form = visit.session()?.form(&key);
-    Ok(RunScreen::new(frame, &view, &events, (&path, &query), from, form).html())
+    Ok(RunScreen::new(frame, &page, &events, (&path, &query), form).html())
 }
 
 async fn graph(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
-    let view: RunView = visit.get(&route).await?;
     let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
-    let picture = match view.steps.len() {
-        // Its plan is not even read.
-        nodes if nodes > picture::NODES_MAX => {
-            Err(picture::Undrawable::TooLarge { nodes, edges: nodes.saturating_sub(1) })
-        }
-        _ => {
-            let plan: RunPlanView = visit.get(&format!("{route}/plan")).await?;
-            drawn(visit, &view, plan, (&path, &query)).await?
-        }
-    };
-    let picture = picture.map_err(|undrawable| undrawable.to_string());
+    let picture = format!("{route}/picture{}", address.query_of(&["workspace", "at"]));
+    let view: PictureView = visit.look(&picture).await?;
     let texts = Texts::of(address);
-    Ok(GraphScreen {
-        frame: texts.live_frame(visit, Tab::Runs)?,
-        run: &view,
-        path: &path,
-        query: &query,
-        picture: picture.as_deref().map_err(String::as_str),
-    }
-    .html())
-}
-
-/// Draws the graph of a run, in which each step leads to its page. A large one takes long to lay out, so it is drawn on a thread
-/// for work that blocks.
-async fn drawn(
-    visit: &Visit,
-    view: &RunView,
-    plan: RunPlanView,
-    (path, query): (&str, &str),
-) -> Result<Result<String, picture::Undrawable>, Problem> {
-    let steps = view.steps.iter().map(|step| (step.node.as_str(), step.number.to_string()));
-    let links = steps.map(|(node, step)| (node.to_owned(), format!("{path}/steps/{step}{query}")));
-    let (links, stages) = (links.collect(), picture::stages(view));
-    let layouts = visit.door.api.page().layouts().clone();
-    let draw = move || picture::linked(&workflow::of_graph(&plan.graph), &stages, &links, &layouts);
-    Ok(blocking(draw).await?)
+    let (frame, is_chosen) = (texts.live_frame(visit, Tab::Runs)?, address.query("at").is_some());
+    Ok(GraphScreen { frame, view: &view, is_chosen, path: &path, query: &query }.html())
 }
 
 async fn one_step(visit: &Visit, address: &Address, run: &str, step: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
-    let why: WhyView = visit.get(&format!("{route}/why/{}", encoded(step))).await?;
+    let why: WhyView = visit.look(&format!("{route}/why/{}", encoded(step))).await?;
     let before = address.query("before").and_then(|before| before.parse().ok());
     let window = AttemptWindow::of(why.attempts.len(), before);
     let attempts = attempts(visit, &route, why.step.number, window).await?;
@@ -239,14 +210,14 @@ async fn attempts(
         0 => String::new(),
         first => format!("&cursor={}", encoded(&LogView::cursor(first))),
     };
-    let logs: LogView = visit.get(&format!("{route}/logs?step={step}&limit={}{from}", window.read)).await?;
+    let logs: LogView = visit.look(&format!("{route}/logs?step={step}&limit={}{from}", window.read)).await?;
     Ok(logs.attempts)
 }
 
 /// Shows the history of a run: the newest lines, else those before a line, or after one.
 async fn history(visit: &Visit, address: &Address, run: &str) -> Result<String, Problem> {
     let route = route_of(visit, address, run).await?;
-    let name: RunName = visit.get(&format!("{route}/name")).await?;
+    let name: RunName = visit.look(&format!("{route}/name")).await?;
     let number = |name: &str| address.query(name).and_then(|number| number.parse::<u64>().ok());
     let (before, since) = (number("before").filter(|before| *before > 1), number("since"));
     let wanted = match (before, since) {
@@ -258,7 +229,7 @@ async fn history(visit: &Visit, address: &Address, run: &str) -> Result<String, 
         (None, None) => format!("newest={HISTORY_LINES}"),
     };
     let is_newest = before.is_none() && since.is_none();
-    let events: Vec<EventLine> = visit.get(&format!("{route}/history?{wanted}")).await?;
+    let events: Vec<EventLine> = visit.look(&format!("{route}/history?{wanted}")).await?;
     let texts = Texts::of(address);
     let (path, query) = (address.path_of(2), address.query_of(&["workspace"]));
     let frame = texts.frame_of(visit, Tab::Runs)?;
@@ -283,17 +254,17 @@ pub(super) async fn one_ask(
 async fn plans(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let cursor = address.query("cursor");
     let after = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
-    let list: PlanList = visit.get(&format!("/v1/plans?limit=100{after}")).await?;
+    let list: PlanList = visit.look(&format!("/v1/plans?limit=100{after}")).await?;
     let texts = Texts::of(address);
     Ok(PlansScreen { frame: texts.frame_of(visit, Tab::Plans)?, list: &list }.html())
 }
 
 async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String, Problem> {
     let route = format!("/v1/plans/{}", encoded(plan));
-    let summary: PlanSummary = visit.get(&route).await?;
+    let summary: PlanSummary = visit.look(&route).await?;
     let digest = address.query("digest").unwrap_or(&summary.digest);
-    let revision: RevisionPage = visit.get(&format!("{route}/revisions/{}", encoded(digest))).await?;
-    let revisions: RevisionList = visit.get(&format!("{route}/revisions?limit=20")).await?;
+    let revision: RevisionPage = visit.look(&format!("{route}/revisions/{}", encoded(digest))).await?;
+    let revisions: RevisionList = visit.look(&format!("{route}/revisions?limit=20")).await?;
     let texts = Texts::of(address);
     Ok(PlanScreen {
         frame: texts.frame_of(visit, Tab::Plans)?,
@@ -305,13 +276,13 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
-    let service: ServiceView = visit.get("/v1/daemon").await?;
-    let database: DatabaseView = visit.get("/v1/database").await?;
-    let roles: RoleWorkList = visit.get("/v1/roles?limit=100").await?;
-    let workers: WorkerList = visit.get("/v1/workers?limit=100").await?;
+    let service: ServiceView = visit.look("/v1/daemon").await?;
+    let database: DatabaseView = visit.look("/v1/database").await?;
+    let roles: RoleWorkList = visit.look("/v1/roles?limit=100").await?;
+    let workers: WorkerList = visit.look("/v1/workers?limit=100").await?;
     let session = visit.session()?;
     let tokens: Option<TokenList> = match session.is_admin() {
-        true => Some(visit.get("/v1/tokens?limit=500").await?),
+        true => Some(visit.look("/v1/tokens?limit=500").await?),
         false => None,
     };
     let texts = Texts::of(address);

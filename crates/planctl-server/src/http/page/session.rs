@@ -60,6 +60,12 @@ impl Session {
         }))
     }
 
+    /// Refuses where its token was revoked or has run out.
+    pub(super) async fn still_holds(api: &ApiState, session: &Session) -> Result<(), Problem> {
+        let found = Session::with(api, &session.secret).await?;
+        found.filter(|(found, _)| found.scope == session.scope).map(drop).ok_or_else(guard::unauthenticated)
+    }
+
     /// Returns the token.
     pub(super) fn secret(&self) -> &str {
         &self.secret

@@ -1,17 +1,20 @@
 //! One request of a browser, and the requests to the API that it leads to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use planctl_api::{Code, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use super::session::Session;
 use super::{Door, guard};
+use crate::clock;
 use crate::http::capacity::StrangerSlot;
 use crate::http::guard::{KEY_HEADER, Peer};
 use crate::http::serve::answered;
@@ -21,6 +24,9 @@ const OF_BROWSER: [HeaderName; 3] = [header::HOST, header::ORIGIN, HeaderName::f
 /// How large an answer of the API a page reads.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// How old an answer may be that pages share. An answer from before a decision by this daemon is always too old.
+const SHARED_FOR: Duration = Duration::from_millis(50);
+
 /// One request of a browser.
 #[derive(Clone)]
 pub(super) struct Visit {
@@ -28,6 +34,8 @@ pub(super) struct Visit {
     pub(super) peer: Peer,
     pub(super) session: Option<Session>,
     pub(super) headers: HeaderMap,
+    /// From when on an answer counts that others have asked for.
+    since: Instant,
     stranger: Option<StrangerSlot>,
 }
 
@@ -37,16 +45,44 @@ impl Visit {
         let peer = parts.extensions.get::<Peer>().copied();
         let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
         guard::refuse_strangers(&door.api, &peer, parts)?;
+        let now = clock::instant();
+        let since = now.checked_sub(SHARED_FOR).unwrap_or(now).max(door.api.page().decided_at());
         let session = Session::of(&door.api, &parts.headers).await?;
         let stranger = parts.extensions.get::<StrangerSlot>().cloned();
         let headers =
             OF_BROWSER.into_iter().filter_map(|name| Some((name.clone(), parts.headers.get(name)?.clone())));
-        Ok(Visit { door, peer, session, headers: headers.collect(), stranger })
+        Ok(Visit { door, peer, session, headers: headers.collect(), since, stranger })
+    }
+
+    /// Refuses where the token of the session was revoked or has run out meanwhile.
+    pub(super) async fn session_still_holds(&self) -> Result<(), Problem> {
+        Session::still_holds(&self.door.api, self.session()?).await
     }
 
     /// Returns the session.
     pub(super) fn session(&self) -> Result<&Session, Problem> {
         self.session.as_ref().ok_or_else(guard::unauthenticated)
+    }
+
+    /// Returns the same browser's visit once more, whose answers are no older than this.
+    pub(super) fn again(&self, since: Instant) -> Visit {
+        Visit { since: since.max(self.door.api.page().decided_at()), ..self.clone() }
+    }
+
+    /// Names an address for its readers of one scope, who see the same there.
+    pub(super) fn shared_name(&self, address: &str) -> Result<String, Problem> {
+        Ok(format!("{} {address}", self.session()?.reader().scope))
+    }
+
+    /// From when on an answer counts that others have asked for.
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Takes the answer of a route of the API that others of the same scope asked for a moment ago, or asks it.
+    pub(super) async fn look<T: DeserializeOwned>(&self, path: &str) -> Result<T, Problem> {
+        let (name, asked) = (self.shared_name(path)?, self.bytes(Method::GET, path, None, Body::empty()));
+        read(&self.door.answers.of(&name, self.since, asked).await?)
     }
 
     /// Asks a route of the API.
@@ -77,7 +113,16 @@ impl Visit {
         key: Option<&str>,
         body: Body,
     ) -> Result<T, Problem> {
-        let defect = |what: String| Problem::new(Code::Defect, what);
+        read(&self.bytes(method, path, key, body).await?)
+    }
+
+    async fn bytes(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Body,
+    ) -> Result<Bytes, Problem> {
         let bearer = format!("Bearer {}", self.session()?.secret());
         let request = Request::builder()
             .method(method)
@@ -99,8 +144,16 @@ impl Visit {
         let body = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| defect(error.to_string()))?;
         if head.status.is_success() {
-            return serde_json::from_slice(&body).map_err(|error| defect(error.to_string()));
+            return Ok(body);
         }
         Err(serde_json::from_slice(&body).unwrap_or_else(|error| defect(error.to_string())))
     }
+}
+
+fn defect(what: String) -> Problem {
+    Problem::new(Code::Defect, what)
+}
+
+fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, Problem> {
+    serde_json::from_slice(answer).map_err(|error| defect(error.to_string()))
 }

@@ -229,6 +229,10 @@ impl Walk {
         assert_eq!(reply.status, 200, "{reply:?}");
         for part in [
             "",
+            "/page",
+            "/page?from=1",
+            "/picture",
+            "/picture?at=1",
             "/name",
             "/plan",
             "/history",

@@ -27,6 +27,8 @@ POST /v1/plans/reject approve, a person decides
 POST /v1/runs approve, a person decides
 GET /v1/runs read
 GET /v1/runs/{run} read
+GET /v1/runs/{run}/page read
+GET /v1/runs/{run}/picture read
 GET /v1/runs/{run}/name read
 GET /v1/runs/{run}/plan read
 GET /v1/runs/{run}/history read
