@@ -25,7 +25,7 @@ const BOTH_STOPPED: &str = "
             ";
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 45] = [
+const CAUGHT: [(Mutant, &str); 47] = [
     (
         Mutant::ObservationUnchecked,
         "
