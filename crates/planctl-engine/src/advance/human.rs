@@ -284,14 +284,15 @@ fn settle_by(
     route::success(turn, node)
 }
 
-/// Settles a question that a person leaves unanswered, a call that they do not allow, and work whose judge they do not let be
-/// asked as failed, and takes its way for failures (DOT H5).
+/// Takes the way for failures of a question that a person leaves unanswered, of a call that they do not allow, and of work
+/// whose judge they do not let be asked; what that counts as, the plan says of the step (DOT H5).
 fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     if turn.run.record(node)?.unchecked.is_some() {
         turn.run.record_mut(node)?.unchecked = None;
     }
     let said = Said { by: &event.by, note: event.note.as_deref() };
-    settle::settle(turn, node, Outcome::Failed, Some(said))?;
+    let outcome = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.on_exhausted);
+    settle::settle(turn, node, outcome, Some(said))?;
     route::leave(turn, node, Signal::Exhausted)
 }
 

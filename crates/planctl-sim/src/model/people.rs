@@ -153,7 +153,8 @@ impl Model {
             }
             (AskKind::Effect | AskKind::Prompt, Answer::Reject) => {
                 self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
-                self.settle(&node, Outcome::Failed);
+                let outcome = self.on_exhausted(&node);
+                self.settle(&node, outcome);
                 self.leave(&node, Signal::Exhausted);
                 Ok(())
             }
