@@ -387,7 +387,7 @@ pub struct BeforeView {
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
     /// back), `worktree` (it could not be made), `lock`, `revision` (of a paused run, which may be resumed, too).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
@@ -615,7 +615,7 @@ pub struct AskView {
     /// Its number for people.
     pub id: u64,
     /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget"]))]
     pub kind: String,
     /// The run's name, the only one of its workspace.
     pub run: String,
@@ -1077,6 +1077,9 @@ pub struct ShortfallView {
     pub needed: f64,
     /// Steps that have not settled.
     pub steps_remaining: u32,
+    /// Of the budget of a day, when the next day begins and it goes on by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// A decision that was recorded: the answer of every deciding command.

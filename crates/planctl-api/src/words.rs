@@ -340,8 +340,8 @@ pub fn changed(file: &ChangedFile) -> String {
         (_, _) => "no text".to_owned(),
     };
     let protected = match (file.protected, file.may_change) {
-        (true, true) => "  a contract is judged by it; this step may change it",
-        (true, false) => "  protected: a contract is judged by it",
+        (true, true) => "  judges a contract; this step may change it",
+        (true, false) => "  protected: judges a contract",
         (false, _) => "",
     };
     format!("{counts}{protected}")

@@ -1,6 +1,6 @@
 //! Rules for asks: how many of which people have to agree, and by when somebody has to answer, as a trusted file says (P-19).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use planctl_engine::AskKind;
@@ -86,6 +86,16 @@ impl AskRule {
         self.of.as_ref().is_none_or(|of| of.contains(person)) && (self.self_approval || !own.contains(person))
     }
 
+    /// Puts people in place of the groups that `of` names. A group that no file has stays, and nobody is in it.
+    pub(crate) fn with_people_of(mut self, groups: &BTreeMap<String, BTreeSet<String>>) -> AskRule {
+        let people = |name: String| match group_of(&name).and_then(|group| groups.get(group)) {
+            Some(people) => people.clone(),
+            None => BTreeSet::from([name]),
+        };
+        self.of = self.of.map(|of| of.into_iter().flat_map(people).collect());
+        self
+    }
+
     /// Says in one line what it demands of an answer.
     pub fn words(&self) -> String {
         let mut words = match &self.of {
@@ -101,6 +111,11 @@ impl AskRule {
         }
         words
     }
+}
+
+/// Returns the name of the group that a name in `of` means: `group:leads`.
+pub(crate) fn group_of(name: &str) -> Option<&str> {
+    name.strip_prefix("group:")
 }
 
 impl OnDeadline {

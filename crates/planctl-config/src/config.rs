@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, Effects, Finding, Judges, ModelConfig, Price, RoleConfig,
-    ServerConfig, TerminalCall, TraceConfig, Workspaces,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, DayBudgets, Effects, Finding, Judges, ModelConfig, Price,
+    RoleConfig, ServerConfig, TerminalCall, TraceConfig, Workspaces,
 };
 
 /// The effective configuration.
@@ -55,6 +55,12 @@ pub struct Config {
     /// The rules for asks, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub asks: BTreeMap<String, AskRule>,
+    /// People by the name of their group. Rules for asks have the people in their places, so they are not sent to a daemon.
+    #[serde(skip)]
+    pub groups: BTreeMap<String, BTreeSet<String>>,
+    /// The budgets of a day.
+    #[serde(skip_serializing_if = "DayBudgets::is_none")]
+    pub day: DayBudgets,
     /// The channels on which people get messages. A daemon reads them itself where it sends one, so they are not sent to it.
     #[serde(skip)]
     pub channels: BTreeMap<String, ChannelConfig>,
@@ -315,6 +321,10 @@ impl Config {
         // An approval that the rules did not demand may not serve where they do.
         if !self.asks.is_empty() {
             approved["asks"] = json!(self.asks);
+        }
+        // A run holds the budgets that it was approved with.
+        if !self.day.is_none() {
+            approved["budget"] = json!(self.day);
         }
         if !self.servers.is_empty() {
             approved["servers"] = json!(self.servers);

@@ -1,6 +1,6 @@
 //! One source of configuration, where each key may be absent, and how a stronger source goes before a weaker one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use planctl_harness::{PermissionMode, Permissions, Reach, ResourceLimits};
 use planctl_lang::Levels;
 
 use super::{
-    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, Effects, Ignored,
-    Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price, RoleConfig, RoleEnv,
-    ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
+    Agent, ApprovalPolicy, AskRule, ChannelConfig, Commits, Config, Contracts, DatabaseUrl, DayBudgets,
+    Effects, Ignored, Isolation, Judges, LibrarySettings, ModelConfig, Origins, Pace, Postgres, Price,
+    RoleConfig, RoleEnv, ServerConfig, TerminalCall, TraceConfig, TraceProtocol, WorkspaceMode, Workspaces,
 };
 
 /// The settings of one source.
@@ -37,6 +37,8 @@ pub(crate) struct Layer {
     pub(crate) workspace_git: Option<Commits>,
     pub(crate) approval: BTreeMap<String, ApprovalPolicy>,
     pub(crate) asks: BTreeMap<String, AskRule>,
+    pub(crate) groups: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) day: DayBudgets,
     pub(crate) channels: BTreeMap<String, ChannelConfig>,
     pub(crate) servers: BTreeMap<String, ServerConfig>,
     pub(crate) asks_at_client: Option<bool>,
@@ -118,6 +120,14 @@ impl Layer {
         for name in std::mem::take(&mut self.asks).into_keys() {
             ignore(&["asks", &name]);
         }
+        // A group decides whose votes count.
+        for name in std::mem::take(&mut self.groups).into_keys() {
+            ignore(&["groups", &name]);
+        }
+        // A budget goes before a lower one.
+        if std::mem::take(&mut self.day) != DayBudgets::default() {
+            ignore(&["budget"]);
+        }
         // A source that names a command or an address would start it, or send what runs print there.
         for name in std::mem::take(&mut self.channels).into_keys() {
             ignore(&["notify", &name]);
@@ -166,6 +176,8 @@ impl Layer {
         approval.extend(self.approval);
         let mut asks = weaker.asks;
         asks.extend(self.asks);
+        let mut groups = weaker.groups;
+        groups.extend(self.groups);
         let mut channels = weaker.channels;
         channels.extend(self.channels);
         let mut servers = weaker.servers;
@@ -196,6 +208,12 @@ impl Layer {
             workspace_git: self.workspace_git.or(weaker.workspace_git),
             approval,
             asks,
+            groups,
+            day: DayBudgets {
+                project: self.day.project.or(weaker.day.project),
+                host: self.day.host.or(weaker.day.host),
+                zone: self.day.zone.or(weaker.day.zone),
+            },
             channels,
             servers,
             asks_at_client: self.asks_at_client.or(weaker.asks_at_client),
@@ -244,7 +262,13 @@ impl Layer {
             },
             library: LibrarySettings { learn: self.learn.unwrap_or(LibrarySettings::default().learn) },
             approval: self.approval,
-            asks: self.asks,
+            asks: self
+                .asks
+                .into_iter()
+                .map(|(name, rule)| (name, rule.with_people_of(&self.groups)))
+                .collect(),
+            groups: self.groups,
+            day: self.day,
             channels: self.channels,
             terminal_call: self.terminal_call.unwrap_or_default(),
             traces: TraceConfig {

@@ -3,12 +3,14 @@
 mod ask_rule;
 mod channel;
 mod config;
+mod day;
 mod find;
 mod judge;
 mod layer;
 mod model;
 mod origin;
 mod policy;
+mod price_table;
 mod read;
 mod role;
 mod schema;
@@ -21,6 +23,7 @@ mod trust;
 mod workspace;
 mod written;
 
+pub(crate) use ask_rule::group_of;
 pub use ask_rule::{AskRule, OnDeadline};
 pub use channel::{
     CHANNEL_TIMEOUT, ChannelConfig, ChannelTarget, MailConfig, MailTls, MessageEvent, Quiet, TimeOfDay,
@@ -30,11 +33,13 @@ pub use config::{
     Config, ConfigError, Contracts, DatabaseUrl, Isolation, LibrarySettings, Postgres, WORKER,
     approved_folder, approved_policy, digest_of_approved, in_folder, keys_that_differ, with_worker,
 };
+pub use day::DayBudgets;
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
 pub use judge::{JudgeConfig, Judges, NamedJudge};
 pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;
+pub use price_table::{PRICES_AS_OF, PRICES_SOURCE};
 pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;

@@ -19,6 +19,7 @@ use super::{
 
 mod ask_rule;
 mod channel;
+mod day;
 mod model;
 mod policy;
 mod role;
@@ -121,7 +122,7 @@ struct Reader<'t> {
     findings: Vec<Finding>,
 }
 
-const TABLES: [&str; 18] = [
+const TABLES: [&str; 20] = [
     "project",
     "workspace",
     "contracts",
@@ -130,6 +131,8 @@ const TABLES: [&str; 18] = [
     "prices",
     "approval",
     "asks",
+    "groups",
+    "budget",
     "servers",
     "judges",
     "mcp",
@@ -141,7 +144,7 @@ const TABLES: [&str; 18] = [
     "terminal",
     "traces",
 ];
-const TABLES_LATER: [&str; 2] = ["budget", "daemon"];
+const TABLES_LATER: [&str; 1] = ["daemon"];
 
 impl Reader<'_> {
     fn root(&mut self, table: &DeTable<'_>) -> Layer {
@@ -156,6 +159,8 @@ impl Reader<'_> {
                 "prices" => self.prices(value, &mut layer),
                 "approval" => self.policies(value, &mut layer),
                 "asks" => self.ask_rules(value, &mut layer),
+                "groups" => self.groups(value, &mut layer),
+                "budget" => self.day_budgets(value, &mut layer),
                 "servers" => self.servers(value, &mut layer),
                 "judges" => self.judges(value, &mut layer),
                 "mcp" => self.mcp(value, &mut layer),

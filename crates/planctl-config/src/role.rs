@@ -184,7 +184,7 @@ impl Agent {
             Some(Program::Known(known)) if known.agent.reports_money() => false,
             // One that tells its model itself, or takes it from its own settings, may tell one that has a price.
             Some(Program::Known(known)) => {
-                known.model().map_or(prices.is_empty(), |model| !prices.contains_key(model))
+                known.model().map_or(prices.is_empty(), |model| Price::of(prices, model).is_none())
             }
             Some(Program::Shell(command)) => {
                 let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
@@ -282,7 +282,7 @@ impl Price {
 
     /// Works out what was used cost, where no money is told and the model has a price.
     pub fn estimate(prices: &BTreeMap<String, Price>, usage: &mut planctl_engine::Usage) {
-        let price = usage.model.as_ref().and_then(|model| prices.get(model));
+        let price = usage.model.as_ref().and_then(|model| Price::of(prices, model));
         if let (None, Some(price)) = (usage.micro_usd, price) {
             usage.micro_usd = Some(price.micro_usd(usage));
             usage.estimated = true;

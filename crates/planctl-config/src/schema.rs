@@ -98,6 +98,30 @@ pub fn schema() -> Value {
                 "propertyNames": { "pattern": ROLE },
                 "additionalProperties": ask_rule(),
             },
+            "groups": {
+                "description": "People by the name of their group, as `of` of a rule for asks names it: `group:leads`.",
+                "type": "object",
+                "propertyNames": { "pattern": ROLE },
+                "additionalProperties": { "type": "array", "items": { "type": "string" }, "examples": [["ann", "ben"]] },
+            },
+            "budget": table("What runs may use in a day, from midnight to midnight, all together.", json!({
+                "per_day": {
+                    "type": "string",
+                    "examples": ["2M tokens, $20"],
+                    "description": "The tokens and the money of all runs of the project.",
+                },
+                "host_per_day": {
+                    "type": "string",
+                    "examples": ["10M tokens, $100"],
+                    "description": "The tokens and the money of all runs on this machine.",
+                },
+                "time_zone": {
+                    "type": "string",
+                    "pattern": "^[A-Za-z0-9_+/-]{1,64}$",
+                    "examples": ["Europe/Berlin"],
+                    "description": "The time zone whose midnight counts; without one, the machine's.",
+                },
+            })),
             "notify": {
                 "description": "The channels on which people get messages, by name.",
                 "type": "object",
@@ -306,7 +330,7 @@ fn ask_rule() -> Value {
             "kinds": {
                 "description": "The kinds of asks that it is for; without a list, all.",
                 "type": "array",
-                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt"] },
+                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget"] },
             },
             "plans": names("The plans that it is for, as globs over their paths; without a list, all."),
             "owners": names("The owners of plans that it is for; without a list, all."),

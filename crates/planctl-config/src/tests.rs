@@ -112,12 +112,43 @@ fn broken_toml_is_named_with_its_place() {
 }
 
 #[test]
-fn keys_and_agents_of_later_are_refused_and_never_ignored() {
+fn p_19_a_rule_counts_the_people_of_a_group_and_nobody_of_one_that_no_file_has() {
+    let text = "[groups]\nleads = [\"ann\", \"ben\"]\n[asks.x]\napprovals = 3\nof = [\"carl\", \"group:leads\", \"group:none\"]\n";
+    let config = Project::with(text).load().config;
+    let of = config.asks["x"].of.clone().unwrap();
+    assert_eq!(of.iter().map(String::as_str).collect::<Vec<_>>(), ["ann", "ben", "carl", "group:none"]);
+    assert!(findings("[groups]\nleads = \"ann\"\n")[0].starts_with("2:9: "));
+}
+
+#[test]
+fn budgets_of_a_day_limit_tokens_and_money_and_count_where_the_file_is_trusted() {
     let text =
-        "[budget]\nnotice_at = 0.8\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nparse = \"text\"\n";
+        "[budget]\nper_day = \"2M tokens, $20\"\nhost_per_day = \"$100\"\ntime_zone = \"Europe/Berlin\"\n";
+    let loaded = Project::with(text).load();
+    let day = loaded.config.day;
+    let budget = day.project.unwrap();
+    assert_eq!((budget.tokens, budget.micro_usd, budget.time), (Some(2_000_000), Some(20_000_000), None));
+    assert_eq!(
+        (day.host.unwrap().micro_usd, day.zone.as_deref()),
+        (Some(100_000_000), Some("Europe/Berlin"))
+    );
+    for (text, found) in [
+        ("per_day = \"20 minutes\"\n", "2:11: \"20 minutes\" is no budget of a day"),
+        ("per_day = 20\n", "2:11: "),
+        ("time_zone = \"Mars; drop\"\n", "2:13: expected the name of a time zone"),
+        ("per_week = \"$1\"\n", "2:1: "),
+    ] {
+        let findings = findings(&format!("[budget]\n{text}"));
+        assert!(findings[0].starts_with(found), "{findings:?}");
+    }
+}
+
+#[test]
+fn keys_and_agents_of_later_are_refused_and_never_ignored() {
+    let text = "[daemon]\nworkers = 8\n[contracts]\nsecrets = \"warn\"\n[roles.coder]\nparse = \"text\"\n";
     let found = findings(text);
     assert_eq!(found.len(), 3);
-    assert!(found[0].starts_with("1:2: `budget` is not supported yet"), "{found:?}");
+    assert!(found[0].starts_with("1:2: `daemon` is not supported yet"), "{found:?}");
     assert!(found[1].starts_with("4:1: `contracts.secrets` is not supported yet"), "{found:?}");
     assert!(found[2].starts_with("6:1: `roles.coder.parse` is not supported yet"), "{found:?}");
 }
@@ -1012,6 +1043,10 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         ("approval.*.steps", policy, "steps = 3\n"),
         ("approval.*.roles", policy, "roles = [\"coder\"]\n"),
         ("approval.*.contracts", policy, "contracts = [\"cargo test\"]\n"),
+        ("groups.*", "[asks.x]\nof = [\"ann\", \"group:leads\"]\n", "[groups]\nleads = [\"ben\"]\n"),
+        ("budget.per_day", "", "[budget]\nper_day = \"$20\"\n"),
+        ("budget.host_per_day", "", "[budget]\nhost_per_day = \"2M tokens\"\n"),
+        ("budget.time_zone", "[budget]\nper_day = \"$20\"\n", "time_zone = \"Europe/Berlin\"\n"),
         ("asks.*.kinds", rule, "kinds = [\"plan\"]\n"),
         ("asks.*.plans", rule, "plans = [\"a.md\"]\n"),
         ("asks.*.owners", rule, "owners = [\"ann\"]\n"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{AskKind, Resource, bytes_words};
+use planctl_engine::{AskKind, Budget, Resource, bytes_words};
 use planctl_harness::PermissionMode;
 use planctl_lang::{CONTRACT_TIMEOUT, Wish, budget_words, is_secret_name, masked};
 use serde_json::{Value, json};
@@ -63,6 +63,13 @@ impl Writer<'_> {
         for (name, rule) in &config.asks {
             self.ask_rule(name, rule);
         }
+        for (name, people) in &config.groups {
+            self.add(1, &["groups", name], json!(people));
+        }
+        let of_day = |budget: Option<Budget>| budget.map(|budget| json!(budget_words(budget)));
+        self.add_some(1, &["budget", "per_day"], of_day(config.day.project));
+        self.add_some(1, &["budget", "host_per_day"], of_day(config.day.host));
+        self.add_some(1, &["budget", "time_zone"], config.day.zone.as_ref().map(|zone| json!(zone)));
         for (name, channel) in &config.channels {
             self.channel(name, channel);
         }

@@ -99,12 +99,20 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
             with_successors(&at.node)
         }
         Event::Clock(ClockEvent::Admitted) => with_successors(graph.start()),
-        Event::Clock(ClockEvent::Due { .. } | ClockEvent::Metered) => Scope::Live(BTreeSet::new()),
+        Event::Clock(
+            ClockEvent::Due { .. }
+            | ClockEvent::Metered
+            | ClockEvent::DaySpent { .. }
+            | ClockEvent::DayAllows { .. },
+        ) => Scope::Live(BTreeSet::new()),
+        Event::Clock(ClockEvent::Unattended { .. }) => Scope::Nodes(BTreeSet::new()),
         Event::Human(event) => match &event.decision {
             Decision::Resume { from: None } => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
             Decision::Resume { from: Some(_) } => Scope::All,
             Decision::Submit => with_successors(graph.start()),
-            Decision::Answer { .. } | Decision::Cancel | Decision::Pause => Scope::Live(BTreeSet::new()),
+            Decision::Answer { .. } | Decision::Vote { .. } | Decision::Cancel | Decision::Pause => {
+                Scope::Live(BTreeSet::new())
+            }
             Decision::Revise { .. } => Scope::All,
         },
     }
@@ -440,7 +448,14 @@ fn is_progress(event: &Event) -> bool {
             HarnessResult::Nothing(_) => false,
         },
         Event::Human(_) | Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
-        Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => false,
+        Event::Clock(
+            ClockEvent::Due { .. }
+            | ClockEvent::LeaseLost { .. }
+            | ClockEvent::Metered
+            | ClockEvent::DaySpent { .. }
+            | ClockEvent::DayAllows { .. }
+            | ClockEvent::Unattended { .. },
+        ) => false,
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::time::Timestamp;
+
 /// The limits of a run; a part that is absent has no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Budget {
@@ -110,6 +112,28 @@ pub struct Shortfall {
     pub estimate: u64,
     /// Steps that have not settled.
     pub steps_remaining: u32,
+    /// The day whose budget it is; none where it is the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<Day>,
+}
+
+/// A day with a budget of its own, which many runs share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Day {
+    /// The runs that share its budget.
+    pub of: DayScope,
+    /// When it ends.
+    pub until: Timestamp,
+}
+
+/// The runs that share the budget of a day.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DayScope {
+    /// Those of a workspace.
+    Project,
+    /// Those of a machine.
+    Host,
 }
 
 impl Shortfall {

@@ -213,11 +213,14 @@ pub enum AskKind {
     Effect,
     /// May this prompt be sent to a model (M-35)?
     Prompt,
+    /// The budget of the day is used up.
+    #[serde(rename = "day_budget")]
+    Day,
 }
 
 impl AskKind {
     /// All kinds.
-    pub const ALL: [AskKind; 8] = [
+    pub const ALL: [AskKind; 9] = [
         AskKind::Plan,
         AskKind::Escalation,
         AskKind::Budget,
@@ -226,6 +229,7 @@ impl AskKind {
         AskKind::Insertion,
         AskKind::Effect,
         AskKind::Prompt,
+        AskKind::Day,
     ];
 
     /// Returns the word that history and people use.
@@ -239,6 +243,7 @@ impl AskKind {
             AskKind::Insertion => "insertion",
             AskKind::Effect => "effect",
             AskKind::Prompt => "prompt",
+            AskKind::Day => "day_budget",
         }
     }
 
@@ -255,7 +260,8 @@ impl AskKind {
             | AskKind::Choice
             | AskKind::Insertion
             | AskKind::Effect
-            | AskKind::Prompt => self.answers(),
+            | AskKind::Prompt
+            | AskKind::Day => self.answers(),
         }
     }
 
@@ -264,7 +270,7 @@ impl AskKind {
         match self {
             AskKind::Plan => &["approve", "reject"],
             AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
-            AskKind::Budget => &["raise", "abort"],
+            AskKind::Budget | AskKind::Day => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Choice => &["choose", "skip", "revise", "abort"],
             AskKind::Insertion => &["revise", "reject", "abort"],
@@ -317,6 +323,8 @@ pub enum Reason {
     Effect,
     /// A person has to approve the prompt to a judge.
     Prompt,
+    /// The budget of the day is used up.
+    Day,
 }
 
 impl Reason {
@@ -343,6 +351,7 @@ impl Reason {
             Reason::Conflict => "conflict",
             Reason::Effect => "effect",
             Reason::Prompt => "prompt",
+            Reason::Day => "day",
         }
     }
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Spent, Usage};
+use crate::budget::{Budget, BudgetPart, Day, Spent, Usage};
 use crate::contract::{Ending, Evidence, Excerpt, Inconclusive};
 use crate::effect::TimerId;
 use crate::ids::{Actor, At, Digest, ItemId, NodeId, Role, RunId};
 use crate::observation::Observation;
 use crate::run::{End, Outcomes, Scope};
+use crate::time::Timestamp;
 
 /// One input. Agents build [`AgentEvent`]s only, and none of those can pass a step that has a contract (P-28).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -337,6 +338,15 @@ pub enum Decision {
         /// The answer.
         answer: Answer,
     },
+    /// Answer an ask that a rule leaves to several people: a vote, which decides nothing by itself.
+    Vote {
+        /// The ask.
+        item: ItemId,
+        /// The answer.
+        answer: Answer,
+        /// The digest of what the ask showed.
+        about: String,
+    },
     /// End the run for good.
     Cancel,
     /// Stop the run until it is resumed, or another revision is approved.
@@ -454,6 +464,29 @@ pub enum ClockEvent {
     },
     /// A worker reported what it has used so far; refused where the budget allows that.
     Metered,
+    /// The budget of the day is used up, so that nobody is given the try's work.
+    DaySpent {
+        /// The try.
+        at: At,
+        /// The part that is used up.
+        part: BudgetPart,
+        /// The limit of the day, in the part's unit.
+        limit: u64,
+        /// The amount that all runs used, in the part's unit.
+        spent: u64,
+        /// The day.
+        day: Day,
+    },
+    /// Another day began, or somebody raised the budget of this one: what waits for that at a node goes on.
+    DayAllows {
+        /// The node.
+        node: NodeId,
+    },
+    /// No process worked on the run for a while, so that time does not count.
+    Unattended {
+        /// When one was last known to work on it.
+        since: Timestamp,
+    },
 }
 
 impl Event {
@@ -482,6 +515,7 @@ impl Event {
             Event::Human(event) => match event.decision {
                 Decision::Submit => "human.submitted",
                 Decision::Answer { .. } => "human.answered",
+                Decision::Vote { .. } => "human.voted",
                 Decision::Cancel => "human.cancelled",
                 Decision::Pause => "human.paused",
                 Decision::Resume { .. } => "human.resumed",
@@ -493,6 +527,9 @@ impl Event {
                 ClockEvent::LeaseLost { .. } => "clock.lease_lost",
                 ClockEvent::Overran { .. } => "clock.overran",
                 ClockEvent::Metered => "clock.metered",
+                ClockEvent::DaySpent { .. } => "clock.day_spent",
+                ClockEvent::DayAllows { .. } => "clock.day_allows",
+                ClockEvent::Unattended { .. } => "clock.unattended",
             },
         }
     }
@@ -503,8 +540,18 @@ impl Event {
             Event::Agent(event) => Some(&event.at),
             Event::Harness(event) => Some(&event.at),
             Event::Human(_) => None,
-            Event::Clock(ClockEvent::LeaseLost { at, .. } | ClockEvent::Overran { at, .. }) => Some(at),
-            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => None,
+            Event::Clock(
+                ClockEvent::LeaseLost { at, .. }
+                | ClockEvent::Overran { at, .. }
+                | ClockEvent::DaySpent { at, .. },
+            ) => Some(at),
+            Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::DayAllows { .. }
+                | ClockEvent::Unattended { .. },
+            ) => None,
         }
     }
 }

@@ -33,7 +33,7 @@ pub mod view;
 pub use advance::{
     Advance, Choosing, Decider, Tried, advance, changed_nodes, key_of, option_meant, plain_label, touched,
 };
-pub use budget::{Budget, BudgetPart, Reserved, Shortfall, Spent, Usage};
+pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage};
 pub use contract::{
     Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, PromptToJudge, RedFirst,
     RehearsalResult, Resource, Resources, Tampering, Verdict, bytes_words,

@@ -133,7 +133,7 @@ impl Head {
         ];
         parts.into_iter().find_map(|(part, limit, spent, estimate)| {
             let limit = limit.filter(|limit| spent.saturating_add(estimate) > *limit)?;
-            Some(Shortfall { part, limit, spent, estimate, steps_remaining })
+            Some(Shortfall { part, limit, spent, estimate, steps_remaining, day: None })
         })
     }
 

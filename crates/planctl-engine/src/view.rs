@@ -21,7 +21,7 @@ pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
 pub use waiting::steps_waiting;
 
 use crate::advance::{Choosing, Decider};
-use crate::budget::{BudgetPart, Shortfall};
+use crate::budget::{BudgetPart, DayScope, Shortfall};
 use crate::contract::{Contract, Ending, RehearsalResult, Tampering, Verdict};
 use crate::effect::{AskKind, Purpose, Reason};
 use crate::event::Overrun;
@@ -375,6 +375,19 @@ pub fn shortfall_line(short: &Shortfall) -> String {
         }
         BudgetPart::Seconds => format!("{value} s"),
     };
+    if let Some(day) = short.day {
+        let whose = match day.of {
+            DayScope::Project => "this project",
+            DayScope::Host => "this machine",
+        };
+        return format!(
+            "today's budget of {whose} is used up ({} of {}), and {} steps remain, which need about {}",
+            amount(short.spent),
+            amount(short.limit),
+            short.steps_remaining,
+            amount(short.estimate)
+        );
+    }
     format!(
         "budget exceeded, {} steps remaining, need {} more ({} of {} used)",
         short.steps_remaining,
@@ -421,6 +434,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Conflict => "what its branches did does not fit together",
         Reason::Effect => "a person has to allow it",
         Reason::Prompt => "a person has to approve the prompt to its judge",
+        Reason::Day => "the budget of the day is used up",
     }
 }
 
@@ -435,6 +449,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Insertion => "a proposed step",
         AskKind::Effect => "an effect approval",
         AskKind::Prompt => "a prompt approval",
+        AskKind::Day => "an ask about the day's budget",
     }
 }
 

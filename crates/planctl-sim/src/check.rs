@@ -484,7 +484,14 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
                 (at, noted.as_ref())
             }
             Event::Harness(event) => (&event.at, event.found.used_by_judge()),
-            Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered)
+            Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
+                | ClockEvent::Unattended { .. },
+            )
             | Event::Human(_) => continue,
         };
         let Some(usage) = usage else { continue };

@@ -17,8 +17,9 @@ pub fn expected() -> Coverage {
         "event",
         "agent.reported agent.asked agent.overran agent.faulted agent.released harness.evaluated harness.rehearsed \
          harness.inconclusive harness.recorded harness.restored \
-         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.cancelled human.paused human.resumed human.revised \
-         clock.admitted clock.due clock.lease_lost clock.overran clock.metered",
+         harness.parted harness.merged harness.conflicted harness.begun harness.ended human.submitted human.answered human.voted human.cancelled human.paused human.resumed human.revised \
+         clock.admitted clock.due clock.lease_lost clock.overran clock.metered \
+         clock.unattended clock.day_spent clock.day_allows",
     );
     add(
         "fact",
@@ -34,7 +35,7 @@ pub fn expected() -> Coverage {
     add(
         "reason",
         "submitted exhausted no_edge undelivered permission interrupted inconclusive not_red stale attempts_limit visits_limit \
-         budget asked planned same_failure conflict proposed effect",
+         budget asked planned same_failure conflict proposed effect day",
     );
     add("showing", "red green tampered");
     add("verdict", "passed failed timed_out tampered");

@@ -60,6 +60,7 @@ pub fn event(event: &Event) -> String {
                     format!("human chose {option} to {item}")
                 }
                 Decision::Answer { item, answer } => format!("human {}{note} to {item}", answer.word()),
+                Decision::Vote { item, answer, .. } => format!("human voted {} on {item}", answer.word()),
                 Decision::Submit => "human submitted".to_owned(),
                 Decision::Cancel => "human cancelled".to_owned(),
                 Decision::Pause => "human paused".to_owned(),
@@ -75,6 +76,9 @@ pub fn event(event: &Event) -> String {
             ClockEvent::LeaseLost { .. } => format!("clock lease lost{at}"),
             ClockEvent::Overran { .. } => format!("clock overran{at}"),
             ClockEvent::Metered => "clock metered".to_owned(),
+            ClockEvent::DaySpent { .. } => format!("clock day spent{at}"),
+            ClockEvent::DayAllows { node } => format!("clock day allows {node}"),
+            ClockEvent::Unattended { .. } => "clock unattended".to_owned(),
         },
     }
 }

@@ -18,10 +18,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use planctl_engine::{At, ClockEvent, Event, ItemId, RunId, RunStatus, TimerId, Timestamp, Work};
+use planctl_engine::{
+    AskKind, At, BudgetPart, ClockEvent, Day, DayScope, Event, ItemId, NodeState, Record, RunId, RunStatus,
+    TimerId, Timestamp, Work,
+};
 
 use crate::coverage::Coverage;
-use crate::dice::Dice;
+use crate::dice::{Dice, truth};
 use crate::faults::{Flaw, Trouble};
 use crate::model::Model;
 use crate::options::Options;
@@ -190,8 +193,9 @@ impl World {
     /// Takes a turn in which anything may go wrong.
     fn rough_turn(&mut self) -> Result<(), String> {
         if self.dice.happens(150) {
-            self.jump_or_crash();
+            self.jump_or_crash()?;
         }
+        self.pass_days()?;
         self.turn()
     }
 
@@ -221,7 +225,7 @@ impl World {
         matches!(self.store.head.status, RunStatus::Ended { .. })
     }
 
-    fn jump_or_crash(&mut self) {
+    fn jump_or_crash(&mut self) -> Result<(), String> {
         let hour = 3_600_000_000;
         if self.strikes(Trouble::ClockAhead) {
             self.now = Timestamp::from_micros(self.now.as_micros() + hour);
@@ -231,7 +235,40 @@ impl World {
             self.lines.push("         the clock jumps an hour back".to_owned());
         } else if self.strikes(Trouble::Crashed) {
             self.crash();
+            self.is_found_unattended()?;
         }
+        Ok(())
+    }
+
+    /// Has the budget of a day used up now and then, before somebody claims work, and lets another day begin. When is drawn by a
+    /// sequence of its own.
+    fn pass_days(&mut self) -> Result<(), String> {
+        let drawn = truth(self.options.seed, &["day"], self.store.head.transitions.into()) % 16;
+        let waits = |record: &Record| matches!(record.state, NodeState::Held { ask: AskKind::Day, .. });
+        let held = self.store.whole.records().iter().find(|(_, record)| waits(record));
+        let event = match (drawn, held) {
+            (0..6, Some((node, _))) => ClockEvent::DayAllows { node: node.clone() },
+            (0, None) => {
+                let is_ready = |row: &&Row| {
+                    matches!(row.item.work, Work::Agent { .. }) && matches!(row.place, RowPlace::Ready)
+                };
+                let Some(row) = self.store.open_items().find(is_ready) else { return Ok(()) };
+                let day = Day { of: DayScope::Project, until: self.now.after(Duration::from_secs(3600)) };
+                let at = row.item.at.clone();
+                ClockEvent::DaySpent { at, part: BudgetPart::Tokens, limit: 1_000, spent: 1_200, day }
+            }
+            _ => return Ok(()),
+        };
+        self.say(Event::Clock(event), Proof::Anyone)
+    }
+
+    /// Finds that nobody worked on the run for up to a minute. How long is drawn by a sequence of its own.
+    fn is_found_unattended(&mut self) -> Result<(), String> {
+        let micros =
+            truth(self.options.seed, &["unattended"], self.store.head.transitions.into()) % 60_000_000;
+        let since =
+            Timestamp::from_micros(self.now.as_micros() - i64::try_from(micros).expect("a minute fits"));
+        self.say(Event::Clock(ClockEvent::Unattended { since }), Proof::Anyone)
     }
 
     /// Loses everything in flight. Leases of our own processes are found dead at once, those of others run out.

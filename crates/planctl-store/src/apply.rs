@@ -25,13 +25,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planctl_engine::{
-    Advance, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId, Refusal, Run,
-    RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
+    Advance, ClockEvent, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId,
+    Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
+use crate::attendance::LeftRun;
 use crate::cache::RunMeta;
 use crate::connections::RetryPolicy;
 use crate::error::{Failure, StoreError, classify, raised, violates};
@@ -83,6 +84,8 @@ struct Call<'a> {
     scope: Scope,
     /// Says that the run need not be read where this process wrote it last.
     trusts_snapshot: bool,
+    /// Says that no time has to be taken off in which nobody worked on the run.
+    is_attended: bool,
     /// Says that it is written alone: its outcome, written with others, is unknown.
     is_apart: bool,
     snapshot: Option<Box<RunSnapshot>>,
@@ -159,6 +162,7 @@ impl Store {
             token: Token::draw(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
             trusts_snapshot: matches!(proof, Proof::Lease { .. }),
+            is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
             is_apart: false,
             snapshot: None,
         };
@@ -278,6 +282,7 @@ impl Store {
                 self.cache().keep_run(call.run, Arc::new(meta));
                 continue;
             }
+            self.pass_over_time_unattended(call, &before).await?;
             self.check_proof(call, &before).await?;
             self.check_change(call.event, &before, &graph).await?;
             let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone())
@@ -298,6 +303,26 @@ impl Store {
                 Err(_) if before.is_cached => call.distrust_snapshot(),
                 Err(refusal) => return Err(ApplyError::Final(StoreError::Refused(refusal))),
             }
+        }
+    }
+
+    /// Has the time in which no process worked on the run taken off first, so that this event doesn't count it.
+    async fn pass_over_time_unattended(
+        &self,
+        call: &mut Call<'_>,
+        before: &read::Loaded,
+    ) -> Result<(), ApplyError> {
+        if call.is_attended || before.is_cached || before.head.clock_since.is_none() {
+            return Ok(());
+        }
+        call.is_attended = true;
+        let Some(since) = self.left_at(call.run).await? else { return Ok(()) };
+        let left = LeftRun { run: call.run, since }.event();
+        match Box::pin(self.apply(call.run, &left, &Proof::Clock, None)).await {
+            Ok(_) => Err(ApplyError::Race),
+            // Another process was quicker.
+            Err(StoreError::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -375,6 +400,7 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
             Decision::Revise { revision, .. } => Some(revision),
             Decision::Submit
             | Decision::Answer { .. }
+            | Decision::Vote { .. }
             | Decision::Cancel
             | Decision::Pause
             | Decision::Resume { .. } => None,

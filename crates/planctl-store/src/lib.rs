@@ -5,10 +5,12 @@ pub mod cluster;
 pub mod testing;
 
 mod apply;
+mod attendance;
 mod audit;
 mod cache;
 mod claims;
 mod connections;
+mod days;
 mod effects;
 mod error;
 mod history;
@@ -48,8 +50,10 @@ mod workers;
 mod worktrees;
 
 pub use apply::Applied;
+pub use attendance::LeftRun;
 pub use audit::{BundleAudit, Bundled, Finding};
 pub use claims::ClaimRequest;
+pub use days::{DayNews, DayRaise, DayRow};
 pub use effects::WORK_GRACE;
 pub use error::{StoreError, Unread};
 pub use history::{HistoryLine, Input, Said};

@@ -27,6 +27,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (19, "votes", include_str!("../../../migrations/0019_votes.sql")),
     (21, "traces", include_str!("../../../migrations/0021_traces.sql")),
     (22, "quiet", include_str!("../../../migrations/0022_quiet.sql")),
+    (23, "attendance", include_str!("../../../migrations/0023_attendance.sql")),
+    (24, "days", include_str!("../../../migrations/0024_days.sql")),
 ];
 
 /// Reads the digest through the whole row, since tables of earlier versions have no such column.

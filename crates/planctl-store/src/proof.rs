@@ -23,7 +23,7 @@ pub enum Proof {
         /// The key under which a repeated call gets the stored answer (P14).
         key: Option<String>,
     },
-    /// A person's vote decided, together with those of others.
+    /// A person voted, or their vote decided together with those of others.
     Vote {
         /// The key under which a repeated call gets the stored answer (P14).
         key: Option<String>,
@@ -53,10 +53,18 @@ impl Proof {
             (Event::Human(human), Proof::Submit) => human.decision == Decision::Submit,
             (Event::Human(_), Proof::Person { .. }) => true,
             (Event::Human(human), Proof::Vote { vote, .. }) => {
-                matches!(&human.decision, Decision::Answer { item, answer } if *item == vote.item && *answer == vote.answer)
+                matches!(&human.decision, Decision::Answer { item, answer } | Decision::Vote { item, answer, .. }
+                    if *item == vote.item && *answer == vote.answer)
             }
             (
-                Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered),
+                Event::Clock(
+                    ClockEvent::Admitted
+                    | ClockEvent::Due { .. }
+                    | ClockEvent::Metered
+                    | ClockEvent::DaySpent { .. }
+                    | ClockEvent::DayAllows { .. }
+                    | ClockEvent::Unattended { .. },
+                ),
                 Proof::Clock,
             ) => true,
             (

@@ -18,7 +18,7 @@ use crate::error::{StoreError, violates};
 use crate::leases::Renewal;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
-use crate::rows::{bytes, from_json, run_id, stored_run, stored_runs, time_at, to_json};
+use crate::rows::{bytes, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at, to_json};
 use crate::runs::ServedRole;
 use crate::store::Store;
 use crate::token::Token;
@@ -341,7 +341,10 @@ impl Store {
             .bind(to_json(&claimants));
         let mut connection = self.connections().acquire().await?;
         let result = query.fetch_all(&mut *connection).await;
-        connection.recycle(result)
+        let mut rows = connection.recycle(result)?;
+        // An item that the budget of the day holds back is returned without a lease.
+        rows.retain(|row| !matches!(optional_time_at(row, "lease_until"), Ok(None)));
+        Ok(rows)
     }
 
     /// Returns the work of these roles that anybody can claim in workspaces on a host, each with the path of its plan.

@@ -7,6 +7,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use planctl_engine::{
     At, Digest, End, Event, Head, ItemId, NodeId, Record, RunId, RunStatus, Timestamp, Work,
@@ -15,6 +16,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
+use crate::attendance::left_at;
 use crate::cache::RunMeta;
 use crate::connections::repeated;
 use crate::error::{StoreError, Unread};
@@ -44,7 +46,9 @@ macro_rules! runs_where {
         concat!(
             "select r.id, r.name, r.plan, p.path as plan_path, r.workspace, w.host, w.path as workspace_path, r.revision, ",
             "r.graph, r.approval, r.settings::text as settings, r.head::text as head, r.seq, r.chain, r.created_at, r.started_at, ",
-            "r.ended_at, clock_timestamp() as now, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
+            "r.ended_at, clock_timestamp() as now, ",
+            left_at!(),
+            " as left_at, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
             "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at, c.parent, c.item as parent_item, ",
             "c.place as nested_place, c.depth, c.budget::text as nested_budget from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
             "left join worktrees t on t.run = r.id left join sub_plans c on c.run = r.id where ",
@@ -149,6 +153,8 @@ pub struct RunRow {
     pub ended_at: Option<Timestamp>,
     /// The database's time when this was read.
     pub read_at: Timestamp,
+    /// When a process was last known to work on it, where that is a while ago.
+    pub left_at: Option<Timestamp>,
 }
 
 impl RunRow {
@@ -229,6 +235,11 @@ pub struct RefusalRow {
 }
 
 impl RunRow {
+    /// Returns the time of its budget that was used. It stands still while nobody works on the run.
+    pub fn time_spent(&self) -> Duration {
+        self.head.time_spent(self.left_at.unwrap_or(self.read_at))
+    }
+
     /// Returns the folder where its steps and contracts work, or will.
     pub fn place(&self) -> &str {
         let around = self.around.as_ref().map_or(&self.workspace_path, |around| &around.place);
@@ -289,6 +300,7 @@ impl RunRow {
             started_at: optional_time_at(row, "started_at")?,
             ended_at: optional_time_at(row, "ended_at")?,
             read_at: time_at(row, "now")?,
+            left_at: optional_time_at(row, "left_at")?,
         })
     }
 }

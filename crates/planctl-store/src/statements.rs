@@ -1,9 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, audit, connections, history, leases, library, listen, locks, lookups, messages, migrate, outputs,
-    plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics, traces, turns,
-    votes, withdrawn, workers, worktrees,
+    apply, attendance, audit, connections, days, history, leases, library, listen, locks, lookups, messages,
+    migrate, outputs, plans, prune, queue, requests, runs, sealed, server, sub_plans, timers, tokens, topics,
+    traces, turns, votes, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -53,7 +53,17 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: next work", queue::NEXT_WORK),
     ("queue: next wake", queue::NEXT_WAKE),
     ("timers: timers due", timers::TIMERS_DUE),
+    ("attendance: attend", attendance::ATTEND),
+    ("attendance: left", attendance::LEFT),
+    ("attendance: left at", attendance::LEFT_AT),
+    ("attendance: forget attendance", attendance::FORGET_ATTENDANCE),
     ("audit: audit beside", audit::AUDIT_BESIDE),
+    ("days: days", days::DAYS),
+    ("days: open days", days::OPEN_DAYS),
+    ("days: held back by days", days::HELD_BACK_BY_DAYS),
+    ("days: days begun", days::DAYS_BEGUN),
+    ("days: release held back", days::RELEASE_HELD_BACK),
+    ("days: raise day", days::RAISE_DAY),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),
     ("lookups: some records", lookups::SOME_RECORDS),
@@ -182,6 +192,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("traces: mark ended", traces::MARK_ENDED),
     ("prune: prune", prune::PRUNE),
     ("prune: to prune", prune::TO_PRUNE),
+    ("prune: outputs of old runs", prune::OUTPUTS_TO_PRUNE),
+    ("prune: outputs", prune::PRUNE_OUTPUTS),
     ("topics: post note", topics::POST_NOTE),
     ("topics: note of call", topics::NOTE_OF_CALL),
     ("topics: notes", topics::NOTES),

@@ -1,12 +1,13 @@
 //! Votes of people on asks. A vote that decides is applied as a decision with [`Proof::Vote`](crate::Proof::Vote), so that it and
 //! the transition that it causes are written together or not at all.
 
-use planctl_engine::{Answer, ItemId, Timestamp};
+use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, ItemId, RunId, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::proof::Proof;
 use crate::rows::{from_json, time_at, to_json};
 use crate::store::Store;
 
@@ -55,7 +56,7 @@ impl NewVote {
     /// Binds the values of [`VOTE`], with the transition that it causes.
     pub(crate) fn query<'q>(
         &'q self,
-        transitions: Option<String>,
+        transitions: String,
     ) -> sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments> {
         sqlx::query(VOTE)
             .bind(self.item.as_str())
@@ -90,13 +91,20 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// Casts a vote that does not decide.
+    /// Casts a vote that does not decide: a line of the run's history, and the row that is counted.
     ///
     /// # Errors
     ///
     /// [`StoreError::VotedMeanwhile`] where others voted since, or the ask is closed, and those of the connection.
-    pub async fn cast_vote(&self, vote: &NewVote) -> Result<(), StoreError> {
-        repeated!(self, connection => vote.query(None).execute(&mut *connection))?;
-        Ok(())
+    pub async fn cast_vote(&self, run: RunId, vote: &NewVote) -> Result<(), StoreError> {
+        let decision = Decision::Vote {
+            item: vote.item.clone(),
+            answer: vote.answer.clone(),
+            about: vote.about.clone(),
+        };
+        let by = Actor::new(vote.voter.as_str());
+        let event = Event::Human(HumanEvent { by, note: vote.note.clone(), decision });
+        let proof = Proof::Vote { key: None, vote: Box::new(vote.clone()) };
+        self.apply(run, &event, &proof, None).await.map(drop)
     }
 }

@@ -7,8 +7,12 @@ mod world;
 
 #[path = "store/apply.rs"]
 mod apply;
+#[path = "store/attendance.rs"]
+mod attendance;
 #[path = "store/audit.rs"]
 mod audit;
+#[path = "store/days.rs"]
+mod days;
 #[path = "store/fences.rs"]
 mod fences;
 #[path = "store/golden.rs"]

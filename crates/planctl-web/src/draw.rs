@@ -343,9 +343,11 @@ pub fn ask_heading(ask: &AskView) -> String {
         "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
+        "effect" => format!("{step}: may this call be made?"),
         "insertion" => format!("{step}: a further step is proposed"),
         "prompt" => format!("{step}: may its judge be asked?"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
+        "day_budget" => format!("{}: today's budget is used up", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),
     }
 }

@@ -3,7 +3,7 @@
 use planctl_engine::AskKind;
 
 use super::super::layer::Layer;
-use super::super::{AskRule, OnDeadline};
+use super::super::{AskRule, OnDeadline, group_of};
 use super::{Reader, Value, is_role};
 
 const KEYS: [&str; 8] =
@@ -30,6 +30,20 @@ impl Reader<'_> {
                     Some((message, help)) => self.report(key.span(), message, Some(help.to_owned())),
                     None => drop(layer.asks.insert(name.to_owned(), rule)),
                 }
+            }
+        }
+    }
+
+    pub(super) fn groups(&mut self, value: &Value<'_>, layer: &mut Layer) {
+        for (key, value) in self.table(value, "groups") {
+            let name = key.get_ref().as_ref();
+            if !is_role(name) {
+                let help = "use letters, digits, `-`, `_` and `.`, at most 64".to_owned();
+                self.report(key.span(), format!("{name:?} can't name a group"), Some(help));
+                continue;
+            }
+            if let Some(people) = self.strings(value, "a list of people: [\"ann\", \"ben\"]") {
+                layer.groups.insert(name.to_owned(), people.into_iter().collect());
             }
         }
     }
@@ -78,7 +92,9 @@ impl Reader<'_> {
 
 /// Says why a rule can't be kept by anybody, or says nothing.
 fn rule_trouble(rule: &AskRule) -> Option<(String, &'static str)> {
-    let people = rule.of.as_ref().map(|of| of.len() as u64);
+    // How many people a group has is known once all files are read.
+    let named = rule.of.as_ref().filter(|of| of.iter().all(|name| group_of(name).is_none()));
+    let people = named.map(|of| of.len() as u64);
     if let Some(people) = people.filter(|people| *people < rule.approvals) {
         let message = format!("the rule wants {} votes of {people} people", rule.approvals);
         return Some((message, "name as many people in `of` as have to agree"));

@@ -137,7 +137,7 @@ impl Reader<'_> {
     }
 
     /// Reads the form alone: which zones there are, Postgres knows.
-    fn time_zone(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(super) fn time_zone(&mut self, value: &Value<'_>) -> Option<String> {
         let text = self.string(value)?;
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte);
         if text.is_empty() || text.len() > 64 || !text.bytes().all(is_plain) {

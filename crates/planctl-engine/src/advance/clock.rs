@@ -1,11 +1,12 @@
 //! Events of the clock: admission to the workspace, timers, expired leases.
 
-use crate::budget::Usage;
+use crate::budget::{Shortfall, Usage};
 use crate::effect::{AskKind, Effect, Reason, TimerId};
 use crate::event::{ClockEvent, Overrun, Refusal};
 use crate::fact::Fact;
 use crate::ids::{Actor, At, NodeId};
 use crate::run::{NodeState, Outcome, RunStatus};
+use crate::time::Timestamp;
 
 use super::settle::Said;
 use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle};
@@ -22,6 +23,21 @@ pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refu
         }
         ClockEvent::Metered if exceeded::stop(turn)? => Ok(()),
         ClockEvent::Metered => Err(Refusal::WrongState),
+        ClockEvent::DaySpent { at, part, limit, spent, day } => {
+            turn.refuse_unless_active()?;
+            let node = working(turn, at)?;
+            let short = Shortfall {
+                part: *part,
+                limit: *limit,
+                spent: *spent,
+                estimate: dispatch::rest(turn, *part),
+                steps_remaining: dispatch::steps_remaining(turn),
+                day: Some(*day),
+            };
+            day_spent(turn, &node, short)
+        }
+        ClockEvent::DayAllows { node } => day_allows(turn, node),
+        ClockEvent::Unattended { since } => unattended(turn, *since),
         ClockEvent::Due { timer: TimerId::Answer(node) } => unanswered(turn, node),
         ClockEvent::LeaseLost { at, interrupted, noted } => {
             lease_lost(turn, at, *interrupted, noted.as_ref())
@@ -87,6 +103,50 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         }
     }
     turn.arm_stale(turn.now);
+    Ok(())
+}
+
+/// Takes back work that nobody has begun, and asks a person.
+fn day_spent(turn: &mut Turn<'_>, node: &NodeId, short: Shortfall) -> Result<(), Refusal> {
+    if let Some(item) = turn.item_out(node)? {
+        turn.effects.push(Effect::Withdraw(item));
+    }
+    turn.charge_noted(node)?;
+    hold::for_budget(turn, node, short)
+}
+
+/// Takes back what a person was asked about the budget of a day, and goes on.
+fn day_allows(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let NodeState::Held { ask: AskKind::Day, item } = turn.state(node)?.clone() else {
+        return Err(Refusal::WrongState);
+    };
+    turn.effects.push(Effect::Withdraw(item.clone()));
+    turn.facts.push(Fact::AskAnswered {
+        node: node.clone(),
+        item,
+        kind: AskKind::Day,
+        answer: "continue".to_owned(),
+        by: Actor::from("planctl"),
+        note: Some("the budget of the day allows it".to_owned()),
+        role: None,
+        option: None,
+    });
+    turn.set(node, NodeState::Pending)?;
+    dispatch::again(turn, node)
+}
+
+/// Counts the time up to which a process worked on the run, and none from there to this moment.
+fn unattended(turn: &mut Turn<'_>, since: Timestamp) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let counted_from = turn.run.head.clock_since.ok_or(Refusal::WrongState)?;
+    if since.max(counted_from) >= turn.now {
+        return Err(Refusal::WrongState);
+    }
+    let head = &mut turn.run.head;
+    head.spent.time = head.spent.time.saturating_add(since.since(counted_from));
+    head.clock_since = Some(turn.now);
+    turn.arm_budget();
     Ok(())
 }
 

@@ -386,6 +386,25 @@ fn awaits_funds(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     Ok(!is_reported && matches!(funds(turn, node)?, Funds::Later))
 }
 
+/// Returns how many steps have not settled.
+pub(super) fn steps_remaining(turn: &Turn<'_>) -> u32 {
+    turn.graph.task_count().saturating_sub(turn.run.head.settled.total())
+}
+
+/// Returns the expected use of all steps that have not settled: what attempts used so far on the average, else a share of the
+/// plan's budget for each.
+pub(super) fn rest(turn: &Turn<'_>, part: BudgetPart) -> u64 {
+    let (spent, planned) = (turn.run.head.spent, turn.graph.budget());
+    let (sum, limit) = match part {
+        BudgetPart::Tokens => (spent.tokens, planned.tokens),
+        BudgetPart::MicroUsd => (spent.micro_usd, planned.micro_usd),
+        BudgetPart::Seconds => (spent.time.as_secs(), planned.time.map(|time| time.as_secs())),
+    };
+    let share = || limit.unwrap_or(0) / u64::from(turn.graph.task_count().max(1));
+    let each = sum.checked_div(u64::from(spent.metered)).unwrap_or_else(share);
+    each.saturating_mul(u64::from(steps_remaining(turn)))
+}
+
 /// Compares each limit with what was used and what the next attempt is expected to use (DESIGN 9), and with what is set aside
 /// for others besides.
 pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
@@ -401,7 +420,7 @@ pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     // Usage from before the first attempt, such as a rehearsal's, belongs to no step: the first needs no more than it left.
     let is_first = spent.metered + spent.unmetered == 0 && head.reserved.keys().all(|other| other == node);
-    let steps_remaining = turn.graph.task_count().saturating_sub(head.settled.total());
+    let steps_remaining = steps_remaining(turn);
     let mut is_later = false;
     let mut look = |part: BudgetPart, limit: Option<u64>, spent: u64, others: u64, estimate: u64| {
         let Some(limit) = limit else { return Ok(0) };
@@ -415,6 +434,7 @@ pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
                 spent: spent.div_ceil(unit),
                 estimate: estimate.div_ceil(unit),
                 steps_remaining,
+                day: None,
             });
         }
         is_later |= others > 0 && spent.saturating_add(others).saturating_add(estimate) > limit;

@@ -39,18 +39,15 @@ pub(super) fn with_failure(
     open(turn, node, ask)
 }
 
-/// Holds a node until a person adds to the budget.
+/// Holds a node until a person adds to the budget, or the day whose budget it is has ended.
 pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfall) -> Result<(), Refusal> {
     let failure = turn.run.record(node)?.failure.clone();
-    let ask = Ask {
-        kind: AskKind::Budget,
-        reason: Reason::Budget,
-        message: None,
-        failure,
-        shortfall: Some(shortfall),
-        options: Vec::new(),
-        prompt: None,
+    let (kind, reason) = match shortfall.day {
+        Some(_) => (AskKind::Day, Reason::Day),
+        None => (AskKind::Budget, Reason::Budget),
     };
+    let shortfall = Some(shortfall);
+    let ask = Ask { kind, reason, message: None, failure, shortfall, options: Vec::new(), prompt: None };
     open(turn, node, ask)
 }
 

@@ -14,6 +14,7 @@ pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Ref
     match &event.decision {
         Decision::Submit => submit(turn),
         Decision::Answer { item, answer } => answered(turn, event, item, answer),
+        Decision::Vote { item, answer, .. } => asked(turn, item, answer).map(drop),
         Decision::Cancel => cancel(turn, event),
         Decision::Pause => pause(turn, event),
         Decision::Resume { from } => resume(turn, event, from.as_ref()),
@@ -30,7 +31,8 @@ fn submit(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     hold::ask(turn, &start, AskKind::Plan, crate::effect::Reason::Submitted, None)
 }
 
-fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Result<(), Refusal> {
+/// Returns the node that an ask holds, and refuses an answer that the ask doesn't take.
+fn asked(turn: &Turn<'_>, item: &ItemId, answer: &Answer) -> Result<(NodeId, AskKind), Refusal> {
     let (node, kind) = held_by(turn, item)?;
     let is_plan = kind == AskKind::Plan;
     if turn.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
@@ -40,6 +42,11 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     if !answers.contains(&answer.word()) {
         return Err(Refusal::WrongAnswer(answers));
     }
+    Ok((node, kind))
+}
+
+fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Result<(), Refusal> {
+    let (node, kind) = asked(turn, item, answer)?;
     let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
     if needs_note && event.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
         return Err(Refusal::NoteMissing);
@@ -93,6 +100,8 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
             dispatch::again(turn, &node)
         }
         (AskKind::Effect | AskKind::Prompt, Answer::Reject) => unanswered(turn, event, &node),
+        // The budget of the day is raised, not the run's.
+        (AskKind::Day, Answer::Raise { .. }) => dispatch::again(turn, &node),
         _ => carry_out(turn, event, &node, answer),
     }
 }
@@ -275,14 +284,15 @@ fn settle_by(
     route::success(turn, node)
 }
 
-/// Settles a question that a person leaves unanswered, a call that they do not allow, and work whose judge they do not let be
-/// asked as failed, and takes its way for failures (DOT H5).
+/// Takes the way for failures of a question that a person leaves unanswered, of a call that they do not allow, and of work
+/// whose judge they do not let be asked; what that counts as, the plan says of the step (DOT H5).
 fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     if turn.run.record(node)?.unchecked.is_some() {
         turn.run.record_mut(node)?.unchecked = None;
     }
     let said = Said { by: &event.by, note: event.note.as_deref() };
-    settle::settle(turn, node, Outcome::Failed, Some(said))?;
+    let outcome = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.on_exhausted);
+    settle::settle(turn, node, outcome, Some(said))?;
     route::leave(turn, node, Signal::Exhausted)
 }
 

@@ -280,6 +280,47 @@ fn p73_what_the_budget_allows_stops_nobody() {
 }
 
 #[test]
+fn p73_work_that_the_day_has_no_budget_for_waits_for_a_person_or_for_the_next_day() {
+    talk(
+        "
+        plan  a: task retry 1  b: task  budget 100000 tokens
+        approved
+        -> clock admitted           a#1 to coder
+        -> clock day spent a#1      a#1 taken back from agent; a held: day_budget day, 101000 short
+        -> clock day spent a#1      refused: the step is not in a state for this
+        -> clock day allows b       refused: the step is not in a state for this
+        -> clock day allows a       a#1 taken back from ask; a#2 to coder
+        -> clock day spent a#2      a#2 taken back from agent; a held: day_budget day, 101000 short
+        -> human raise 5 tokens     a#3 to coder
+        -> clock day allows a       refused: the step is not in a state for this
+        -> agent reported a#3 20000 tokens  a#3 to harness
+        -> harness found a#3 exit 1  a#3 failed; a#4 to coder, told #3 failed
+        ",
+    );
+}
+
+#[test]
+fn p73_the_time_in_which_nobody_worked_on_the_run_does_not_count() {
+    talk(
+        "
+        plan  a: task retry 1  budget 100 seconds
+        approved
+        -> clock unattended 5 seconds   refused: the run is not in a state for this
+        -> clock admitted           a#1 to coder; wake at 100 s
+        wait 3660 seconds
+        -> clock unattended 3600 seconds  wake at 3700 s
+        -> clock unattended 3600 seconds  refused: the step is not in a state for this
+        wait 39 seconds
+        -> clock unattended 9000 seconds  wake at 3739 s
+        wait 41 seconds
+        -> clock budget             101 % used; a#1 taken back from agent; a held: budget budget, 101 short; no wake
+        wait 60 seconds
+        -> clock unattended 60 seconds  refused: the step is not in a state for this
+        ",
+    );
+}
+
+#[test]
 fn p73_a_worker_is_stopped_when_the_time_of_the_budget_is_over() {
     talk(
         "

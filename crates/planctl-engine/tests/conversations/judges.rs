@@ -181,6 +181,21 @@ fn m_35_a_rejected_prompt_fails_the_step_and_a_judge_that_nobody_has_to_approve_
 }
 
 #[test]
+fn m_35_a_rejected_prompt_counts_as_the_plan_says_of_a_step_that_fails() {
+    talk(
+        "
+        plan  a: task judged-once-approved warn  b: task
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 nothing: unapproved p1  a held: prompt prompt
+        -> human reject                 a settled warned by the owner; b#1 to coder
+        ",
+    );
+}
+
+#[test]
 fn p_71_a_judge_that_would_use_more_than_is_left_waits_for_more_budget_and_the_report_is_kept() {
     talk(
         "

@@ -130,7 +130,7 @@ impl Stage {
 
     /// Lets the engine hear a line and returns what it made of it, in words.
     fn hear(&mut self, said: &str) -> String {
-        let context = Context { graph: &self.graph, run: &self.run, asks: &self.asks };
+        let context = Context { graph: &self.graph, run: &self.run, asks: &self.asks, now: self.now };
         let event = speech::read(&context, said);
         let graph = match said.strip_prefix("human revises") {
             Some(changed) => {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, ChildEnd, Circumstances, ClockEvent, Conflict,
-    Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault, FaultKind, FileChange, Graph,
-    HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId, Judgement, NodeId, Observation,
-    Outcomes, Overrun, PromptToJudge, Report, Reserved, Resources, Role, Run, RunId, Spent, Tampering,
-    TimerId, Usage,
+    Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, BudgetPart, ChildEnd, Circumstances,
+    ClockEvent, Conflict, Day, DayScope, Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault,
+    FaultKind, FileChange, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId,
+    Judgement, NodeId, Observation, Outcomes, Overrun, PromptToJudge, Report, Reserved, Resources, Role, Run,
+    RunId, Spent, Tampering, TimerId, Timestamp, Usage,
 };
 
 use super::plan::number;
@@ -18,6 +18,7 @@ pub struct Context<'a> {
     pub graph: &'a Graph,
     pub run: &'a Run,
     pub asks: &'a [ItemId],
+    pub now: Timestamp,
 }
 
 /// Reads one line of speech.
@@ -59,6 +60,17 @@ pub fn read(context: &Context<'_>, text: &str) -> Event {
         }
         ["clock", "budget"] => Event::Clock(ClockEvent::Due { timer: TimerId::Budget }),
         ["clock", "metered"] => Event::Clock(ClockEvent::Metered),
+        ["clock", "day", "spent", at] => Event::Clock(ClockEvent::DaySpent {
+            at: the_try(context, at, &[]),
+            part: BudgetPart::Tokens,
+            limit: 50_000,
+            spent: 51_000,
+            day: Day { of: DayScope::Project, until: Timestamp::from_micros(0) },
+        }),
+        ["clock", "day", "allows", node] => Event::Clock(ClockEvent::DayAllows { node: NodeId::from(*node) }),
+        ["clock", "unattended", seconds, "seconds"] => Event::Clock(ClockEvent::Unattended {
+            since: Timestamp::from_micros(context.now.as_micros() - 1_000_000 * number(seconds) as i64),
+        }),
         ["clock", "stale"] => Event::Clock(ClockEvent::Due { timer: TimerId::Stale }),
         ["clock", "lease", "lost", at, more @ ..] => Event::Clock(ClockEvent::LeaseLost {
             at: the_try(context, at, &[]),

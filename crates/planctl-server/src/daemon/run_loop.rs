@@ -20,6 +20,7 @@ use crate::daemon::{DaemonOptions, ENDS_WITHIN};
 use crate::executor::progress::LiveActivity;
 use crate::node::ServerNode;
 use crate::node::health::Health;
+use crate::node::quarantine::SweepReport;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
@@ -76,6 +77,9 @@ impl ServerNode {
             seen,
             (WORKERS, DaemonOptions::default().gates),
         ));
+        shared.attend().await?;
+        // Before it is looked whether the run waits: another day may have begun.
+        self.tell_of_days(&mut SweepReport::default()).await?;
         let loops = async {
             tokio::join!(
                 take_turns(&shared, || OwnRun(family.clone())),
@@ -200,6 +204,7 @@ impl Turns for OwnRun {
         let known = family.all();
         for row in rows.iter().filter(|row| !known.contains(&row.id)) {
             server_node.works_on(row.id)?;
+            server_node.store().attend(server_node.host(), Some(&[row.id])).await?;
         }
         if family.know(rows.iter().map(|row| row.id).collect()) || rows.len() > 1 {
             // The notification that wakes the parent of a run that ended may go to another process. And a run is told that one

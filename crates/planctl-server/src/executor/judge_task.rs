@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::path::Path;
 
-use planctl_config::{Agent, JudgeConfig, ModelConfig};
+use planctl_config::{Agent, JudgeConfig, ModelConfig, Price};
 use planctl_engine::{
     Contract, Evidence, Graph, HarnessResult, Inconclusive, Judge, Judgement, NodeId, Usage, Verdict,
 };
@@ -166,7 +166,7 @@ impl Executor {
         let order = JudgeOrder {
             name: judge.by.clone(),
             model: model.clone(),
-            price: self.settings.prices.get(&model.model).copied(),
+            price: Price::of(&self.settings.prices, &model.model),
             key,
             prompt: prompt.prompt,
             left: prompt.left,

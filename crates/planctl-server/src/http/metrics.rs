@@ -12,8 +12,8 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use planctl_api::wire::daemon::{DaemonHealthView, DaemonState};
 use planctl_api::{Code, Problem};
-use planctl_engine::Head;
-use planctl_store::{AskWaits, ItemGroup, Page, Store, StoreError, WorkerRow};
+use planctl_engine::{DayScope, Head};
+use planctl_store::{AskWaits, DayRow, ItemGroup, Page, Store, StoreError, WorkerRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
@@ -121,6 +121,7 @@ struct Stored {
     waits: AskWaits,
     workers: Vec<WorkerRow>,
     runs: Vec<(String, Head)>,
+    days: Vec<(i64, DayRow)>,
     online: u64,
 }
 
@@ -132,6 +133,7 @@ impl Stored {
             waits: store.ask_waits().await?,
             workers: store.workers(&Page::ALL).await?,
             runs: runs.into_iter().flatten().map(|run| (run.name, run.head)).collect(),
+            days: store.open_days(host, RUNS_MAX).await?,
             online: store.workers_since(ONLINE).await?,
         })
     }
@@ -154,6 +156,17 @@ impl Stored {
         }
         let help = "The part of the budget that is left, of the scarcest of its parts";
         registry.register("budget_remaining_ratio", help, left);
+        let left = Family::<Labels, Gauge<f64, AtomicU64>>::default();
+        for (workspace, day) in &self.days {
+            let labels = match day.day.of {
+                DayScope::Project => vec![("of", "project".to_owned()), ("workspace", workspace.to_string())],
+                DayScope::Host => vec![("of", "host".to_owned()), ("workspace", String::new())],
+            };
+            if let Some(ratio) = day.left() {
+                left.get_or_create(&labels).set(ratio);
+            }
+        }
+        registry.register("day_budget_remaining_ratio", "The part of the day's budget that is left", left);
         registry.register_collector(Box::new(Waits(self.waits)));
     }
 

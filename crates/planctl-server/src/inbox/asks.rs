@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use planctl_api::Next;
 use planctl_engine::{
-    Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, Decision, Fact, Failure, Graph, Node,
-    NodeKind, Record, RunId, Shortfall, view,
+    Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, DayScope, Decision, Fact, Failure, Graph,
+    Node, NodeKind, Record, RunId, Shortfall, view,
 };
 use planctl_harness::{Baseline, JudgePrompt};
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
-use planctl_store::{AskRow, NewVote, Page, RunRow, Said, StoreError};
+use planctl_store::{AskRow, DayRaise, NewVote, Page, RunRow, Said, StoreError};
 
 use super::options::{option_chosen, option_views};
 use super::order::InboxPlace;
@@ -344,6 +344,11 @@ impl Services {
         vote: Option<Box<NewVote>>,
     ) -> Result<Decided, ServiceError> {
         let (id, word) = (row.number.unsigned_abs(), answer.word());
+        if let Answer::Raise { by } = answer
+            && let Some(day) = row.ask.shortfall.and_then(|short| short.day)
+        {
+            self.raise_day(row, day.of, *by, note).await?;
+        }
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
         match self.decide_with(row.run, decision, note, vote).await {
             Ok(_) => {}
@@ -377,6 +382,32 @@ impl Services {
             repeated: false,
             voted: None,
         })
+    }
+
+    /// Adds to the budget of the day that is short, for that day alone; its runs go on by themselves.
+    async fn raise_day(
+        &self,
+        row: &AskRow,
+        of: DayScope,
+        by: Budget,
+        note: Option<&str>,
+    ) -> Result<(), ServiceError> {
+        let is_more = match row.ask.shortfall.map(|short| short.part) {
+            Some(BudgetPart::Tokens) => by.tokens.is_some_and(|tokens| tokens > 0),
+            Some(BudgetPart::MicroUsd) => by.micro_usd.is_some_and(|money| money > 0),
+            Some(BudgetPart::Seconds) | None => false,
+        };
+        if !is_more {
+            let id = row.number.unsigned_abs();
+            return Err(ServiceError::Conflict {
+                what: format!(
+                    "raise ask {id}: the raise must add to the part of the day's budget that is used up"
+                ),
+                next: Next::ShowAsk { ask: id },
+            });
+        }
+        let (item, person) = (row.item.as_str(), self.caller.actor.as_str());
+        Ok(self.store.raise_day(DayRaise { run: row.run, item, of, by, person, note }).await?)
     }
 
     /// Returns an answer with the option that it means, where it chooses one.
@@ -603,7 +634,7 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             1 => format!("approve 1 step of \"{}\"", graph.title()),
             count => format!("approve {count} steps of \"{}\"", graph.title()),
         },
-        AskKind::Budget => {
+        AskKind::Budget | AskKind::Day => {
             let short = row.ask.shortfall.as_ref().map(view::shortfall_line).unwrap_or_default();
             format!("{name}: {short}")
         }
@@ -685,5 +716,6 @@ fn shortfall_view(short: &Shortfall) -> ShortfallView {
         spent: short.spent as f64 * unit,
         needed: short.needed() as f64 * unit,
         steps_remaining: short.steps_remaining,
+        until: short.day.map(|day| moment(day.until)),
     }
 }

@@ -73,7 +73,7 @@ impl Services {
             return Ok(Cast::Decides(Box::new(vote), (!lines.is_empty()).then(|| lines.join("\n"))));
         };
         if !is_repeated {
-            self.store.cast_vote(&vote).await?;
+            self.store.cast_vote(row.run, &vote).await?;
         }
         Ok(Cast::Counted(Box::new(Decided {
             run: Some(row.run_name.clone()),

@@ -36,9 +36,10 @@ impl Services {
         let key = self.caller.request.map(|request| request.key(run, &decision));
         let proof = match (&decision, vote) {
             (Decision::Submit, _) => Proof::Submit,
-            (Decision::Answer { .. }, Some(vote)) => Proof::Vote { key, vote },
+            (Decision::Answer { .. } | Decision::Vote { .. }, Some(vote)) => Proof::Vote { key, vote },
             (
                 Decision::Answer { .. }
+                | Decision::Vote { .. }
                 | Decision::Cancel
                 | Decision::Pause
                 | Decision::Resume { .. }

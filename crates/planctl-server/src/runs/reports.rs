@@ -31,7 +31,9 @@ impl Services {
         let shown = self.shown(run).await?;
         let (facts, _) = self.newest_facts(run).await?;
         let row = &shown.view.run;
-        let salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
+        let mut salute = view::salute(&shown.graph, &shown.loaded(), &facts, row.read_at);
+        salute.time.active = row.time_spent();
+        salute.equipment.spent.time = row.time_spent();
         Ok(SaluteView::of(&salute, shown.view(), row.host.clone(), row.read_at))
     }
 

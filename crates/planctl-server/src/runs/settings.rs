@@ -14,11 +14,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::ask_rules::AskRules;
+use crate::clock;
 use crate::node::secrets::Secrets;
 use crate::node::services::ServiceError;
 use planctl_config::{
-    Agent, Commits, Config, Effects, Judges, Pace, Price, ServerConfig, in_folder, permission_words,
-    takes_plan,
+    Agent, Commits, Config, DayBudgets, Effects, Judges, Pace, Price, ServerConfig, in_folder,
+    permission_words, takes_plan,
 };
 
 /// The effective configuration of one run.
@@ -66,6 +67,9 @@ pub struct RunSettings {
     /// The rules for its asks.
     #[serde(default, skip_serializing_if = "AskRules::is_none")]
     pub asks: AskRules,
+    /// The budgets of the day that it shares with other runs. The database reads them where work is claimed (migration 0024).
+    #[serde(default, skip_serializing_if = "DayBudgets::is_none")]
+    pub day: DayBudgets,
     /// The protected files as its plan ask shows them, until it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Baseline>,
@@ -111,6 +115,15 @@ pub struct RoleSettings {
 
 fn is_no_isolation(tier: &Tier) -> bool {
     *tier == Tier::SameUser
+}
+
+/// Returns the budgets of a day with the name of the time zone, where there are some.
+fn days_of(config: &Config) -> DayBudgets {
+    let zone = || config.day.zone.clone().or_else(|| Some(clock::time_zone()));
+    if config.day.is_none() {
+        return DayBudgets::default();
+    }
+    DayBudgets { zone: zone(), ..config.day.clone() }
 }
 
 /// Reads an agent as runs have it; those that were started before agents had names hold a plain command.
@@ -160,6 +173,7 @@ impl RunSettings {
             isolation,
             config: config.approved(),
             asks: AskRules::default(),
+            day: days_of(config),
             shown: None,
             scripts: None,
             home: None,

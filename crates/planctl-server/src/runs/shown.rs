@@ -331,9 +331,8 @@ impl Shown {
     }
 
     fn spent(&self) -> SpentView {
-        let head = &self.view.run.head;
-        let running = head.clock_since.map(|since| self.view.run.read_at.since(since)).unwrap_or_default();
-        SpentView::from(Spent { time: head.spent.time + running, ..head.spent })
+        let run = &self.view.run;
+        SpentView::from(Spent { time: run.time_spent(), ..run.head.spent })
     }
 
     fn reason(&self) -> Option<String> {

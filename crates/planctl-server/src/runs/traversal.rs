@@ -84,7 +84,7 @@ pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[Histo
             tokens: spent.tokens,
             cached_tokens: None,
             usd: usd(spent.micro_usd),
-            seconds: run.time_spent(row.read_at).as_secs_f64(),
+            seconds: row.time_spent().as_secs_f64(),
             unmetered: spent.unmetered,
         },
         context: way.context,

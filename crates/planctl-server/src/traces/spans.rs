@@ -95,7 +95,14 @@ impl RunSpans {
                     self.lost(graph, at, why, line, over);
                 }
                 Event::Clock(ClockEvent::Overran { at, .. }) => self.lost(graph, at, "overran", line, over),
-                Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered)
+                Event::Clock(
+                    ClockEvent::Admitted
+                    | ClockEvent::Due { .. }
+                    | ClockEvent::Metered
+                    | ClockEvent::DaySpent { .. }
+                    | ClockEvent::DayAllows { .. }
+                    | ClockEvent::Unattended { .. },
+                )
                 | Event::Human(_) => {}
             },
             Said::Fact(fact) => self.fact(graph, fact, line, over),

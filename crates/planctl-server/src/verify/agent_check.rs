@@ -13,7 +13,7 @@ use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, 
 use crate::clock;
 pub use crate::verify::agent_program::agent_program;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
-use planctl_config::{Agent, Config, Price, RoleConfig};
+use planctl_config::{Agent, Config, PRICES_AS_OF, PRICES_SOURCE, Price, RoleConfig};
 
 /// How long a program may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
@@ -267,7 +267,11 @@ fn metered(usage: Option<&Usage>, prices: &BTreeMap<String, Price>) -> Vec<Healt
     let money = |micro_usd: u64| format!("${}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000);
     let cost = match (usage.micro_usd, &usage.model) {
         (Some(micro_usd), Some(model)) if usage.estimated => {
-            let found = format!("{} (estimated by the price of {model})", money(micro_usd));
+            let known = match prices.contains_key(model) {
+                true => String::new(),
+                false => format!(" as of {PRICES_AS_OF}, from {PRICES_SOURCE}"),
+            };
+            let found = format!("{} (estimated by the price of {model}{known})", money(micro_usd));
             check("cost", Health::Good, found, None)
         }
         (Some(micro_usd), _) => check("cost", Health::Good, money(micro_usd), None),

@@ -11,6 +11,7 @@ use planctl_engine::{
 };
 
 use super::ensure;
+use crate::world::store::{Row, RowPlace};
 
 /// Tokens and money.
 type Sum = [u64; 2];
@@ -83,6 +84,29 @@ impl Ledger {
         Ok(())
     }
 
+    /// Checks that nobody works on once the holders of items said, with what was charged, that more is used than the budget
+    /// allows: so it is over-spent by no more than what those who were out said at once (P15, P-73).
+    ///
+    /// # Errors
+    ///
+    /// Tells who works on.
+    pub fn is_held<'r>(&self, open: impl Iterator<Item = &'r Row>) -> Result<(), String> {
+        let works =
+            |row: &&Row| matches!((&row.place, &row.item.work), (RowPlace::Leased(_), Work::Agent { .. }));
+        let working: Vec<&Row> = open.filter(works).collect();
+        for (part, limit) in self.limits.into_iter().enumerate() {
+            let said = working.iter().filter_map(|row| row.used.as_ref());
+            let said: u64 = said.map(|usage| sum_of(usage)[part]).sum();
+            ensure(working.is_empty() || limit.is_none_or(|limit| self.used[part] + said <= limit), || {
+                format!(
+                    "P15 {} used and {said} told of {limit:?}, and {} works on",
+                    self.used[part], working[0].item.id
+                )
+            })?;
+        }
+        Ok(())
+    }
+
     fn book_event(&mut self, event: &Event) {
         match event {
             Event::Agent(event) => {
@@ -139,7 +163,14 @@ impl Ledger {
                 }
             }
             Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
+            | Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
+                | ClockEvent::Unattended { .. },
+            ) => {}
         }
     }
 
@@ -161,7 +192,7 @@ impl Ledger {
     }
 
     fn add(&mut self, node: &NodeId, usage: &Usage) {
-        let sum = [usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0)];
+        let sum = sum_of(usage);
         let (own, _) = self.of.entry(node.clone()).or_default();
         for part in 0..2 {
             self.used[part] += sum[part];
@@ -249,6 +280,10 @@ impl Ledger {
             format!("P15 a person is asked about the budget of {node}, and it suffices: {:?}", self.used)
         })
     }
+}
+
+fn sum_of(usage: &Usage) -> Sum {
+    [usage.input_tokens + usage.output_tokens, usage.micro_usd.unwrap_or(0)]
 }
 
 fn limits(budget: Budget) -> [Option<u64>; 2] {

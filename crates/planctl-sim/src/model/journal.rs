@@ -86,6 +86,8 @@ pub(super) enum Entry {
     Recurred { node: NodeId, how: Option<(String, usize)> },
     /// The run began anew: all earlier events at its nodes are over, but for how often each was tried and the usage.
     BeganAnew,
+    /// Nobody worked on the run for this long.
+    Unattended { time: Duration },
     /// The budget notice was given.
     Noticed,
     /// The budget notice may be given again.
@@ -185,6 +187,7 @@ impl Entry {
             Entry::Heard { .. }
             | Entry::ChildCharged { .. }
             | Entry::BeganAnew
+            | Entry::Unattended { .. }
             | Entry::Noticed
             | Entry::Unnoticed => None,
         }
@@ -428,16 +431,25 @@ impl Model {
         self.heard().rev().find(|(_, _, is_progress)| *is_progress).map(|(at, ..)| at)
     }
 
-    /// Returns the time between events for as long as something was out.
+    /// Returns the time between events for as long as something was out and somebody worked on the run.
     pub(super) fn time_of_run(&self) -> Duration {
-        let heard: Vec<_> = self.heard().collect();
-        heard.windows(2).filter(|pair| pair[0].1).map(|pair| elapsed(pair[0].0, pair[1].0)).sum()
+        self.time_up_to(None)
     }
 
     /// Returns the run's time up to now, the stretch since the newest event included.
     pub(super) fn time_up_to_now(&self) -> Duration {
-        let open = self.heard().next_back().filter(|(_, is_running, _)| *is_running);
-        self.time_of_run() + open.map_or(Duration::ZERO, |(at, ..)| elapsed(at, self.now))
+        self.time_up_to(Some((self.now, false, false)))
+    }
+
+    fn time_up_to(&self, end: Option<(Timestamp, bool, bool)>) -> Duration {
+        let heard: Vec<_> = self.heard().chain(end).collect();
+        let out: Duration =
+            heard.windows(2).filter(|pair| pair[0].1).map(|pair| elapsed(pair[0].0, pair[1].0)).sum();
+        let unattended = self.journal.iter().filter_map(|entry| {
+            let Entry::Unattended { time } = entry else { return None };
+            Some(*time)
+        });
+        out - unattended.sum::<Duration>()
     }
 
     pub(super) fn is_noticed(&self) -> bool {

@@ -20,6 +20,7 @@ impl Model {
                 Ok(())
             }
             Decision::Answer { item, answer } => self.answered(event, item, answer),
+            Decision::Vote { item, answer, .. } => self.asked(item, answer).map(drop),
             Decision::Cancel => {
                 if matches!(self.status, Status::Done | Status::Failed | Status::Aborted | Status::Cancelled)
                 {
@@ -83,7 +84,8 @@ impl Model {
         }
     }
 
-    fn answered(&mut self, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Fits {
+    /// Returns where an ask is, if it is open and takes an answer.
+    fn asked(&self, item: &ItemId, answer: &Answer) -> Result<(NodeId, AskKind), No> {
         let held = self.live().into_iter().find_map(|node| {
             if let Place::WithPerson(kind, open) = self.place(&node)
                 && open == *item
@@ -103,10 +105,10 @@ impl Model {
             Answer::Reply => kind == AskKind::Question,
             // Nobody in the simulation answers so.
             Answer::Allow { .. } | Answer::Restore => false,
-            Answer::Raise { .. } => kind == AskKind::Budget,
+            Answer::Raise { .. } => matches!(kind, AskKind::Budget | AskKind::Day),
             Answer::Choose { .. } => kind == AskKind::Choice,
             Answer::Abort => kind != AskKind::Plan,
-            Answer::Revise => !matches!(kind, AskKind::Plan | AskKind::Budget),
+            Answer::Revise => !matches!(kind, AskKind::Plan | AskKind::Budget | AskKind::Day),
             Answer::Skip => {
                 matches!(kind, AskKind::Escalation | AskKind::Question | AskKind::Choice)
             }
@@ -114,9 +116,14 @@ impl Model {
                 matches!(kind, AskKind::Escalation | AskKind::Question)
             }
         };
+        if fits { Ok((node, kind)) } else { Err(No) }
+    }
+
+    fn answered(&mut self, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Fits {
+        let (node, kind) = self.asked(item, answer)?;
         let has_note = event.note.as_ref().is_some_and(|note| !note.trim().is_empty());
         let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
-        if !fits || (needs_note && !has_note) {
+        if needs_note && !has_note {
             return Err(No);
         }
         if let Answer::Choose { option } = answer
@@ -146,8 +153,14 @@ impl Model {
             }
             (AskKind::Effect | AskKind::Prompt, Answer::Reject) => {
                 self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
-                self.settle(&node, Outcome::Failed);
+                let outcome = self.on_exhausted(&node);
+                self.settle(&node, outcome);
                 self.leave(&node, Signal::Exhausted);
+                Ok(())
+            }
+            // The budget of the run is what it was.
+            (AskKind::Day, Answer::Raise { .. }) => {
+                self.begin(&node);
                 Ok(())
             }
             _ => self.carry_out(event, &node, answer),

@@ -61,9 +61,14 @@ impl Model {
             Event::Harness(event) => !matches!(event.found, HarnessResult::Nothing(_)),
             Event::Human(_) => true,
             Event::Clock(ClockEvent::Admitted | ClockEvent::Overran { .. }) => true,
-            Event::Clock(ClockEvent::Due { .. } | ClockEvent::LeaseLost { .. } | ClockEvent::Metered) => {
-                false
-            }
+            Event::Clock(
+                ClockEvent::Due { .. }
+                | ClockEvent::LeaseLost { .. }
+                | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
+                | ClockEvent::Unattended { .. },
+            ) => false,
         };
         let ran_before = self.heard().next_back().is_some_and(|(_, was_running, _)| was_running);
         self.journal.push(Entry::Heard { at: self.now, is_running, is_progress });
@@ -435,6 +440,37 @@ impl Model {
             ClockEvent::Metered => {
                 self.must_be(&[Status::Active])?;
                 if self.stop_overspending() { Ok(()) } else { Err(No) }
+            }
+            ClockEvent::DaySpent { at, .. } => {
+                self.must_be(&[Status::Active])?;
+                self.check_try(at)?;
+                if !matches!(self.place(&at.node), Place::WithAgent | Place::Resting) {
+                    return Err(No);
+                }
+                self.charge_so_far(&at.node);
+                self.ask(&at.node, AskKind::Day, "day");
+                Ok(())
+            }
+            ClockEvent::DayAllows { node } => {
+                self.must_be(&[Status::Active])?;
+                if !matches!(self.place(node), Place::WithPerson(AskKind::Day, _)) {
+                    return Err(No);
+                }
+                self.tell(format!("answered {node} continue"));
+                self.put(node, Place::Nowhere);
+                self.begin(node);
+                Ok(())
+            }
+            ClockEvent::Unattended { since } => {
+                self.must_be(&[Status::Active])?;
+                let (heard, was_running, _) = self.heard().next_back().ok_or(No)?;
+                let from = heard.max(*since);
+                if !was_running || from >= self.now {
+                    return Err(No);
+                }
+                self.journal.push(Entry::Unattended { time: elapsed(from, self.now) });
+                self.budget_timer = self.budget_ends().or(self.budget_timer);
+                Ok(())
             }
             ClockEvent::LeaseLost { at, interrupted, noted } => {
                 self.check_try(at)?;

@@ -138,6 +138,7 @@ impl World {
         let graph = command.revision.as_ref().unwrap_or(self.store.plan()).graph.clone();
         let decided = self.store.decide(&graph, &command.event, self.now)?;
         let is_admitted = matches!(command.event, Event::Clock(ClockEvent::Admitted));
+        let is_metered = matches!(command.event, Event::Clock(ClockEvent::Metered));
         let may_begin = self.store.is_admissible() || self.store.has(Flaw::WorkspaceShared);
         if is_admitted && decided.is_ok() && !may_begin {
             return Ok(Answered::Busy);
@@ -146,7 +147,12 @@ impl World {
         let heard = self.model.hear(&command.event, Some(&graph), self.now);
         let (part, whole) = match (decided, &heard) {
             (Ok(decided), Some(_)) => decided,
-            (Err(refusal), None) => return Ok(Answered::Refused(refusal)),
+            (Err(refusal), None) => {
+                if is_metered {
+                    self.ledger.is_held(self.store.open_items())?;
+                }
+                return Ok(Answered::Refused(refusal));
+            }
             (Ok((_, whole)), None) => {
                 let event = tell::event(&command.event);
                 return Err(format!("the engine accepts what the model refuses: {event}: {:?}", whole.facts));
@@ -170,6 +176,9 @@ impl World {
         }
         let brought = if command.takes_gate { part.effects.clone() } else { Vec::new() };
         self.store.write(command, part, whole, self.now)?;
+        if is_metered {
+            self.ledger.is_held(self.store.open_items())?;
+        }
         let (seen, expected) = (model::view_of(&graph, &self.store.whole), self.model.view());
         if seen != expected {
             return Err(format!("the run is\n{seen:#?}\nthe model says\n{expected:#?}"));

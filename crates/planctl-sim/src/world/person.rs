@@ -10,6 +10,7 @@ use planctl_engine::{
 
 use super::World;
 use super::store::{Proof, RowPlace};
+use crate::dice::truth;
 use crate::faults::Trouble;
 use crate::plans;
 
@@ -36,6 +37,11 @@ impl World {
             return self.decided(Decision::Answer { item: id, answer }, note);
         }
         let (answer, note) = self.fitting(kind, &options);
+        // Others may have to agree; whether they are asked first is drawn by a sequence of its own.
+        if truth(self.options.seed, &["vote", id.as_str()], 0).is_multiple_of(4) {
+            let vote = Decision::Vote { item: id.clone(), answer: answer.clone(), about: String::new() };
+            self.decided(vote, None)?;
+        }
         let decision = Decision::Answer { item: id, answer };
         if self.strikes(Trouble::AnswerDoubled) {
             self.decided(decision.clone(), note.clone())?;
@@ -155,6 +161,7 @@ impl World {
             | AskKind::Insertion
             | AskKind::Effect
             | AskKind::Prompt
+            | AskKind::Day
                 if !is_patient =>
             {
                 Answer::Abort
@@ -165,12 +172,12 @@ impl World {
                 Answer::Choose { option }
             }
             AskKind::Choice if self.dice.happens(500) => Answer::Revise,
-            AskKind::Budget if self.is_calm || self.dice.happens(850) => self.raise(),
+            AskKind::Budget | AskKind::Day if self.is_calm || self.dice.happens(850) => self.raise(),
             AskKind::Insertion if self.dice.happens(600) => Answer::Reject,
             AskKind::Insertion if self.dice.happens(600) => Answer::Revise,
             AskKind::Effect | AskKind::Prompt if self.dice.happens(800) => Answer::Approve,
             AskKind::Effect | AskKind::Prompt => Answer::Reject,
-            AskKind::Budget | AskKind::Choice | AskKind::Insertion => Answer::Abort,
+            AskKind::Budget | AskKind::Day | AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
             AskKind::Escalation | AskKind::Question => match self.dice.below(6) {

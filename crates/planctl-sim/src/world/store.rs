@@ -496,6 +496,7 @@ impl Store {
             (Event::Human(event), _) => match &event.decision {
                 Decision::Answer { item, .. } => Some(item.clone()),
                 Decision::Submit
+                | Decision::Vote { .. }
                 | Decision::Cancel
                 | Decision::Pause
                 | Decision::Resume { .. }

@@ -217,7 +217,7 @@ impl Script {
             }
             AskKind::Prompt => Answer::Approve,
             AskKind::Insertion | AskKind::Effect => Answer::Reject,
-            AskKind::Budget => Answer::Abort,
+            AskKind::Budget | AskKind::Day => Answer::Abort,
             AskKind::Plan | AskKind::Escalation | AskKind::Question => match hidden % 4 {
                 0 | 1 => Answer::Retry,
                 2 => Answer::Skip,

@@ -330,16 +330,20 @@ impl Hand {
             },
             AskKind::Insertion if is_patient => Answer::Reject,
             AskKind::Choice | AskKind::Insertion => Answer::Abort,
-            AskKind::Budget if is_patient => raise(),
-            AskKind::Escalation | AskKind::Question | AskKind::Budget if !is_patient => Answer::Abort,
+            AskKind::Budget | AskKind::Day if is_patient => raise(),
+            AskKind::Escalation | AskKind::Question | AskKind::Budget | AskKind::Day if !is_patient => {
+                Answer::Abort
+            }
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,
-            AskKind::Escalation | AskKind::Question | AskKind::Budget => match self.dice.below(5) {
-                0 | 1 => Answer::Skip,
-                2 => Answer::Waive,
-                3 => Answer::Reassign { role: Role::from("senior") },
-                _ => Answer::Revise,
-            },
+            AskKind::Escalation | AskKind::Question | AskKind::Budget | AskKind::Day => {
+                match self.dice.below(5) {
+                    0 | 1 => Answer::Skip,
+                    2 => Answer::Waive,
+                    3 => Answer::Reassign { role: Role::from("senior") },
+                    _ => Answer::Revise,
+                }
+            }
         };
         let key = format!("{}-{}-{}", self.scene.seed, self.place, self.answers);
         let event = human(Decision::Answer { item: open.item, answer });

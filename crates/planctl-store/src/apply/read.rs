@@ -113,7 +113,14 @@ impl Loaded {
             }
             Event::Harness(_)
             | Event::Human(_)
-            | Event::Clock(ClockEvent::Admitted | ClockEvent::Due { .. } | ClockEvent::Metered) => {}
+            | Event::Clock(
+                ClockEvent::Admitted
+                | ClockEvent::Due { .. }
+                | ClockEvent::Metered
+                | ClockEvent::DaySpent { .. }
+                | ClockEvent::DayAllows { .. }
+                | ClockEvent::Unattended { .. },
+            ) => {}
         }
         Ok(Cow::Owned(event))
     }

@@ -161,6 +161,7 @@ impl Decided {
             Event::Human(human) => match &human.decision {
                 Decision::Answer { item, .. } => Some(item),
                 Decision::Submit
+                | Decision::Vote { .. }
                 | Decision::Cancel
                 | Decision::Pause
                 | Decision::Resume { .. }
@@ -271,7 +272,7 @@ impl Store {
     /// Writes a vote and the transition that it causes in one transaction.
     async fn commit_with_vote(&self, vote: &NewVote, transition: &str) -> Result<Vec<PgRow>, sqlx::Error> {
         let mut connection = self.connections().acquire().await?;
-        let result = vote.query(Some(format!("[{transition}]"))).fetch_all(&mut *connection).await;
+        let result = vote.query(format!("[{transition}]")).fetch_all(&mut *connection).await;
         connection.recycle(result)
     }
 

@@ -19,6 +19,10 @@ pub(crate) const AUDIT_BESIDE: &str = "select r.status, r.active, a.digest as ap
      exists (select from items i where i.run = r.id and i.state = 'withdrawn') as is_ending, \
      array(select c.key from commands c where c.run = r.id and c.seq > 0 and not exists (select from history h \
        where h.run = c.run and h.seq = c.seq and h.kind = 'input' and h.name like 'human.%') order by 1 limit 10) as lost, \
+     array(select v.voter || ' on ask ' || k.number from votes v join asks k on k.item = v.item where k.run = r.id \
+       and not exists (select from history h where h.run = r.id and h.kind = 'input' and h.name in ('human.voted', 'human.answered') \
+         and h.body #>> '{event,decision,item}' = v.item and h.body #>> '{event,by}' = v.voter \
+         and h.body #>> '{event,decision,answer}' = v.answer) order by v.id limit 10) as unheard, \
      array(select k.number from asks k where k.run = r.id and k.closed_at is null \
        and not exists (select from items i where i.id = k.item) order by 1 limit 10) as dangling, \
      array(select d.digest from unnest($2::text[]) as d (digest) \
@@ -38,6 +42,9 @@ impl Store {
         }
         for number in row.try_get::<Vec<i64>, _>("dangling")? {
             audit.find("I7", None, format!("ask {number} is open and no item stands behind it"));
+        }
+        for vote in row.try_get::<Vec<String>, _>("unheard")? {
+            audit.find("I18", None, format!("the vote of {vote} is not in its history"));
         }
         for digest in row.try_get::<Vec<String>, _>("missing")? {
             audit.find("I23", None, format!("output {digest} is named and not kept"));

@@ -337,6 +337,16 @@ impl World {
         assert!(findings.is_empty(), "{findings:#?}");
     }
 
+    /// Lets an hour pass, as those who connect from here on see it; returns one of them.
+    pub async fn an_hour_later(&self) -> Store {
+        use sqlx::Executor as _;
+        let clock = "create function clock_timestamp() returns timestamptz language sql volatile as
+             $now$ select pg_catalog.clock_timestamp() + interval '1 hour' $now$;
+             do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$";
+        self.aside().await.execute(clock).await.unwrap();
+        Store::connect(self.database.connect_options(), Settings::default()).await.unwrap()
+    }
+
     /// A plain connection beside the store's, to play tricks.
     pub async fn aside(&self) -> sqlx::PgConnection {
         connect(&self.database).await

@@ -20,7 +20,8 @@ fn kinds() -> impl Iterator<Item = PossibleValue> {
             | AskKind::Budget
             | AskKind::Question
             | AskKind::Choice
-            | AskKind::Insertion => value,
+            | AskKind::Insertion
+            | AskKind::Day => value,
         }
     })
 }

@@ -212,6 +212,12 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
             short.needed,
             short.steps_remaining
         ));
+        if let Some(until) = &short.until {
+            text.push_str(&format!(
+                "  raise adds to today's budget alone; it goes on by itself at {}\n",
+                show::safe(until)
+            ));
+        }
     }
     text.push_str(&page.prompt.as_ref().map(prompt_drawn).unwrap_or_default());
     if let Some(will_run) = &page.will_run {

@@ -250,7 +250,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     }
     context.say_findings(&client.topic_findings(&checked).await?);
     if folder.is_empty() && !is_json {
-        super::run::say_uncommitted(&client.standing(&checked, true).await?.uncommitted);
+        super::run::say_uncommitted(&client.standing(&checked, None, true).await?.uncommitted);
     }
     let decided = client.approve(&checked, given).await?;
     recorded(context, &decided, is_json)?;
@@ -597,7 +597,11 @@ pub fn exit_of(view: &RunView) -> Exit {
 
 /// Returns the exit code of a run that waits for a person.
 pub fn waiting_exit(wait: Option<&WaitingOn>) -> Exit {
-    if wait.is_some_and(|wait| wait.kind == "budget") { Exit::Budget } else { Exit::Waiting }
+    if wait.is_some_and(|wait| matches!(wait.kind.as_str(), "budget" | "day_budget")) {
+        Exit::Budget
+    } else {
+        Exit::Waiting
+    }
 }
 
 /// Returns the command to type next about a run.

@@ -131,3 +131,73 @@ fn p73_the_clock_of_a_run_stands_still_while_its_sub_plan_waits_for_a_person() {
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
 }
+
+#[test]
+fn p15_runs_share_the_budget_of_a_day_and_wait_until_it_is_raised_for_that_day() {
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[budget]\nper_day = \"1500 tokens\"\ntime_zone = \"Europe/Berlin\"\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    fixture.write("p.md", &three_steps("max 50k tokens, $10, 5 minutes"));
+    fixture.write("q.md", &three_steps("max 50k tokens, $10, 5 minutes"));
+    let run =
+        |plan: &str| fixture.planctl(&["plan", "run", plan, "--approve", "--no-wait", "--exec", WORKER]);
+    let said = run("p.md");
+    assert_eq!(said.code, 6, "{said:?}");
+    let status = fixture.status();
+    assert_eq!(
+        (&status["waiting_on"]["kind"], &status["spent"]["tokens"]),
+        (&"day_budget".into(), &2000.into())
+    );
+    let ask = fixture.ask();
+    let shown = fixture.planctl(&["approvals", "show", &ask]).out;
+    assert!(
+        shown.contains(
+            "today's budget of this project is used up (2000 tokens of 1500 tokens), and 1 steps remain"
+        ),
+        "{shown}"
+    );
+    assert!(shown.contains("raise adds to today's budget alone; it goes on by itself at "), "{shown}");
+    let said = fixture.planctl(&["approvals", "raise", &ask, "--cost", "1"]);
+    assert_eq!(said.code, 5, "money is not what is short: {said:?}");
+    assert_eq!(fixture.planctl(&["approvals", "raise", &ask, "--tokens", "1000"]).code, 0);
+    let said = fixture.planctl(&["plan", "resume", "p-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(fixture.status()["budget"]["tokens"], 50_000, "the run's own budget is what it was");
+
+    // 3000 of 2500 tokens are used: another run of the project begins no step.
+    let said = run("q.md");
+    assert_eq!((said.code, &fixture.status()["spent"]["tokens"]), (6, &0.into()), "{said:?}");
+    // A day later nothing of that counts.
+    fixture.sql("update used set quarter = quarter - interval '1 day'; update day_raises set at = at - interval '1 day'");
+    let said = fixture.planctl(&["plan", "resume", "q-1", "--no-wait"]);
+    assert_eq!(said.code, 6, "{said:?}");
+    assert_eq!(fixture.status()["spent"]["tokens"], 2000, "of a day in which 1500 may be used");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn p73_the_clock_of_a_run_stands_still_from_when_its_process_was_killed() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("Long", "5 minutes", &[("One", "test -e never", "escalate")]));
+    let mut going =
+        fixture.start(&["plan", "run", "p.md", "--approve", "--exec", "touch begun; exec sleep 600"]);
+    while !fixture.path("begun").exists() {
+        assert!(!going.is_over(), "it ended before the work began");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    going.signal(rustix::process::Signal::KILL);
+    going.end();
+    // An hour later, by the clock that decides.
+    fixture.sql(
+        "create function clock_timestamp() returns timestamptz language sql volatile as \
+         $now$ select pg_catalog.clock_timestamp() + interval '1 hour' $now$; \
+         do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$",
+    );
+    let seconds = || fixture.status()["spent"]["seconds"].as_f64().unwrap();
+    assert!(seconds() < 120.0, "{}", seconds());
+    assert_eq!(fixture.planctl(&["pause", "p-1"]).code, 0);
+    assert!(seconds() < 120.0, "{}", seconds());
+    let taken_off = "select count(*) from history where name = 'clock.unattended'";
+    assert_eq!(fixture.sql(taken_off), "1");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}

@@ -5,17 +5,22 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Shared, TurnResult, Turns};
+use super::{Scope, Shared, TurnResult, Turns};
 use crate::clock;
 use crate::daemon::loops::sweep::EVERY;
+use crate::node::quarantine::SweepReport;
 use crate::node::services::ServiceError;
 
 /// How often what is only kept for a while is cleared away.
 const SWEEP: Duration = Duration::from_secs(600);
 
+/// How often it says which runs it works on. A process that is silent for three times as long works on none.
+const ATTENDS: Duration = Duration::from_secs(5);
+
 /// Minds leases and timers, and clears away what is only kept for a while.
 #[derive(Default)]
 pub(crate) struct Leases {
+    attended: Option<Instant>,
     swept: Option<Instant>,
 }
 
@@ -24,6 +29,10 @@ impl Turns for Leases {
     const PACE: Duration = EVERY;
 
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
+        if self.attended.is_none_or(|attended| attended.elapsed() >= ATTENDS) {
+            shared.attend().await?;
+            self.attended = Some(clock::instant());
+        }
         let report = shared.server_node.sweep_once().await?;
         if report.expired > 0 {
             tracing::info!(leases = report.expired, runs = report.recovered, "leases were over");
@@ -36,8 +45,23 @@ impl Turns for Leases {
             let store = shared.server_node.store();
             store.sweep_requests().await?;
             store.delete_old_workers().await?;
+            store.forget_attendance().await?;
             self.swept = Some(clock::instant());
         }
         Ok(TurnResult::More)
+    }
+}
+
+impl Shared {
+    /// Says which runs this process works on, and takes off the time in which nobody did.
+    pub(crate) async fn attend(&self) -> Result<(), ServiceError> {
+        let runs = match &self.scope {
+            Scope::Host => None,
+            Scope::Run(family) => Some(family.open()),
+        };
+        let mut report = SweepReport::default();
+        self.server_node.attend(runs.as_deref(), &mut report).await?;
+        report.troubles.into_iter().for_each(|trouble| self.health.note(trouble));
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent};
+use planctl_engine::{Actor, Answer, Decision, Event, HumanEvent, RunId};
 use planctl_lang::duration_words;
 use planctl_store::{AskDeadline, Expired, LapsedAsk, Proof, StoreError};
 
@@ -63,9 +63,44 @@ impl ServerNode {
         for lapsed in self.store.asks_lapsed(&quarantined, AT_ONCE).await? {
             self.by_itself(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
         }
+        self.tell_of_days(&mut report).await?;
         self.sweep_sub_plans(&mut report).await?;
         report.recovered = recovered.len() as u64;
         Ok(report)
+    }
+
+    /// Tells runs what follows from the budgets of their days: work that has to wait, and asks that wait no more.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection; an error of one run is part of the report.
+    pub(crate) async fn tell_of_days(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
+        for news in self.store.day_news(&self.quarantine().runs(), AT_ONCE).await? {
+            let telling = async {
+                settled(self.store.apply(news.run, &news.event, &Proof::Clock, None).await.map(drop))
+            };
+            self.by_itself(news.run, telling, report).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that this process works on these runs, or on all of its host. The time in which nobody did counts for no budget.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection; an error of one run is part of the report.
+    pub(crate) async fn attend(
+        &self,
+        runs: Option<&[RunId]>,
+        report: &mut SweepReport,
+    ) -> Result<(), ServiceError> {
+        for left in self.store.left_runs(self.host(), runs).await? {
+            let passing = async {
+                settled(self.store.apply(left.run, &left.event(), &Proof::Clock, None).await.map(drop))
+            };
+            self.by_itself(left.run, passing, report).await?;
+        }
+        Ok(self.store.attend(self.host(), runs).await?)
     }
 
     /// Gives an ask that nobody has answered in time the answer of its rule, which lets nothing go on.

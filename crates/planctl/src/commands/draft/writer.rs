@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_api::wire::HeldPromptView;
-use planctl_config::{Agent, Config, ModelApi};
+use planctl_config::{Agent, Config, ModelApi, Price};
 use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_planner::{Answer, Prompt, Spending, Tokens};
@@ -99,7 +99,7 @@ fn of_kind(config: &Config, name: &str, embeds: bool) -> Result<Model, Failure> 
         };
         return Err(Failure::new(Exit::Configuration, message).help(help));
     }
-    Model::new(name, found, config.prices.get(&found.model).copied())
+    Model::new(name, found, Price::of(&config.prices, &found.model))
 }
 
 /// Checks that an agent is there and can be held to reading.

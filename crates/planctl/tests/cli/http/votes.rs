@@ -222,3 +222,23 @@ fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_
     assert_eq!(house.until("p-2", "failed")["state"], "failed");
     assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
 }
+
+#[test]
+fn p_19_a_vote_is_a_line_of_history_and_one_that_nobody_cast_is_found_by_an_audit() {
+    let house = House::new();
+    trusted(&house, TWO);
+    house.fixture.write("p.md", &plan("p", "hello"));
+    assert_eq!(run(&house, &["--approve"]).code, 3);
+    let ben = token(&house, "ben");
+    assert_eq!(vote(&house, &ben, "ben", 1, "approve").status, 200);
+    let voted = "select body #>> '{event,by}' from history where name = 'human.voted'";
+    assert_eq!(house.fixture.sql(voted), "ben");
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+    house.fixture.sql(
+        "insert into votes (item, voter, answer, about, note) select item, 'carl', answer, about, note from votes",
+    );
+    let said = house.fixture.planctl(&["audit"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    let found = "the vote of carl on ask 1 is not in its history";
+    assert!(said.out.contains(found) || said.err.contains(found), "{said:?}");
+}

@@ -331,6 +331,29 @@ fn a_cancelled_run_tells_its_worker_at_the_next_heartbeat() {
 }
 
 #[test]
+fn p73_a_worker_that_uses_the_budget_up_is_told_to_stop_and_its_lease_is_over() {
+    let house = House::new();
+    let text = super::house::plan("hello", "hello");
+    let text = text.replace("**Context:** a test\n", "**Context:** a test\n\n**Budget:** 1000 tokens\n");
+    house.fixture.write("hello.md", &text);
+    let said = house.fixture.planctl(&["plan", "run", "hello.md", "--approve", "-d"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let claimed = house.claim();
+    assert_eq!(say(&house, &claimed, "usage", r#"{"input_tokens": 900}"#).status, 204);
+    assert_eq!(say(&house, &claimed, "heartbeat", "{}").json()["cancel"], false);
+    say(&house, &claimed, "usage", r#"{"input_tokens": 900, "output_tokens": 200}"#);
+    let beat = say(&house, &claimed, "heartbeat", "{}");
+    assert_eq!((beat.status, &beat.json()["cancel"]), (200, &Value::from(true)), "{beat:?}");
+    assert_eq!(say(&house, &claimed, "complete", r#"{"text": "done"}"#).code(), "lease_lost");
+    let view = house.until("hello-1", "waiting");
+    assert_eq!(
+        (&view["waiting_on"]["kind"], &view["spent"]["tokens"]),
+        (&"budget".into(), &1100.into()),
+        "{view}"
+    );
+}
+
+#[test]
 fn a_paused_run_takes_its_work_back_leaves_the_workspace_and_goes_on_when_it_is_resumed() {
     let house = House::new();
     let run = house.run("hello", "hello");

@@ -1,0 +1,102 @@
+//! Attendance: processes that work on runs say so again and again, so that the time in which none did counts for no budget.
+
+use planctl_engine::{ClockEvent, Event, RunId, Timestamp};
+use sqlx::Row;
+use uuid::Uuid;
+
+use crate::connections::repeated;
+use crate::error::StoreError;
+use crate::rows::{optional_time_at, run_id, stored_run, stored_runs, time_at};
+use crate::store::Store;
+
+/// When a process was last known to work on a run `r` in a workspace `w`, where that is a while ago. An interactive agent works
+/// without a process of planctl, so the runs of such agents are never left. Neither is a run on whose host no process ever said
+/// that it works.
+macro_rules! left_at {
+    () => {
+        "(select max(a.at) from attendance a where a.host = w.host \
+         and a.run in (r.id, '00000000-0000-0000-0000-000000000000'::uuid) \
+         and r.settings ->> 'worker' is distinct from 'session' \
+         having max(a.at) < clock_timestamp() - interval '15 seconds')"
+    };
+}
+pub(crate) use left_at;
+
+pub(crate) const ATTEND: &str = "insert into attendance (host, run, at) select $1, x.run, clock_timestamp() from unnest($2::uuid[]) as x (run) \
+     on conflict (host, run) do update set at = excluded.at";
+pub(crate) const LEFT: &str = concat!(
+    "select id, left_at from (select r.id, ",
+    left_at!(),
+    " as left_at from workspaces w join runs r on r.workspace = w.id where w.host = $1 and r.ended_at is null ",
+    "and ($2::uuid[] is null or r.id = any($2)) and r.status = 'active' and r.head ->> 'clock_since' is not null) left_runs ",
+    "where left_at is not null order by id"
+);
+pub(crate) const LEFT_AT: &str = concat!(
+    "select ",
+    left_at!(),
+    " as left_at from runs r join workspaces w on w.id = r.workspace where r.id = $1"
+);
+pub(crate) const FORGET_ATTENDANCE: &str = "delete from attendance a where a.run <> '00000000-0000-0000-0000-000000000000'::uuid \
+     and not exists (select from runs r where r.id = a.run and r.ended_at is null)";
+
+/// A run whose time counts, and on which no process works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeftRun {
+    /// The run.
+    pub run: RunId,
+    /// When a process was last known to work on it.
+    pub since: Timestamp,
+}
+
+impl LeftRun {
+    /// Returns the news for the engine.
+    pub fn event(&self) -> Event {
+        Event::Clock(ClockEvent::Unattended { since: self.since })
+    }
+}
+
+impl Store {
+    /// Returns the runs of a host, or these of them, whose time counts though no process works on them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn left_runs(&self, host: &str, runs: Option<&[RunId]>) -> Result<Vec<LeftRun>, StoreError> {
+        let runs = runs.map(stored_runs);
+        let rows = repeated!(self, connection => sqlx::query(LEFT).bind(host).bind(&runs).fetch_all(&mut *connection))?;
+        let read = |row: &sqlx::postgres::PgRow| {
+            Ok(LeftRun { run: run_id(row.try_get("id")?), since: time_at(row, "left_at")? })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    /// Says that the calling process works on these runs of a host, or on all of them. The time that went by while nobody did is
+    /// known by what was said before, so it is taken off first: see [`Store::left_runs`].
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn attend(&self, host: &str, runs: Option<&[RunId]>) -> Result<(), StoreError> {
+        let runs = runs.map_or_else(|| vec![Uuid::nil()], stored_runs);
+        repeated!(self, connection => sqlx::query(ATTEND).bind(host).bind(&runs).execute(&mut *connection))?;
+        Ok(())
+    }
+
+    /// Forgets who worked on runs that are over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn forget_attendance(&self) -> Result<(), StoreError> {
+        repeated!(self, connection => sqlx::query(FORGET_ATTENDANCE).execute(&mut *connection))?;
+        Ok(())
+    }
+
+    /// Returns when a process was last known to work on a run, where that is a while ago.
+    pub(crate) async fn left_at(&self, run: RunId) -> Result<Option<Timestamp>, StoreError> {
+        let run = stored_run(run);
+        let row =
+            repeated!(self, connection => sqlx::query(LEFT_AT).bind(run).fetch_optional(&mut *connection))?;
+        Ok(row.map(|row| optional_time_at(&row, "left_at")).transpose()?.flatten())
+    }
+}

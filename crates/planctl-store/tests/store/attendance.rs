@@ -1,0 +1,76 @@
+//! The time of a budget: it counts while a process works on the run, and not from when the last one was known to.
+
+use std::time::Duration;
+
+use planctl_engine::{Decision, RunId, RunStatus};
+use planctl_store::{HistoryLine, Proof, Said, Store};
+
+use crate::world::{HOST, World, human, person, reported, world};
+
+const A_MINUTE: Duration = Duration::from_secs(60);
+
+/// Returns how often it was found that nobody worked on a run whose history is sound.
+async fn times_unattended(store: &Store, world: &World, run: RunId) -> usize {
+    let lines = store.history(run, 0, 1000).await.unwrap();
+    world.assert_sound(run).await;
+    let kind = |line: &HistoryLine| match &line.said {
+        Said::Input(input) => Some(input.event.kind()),
+        Said::Fact(_) => None,
+    };
+    lines.iter().filter(|line| kind(line) == Some("clock.unattended")).count()
+}
+
+#[tokio::test]
+async fn p73_the_time_in_which_no_process_worked_on_a_run_is_not_counted_whoever_speaks_first() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    let work = world.claim(run, "w").await.unwrap();
+    world.store.attend(HOST, None).await.unwrap();
+    let later = world.an_hour_later().await;
+    let shown = later.run(run).await.unwrap();
+    assert!(shown.time_spent() < A_MINUTE, "views don't count it either: {:?}", shown.time_spent());
+
+    later.apply(run, &reported(&work.item.at), &work.proof(), None).await.unwrap();
+    let head = later.run(run).await.unwrap().head;
+    assert!(head.spent.time < A_MINUTE, "{head:?}");
+    later.apply(run, &human(Decision::Pause), &person(None), None).await.unwrap();
+    let head = later.run(run).await.unwrap().head;
+    assert!(head.spent.time < A_MINUTE && head.status == RunStatus::Paused, "{head:?}");
+    assert!(times_unattended(&later, &world, run).await >= 1);
+    later.close().await;
+}
+
+#[tokio::test]
+async fn p73_a_process_that_begins_to_work_takes_off_the_time_in_which_none_did() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    world.store.attend(HOST, None).await.unwrap();
+    assert_eq!(world.store.left_runs(HOST, None).await.unwrap(), [], "somebody works on it");
+    let later = world.an_hour_later().await;
+    assert_eq!(later.left_runs("another host", None).await.unwrap(), []);
+    let left = later.left_runs(HOST, Some(&[run])).await.unwrap();
+    assert_eq!(left.iter().map(|left| left.run).collect::<Vec<_>>(), [run]);
+    later.apply(run, &left[0].event(), &Proof::Clock, None).await.unwrap();
+    later.attend(HOST, Some(&[run])).await.unwrap();
+    assert_eq!(later.left_runs(HOST, None).await.unwrap(), []);
+    let shown = later.run(run).await.unwrap();
+    assert!(shown.time_spent() < A_MINUTE, "{:?}", shown.time_spent());
+    assert_eq!(times_unattended(&later, &world, run).await, 1);
+    later.close().await;
+}
+
+#[tokio::test]
+async fn p73_the_time_of_a_run_on_which_a_process_works_counts() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    world.store.attend(HOST, Some(&[run])).await.unwrap();
+    let later = world.an_hour_later().await;
+    later.attend(HOST, Some(&[run])).await.unwrap();
+    let shown = later.run(run).await.unwrap();
+    assert!(shown.time_spent() > A_MINUTE * 59, "{:?}", shown.time_spent());
+    later.apply(run, &human(Decision::Pause), &person(None), None).await.unwrap();
+    assert!(later.run(run).await.unwrap().head.spent.time > A_MINUTE * 59);
+    assert_eq!(times_unattended(&later, &world, run).await, 0);
+    later.forget_attendance().await.unwrap();
+    later.close().await;
+}
