@@ -310,7 +310,7 @@ try {
     return (await editor.getByRole("row", { name: /approval\.opened/ }).first().textContent()).includes("delivered");
   });
   await look(editor, "system-messages", "/system");
-  await editor.getByRole("button", { name: /^Again: message/ }).last().click();
+  await editor.getByRole("button", { name: /^Again/ }).last().click();
   await editor.getByText("Recorded: the message is sent again.").waitFor();
   await editor.context().close();
   console.log(`ok: answered from their pages: ${Object.keys(kinds).join(", ")}`);
