@@ -296,6 +296,16 @@ pub fn step_phase(state: &StepState) -> &'static str {
     }
 }
 
+/// Returns the class of a delivery's state.
+pub fn delivery_phase(state: &str) -> &'static str {
+    match state {
+        "waiting" => "current",
+        "delivered" => "done",
+        "failed" => "failed",
+        _ => "ended",
+    }
+}
+
 /// Returns the sign of a step's state.
 pub fn step_sign(state: &StepState) -> &'static str {
     sign(step_phase(state))

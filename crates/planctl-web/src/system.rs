@@ -1,6 +1,7 @@
 //! The daemon, its roles, workers and tokens.
 
 use askama::Template;
+use planctl_api::wire::messages::{DeliveryList, DeliveryView};
 use planctl_api::wire::work::{ServiceView, TokenList, TokenView, WorkerList, WorkerView};
 use planctl_api::wire::{DaemonState, DatabaseView, RoleWork, RoleWorkList};
 use planctl_api::words;
@@ -38,6 +39,8 @@ pub struct SystemScreen<'a> {
     database: &'a DatabaseView,
     roles: Rows<'a, RoleWork>,
     workers: Rows<'a, WorkerView>,
+    /// The newest.
+    deliveries: &'a [DeliveryView],
     tokens: Option<Rows<'a, TokenView>>,
     form: Option<Form<'a>>,
 }
@@ -48,6 +51,7 @@ impl<'a> SystemScreen<'a> {
         frame: Frame<'a>,
         (service, database): (&'a ServiceView, &'a DatabaseView),
         (roles, workers): (&'a RoleWorkList, &'a WorkerList),
+        deliveries: &'a DeliveryList,
         tokens: Option<&'a TokenList>,
         form: Option<Form<'a>>,
     ) -> SystemScreen<'a> {
@@ -61,6 +65,7 @@ impl<'a> SystemScreen<'a> {
         let tokens = tokens.map(|list| Rows::of(live(list)));
         let roles = Rows::of(roles.roles.iter().collect());
         let workers = Rows::of(workers.workers.iter().collect());
-        SystemScreen { frame, service, state, database, roles, workers, tokens, form }
+        let deliveries = &deliveries.deliveries;
+        SystemScreen { frame, service, state, database, roles, workers, deliveries, tokens, form }
     }
 }

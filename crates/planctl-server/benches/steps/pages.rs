@@ -27,6 +27,8 @@ const TABS: usize = 50;
 const LOADS_PER_SECOND: u64 = 200;
 /// How often a page is looked at for its cost.
 const LOOKS: u32 = 20;
+/// How large a page may be.
+const PAGE_BYTES_MAX: usize = 60 << 10;
 /// How much longer a step may take beside readers, in percent.
 const GROWTH_PERCENT_MAX: f64 = 10.0;
 
@@ -61,6 +63,9 @@ impl Pages {
             cpu.as_secs_f64() * 1e3,
             bytes / 1024
         );
+        if bytes > PAGE_BYTES_MAX {
+            println!("MISSED: a page has {PAGE_BYTES_MAX} bytes at most");
+        }
     }
 }
 

@@ -282,7 +282,7 @@ try {
       worker: "true",
       files: {
         "server.mjs": tools,
-        "planctl.toml": `[servers.notes]\ncommand = [${JSON.stringify(process.execPath)}, ${JSON.stringify(path.join(place, "effect", "server.mjs"))}]\neffects = ["write"]\n`,
+        "planctl.toml": `[servers.notes]\ncommand = [${JSON.stringify(process.execPath)}, ${JSON.stringify(path.join(place, "effect", "server.mjs"))}]\neffects = ["write"]\n\n[notify.hook]\nto = "exec"\ncommand = "true"\n`,
       },
       answer: async (page) => {
         await page.getByText("planctl tool call notes note").first().waitFor();
@@ -304,6 +304,14 @@ try {
     await editor.getByText(/^Recorded:/).waitFor();
     await until(`${kind} is done`, () => state(kind, `${kind}-1`) === "done");
   }
+  // The ask of that project was told on its channel, and is told once more from the page.
+  await until("the message is delivered", async () => {
+    await editor.goto(`${base}/system`);
+    return (await editor.getByRole("row", { name: /approval\.opened/ }).first().textContent()).includes("delivered");
+  });
+  await look(editor, "system-messages", "/system");
+  await editor.getByRole("button", { name: /^Again/ }).last().click();
+  await editor.getByText("Recorded: the message is sent again.").waitFor();
   await editor.context().close();
   console.log(`ok: answered from their pages: ${Object.keys(kinds).join(", ")}`);
 
