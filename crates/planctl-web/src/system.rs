@@ -2,7 +2,7 @@
 
 use askama::Template;
 use planctl_api::wire::work::{ServiceView, TokenList, TokenView, WorkerList, WorkerView};
-use planctl_api::wire::{DaemonState, DatabaseView, RoleWorkList, RoleWork};
+use planctl_api::wire::{DaemonState, DatabaseView, RoleWork, RoleWorkList};
 use planctl_api::words;
 
 use crate::draw;
