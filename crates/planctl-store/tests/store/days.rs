@@ -1,7 +1,7 @@
 //! Budgets of a day: all runs of a project or a machine share them, and work waits for the next day.
 
 use planctl_engine::{AskKind, Budget, ClockEvent, DayScope, Event, NodeState, RunId, Usage};
-use planctl_store::{DayNews, DayRaise, Proof, Store};
+use planctl_store::{DayNews, DayRaise, NextClaim, Proof, ServedRole, Store};
 
 use crate::world::{HOST, World, evaluated, next_claim, reported, world};
 
@@ -125,6 +125,7 @@ async fn p15_what_reports_charge_counts_for_the_day_of_the_workspace_and_a_zone_
     );
     let gate = applied.claimed_next.unwrap();
     let evidence = evaluated(&gate.item.at, 0);
+    let next = NextClaim { served: vec![ServedRole::Any], ..next };
     let applied = world.store.apply(run, &evidence, &gate.proof(), Some(&next)).await.unwrap();
     assert!(applied.claimed_next.is_none(), "the verdict takes no work along");
     assert!(is_spent(&tell(&world.store).await));

@@ -64,7 +64,7 @@ fn every_metric_is_counted_and_dashboard_and_alerts_name_no_other() {
     place.plan(2, "");
     place.set("flaky-1");
     let receiver = Receiver::new();
-    configure(&place, WEBHOOK);
+    configure(&place, &format!("{WEBHOOK}\n[budget]\nhost_per_day = \"1M tokens\"\n"));
     let _daemon = daemon(&place, &receiver);
     let usage = r#"{"planctl":"result/1","text":"done","usage":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":7,"cost_usd":0.5,"model":"m"}}"#;
     let exec = format!("{}; echo '{usage}'", place.exec());
@@ -75,6 +75,8 @@ fn every_metric_is_counted_and_dashboard_and_alerts_name_no_other() {
     let before = scrape(&place);
     assert_eq!(value(&before, "planctl_approvals_open{kind=\"plan\"}"), Some(1.0), "{before}");
     assert_eq!(value(&before, "planctl_budget_remaining_ratio{run=\"p-1\"}"), Some(1.0), "{before}");
+    let of_day = "planctl_day_budget_remaining_ratio{of=\"host\",workspace=\"\"}";
+    assert_eq!(value(&before, of_day), Some(1.0), "{before}");
     place.must(&["approvals", "approve", "1"]);
     place.await_state("done");
     wait_until("the end is told", || {
