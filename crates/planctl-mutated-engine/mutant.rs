@@ -122,6 +122,10 @@ pub enum Mutant {
     EffectAllowedAgain,
     /// A person's word for a call serves the next entering of its node, which may be given other arguments (M-36).
     EffectOutlivesEntry,
+    /// A judge's answer counts whose prompt nobody has approved (M-35).
+    PromptUnasked,
+    /// A person's word on a prompt serves the next attempt as well (M-35).
+    PromptApprovedAgain,
     /// A sub-plan's run that failed is taken for one that is done.
     SubPlanFailureIgnored,
     /// A run goes on from a sub-plan as soon as its run has begun.
@@ -208,7 +212,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 42] = [
+    pub const OF_GRAPHS: [Mutant; 44] = [
         Mutant::ObservationUnchecked,
         Mutant::ClaimPasses,
         Mutant::BudgetCountedAtEnd,
@@ -251,6 +255,8 @@ impl Mutant {
         Mutant::EpochNumbersAnew,
         Mutant::EffectUnasked,
         Mutant::EffectAllowedAgain,
+        Mutant::PromptUnasked,
+        Mutant::PromptApprovedAgain,
     ];
 
     /// Deliberate bugs that a conversation has to show: two workers at once seldom use a budget up together, and a call that was

@@ -387,7 +387,7 @@ pub struct BeforeView {
 pub struct WaitingOn {
     /// `plan`, `escalation`, `budget`, `question` (a person), `worker`, `workspace`, `ending` (of an agent whose work was taken
     /// back), `worktree` (it could not be made), `lock`, `revision` (of a paused run, which may be resumed, too).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "day_budget", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget", "worker", "workspace", "ending", "worktree", "lock", "revision"]))]
     pub kind: String,
     /// The number of the ask.
     pub id: Option<u64>,
@@ -615,7 +615,7 @@ pub struct AskView {
     /// Its number for people.
     pub id: u64,
     /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "day_budget"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget"]))]
     pub kind: String,
     /// The run's name, the only one of its workspace.
     pub run: String,
@@ -730,6 +730,9 @@ pub struct AskPage {
     pub pace: Option<LevelView>,
     /// The amount that is short, of a budget ask.
     pub shortfall: Option<ShortfallView>,
+    /// The prompt that waits for a person's word, of a prompt approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<HeldPromptView>,
     /// Where and by whom it will be run, of a plan ask.
     pub will_run: Option<WillRun>,
     /// The plan that will run, of a plan ask.
@@ -767,6 +770,24 @@ pub struct AskPage {
     /// The votes on it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<VoteView>,
+}
+
+/// A prompt that is sent to a model only once a person has approved it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct HeldPromptView {
+    /// The digest of the prompt as it would be sent; the approval is for it alone.
+    pub digest: String,
+    /// The model's name in the configuration.
+    pub name: String,
+    /// The model's name at its service.
+    pub model: String,
+    /// The address to which it would be sent.
+    pub url: String,
+    /// The most tokens that the prompt and one answer are expected to use.
+    pub tokens: u64,
+    /// The whole text; `null` where it is kept no longer.
+    pub text: Option<String>,
 }
 
 /// A rule that leaves the answer of an ask to several people.

@@ -340,8 +340,8 @@ pub fn changed(file: &ChangedFile) -> String {
         (_, _) => "no text".to_owned(),
     };
     let protected = match (file.protected, file.may_change) {
-        (true, true) => "  a contract is judged by it; this step may change it",
-        (true, false) => "  protected: a contract is judged by it",
+        (true, true) => "  judges a contract; this step may change it",
+        (true, false) => "  protected: judges a contract",
         (false, _) => "",
     };
     format!("{counts}{protected}")
@@ -368,6 +368,8 @@ pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
         "choose" => "answer in your own words",
         "approve" if is_proposal => "put it into the plan, and go on",
         "reject" if is_proposal => "leave it out; what was reported counts as it stands",
+        "approve" if ask.kind == "prompt" => "let this prompt be sent, and no other",
+        "reject" if ask.kind == "prompt" => "send nothing; the step goes on as its on_fail says",
         "edit" => "change the plan in your editor, and go on with it",
         "approve" => "let it run",
         "reject" => "do not let it run",

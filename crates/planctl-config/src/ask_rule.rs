@@ -148,17 +148,7 @@ mod tests {
 
     #[test]
     fn x_35_no_answer_of_a_rule_lets_anything_go_on() {
-        let kinds = [
-            AskKind::Plan,
-            AskKind::Escalation,
-            AskKind::Budget,
-            AskKind::Question,
-            AskKind::Choice,
-            AskKind::Insertion,
-            AskKind::Effect,
-            AskKind::Day,
-        ];
-        for kind in kinds {
+        for kind in AskKind::ALL {
             assert_eq!(OnDeadline::Wait.answer(kind), None);
             for answer in [OnDeadline::Reject, OnDeadline::Abort] {
                 let answer = answer.answer(kind).unwrap_or_else(|| panic!("{kind:?} is answered"));

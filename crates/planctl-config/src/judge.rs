@@ -67,6 +67,11 @@ impl Judges {
         *self == Judges::default()
     }
 
+    /// Says whether a person approves what a judge of this name is sent.
+    pub fn asks_person(&self, name: &str) -> bool {
+        matches!(self.named(name), Some(JudgeConfig::Model(model)) if model.ask)
+    }
+
     /// Returns how a judge of this name is asked.
     pub fn named(&self, name: &str) -> Option<&JudgeConfig> {
         self.by.iter().find(|judge| judge.name == name).map(|judge| &judge.asked)

@@ -26,6 +26,9 @@ pub struct ModelConfig {
     pub max_tokens: u64,
     /// How long one answer may take.
     pub timeout: Duration,
+    /// Says that a person approves each prompt before it is sent (M-35).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ask: bool,
 }
 
 /// The forms of calls that services speak.
@@ -125,6 +128,7 @@ mod tests {
                 key_env: None,
                 max_tokens: 1,
                 timeout: MODEL_TIMEOUT,
+                ask: false,
             };
             assert_eq!(model.endpoint(), endpoint, "{url}");
         }

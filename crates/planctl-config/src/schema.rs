@@ -330,7 +330,7 @@ fn ask_rule() -> Value {
             "kinds": {
                 "description": "The kinds of asks that it is for; without a list, all.",
                 "type": "array",
-                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "day_budget"] },
+                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget"] },
             },
             "plans": names("The plans that it is for, as globs over their paths; without a list, all."),
             "owners": names("The owners of plans that it is for; without a list, all."),
@@ -418,6 +418,10 @@ fn model() -> Value {
             },
             "max_tokens": count("The most tokens of one answer; 8192 unless it is said."),
             "timeout": time("How long one answer may take; 3 minutes unless it is said."),
+            "ask": {
+                "type": "boolean",
+                "description": "Whether a person approves each prompt before it is sent; no unless it is said.",
+            },
         }),
     );
     model["required"] = json!(["api", "url", "model"]);

@@ -628,6 +628,11 @@ fn a_model_is_read_and_names_a_variable_and_never_a_key() {
             "key_env is the name of a variable in capitals",
         ),
         (format!("{table}url = \"https://a\"\nmax_tokens = 0\n"), "a whole number from 1"),
+        (format!("{table}url = \"https://a\"\nask = \"yes\"\n"), "true or false"),
+        (
+            format!("{}url = \"https://a\"\nask = true\n", table.replace("chat", "embeddings")),
+            "texts that become vectors are no prompts",
+        ),
         (format!("{table}url = \"https://a\"\nkey = \"x\"\n"), "unknown key `key`"),
         (table.replace("chat", "chats") + "url = \"https://a\"\n", "api can't be \"chats\""),
     ] {
@@ -967,6 +972,7 @@ fn a14_any_change_of_what_runs_changes_what_is_approved() {
         "models.*.key_env",
         "models.*.max_tokens",
         "models.*.timeout",
+        "models.*.ask",
         "notify.*.to",
         "notify.*.on",
         "notify.*.timeout",

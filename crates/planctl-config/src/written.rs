@@ -206,6 +206,7 @@ impl Writer<'_> {
         say("key_env", model.key_env.as_ref().map(|variable| json!(variable)));
         say("max_tokens", Some(json!(model.max_tokens)));
         say("timeout", Some(time(model.timeout)));
+        say("ask", Some(json!(model.ask)));
     }
 
     fn channel(&mut self, name: &str, channel: &ChannelConfig) {

@@ -327,7 +327,10 @@ impl<'a> Turn<'a> {
         let at = self.run.at(id)?;
         Ok(match self.state(id)? {
             NodeState::Working { .. } | NodeState::Resting { .. } => Some(ItemId::agent(self.run.id, &at)),
-            NodeState::Checking { .. } => Some(ItemId::gate(self.run.id, &at)),
+            NodeState::Checking { .. } => {
+                let ordinal = self.run.record(id)?.tally.held_gates;
+                Some(ItemId::gate(self.run.id, &at, ordinal))
+            }
             NodeState::Rehearsing => {
                 let ordinal = self.run.record(id)?.tally.rehearsals;
                 Some(ItemId::rehearsal(self.run.id, &at, ordinal))

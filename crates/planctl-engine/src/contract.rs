@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Usage;
+use crate::budget::{Reserved, Usage};
 use crate::ids::Digest;
 use crate::tier::Tier;
 
@@ -39,6 +39,24 @@ pub struct Judge {
     pub digest: Digest,
     /// The judge's name: that of a model or a role of the approved configuration.
     pub by: String,
+    /// Says that a person has to approve each prompt before it is sent (M-35).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approval: bool,
+}
+
+/// A prompt to a judge that a person has to approve (M-35). The whole text is kept under its digest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PromptToJudge {
+    /// The sha256 of the prompt as it would be sent; an approval is for this prompt alone.
+    pub digest: Digest,
+    /// The judge's name.
+    pub by: String,
+    /// The model, as its service knows it.
+    pub model: String,
+    /// The address to which the prompt would be sent.
+    pub url: String,
+    /// The most tokens that the prompt and one answer are expected to use.
+    pub tokens: u64,
 }
 
 /// A judge's answer. It is weaker than an exit code: a model can be wrong, and can be talked into something.
@@ -55,6 +73,9 @@ pub struct Judgement {
     /// The lines that the judge quotes for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<String>,
+    /// The sha256 of the prompt that it answers, where a person had to approve that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Digest>,
     /// The usage of all answers that it took, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -407,5 +428,15 @@ pub enum Inconclusive {
         /// The usage of the answers that were none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
+    },
+    /// The command passed, and nobody has approved the prompt to its judge. Nothing was sent.
+    Unapproved {
+        /// The prompt.
+        prompt: Box<PromptToJudge>,
+    },
+    /// The command passed, and what is left of the budget does not suffice for asking its judge. Nothing was sent.
+    Unfunded {
+        /// The usage that is expected of one answer.
+        estimate: Reserved,
     },
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Shortfall;
+use crate::contract::PromptToJudge;
 use crate::graph::{Fidelity, WorkKind};
 use crate::ids::{At, ItemId, NodeId, Role, RunId};
 use crate::pace::Handover;
@@ -187,6 +188,9 @@ pub struct Ask {
     /// The options of a choice; none means that any text answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// The prompt that waits, of a prompt approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Box<PromptToJudge>>,
 }
 
 /// Why a person is needed.
@@ -207,12 +211,27 @@ pub enum AskKind {
     Insertion,
     /// May this call have its effects (M-35)?
     Effect,
+    /// May this prompt be sent to a model (M-35)?
+    Prompt,
     /// The budget of the day is used up.
     #[serde(rename = "day_budget")]
     Day,
 }
 
 impl AskKind {
+    /// All kinds.
+    pub const ALL: [AskKind; 9] = [
+        AskKind::Plan,
+        AskKind::Escalation,
+        AskKind::Budget,
+        AskKind::Question,
+        AskKind::Choice,
+        AskKind::Insertion,
+        AskKind::Effect,
+        AskKind::Prompt,
+        AskKind::Day,
+    ];
+
     /// Returns the word that history and people use.
     pub fn word(self) -> &'static str {
         match self {
@@ -223,6 +242,7 @@ impl AskKind {
             AskKind::Choice => "choice",
             AskKind::Insertion => "insertion",
             AskKind::Effect => "effect",
+            AskKind::Prompt => "prompt",
             AskKind::Day => "day_budget",
         }
     }
@@ -240,6 +260,7 @@ impl AskKind {
             | AskKind::Choice
             | AskKind::Insertion
             | AskKind::Effect
+            | AskKind::Prompt
             | AskKind::Day => self.answers(),
         }
     }
@@ -253,7 +274,7 @@ impl AskKind {
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Choice => &["choose", "skip", "revise", "abort"],
             AskKind::Insertion => &["revise", "reject", "abort"],
-            AskKind::Effect => &["approve", "reject", "revise", "abort"],
+            AskKind::Effect | AskKind::Prompt => &["approve", "reject", "revise", "abort"],
         }
     }
 }
@@ -300,6 +321,8 @@ pub enum Reason {
     Conflict,
     /// A call has effects that a person has to allow.
     Effect,
+    /// A person has to approve the prompt to a judge.
+    Prompt,
     /// The budget of the day is used up.
     Day,
 }
@@ -327,6 +350,7 @@ impl Reason {
             Reason::Proposed => "proposed",
             Reason::Conflict => "conflict",
             Reason::Effect => "effect",
+            Reason::Prompt => "prompt",
             Reason::Day => "day",
         }
     }

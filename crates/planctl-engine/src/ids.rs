@@ -181,9 +181,20 @@ impl ItemId {
         ItemId::derive(run, at, "agent")
     }
 
-    /// Derives the id of the gate of this try.
-    pub fn gate(run: RunId, at: &At) -> ItemId {
-        ItemId::derive(run, at, "gate")
+    /// Derives the id of a gate of this try; `ordinal` counts those before it after which a person was asked about the judge.
+    pub fn gate(run: RunId, at: &At, ordinal: u16) -> ItemId {
+        match ordinal {
+            0 => ItemId::derive(run, at, "gate"),
+            ordinal => ItemId::derive(run, at, &format!("gate.{ordinal}")),
+        }
+    }
+
+    /// Says whether this is the id of a gate of this try.
+    pub fn is_gate(&self, run: RunId, at: &At) -> bool {
+        let rest = self.0.strip_prefix(ItemId::derive(run, at, "gate").as_str());
+        let ordinal =
+            |rest: &str| rest.strip_prefix('.').is_some_and(|ordinal| ordinal.parse::<u16>().is_ok());
+        rest.is_some_and(|rest| rest.is_empty() || ordinal(rest))
     }
 
     /// Derives the id of a rehearsal of the contract; `ordinal` counts the rehearsals of the node, since a person may

@@ -35,7 +35,7 @@ pub use advance::{
 };
 pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage};
 pub use contract::{
-    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, RedFirst,
+    Contract, Ending, Evidence, Excerpt, FileChange, Inconclusive, Judge, Judgement, PromptToJudge, RedFirst,
     RehearsalResult, Resource, Resources, Tampering, Verdict, bytes_words,
 };
 pub use earned::Earned;
@@ -56,7 +56,7 @@ pub use pace::{Handover, Level, PaceLevel, Responder};
 pub use ready_queue::ReadyQueue;
 pub use run::{
     Arrivals, AttemptDetails, BranchResult, End, EnteredFrom, Failing, Failure, Head, NodeState, Note,
-    Outcome, Outcomes, Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
+    Outcome, Outcomes, PromptWord, Record, Recurrence, Rehearsal, Run, RunStatus, Scope, Tally, Unchecked,
 };
 pub use tier::{NoSuchTier, Tier};
 pub use time::Timestamp;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Reserved, Spent, Usage};
+use crate::budget::{Budget, BudgetPart, Reserved, Shortfall, Spent, Usage};
 use crate::event::Refusal;
 use crate::graph::{Graph, NodeKind};
 use crate::ids::{At, Attempt, NodeId, RunId};
@@ -20,7 +20,9 @@ use crate::time::Timestamp;
 
 pub use arrivals::{Arrivals, BranchResult};
 pub use failure::{Failing, Failure};
-pub use record::{AttemptDetails, EnteredFrom, Note, Record, Recurrence, Rehearsal, Tally, Unchecked};
+pub use record::{
+    AttemptDetails, EnteredFrom, Note, PromptWord, Record, Recurrence, Rehearsal, Tally, Unchecked,
+};
 pub use scope::Scope;
 pub use state::{NodeState, Outcome};
 
@@ -120,6 +122,19 @@ impl Head {
             micro_usd: self.budget.micro_usd.map(|limit| left(limit, self.spent.micro_usd, others.micro_usd)),
             time: self.budget.time.map(|limit| limit.saturating_sub(self.spent.time)),
         }
+    }
+
+    /// Returns which part of the budget does not suffice for this much more, beside what was used.
+    pub fn short_of(&self, estimate: Reserved, steps_remaining: u32) -> Option<Shortfall> {
+        let (budget, spent) = (self.budget, self.spent);
+        let parts = [
+            (BudgetPart::Tokens, budget.tokens, spent.tokens, estimate.tokens),
+            (BudgetPart::MicroUsd, budget.micro_usd, spent.micro_usd, estimate.micro_usd),
+        ];
+        parts.into_iter().find_map(|(part, limit, spent, estimate)| {
+            let limit = limit.filter(|limit| spent.saturating_add(estimate) > *limit)?;
+            Some(Shortfall { part, limit, spent, estimate, steps_remaining, day: None })
+        })
     }
 
     /// Returns the highest budget that the run of a node's sub-plan may have. Its usage is charged here when it is over,
@@ -301,6 +316,7 @@ impl Run {
                 interruptions: 0,
                 repeats: 0,
                 rehearsals: 0,
+                held_gates: 0,
                 spent: Spent { tokens: 0, micro_usd: 0, time: Duration::ZERO, metered: 0, unmetered: 0 },
             },
             failure: None,
@@ -322,6 +338,7 @@ impl Run {
             carry: None,
             is_observed: false,
             is_allowed: false,
+            prompt: None,
         };
         let found = self.nodes.get(id);
         if !self.scope.covers(id, found.is_some()) {

@@ -433,6 +433,7 @@ pub fn reason_words(reason: Reason) -> &'static str {
         Reason::Proposed => "the worker proposes a further step",
         Reason::Conflict => "what its branches did does not fit together",
         Reason::Effect => "a person has to allow it",
+        Reason::Prompt => "a person has to approve the prompt to its judge",
         Reason::Day => "the budget of the day is used up",
     }
 }
@@ -447,6 +448,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Choice => "a choice",
         AskKind::Insertion => "a proposed step",
         AskKind::Effect => "an effect approval",
+        AskKind::Prompt => "a prompt approval",
         AskKind::Day => "an ask about the day's budget",
     }
 }

@@ -4,11 +4,12 @@
 //! stands between lines with a key that is drawn for this question, and the answer has one form. A text without it is no
 //! answer.
 
-use planctl_engine::Usage;
 use planctl_engine::view::plain;
+use planctl_engine::{Digest, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::digest::digest_of;
 use crate::prompt::{fenced, random_key};
 
 /// How often a judge is asked until its answer has the form.
@@ -60,6 +61,8 @@ pub struct JudgePrompt {
     pub text: String,
     /// The lines that may be quoted.
     shown: String,
+    /// The sha256 of the task, the question and what changed: what the contract printed is no part of the work.
+    work: Digest,
 }
 
 /// A judge's words, and what they took.
@@ -129,7 +132,13 @@ fn written(work: &JudgedWork<'_>, key: &str) -> JudgePrompt {
     ];
     let parts = parts.iter().filter(|(_, text)| !text.trim().is_empty());
     let text: Vec<String> = parts.map(|(label, text)| fenced(key, label, text)).collect();
-    JudgePrompt { system, text: text.join("\n"), shown: [&*diff, &*stdout, &*stderr].join("\n") }
+    let about = [work.task, work.question, &*files, &*diff, cut].map(|part| format!("{} {part}", part.len()));
+    JudgePrompt {
+        system,
+        text: text.join("\n"),
+        shown: [&*diff, &*stdout, &*stderr].join("\n"),
+        work: digest_of(about.concat().as_bytes()),
+    }
 }
 
 /// Returns the JSON Schema of an answer.
@@ -171,6 +180,11 @@ impl<'p> JudgeDialogue<'p> {
         &self.text
     }
 
+    /// Returns what the answers so far used.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_ref()
+    }
+
     /// Hears what the judge said, or why nobody could ask it; returns what came of it unless it is to be asked again.
     pub fn hears(&mut self, said: Result<JudgeSaid, String>) -> Option<Hearing> {
         let said = match said {
@@ -210,6 +224,21 @@ fn added(sum: Option<Usage>, more: Option<Usage>) -> Option<Usage> {
 }
 
 impl JudgePrompt {
+    /// Says whether another prompt asks the same about the same work.
+    pub fn is_about_same_work(&self, other: &JudgePrompt) -> bool {
+        self.work == other.work
+    }
+
+    /// Returns the whole prompt as a person reads it before it is sent.
+    pub fn whole(&self) -> String {
+        format!("{}\n\n{}", self.system, self.text)
+    }
+
+    /// Estimates its tokens: a token is about four bytes, and too many is better than too few.
+    pub fn tokens(&self) -> u64 {
+        u64::try_from((self.system.len() + self.text.len()) / 3).unwrap_or(u64::MAX)
+    }
+
     /// Reads an answer: an object of the form, whose quotes stand in what was shown.
     fn read(&self, text: &str) -> Result<JudgeAnswer, String> {
         let object = match (text.find('{'), text.rfind('}')) {

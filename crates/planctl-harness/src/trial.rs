@@ -150,7 +150,11 @@ impl TrialRunner {
                 | HarnessResult::Conflicted(_)
                 | HarnessResult::Begun { .. }
                 | HarnessResult::Ended(_)
-                | HarnessResult::Nothing(planctl_engine::Inconclusive::Interrupted) => {
+                | HarnessResult::Nothing(
+                    planctl_engine::Inconclusive::Interrupted
+                    | planctl_engine::Inconclusive::Unapproved { .. }
+                    | planctl_engine::Inconclusive::Unfunded { .. },
+                ) => {
                     return Ok(Trial::Interrupted);
                 }
                 HarnessResult::Nothing(

@@ -480,6 +480,7 @@ pub(crate) fn contract_of(step: &StepTree) -> Contract {
                 question: question.value.clone(),
                 digest: digest_of_text(&question.value),
                 by: step.judge_by.as_ref().map_or(String::new(), |by| by.value.clone()),
+                approval: false,
             })
         }),
     }

@@ -25,7 +25,7 @@ const BOTH_STOPPED: &str = "
             ";
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 45] = [
+const CAUGHT: [(Mutant, &str); 47] = [
     (
         Mutant::ObservationUnchecked,
         "
@@ -429,6 +429,32 @@ const CAUGHT: [(Mutant, &str); 45] = [
             -> clock admitted           a held: effect effect
             -> human approve            a#1 to harness
             -> harness found a#1 exit 2  a#1 failed; a held: effect effect
+            ",
+    ),
+    (
+        Mutant::PromptUnasked,
+            "
+            plan  a: task judged-once-approved
+            approved
+            -> clock admitted               a rehearsed, time 1
+            -> harness found a#0 recorded t1  a#1 to coder
+            -> agent reported a#1           a#1 to harness
+            -> harness found a#1 exit 0 judged yes  refused: the evidence is of another contract
+            ",
+    ),
+    (
+        Mutant::PromptApprovedAgain,
+            "
+            plan  a: task judged-once-approved retry 1 abort
+            approved
+            -> clock admitted               a rehearsed, time 1
+            -> harness found a#0 recorded t1  a#1 to coder
+            -> agent reported a#1           a#1 to harness
+            -> harness found a#1 nothing: unapproved p1  a held: prompt prompt
+            -> human approve                a#1 to harness
+            -> harness found a#1 exit 0 judged no to p1  a#1 failed; a#2 to coder, told #1 failed
+            -> agent reported a#2           a#2 to harness
+            -> harness found a#2 exit 0 judged yes to p1  refused: the evidence is of another contract
             ",
     ),
     (

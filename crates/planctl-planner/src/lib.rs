@@ -44,9 +44,9 @@ pub use red::{WrongReason, wrong_reason};
 pub use repair::{FailedRun, REPAIRS_MAX, Repair};
 pub use resolve::{
     ASK_PERSON, Action, Argument, ArgumentValue, Binding, Call, Candidate, Capability, Catalog, Decision,
-    Found, History, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk, QuestAskKind,
-    QuestEvent, QuestNext, Remark, Remembered, Resolver, Served, Source, Tally, Tried, Vectors, Verified,
-    Went, bind, coerced, embedded, key_of, planned, type_of, verified, written,
+    Found, History, MendNext, Mending, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk,
+    QuestAskKind, QuestEvent, QuestNext, Remark, Remembered, Resolver, Served, Source, Tally, Tried, Vectors,
+    Verified, Went, bind, coerced, embedded, key_of, planned, type_of, verified, written,
 };
 pub use review::{REVIEW_BYTES_MAX, Review, review_schema};
 pub use signals::{Signal, signals};

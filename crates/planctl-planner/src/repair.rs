@@ -7,7 +7,7 @@ pub const REPAIRS_MAX: usize = 3;
 /// The most bytes of a failure that the writer is told, its end.
 const FAILURE_BYTES_MAX: usize = 8 * 1024;
 
-/// A run of a draft that failed.
+/// A run of a draft, or of a resolved goal, that failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FailedRun {
     /// The run's name.

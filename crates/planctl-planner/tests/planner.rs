@@ -8,6 +8,8 @@ mod decomposing;
 mod goals;
 #[path = "planner/hostile.rs"]
 mod hostile;
+#[path = "planner/mending.rs"]
+mod mending;
 #[path = "planner/patterns.rs"]
 mod patterns;
 #[path = "planner/quests.rs"]

@@ -8,6 +8,7 @@ mod call_task;
 mod context;
 mod gate_task;
 mod harness_task;
+mod judge_prompt;
 mod judge_task;
 mod lease_renewal;
 mod place;

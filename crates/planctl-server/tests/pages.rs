@@ -25,6 +25,9 @@ use planctl_store::{
 /// How long pages share what they read, and a little more.
 const SHARED_FOR: Duration = Duration::from_millis(60);
 
+/// How large a page may be.
+const PAGE_BYTES_MAX: usize = 60 << 10;
+
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -184,7 +187,8 @@ impl House {
                 // Readings of a moment ago are shared; the next look is a later one.
                 tokio::time::sleep(SHARED_FOR).await;
                 let before = node.store().calls();
-                door.load(page).await;
+                let bytes = door.load(page).await.len();
+                assert!(bytes < PAGE_BYTES_MAX, "{page}: {bytes}");
                 node.store().calls() - before
             };
             calls.push((look().await, look().await));
@@ -272,9 +276,6 @@ async fn pages_of_a_run_cost_as_many_calls_with_two_hundred_steps_as_with_ten() 
     }
     assert_eq!(costs[0], costs[1]);
 }
-
-/// How large a page may be.
-const PAGE_BYTES_MAX: usize = 60 << 10;
 
 #[tokio::test]
 async fn pages_of_a_run_of_600_steps_show_a_part_and_tell_of_the_rest() {

@@ -104,7 +104,7 @@ fn items_match_states(store: &Store) -> Result<(), String> {
             }
             NodeState::Checking { attempt, .. } => {
                 ensure(*attempt == at.attempt, || format!("{node} checks an attempt not its newest"))?;
-                expected.insert(ItemId::gate(store.run, &at));
+                expected.insert(ItemId::gate(store.run, &at, record.tally.held_gates));
             }
             NodeState::Rehearsing => {
                 expected.insert(ItemId::rehearsal(store.run, &at, record.tally.rehearsals));

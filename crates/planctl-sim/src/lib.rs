@@ -22,4 +22,4 @@ pub use model::{Model, Place, Status, View, view_of};
 pub use options::Options;
 pub use plans::{Plan, draw, revise};
 pub use tell::fact as fact_in_words;
-pub use world::{Breach, Tale, play, play_on, shrink, yes_of_judge};
+pub use world::{Breach, Tale, play, play_on, shrink, with_yes_of_judge};

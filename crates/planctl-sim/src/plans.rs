@@ -95,11 +95,13 @@ fn with_observed_steps(dice: &mut Dice, graph: &Graph) -> Graph {
     Graph::new(parts).expect("the edges are as they were")
 }
 
-/// Has a judge asked about some steps beside their contract, or alone.
+/// Has a judge asked about some steps beside their contract, or alone; before some of them a person is asked.
 fn with_judges(dice: &mut Dice, graph: &Graph) -> Graph {
+    let mut asks = dice.clone().fork(35);
     let mut parts = GraphParts::from(graph.clone());
     for node in &mut parts.nodes {
         let (is_judged, is_alone) = (dice.happens(500), dice.happens(200));
+        let approval = asks.happens(350);
         if let NodeKind::Task(task) = &mut node.kind
             && is_judged
             && node.confirmation.is_none()
@@ -112,6 +114,7 @@ fn with_judges(dice: &mut Dice, graph: &Graph) -> Graph {
                 question: "Is it good?".to_owned(),
                 digest: Digest::new("sha256:good"),
                 by: "strict".to_owned(),
+                approval,
             }));
         }
     }

@@ -29,7 +29,7 @@ use crate::faults::{Flaw, Trouble};
 use crate::model::Model;
 use crate::options::Options;
 use crate::{check, plans, tell};
-pub use gates::yes_of_judge;
+pub use gates::with_yes_of_judge;
 pub use tale::{Breach, Tale};
 
 use at_work::{AtWork, Holder};

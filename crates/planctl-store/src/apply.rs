@@ -520,7 +520,7 @@ fn finished(
 /// Says whether an item is one that an event's try has in the lane of its speaker.
 pub(crate) fn is_of_speaker(item: &ItemId, run: RunId, event: &Event) -> bool {
     let Some(at) = event.at() else { return false };
-    let is_gate = || *item == ItemId::gate(run, at);
+    let is_gate = || item.is_gate(run, at);
     let is_rehearsal = || item.is_rehearsal(run, at);
     let is_checkpoint = || item.is_checkpoint(run, at);
     let is_sub_plan = || *item == ItemId::sub_plan(run, at);

@@ -325,7 +325,9 @@ impl Audit {
                 NodeState::Working { .. } | NodeState::Resting { .. } => {
                     Some(planctl_engine::ItemId::agent(self.run, &at))
                 }
-                NodeState::Checking { .. } => Some(planctl_engine::ItemId::gate(self.run, &at)),
+                NodeState::Checking { .. } => {
+                    Some(planctl_engine::ItemId::gate(self.run, &at, record.tally.held_gates))
+                }
                 NodeState::Rehearsing => {
                     Some(planctl_engine::ItemId::rehearsal(self.run, &at, record.tally.rehearsals))
                 }

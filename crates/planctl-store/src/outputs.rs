@@ -16,12 +16,14 @@ use crate::store::Store;
 use crate::token::Token;
 
 /// Long after the last try of any report that names an output.
-const UNPROVEN_FOR: Duration = Duration::from_secs(24 * 3_600);
+pub(crate) const UNPROVEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// How many outputs one statement of the sweep looks at.
 const SWEPT_AT_ONCE: i64 = 100;
 
+/// One that is there gets young again, so that nobody who prunes deletes it before the report that names it comes.
 pub(crate) const PUT_OUTPUT: &str = "insert into outputs (digest, bytes) values ($1, $2) \
-     on conflict (digest) do update set runs = null where outputs.runs is not null";
+     on conflict (digest) do update set runs = null, created_at = clock_timestamp() \
+     where outputs.runs is not null or outputs.created_at < clock_timestamp() - interval '12 hours'";
 /// One that is there is as young as its newest copy, so that no sweep deletes it before the report comes.
 pub(crate) const PUT_OUTPUT_UNDER: &str = "insert into outputs (digest, bytes, runs) select $1, $2, array[i.run] from items i \
      where i.id = $3 and i.generation = $4 and i.token_hash = $5 and i.state = 'leased' \

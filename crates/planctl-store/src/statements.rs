@@ -192,6 +192,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("traces: mark ended", traces::MARK_ENDED),
     ("prune: prune", prune::PRUNE),
     ("prune: to prune", prune::TO_PRUNE),
+    ("prune: outputs of old runs", prune::OUTPUTS_TO_PRUNE),
+    ("prune: outputs", prune::PRUNE_OUTPUTS),
     ("topics: post note", topics::POST_NOTE),
     ("topics: note of call", topics::NOTE_OF_CALL),
     ("topics: notes", topics::NOTES),

@@ -100,6 +100,8 @@ fn offered(page: &AskPage, word: &str) -> Offered {
     };
     let meaning = match word {
         "choose" => "",
+        "approve" if page.ask.kind == "effect" => "let the call be made, once",
+        "reject" if page.ask.kind == "effect" => "let it fail; the plan takes its way for failures",
         word => answer_meaning(&page.ask, word),
     };
     let needs_note = answer_needs_note(&page.ask, word);

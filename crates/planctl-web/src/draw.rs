@@ -296,6 +296,16 @@ pub fn step_phase(state: &StepState) -> &'static str {
     }
 }
 
+/// Returns the class of a delivery's state.
+pub fn delivery_phase(state: &str) -> &'static str {
+    match state {
+        "waiting" => "current",
+        "delivered" => "done",
+        "failed" => "failed",
+        _ => "ended",
+    }
+}
+
 /// Returns the sign of a step's state.
 pub fn step_sign(state: &StepState) -> &'static str {
     sign(step_phase(state))
@@ -343,7 +353,9 @@ pub fn ask_heading(ask: &AskView) -> String {
         "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
+        "effect" => format!("{step}: may this call be made?"),
         "insertion" => format!("{step}: a further step is proposed"),
+        "prompt" => format!("{step}: may its judge be asked?"),
         "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
         "day_budget" => format!("{}: today's budget is used up", words::safe(&ask.run)),
         _ => format!("{step} needs a decision"),

@@ -1,12 +1,33 @@
 //! The daemon, its roles, workers and tokens.
 
 use askama::Template;
-use planctl_api::wire::work::{ServiceView, TokenList, TokenView, WorkerList};
-use planctl_api::wire::{DaemonState, DatabaseView, RoleWorkList};
+use planctl_api::wire::messages::{DeliveryList, DeliveryView};
+use planctl_api::wire::work::{ServiceView, TokenList, TokenView, WorkerList, WorkerView};
+use planctl_api::wire::{DaemonState, DatabaseView, RoleWork, RoleWorkList};
 use planctl_api::words;
 
 use crate::draw;
 use crate::frame::{Form, Frame, Tab};
+
+/// The most rows of each list, so that the page stays small.
+const ROWS_MAX: usize = 40;
+
+/// The first rows of a list.
+struct Rows<'a, T> {
+    shown: Vec<&'a T>,
+    /// How many there are.
+    count: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    fn of(all: Vec<&'a T>) -> Rows<'a, T> {
+        Rows { count: all.len(), shown: all.into_iter().take(ROWS_MAX).collect() }
+    }
+
+    fn more(&self) -> usize {
+        self.count - self.shown.len()
+    }
+}
 
 /// The daemon and those that work with it.
 #[derive(Template)]
@@ -16,18 +37,21 @@ pub struct SystemScreen<'a> {
     service: &'a ServiceView,
     state: &'static str,
     database: &'a DatabaseView,
-    roles: &'a RoleWorkList,
-    workers: &'a WorkerList,
-    tokens: Option<Vec<&'a TokenView>>,
+    roles: Rows<'a, RoleWork>,
+    workers: Rows<'a, WorkerView>,
+    /// The newest.
+    deliveries: &'a [DeliveryView],
+    tokens: Option<Rows<'a, TokenView>>,
     form: Option<Form<'a>>,
 }
 
 impl<'a> SystemScreen<'a> {
-    /// Prepares the page; tokens are shown to those who may see them.
+    /// Prepares the page; tokens are shown to those who may see them, the newest first.
     pub fn new(
         frame: Frame<'a>,
         (service, database): (&'a ServiceView, &'a DatabaseView),
         (roles, workers): (&'a RoleWorkList, &'a WorkerList),
+        deliveries: &'a DeliveryList,
         tokens: Option<&'a TokenList>,
         form: Option<Form<'a>>,
     ) -> SystemScreen<'a> {
@@ -37,7 +61,11 @@ impl<'a> SystemScreen<'a> {
             DaemonState::Degraded => "waits for the database",
             DaemonState::Stopping => "stopping",
         };
-        let tokens = tokens.map(|list| list.tokens.iter().filter(|token| token.live).collect());
-        SystemScreen { frame, service, state, database, roles, workers, tokens, form }
+        let live = |list: &'a TokenList| list.tokens.iter().rev().filter(|token| token.live).collect();
+        let tokens = tokens.map(|list| Rows::of(live(list)));
+        let roles = Rows::of(roles.roles.iter().collect());
+        let workers = Rows::of(workers.workers.iter().collect());
+        let deliveries = &deliveries.deliveries;
+        SystemScreen { frame, service, state, database, roles, workers, deliveries, tokens, form }
     }
 }

@@ -168,9 +168,15 @@ impl Client {
         }
     }
 
-    /// Says where a plan stands; `again` asks for a new run of a plan that is done or failed.
-    pub async fn standing(&self, checked: &Checked, again: bool) -> Result<Standing, Failure> {
-        let call = StandingCall { plan: self.plan(checked, None), again };
+    /// Says where a plan stands that this worker would serve, where one is named; `again` asks for a new run of a plan that is done
+    /// or failed.
+    pub async fn standing(
+        &self,
+        checked: &Checked,
+        worker: Option<&Agent>,
+        again: bool,
+    ) -> Result<Standing, Failure> {
+        let call = StandingCall { plan: self.plan(checked, worker), again };
         self.api.post("/v1/plans/standing", &[], &call).await
     }
 

@@ -24,7 +24,7 @@ pub enum Exit {
     Cancelled = 7,
     /// It goes on.
     InProgress = 8,
-    /// There is no work to claim.
+    /// There is nothing to do: no work to claim, no channel to test.
     Nothing = 10,
     /// The database can't be reached.
     Unavailable = 69,
@@ -81,7 +81,10 @@ impl Exit {
             Exit::Budget => ("stopped by budget", "planctl approvals raise"),
             Exit::Cancelled => ("cancelled or aborted by a human", "-"),
             Exit::InProgress => ("still in progress (status RUN --exit-code)", "poll"),
-            Exit::Nothing => ("nothing to claim (item claim)", "ask again later"),
+            Exit::Nothing => (
+                "nothing to do: no work to claim (item claim), no channel to test (notify test)",
+                "ask again later, or set a channel up",
+            ),
             Exit::Unavailable => ("database unavailable", "planctl db status"),
             Exit::Temporary => ("temporary trouble", "try again"),
             Exit::Denied => ("not permitted", "ask the owner"),

@@ -3,7 +3,7 @@
 //! Hooks look at this file and, where it is not there, do nothing more. It says which run is meant and decides nothing: what
 //! is done stands in the database.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -39,9 +39,9 @@ pub struct Guidance {
     /// How often each session was sent back in its present turn.
     #[serde(default)]
     pub sent_back: BTreeMap<String, u32>,
-    /// The sessions whose context was made shorter since they read the plan last.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub compacted: BTreeSet<String>,
+    /// The digest of the text with which each session was sent back last: Gemini CLI tells it to its hook as a prompt.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sent_text: BTreeMap<String, String>,
     /// The newest outputs that each session's program reported, where a step passes by one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<String, Seen>,

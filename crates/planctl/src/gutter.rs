@@ -80,25 +80,32 @@ fn left_out_line(count: usize, place: &str, command: &str) -> String {
     format!("  … {count} characters {place}, all of it: {}\n", show::safe(command))
 }
 
-/// Breaks a line where it would be wider than the columns there are; a character outside ASCII counts as two, a tab as
-/// eight.
+/// Breaks a line where it would be wider than the columns there are: after the last space, where one is in the second half. A
+/// character outside ASCII counts as two, a tab as eight.
 fn parts(line: &str, width: usize) -> Vec<&str> {
+    let width_of = |text: &str| -> usize { text.chars().map(columns_of).sum() };
     let mut parts = Vec::new();
     let (mut start, mut taken) = (0, 0_usize);
     for (at, character) in line.char_indices() {
-        let columns = match character {
-            '\t' => 8,
-            ascii if ascii.is_ascii() => 1,
-            _ => 2,
-        };
-        if taken > 0 && taken.saturating_add(columns) > width {
-            parts.push(&line[start..at]);
-            (start, taken) = (at, 0);
+        if taken > 0 && taken.saturating_add(columns_of(character)) > width {
+            let space = line[start..at].rfind(' ').map(|space| start + space + 1);
+            let word = space.filter(|space| width_of(&line[start..*space]) * 2 > width);
+            let end = word.unwrap_or(at);
+            parts.push(&line[start..end]);
+            (start, taken) = (end, width_of(&line[end..at]));
         }
-        taken = taken.saturating_add(columns);
+        taken = taken.saturating_add(columns_of(character));
     }
     parts.push(&line[start..]);
     parts
+}
+
+fn columns_of(character: char) -> usize {
+    match character {
+        '\t' => 8,
+        ascii if ascii.is_ascii() => 1,
+        _ => 2,
+    }
 }
 
 /// Quotes a text of a stranger within a line of planctl's: nothing in it ends the quotation.
@@ -120,6 +127,20 @@ mod tests {
             assert!(line.starts_with("  coder │ ") && line.chars().count() <= 40, "{page}");
         }
         assert!(page.contains("\\u{1b}[1A"), "{page}");
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_where_it_can_be() {
+        assert_eq!(
+            parts("read it, but follow no instruction in it", 16),
+            ["read it, but ", "follow no ", "instruction in ", "it"]
+        );
+        assert_eq!(
+            parts("a bcdefghijklmnop", 8),
+            ["a bcdefg", "hijklmno", "p"],
+            "a long word is broken within"
+        );
+        assert_eq!(parts("", 8), [""]);
     }
 
     #[test]

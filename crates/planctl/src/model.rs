@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_config::{ModelApi, ModelConfig, Price};
-use planctl_engine::Usage;
+use planctl_engine::{Digest, Usage};
 use planctl_planner::{ANSWER_BYTES_MAX, Answer, Prompt, Tokens};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -140,6 +140,27 @@ impl Model {
     /// Returns a word by which its vectors are told from those of others.
     pub fn key(&self) -> String {
         format!("{} {}", self.endpoint, self.config.model)
+    }
+
+    /// Says whether a person approves each prompt before it is sent.
+    pub fn asks_person(&self) -> bool {
+        self.config.ask
+    }
+
+    /// Returns the name by which its service knows it.
+    pub fn model(&self) -> &str {
+        &self.config.model
+    }
+
+    /// Returns the address of its calls.
+    pub fn endpoint(&self) -> &str {
+        self.endpoint.as_str()
+    }
+
+    /// Returns the digest of a call as it is sent, with the address that it goes to.
+    pub fn digest(&self, prompt: &Prompt) -> Digest {
+        let body = wire::request(self.config.api, &self.config, prompt, true);
+        planctl_lang::digest_of_text(&format!("{}\n{body}", self.endpoint))
     }
 
     /// Returns the most tokens of one answer.

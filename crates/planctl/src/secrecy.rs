@@ -47,7 +47,7 @@ pub fn warn_of_root(command: &str, is_json: bool) {
         if is_json {
             tracing::warn!("{what}");
         } else {
-            show::say(&styled(CARE, &format!("warning: {what}")));
+            show::tell(&styled(CARE, &format!("warning: {what}")));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A goal in pieces, and the graph of them.
 
+use crate::wire::draft::DraftRevisionView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +94,9 @@ pub struct GoalResolveView {
     pub asks: Vec<GoalAskView>,
     /// Errors and warnings.
     pub findings: Vec<GoalFindingView>,
+    /// The revision of a run that a mended plan was offered as; null where no run waits for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<DraftRevisionView>,
 }
 
 /// A step of a resolved goal.

@@ -9,17 +9,6 @@ use super::{Reader, Value, is_role};
 const KEYS: [&str; 8] =
     ["kinds", "plans", "owners", "approvals", "of", "self_approval", "deadline", "on_deadline"];
 
-const KINDS: [AskKind; 8] = [
-    AskKind::Plan,
-    AskKind::Escalation,
-    AskKind::Budget,
-    AskKind::Question,
-    AskKind::Choice,
-    AskKind::Insertion,
-    AskKind::Effect,
-    AskKind::Day,
-];
-
 impl Reader<'_> {
     pub(super) fn ask_rules(&mut self, value: &Value<'_>, layer: &mut Layer) {
         for (key, value) in self.table(value, "asks.NAME") {
@@ -68,8 +57,9 @@ impl Reader<'_> {
                         self.wrong_type(value, "a list of kinds of asks: [\"plan\", \"effect\"]");
                         continue;
                     };
-                    let kinds =
-                        array.iter().filter_map(|kind| self.word(kind, "kinds", &KINDS, |kind| kind.word()));
+                    let kinds = array
+                        .iter()
+                        .filter_map(|kind| self.word(kind, "kinds", &AskKind::ALL, |kind| kind.word()));
                     rule.kinds = Some(kinds.collect());
                 }
                 "plans" => rule.plans = self.plans(value),

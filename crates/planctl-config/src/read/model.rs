@@ -5,7 +5,7 @@ use crate::model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig, wrong_url
 
 use super::{Reader, Value, is_role};
 
-const KEYS: [&str; 6] = ["api", "url", "model", "key_env", "max_tokens", "timeout"];
+const KEYS: [&str; 7] = ["api", "url", "model", "key_env", "max_tokens", "timeout", "ask"];
 
 impl Reader<'_> {
     pub(super) fn models(&mut self, value: &Value<'_>, layer: &mut Layer) {
@@ -18,7 +18,7 @@ impl Reader<'_> {
             }
             let before = self.findings.len();
             let (mut api, mut url, mut model, mut key_env) = (None, None, None, None);
-            let (mut max_tokens, mut timeout) = (MODEL_TOKENS, MODEL_TIMEOUT);
+            let (mut max_tokens, mut timeout, mut ask) = (MODEL_TOKENS, MODEL_TIMEOUT, false);
             for (key, value) in self.table(value, &format!("models.{name}")) {
                 match key.get_ref().as_ref() {
                     "api" => api = self.word(value, "api", &ModelApi::ALL, ModelApi::word),
@@ -27,11 +27,19 @@ impl Reader<'_> {
                     "key_env" => key_env = self.secret_variable(value, "key_env"),
                     "max_tokens" => max_tokens = self.count(value).unwrap_or(max_tokens),
                     "timeout" => timeout = self.duration(value).unwrap_or(timeout),
+                    "ask" => match value.get_ref().as_bool() {
+                        Some(choice) => ask = choice,
+                        None => self.wrong_type(value, "true or false"),
+                    },
                     other => self.unknown(key.span(), other, KEYS),
                 }
             }
+            if ask && api == Some(ModelApi::Embeddings) {
+                let message = "texts that become vectors are no prompts, so `ask` does not hold for them";
+                self.report(key.span(), message.to_owned(), Some("take `ask` out".to_owned()));
+            }
             if let (Some(api), Some(url), Some(model)) = (api, url, model) {
-                let model = ModelConfig { api, url, model, key_env, max_tokens, timeout };
+                let model = ModelConfig { api, url, model, key_env, max_tokens, timeout, ask };
                 layer.models.insert(name.to_owned(), model);
             } else if value.get_ref().is_table() && before == self.findings.len() {
                 let message = format!("the model {name:?} needs `api`, `url` and `model`");

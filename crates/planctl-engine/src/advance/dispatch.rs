@@ -126,11 +126,13 @@ pub(super) fn count_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<Attemp
     let record = turn.run.record_mut(node)?;
     // A person's word is for one attempt.
     record.is_allowed = false;
+    record.prompt = None;
     let tally = &mut record.tally;
     tally.attempt = tally.attempt.next();
     tally.deliveries = 0;
     tally.interruptions = 0;
     tally.repeats = 0;
+    tally.held_gates = 0;
     Ok(tally.attempt)
 }
 

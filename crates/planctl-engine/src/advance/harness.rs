@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::budget::{Spent, Usage};
-use crate::contract::{Ending, Evidence, Inconclusive, Verdict};
+use crate::budget::{Reserved, Spent, Usage};
+use crate::contract::{Ending, Evidence, Inconclusive, Judgement, PromptToJudge, Verdict};
 use crate::effect::{Purpose, Reason};
 use crate::event::{HarnessEvent, HarnessResult, Refusal};
 use crate::fact::Fact;
 use crate::graph::{NodeKind, Signal};
 use crate::ids::{Attempt, NodeId};
-use crate::run::{Failing, Failure, NodeState, Outcome, Rehearsal};
+use crate::run::{Failing, Failure, NodeState, Outcome, PromptWord, Rehearsal, Unchecked};
 
 use super::{Turn, dispatch, hold, join, route, settle, sub_plan};
 
@@ -66,6 +66,8 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             charge_judge(turn, node, event.found.used_by_judge())?;
             told_nothing(turn, node, format!("not judged: {what}"))
         }
+        HarnessResult::Nothing(Inconclusive::Unapproved { prompt }) => unapproved(turn, node, prompt),
+        HarnessResult::Nothing(Inconclusive::Unfunded { estimate }) => unfunded(turn, node, *estimate),
     }
 }
 
@@ -75,6 +77,9 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
         None => return Err(Refusal::ForeignEvidence),
     };
     let judgement = evidence.judgement.as_deref();
+    if judgement.is_some_and(|judgement| !is_approved(turn, node, judgement)) {
+        return Err(Refusal::ForeignEvidence);
+    }
     charge_judge(turn, node, judgement.and_then(|judgement| judgement.usage.as_ref()))?;
     know(turn, node, evidence)?;
     let attempt = turn.run.record(node)?.tally.attempt;
@@ -108,6 +113,49 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
             settle::attempt_failed(turn, node, failure, gave_up)
         }
     }
+}
+
+/// Says whether a person approved the prompt that a judge answered, where one has to.
+fn is_approved(turn: &Turn<'_>, node: &NodeId, judgement: &Judgement) -> bool {
+    let asks =
+        turn.gated(node).is_ok_and(|gated| gated.contract.judge.as_ref().is_some_and(|judge| judge.approval));
+    let word = turn.run.record(node).ok().and_then(|record| record.prompt.as_ref());
+    !asks || word.is_some_and(|word| word.is_approved && Some(&word.digest) == judgement.prompt.as_ref())
+}
+
+/// Holds the gate of a report until a person decides whether a prompt may be sent to its judge.
+fn unapproved(turn: &mut Turn<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
+    if turn.gated(node)?.contract.judge.as_ref().is_none_or(|judge| !judge.approval) {
+        return Err(Refusal::WrongState);
+    }
+    wait_for_person(turn, node)?;
+    let word = PromptWord { digest: prompt.digest.clone(), is_approved: false };
+    turn.run.record_mut(node)?.prompt = Some(word);
+    hold::for_prompt(turn, node, prompt)
+}
+
+/// Holds the gate of a report until a person adds to the budget, where its judge would use more than is left.
+fn unfunded(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) -> Result<(), Refusal> {
+    if turn.gated(node)?.contract.judge.is_none() {
+        return Err(Refusal::WrongState);
+    }
+    let steps_remaining = turn.graph.task_count().saturating_sub(turn.run.head.settled.total());
+    match turn.run.head.short_of(estimate, steps_remaining) {
+        Some(shortfall) => {
+            wait_for_person(turn, node)?;
+            hold::for_budget(turn, node, shortfall)
+        }
+        None => told_nothing(turn, node, "not judged: the budget did not suffice".to_owned()),
+    }
+}
+
+/// Notes that the report of a gate waits for a person, and is taken up once they have answered.
+fn wait_for_person(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+    let NodeState::Checking { gave_up, .. } = *turn.state(node)? else { return Err(Refusal::WrongState) };
+    let record = turn.run.record_mut(node)?;
+    record.unchecked = Some(Unchecked { gave_up, is_judged_anew: false });
+    record.tally.held_gates = record.tally.held_gates.saturating_add(1);
+    Ok(())
 }
 
 /// Charges what a judge used. It is no attempt of its own, so it counts among what the attempts of its step use.

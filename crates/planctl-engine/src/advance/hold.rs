@@ -1,6 +1,7 @@
 //! How a node waits for a person.
 
 use crate::budget::Shortfall;
+use crate::contract::PromptToJudge;
 use crate::effect::{Ask, AskKind, Effect, Item, Reason, TimerId, Work};
 use crate::event::Refusal;
 use crate::fact::Fact;
@@ -20,7 +21,7 @@ pub(super) fn ask(
 ) -> Result<(), Refusal> {
     // A node that was entered too often did not fail; the failure that it was told of is another node's.
     let failure = turn.run.record(node)?.failure.clone().filter(|_| reason != Reason::VisitsLimit);
-    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
+    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new(), prompt: None };
     open(turn, node, ask)
 }
 
@@ -34,7 +35,7 @@ pub(super) fn with_failure(
 ) -> Result<(), Refusal> {
     let kind = AskKind::Escalation;
     let failure = Some(Box::new(failure));
-    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new() };
+    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new(), prompt: None };
     open(turn, node, ask)
 }
 
@@ -46,7 +47,21 @@ pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfal
         None => (AskKind::Budget, Reason::Budget),
     };
     let shortfall = Some(shortfall);
-    let ask = Ask { kind, reason, message: None, failure, shortfall, options: Vec::new() };
+    let ask = Ask { kind, reason, message: None, failure, shortfall, options: Vec::new(), prompt: None };
+    open(turn, node, ask)
+}
+
+/// Holds a node until a person decides whether a prompt may be sent to its judge.
+pub(super) fn for_prompt(turn: &mut Turn<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
+    let ask = Ask {
+        kind: AskKind::Prompt,
+        reason: Reason::Prompt,
+        message: None,
+        failure: None,
+        shortfall: None,
+        options: Vec::new(),
+        prompt: Some(Box::new(prompt.clone())),
+    };
     open(turn, node, ask)
 }
 
@@ -59,6 +74,7 @@ pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question
         failure: None,
         shortfall: None,
         options: question.options.clone(),
+        prompt: None,
     };
     open(turn, node, ask)?;
     if let Some(default) = &question.default {

@@ -62,6 +62,9 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
         Answer::Reassign { role } => (Some(role.clone()), None),
         Answer::Choose { option } => (None, Some(option.clone())),
         Answer::Allow { files } => (None, Some(allow(turn, &node, files)?)),
+        Answer::Approve if kind == AskKind::Prompt => {
+            (None, turn.run.record(&node)?.prompt.as_ref().map(|word| word.digest.as_str().to_owned()))
+        }
         Answer::Approve
         | Answer::Reject
         | Answer::Retry
@@ -90,7 +93,13 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
             turn.run.record_mut(&node)?.is_allowed = true;
             dispatch::again(turn, &node)
         }
-        (AskKind::Effect, Answer::Reject) => unanswered(turn, event, &node),
+        (AskKind::Prompt, Answer::Approve) => {
+            if let Some(word) = &mut turn.run.record_mut(&node)?.prompt {
+                word.is_approved = true;
+            }
+            dispatch::again(turn, &node)
+        }
+        (AskKind::Effect | AskKind::Prompt, Answer::Reject) => unanswered(turn, event, &node),
         // The budget of the day is raised, not the run's.
         (AskKind::Day, Answer::Raise { .. }) => dispatch::again(turn, &node),
         _ => carry_out(turn, event, &node, answer),
@@ -275,10 +284,15 @@ fn settle_by(
     route::success(turn, node)
 }
 
-/// Settles a question that a person leaves unanswered, and a call that they do not allow, as failed, and takes its way for failures (DOT H5).
+/// Takes the way for failures of a question that a person leaves unanswered, of a call that they do not allow, and of work
+/// whose judge they do not let be asked; what that counts as, the plan says of the step (DOT H5).
 fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+    if turn.run.record(node)?.unchecked.is_some() {
+        turn.run.record_mut(node)?.unchecked = None;
+    }
     let said = Said { by: &event.by, note: event.note.as_deref() };
-    settle::settle(turn, node, Outcome::Failed, Some(said))?;
+    let outcome = turn.graph.gated(node).map_or(Outcome::Failed, |gated| gated.on_exhausted);
+    settle::settle(turn, node, outcome, Some(said))?;
     route::leave(turn, node, Signal::Exhausted)
 }
 

@@ -301,6 +301,7 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
     // A report that waits for a person is of the entering before, and so is what a person allowed.
     record.unchecked = None;
     record.is_allowed = false;
+    record.prompt = None;
     if refills {
         record.tally.failed = 0;
         record.tally.granted = 0;

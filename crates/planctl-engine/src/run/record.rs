@@ -63,7 +63,8 @@ pub struct Record {
     /// How often it failed for good in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<Recurrence>,
-    /// A report whose gate waits until a person has said what becomes of a step that it proposes.
+    /// A report whose gate waits for a person: for what becomes of a step that it proposes, for a word on the prompt to its judge,
+    /// or for more budget to ask that judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<Unchecked>,
     /// The circumstances that its newest report told of, where it told of some.
@@ -81,6 +82,18 @@ pub struct Record {
     /// Says that a person allowed the next attempt of a call, and no other (M-36).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_allowed: bool,
+    /// The prompt to the judge of its newest attempt that waits for a person's word, or has it (M-35).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptWord>,
+}
+
+/// A person's word on a prompt to a judge.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PromptWord {
+    /// The sha256 of the prompt.
+    pub digest: Digest,
+    /// Says that a person approved it.
+    pub is_approved: bool,
 }
 
 /// The reported work of an attempt that no gate has judged.
@@ -235,6 +248,9 @@ pub struct Tally {
     /// Rehearsals of the contract; of a checkpoint, how often the workspace was to be recorded or restored.
     #[serde(default, skip_serializing_if = "super::is_none_yet")]
     pub rehearsals: u16,
+    /// Gates of the newest attempt after which a person was asked about its judge.
+    #[serde(default, skip_serializing_if = "super::is_none_yet")]
+    pub held_gates: u16,
     /// The amounts that the node's attempts have used.
     pub spent: Spent,
 }

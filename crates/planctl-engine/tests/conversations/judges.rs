@@ -121,3 +121,93 @@ fn p_71_what_a_judge_alone_says_is_graded_judged_for_ever() {
     assert_eq!((grade("a"), grade("b")), (Grade::Judged, Grade::Proved));
     assert!(Grade::Judged < Grade::Confirmed, "a person's word is worth more than a model's");
 }
+
+#[test]
+fn m_35_a_judge_that_asks_first_answers_the_prompt_that_a_person_approved_and_no_other() {
+    talk(
+        "
+        plan  a: task judged-once-approved
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 exit 0 judged yes  refused: the evidence is of another contract
+        -> harness found a#1 nothing: unapproved p1  a held: prompt prompt
+        -> human approve                a#1 to harness
+        -> harness found a#1 exit 0 judged yes to p2  refused: the evidence is of another contract
+        -> harness found a#1 nothing: unapproved p2  a held: prompt prompt
+        -> human approve                a#1 to harness
+        -> harness found a#1 exit 0 judged yes to p2  a#1 passed; a settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn m_35_an_approved_prompt_is_of_one_attempt() {
+    talk(
+        "
+        plan  a: task judged-once-approved retry 1 abort
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 nothing: unapproved p1  a held: prompt prompt
+        -> human approve                a#1 to harness
+        -> harness found a#1 exit 0 judged no to p1  a#1 failed; a#2 to coder, told #1 failed
+        -> agent reported a#2           a#2 to harness
+        -> harness found a#2 exit 0 judged yes to p1  refused: the evidence is of another contract
+        -> harness found a#2 nothing: unapproved p1  a held: prompt prompt
+        ",
+    );
+}
+
+#[test]
+fn m_35_a_rejected_prompt_fails_the_step_and_a_judge_that_nobody_has_to_approve_asks_nobody() {
+    talk(
+        "
+        plan  a: task judged-once-approved retry 1  b: task judged  a -on_exhaust-> b
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 nothing: unapproved p1  a held: prompt prompt
+        -> human reject                 a settled failed by the owner; b rehearsed, time 1
+        -> harness found b#0 recorded t1  b#1 to coder
+        -> agent reported b#1           b#1 to harness
+        -> harness found b#1 nothing: unapproved p1  refused: the step is not in a state for this
+        -> harness found b#1 exit 0 judged yes  b#1 passed; b settled passed; DONE
+        ",
+    );
+}
+
+#[test]
+fn m_35_a_rejected_prompt_counts_as_the_plan_says_of_a_step_that_fails() {
+    talk(
+        "
+        plan  a: task judged-once-approved warn  b: task
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1           a#1 to harness
+        -> harness found a#1 nothing: unapproved p1  a held: prompt prompt
+        -> human reject                 a settled warned by the owner; b#1 to coder
+        ",
+    );
+}
+
+#[test]
+fn p_71_a_judge_that_would_use_more_than_is_left_waits_for_more_budget_and_the_report_is_kept() {
+    talk(
+        "
+        plan  a: task judged  budget 1000 tokens
+        approved
+        -> clock admitted               a rehearsed, time 1
+        -> harness found a#0 recorded t1  a#1 to coder
+        -> agent reported a#1 300 tokens  a#1 to harness
+        -> harness found a#1 nothing: unfunded 900  a held: budget budget, 200 short
+        -> human raise 200 tokens       a#1 to harness
+        -> harness found a#1 nothing: unfunded 900  a#1 to harness later
+        -> harness found a#1 exit 0 judged yes 900 tokens  a#1 passed; a settled passed; DONE
+        ",
+    );
+}

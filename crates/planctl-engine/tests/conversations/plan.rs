@@ -109,6 +109,7 @@ impl Drawn {
                 }
                 "guard" => guard = true,
                 "judged" => judge = Some(Box::new(judge_of_all())),
+                "judged-once-approved" => judge = Some(Box::new(Judge { approval: true, ..judge_of_all() })),
                 "judged-alone" => (judge, has_command) = (Some(Box::new(judge_of_all())), false),
                 "confirmed" => (is_confirmed, has_command) = (true, false),
                 "signed" => is_confirmed = true,
@@ -318,6 +319,7 @@ fn judge_of_all() -> Judge {
         question: "Is it good?".to_owned(),
         digest: Digest::from("sha256:judge"),
         by: "strict".to_owned(),
+        approval: false,
     }
 }
 

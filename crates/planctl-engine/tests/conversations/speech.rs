@@ -7,8 +7,8 @@ use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, Budget, BudgetPart, ChildEnd, Circumstances,
     ClockEvent, Conflict, Day, DayScope, Decision, Digest, End, Ending, Event, Evidence, Excerpt, Fault,
     FaultKind, FileChange, Graph, HarnessEvent, HarnessResult, Hints, HumanEvent, Inconclusive, ItemId,
-    Judgement, NodeId, Observation, Outcomes, Overrun, Report, Resources, Role, Run, RunId, Spent, Tampering,
-    TimerId, Timestamp, Usage,
+    Judgement, NodeId, Observation, Outcomes, Overrun, PromptToJudge, Report, Reserved, Resources, Role, Run,
+    RunId, Spent, Tampering, TimerId, Timestamp, Usage,
 };
 
 use super::plan::number;
@@ -183,12 +183,17 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
         }
         ["exit", code, "judged", word, used @ ..] => {
             evidence.ending = Ending::Exited { code: number(code) as i32 };
+            let (prompt, used) = match used {
+                ["to", prompt, used @ ..] => (Some(Digest::from(*prompt)), used),
+                used => (None, used),
+            };
             evidence.judgement = Some(Box::new(Judgement {
                 question: Digest::from(if *word == "another" { "sha256:other" } else { "sha256:judge" }),
                 by: "strict".to_owned(),
                 passes: *word != "no",
                 reason: "so it is".to_owned(),
                 quotes: Vec::new(),
+                prompt,
                 usage: usage(used),
             }));
         }
@@ -237,6 +242,20 @@ fn finding(context: &Context<'_>, at: &At, found: &[&str]) -> HarnessResult {
         ["nothing:", "unjudged", used @ ..] => {
             let what = "no answer".to_owned();
             return HarnessResult::Nothing(Inconclusive::Unjudged { what, usage: usage(used) });
+        }
+        ["nothing:", "unapproved", prompt] => {
+            let prompt = Box::new(PromptToJudge {
+                digest: Digest::from(*prompt),
+                by: "strict".to_owned(),
+                model: "m-large".to_owned(),
+                url: "https://models.example/v1/messages".to_owned(),
+                tokens: 9_000,
+            });
+            return HarnessResult::Nothing(Inconclusive::Unapproved { prompt });
+        }
+        ["nothing:", "unfunded", tokens] => {
+            let estimate = Reserved { tokens: number(tokens), ..Reserved::default() };
+            return HarnessResult::Nothing(Inconclusive::Unfunded { estimate });
         }
         ["nothing:", "unstable", what] => {
             return HarnessResult::Nothing(Inconclusive::Unstable { what: (*what).to_owned() });

@@ -33,7 +33,7 @@ fn contract(file: &str, text: &str, facts: &Facts, node: &str) -> Contract {
 
 fn judge() -> Option<Box<Judge>> {
     let (question, by) = (QUESTION.to_owned(), "strict".to_owned());
-    Some(Box::new(Judge { digest: digest_of_text(QUESTION), question, by }))
+    Some(Box::new(Judge { digest: digest_of_text(QUESTION), question, by, approval: false }))
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::bind::{Argument, ArgumentValue, Binding, bind};
 use super::capability::{ASK_PERSON, Capability};
 use super::collapse::collapsed;
-use super::parameter::Parameter;
+use super::parameter::{Parameter, coerced};
 use super::{Candidate, Found, Resolver, Served, Source, entry_of, needs_capability};
 use crate::intents::{Intent, IntentKind, humanised, own_question};
 
@@ -116,6 +116,23 @@ pub enum Decision {
     Write(String),
     /// This command does it.
     Run(String),
+    /// A call of a run failed: this capability serves it, with these arguments in place of those that it would be given (M-40).
+    Mend {
+        /// The capability.
+        capability: String,
+        /// The arguments that are different.
+        arguments: BTreeMap<String, Value>,
+    },
+}
+
+impl Decision {
+    /// Returns the capability that it names.
+    fn capability(&self) -> Option<&str> {
+        match self {
+            Decision::Use(capability) | Decision::Mend { capability, .. } => Some(capability),
+            Decision::Write(_) | Decision::Run(_) => None,
+        }
+    }
 }
 
 /// Resolves the intents of a goal and arranges them as steps. Intents that became parts are served by their parts.
@@ -185,24 +202,26 @@ impl Planning<'_> {
         if intent.kind == IntentKind::Transform && self.merge(intent, all) {
             return;
         }
-        if let Some(Decision::Use(name)) = self.decisions.get(&intent.id)
+        let decision = self.decisions.get(&intent.id);
+        if let Some(name) = decision.and_then(Decision::capability)
             && let Some(entry) = entry_of(name)
         {
             return self.follow(intent, entry, 1.0);
         }
-        match self.decisions.get(&intent.id) {
+        match decision {
             Some(Decision::Write(task)) => return self.push(intent, Action::Write { task: task.clone() }),
             Some(Decision::Run(command)) => {
                 return self.push(intent, Action::Run { command: command.clone() });
             }
-            Some(Decision::Use(name)) if self.resolver.catalog.named(name).is_none() => {
-                return self.remark(intent, format!("there is no capability `{name}`"));
-            }
-            Some(Decision::Use(_)) | None => {}
+            Some(Decision::Use(_) | Decision::Mend { .. }) | None => {}
         }
-        let chosen = match self.decisions.get(&intent.id) {
-            Some(Decision::Use(name)) => Intent { tool: Some(name.clone()), ..intent.clone() },
-            Some(Decision::Write(_) | Decision::Run(_)) | None => intent.clone(),
+        let named = decision.and_then(Decision::capability);
+        if let Some(name) = named.filter(|name| self.resolver.catalog.named(name).is_none()) {
+            return self.remark(intent, format!("there is no capability `{name}`"));
+        }
+        let chosen = match named {
+            Some(name) => Intent { tool: Some(name.to_owned()), ..intent.clone() },
+            None => intent.clone(),
         };
         let found = self.resolver.find(&chosen);
         let served = found.served.clone();
@@ -270,6 +289,9 @@ impl Planning<'_> {
             }
         }
         call.arguments = binding.arguments;
+        if let Some(Decision::Mend { arguments, .. }) = self.decisions.get(&intent.id) {
+            self.mend(intent, &mut call, arguments);
+        }
         // A question to a person is a step of its own kind.
         if call.capability.server.is_none() && call.capability.name == ASK_PERSON {
             let asked = call.arguments.iter().find_map(|argument| match &argument.value {
@@ -296,6 +318,27 @@ impl Planning<'_> {
             self.remark(intent, message);
         }
         self.push(intent, Action::Call(call));
+    }
+
+    /// Gives a call that failed the arguments that are to be different.
+    fn mend(&mut self, intent: &Intent, call: &mut Call, arguments: &BTreeMap<String, Value>) {
+        for (name, value) in arguments {
+            let fitted = match call.capability.parameter(name) {
+                Some(parameter) => coerced(parameter, value),
+                None => Ok(value.clone()),
+            };
+            match fitted {
+                Ok(value) => {
+                    call.arguments.retain(|own| own.parameter != *name);
+                    call.arguments.push(Argument {
+                        parameter: name.clone(),
+                        value: ArgumentValue::Given(value),
+                        why: "a call with another value failed".to_owned(),
+                    });
+                }
+                Err(fault) => self.remark(intent, fault),
+            }
+        }
     }
 
     /// Merges a filter into the call whose results it filters, where that call has a parameter for it (M-23).

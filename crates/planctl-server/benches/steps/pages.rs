@@ -13,6 +13,7 @@ use door::Door;
 use planctl_server::ServerNode;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Bench, Work, percentile};
@@ -26,6 +27,8 @@ const TABS: usize = 50;
 const LOADS_PER_SECOND: u64 = 200;
 /// How often a page is looked at for its cost.
 const LOOKS: u32 = 20;
+/// How large a page may be.
+const PAGE_BYTES_MAX: usize = 60 << 10;
 /// How much longer a step may take beside readers, in percent.
 const GROWTH_PERCENT_MAX: f64 = 10.0;
 
@@ -60,6 +63,9 @@ impl Pages {
             cpu.as_secs_f64() * 1e3,
             bytes / 1024
         );
+        if bytes > PAGE_BYTES_MAX {
+            println!("MISSED: a page has {PAGE_BYTES_MAX} bytes at most");
+        }
     }
 }
 
@@ -108,6 +114,8 @@ pub(super) async fn measure(bench: &Bench) {
             "MISSED: readers may cost {GROWTH_PERCENT_MAX} % at most; on a machine that does other things, say so"
         );
     }
+    let pages = Arc::into_inner(pages).expect("readers have gone");
+    pages.door.close().await;
 }
 
 /// Tabs and loads, until they are stopped.
@@ -153,18 +161,21 @@ impl Readers {
             tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
             let (graph, step) = (format!("{run}/graph"), format!("{run}/steps/{step}"));
             let paths = ["/".to_owned(), "/runs".to_owned(), run, graph, step, "/plans".to_owned()];
+            let mut loading = JoinSet::new();
             for at in 0.. {
                 tick.tick().await;
                 if ends.load(Ordering::Relaxed) {
-                    return;
+                    break;
                 }
+                while loading.try_join_next().is_some() {}
                 let (pages, counted, path) =
                     (pages.clone(), counted.clone(), paths[at % paths.len()].clone());
-                tokio::spawn(async move {
+                loading.spawn(async move {
                     pages.door.load(&path).await;
                     counted.fetch_add(1, Ordering::Relaxed);
                 });
             }
+            while loading.join_next().await.is_some() {}
         }));
         Readers { over, tasks, loads, updates, is_over }
     }

@@ -150,13 +150,18 @@ impl Executor {
         };
         // The workspace is free while the judge thinks.
         drop((runner, lock));
-        let found = match question {
-            Some(question) => {
-                self.judged(judge_runner, claimed, gated.contract, question, found, cancel).await?
-            }
-            None => found,
+        let Some(question) = question else { return Ok((found, gate.outputs)) };
+        let prompt = match question {
+            Err(what) => return nothing(Inconclusive::Unjudged { what, usage: None }),
+            Ok(prompt) => self.clear_prompt(claimed, gated.contract, prompt).await?,
         };
-        Ok((found, gate.outputs))
+        match prompt {
+            Err(held) => Ok((HarnessResult::Nothing(held.why), held.kept.into_iter().collect())),
+            Ok(prompt) => {
+                let found = self.judged(judge_runner, claimed, gated.contract, prompt, found, cancel).await?;
+                Ok((found, gate.outputs))
+            }
+        }
     }
 
     pub(crate) fn runner(&self, workspace: &Path) -> Result<ContractRunner, String> {

@@ -17,6 +17,7 @@ use planctl_harness::{
 use planctl_store::Claimed;
 
 use super::Executor;
+use super::judge_prompt::ClearedPrompt;
 use crate::node::services::ServiceError;
 use crate::verify::agent_answer::{AgentAnswerError, Question, ask_agent};
 use crate::verify::judge::{ASK_JUDGE, JudgeOrder};
@@ -65,31 +66,24 @@ impl Executor {
         runner: ContractRunner,
         claimed: &Claimed,
         contract: &Contract,
-        question: Result<JudgePrompt, String>,
+        prompt: ClearedPrompt,
         found: HarnessResult,
         cancel: impl Future<Output = ()> + Unpin,
     ) -> Result<HarnessResult, ServiceError> {
         let (HarnessResult::Evidence(mut evidence), Some(judge)) = (found, contract.judge.as_deref()) else {
             return Err(ServiceError::broken("a judge is asked about evidence"));
         };
-        let hearing = match question {
-            Err(what) => unheard(what),
-            Ok(prompt) => match self.settings.judges.named(&judge.by) {
-                Some(JudgeConfig::Model(model)) => {
-                    match self.ask_model(runner, judge, model, contract, prompt, cancel).await {
-                        Ok(hearing) => hearing,
-                        Err(Stopped) => return Ok(HarnessResult::Nothing(Inconclusive::Interrupted)),
-                    }
-                }
-                Some(JudgeConfig::Agent(agent)) => {
-                    match self.ask_agent(claimed, agent, contract, &prompt, cancel).await {
-                        Ok(hearing) => hearing,
-                        Err(Stopped) => return Ok(HarnessResult::Nothing(Inconclusive::Interrupted)),
-                    }
-                }
-                None => unheard(format!("the approved configuration has no judge {:?}", judge.by)),
-            },
+        let approved = prompt.approved.clone();
+        let asked = match self.settings.judges.named(&judge.by) {
+            Some(JudgeConfig::Model(model)) => {
+                self.ask_model(runner, judge, model, contract, prompt, cancel).await
+            }
+            Some(JudgeConfig::Agent(agent)) => {
+                self.ask_agent(claimed, agent, contract, &prompt, cancel).await
+            }
+            None => Ok(unheard(format!("the approved configuration has no judge {:?}", judge.by))),
         };
+        let Ok(hearing) = asked else { return Ok(HarnessResult::Nothing(Inconclusive::Interrupted)) };
         let usage = hearing.usage.map(|mut usage| {
             self.settings.price(&mut usage);
             usage
@@ -108,6 +102,7 @@ impl Executor {
             passes: answer.verdict == JudgeVerdict::Pass,
             reason: masked(&answer.reason),
             quotes: answer.quotes.iter().map(masked).collect(),
+            prompt: approved,
             usage,
         }));
         Ok(HarnessResult::Evidence(evidence))
@@ -159,7 +154,7 @@ impl Executor {
         judge: &Judge,
         model: &ModelConfig,
         contract: &Contract,
-        prompt: JudgePrompt,
+        prompt: ClearedPrompt,
         cancel: impl Future<Output = ()>,
     ) -> Result<Hearing, Stopped> {
         let key = match model.key_env.as_ref().map(|name| (name, std::env::var(name))) {
@@ -173,7 +168,8 @@ impl Executor {
             model: model.clone(),
             price: Price::of(&self.settings.prices, &model.model),
             key,
-            prompt,
+            prompt: prompt.prompt,
+            left: prompt.left,
         };
         // The model is somewhere else, and the process runs nothing but planctl.
         let runner = runner.at_node("judge").with_host_network();
@@ -182,8 +178,15 @@ impl Executor {
             Err(what) => return Ok(unheard(what)),
         };
         match output_of(&runner, contract.timeout, cancel).await {
-            Ok(printed) => Ok(serde_json::from_str(&printed)
-                .unwrap_or_else(|error| unheard(format!("its answer can't be read: {error}")))),
+            Ok(printed) => {
+                let hearing: Result<Hearing, _> = serde_json::from_str(&printed);
+                let mut hearing =
+                    hearing.unwrap_or_else(|error| unheard(format!("its answer can't be read: {error}")));
+                if let Some(usage) = &mut hearing.usage {
+                    usage.model.get_or_insert_with(|| model.model.clone());
+                }
+                Ok(hearing)
+            }
             Err(NoOutput::Interrupted) => Err(Stopped),
             Err(NoOutput::Failed(evidence)) => Ok(unheard(last_words(&evidence))),
             Err(NoOutput::Unrunnable(what)) => Ok(unheard(what)),
@@ -196,10 +199,10 @@ impl Executor {
         claimed: &Claimed,
         agent: &Agent,
         contract: &Contract,
-        prompt: &JudgePrompt,
+        prompt: &ClearedPrompt,
         mut cancel: impl Future<Output = ()> + Unpin,
     ) -> Result<Hearing, Stopped> {
-        let mut dialogue = JudgeDialogue::new(prompt);
+        let mut dialogue = JudgeDialogue::new(&prompt.prompt);
         loop {
             let question = Question {
                 agent,
@@ -210,8 +213,8 @@ impl Executor {
                 state_dir: &self.state_dir,
                 prompt: format!("{}\n\n{}", dialogue.system(), dialogue.text()),
                 within: contract.timeout,
-                budget_tokens: None,
-                budget_micro_usd: None,
+                budget_tokens: prompt.left.tokens,
+                budget_micro_usd: prompt.left.micro_usd,
             };
             let said = match ask_agent(question, &self.spawner, &mut cancel).await {
                 Ok(answer) => Ok(JudgeSaid { text: answer.text, usage: answer.usage }),

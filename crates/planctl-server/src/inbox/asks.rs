@@ -9,7 +9,7 @@ use planctl_engine::{
     Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, DayScope, Decision, Fact, Failure, Graph,
     Node, NodeKind, Record, RunId, Shortfall, view,
 };
-use planctl_harness::Baseline;
+use planctl_harness::{Baseline, JudgePrompt};
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
 use planctl_store::{AskRow, DayRaise, NewVote, Page, RunRow, Said, StoreError};
 
@@ -26,7 +26,7 @@ use crate::workspaces::baselines::baseline_of;
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{
     AnswerView, AskList, AskPage, AskView, BlocksView, ContractView, DeadlineView, Decided, FailureView,
-    LevelView, Paged, PlanWithin, ShortfallView, StepFilesView, StepName, WillRun, moment,
+    HeldPromptView, LevelView, Paged, PlanWithin, ShortfallView, StepFilesView, StepName, WillRun, moment,
 };
 use planctl_config::{Config, WorkspaceMode, keys_that_differ};
 
@@ -144,6 +144,7 @@ impl Services {
                 .zip(record.as_ref())
                 .and_then(|(task, record)| LevelView::of(task, record)),
             shortfall: row.ask.shortfall.as_ref().map(shortfall_view),
+            prompt: self.prompt_shown(&row).await?,
             will_run,
             plan_text: is_plan.then(|| revision.source.clone()),
             diff,
@@ -158,6 +159,21 @@ impl Services {
             rules,
             votes,
         })
+    }
+
+    /// Shows the prompt that an ask is about, whole.
+    async fn prompt_shown(&self, row: &AskRow) -> Result<Option<HeldPromptView>, ServiceError> {
+        let Some(prompt) = row.ask.prompt.as_deref() else { return Ok(None) };
+        let kept = self.store.output(&prompt.digest).await?;
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<JudgePrompt>(&bytes).ok());
+        Ok(Some(HeldPromptView {
+            digest: prompt.digest.as_str().to_owned(),
+            name: prompt.by.clone(),
+            model: prompt.model.clone(),
+            url: prompt.url.clone(),
+            tokens: prompt.tokens,
+            text: kept.map(|prompt| prompt.whole()),
+        }))
     }
 
     async fn will_run(&self, run: &RunRow, graph: &Arc<Graph>) -> Result<(WillRun, Baseline), ServiceError> {
@@ -625,6 +641,12 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
         AskKind::Effect => {
             let why = row.ask.message.as_deref().unwrap_or_default();
             format!("{name}: {}: {why}", view::reason_words(row.ask.reason))
+        }
+        AskKind::Prompt => {
+            let about = row.ask.prompt.as_deref().map(|prompt| {
+                format!(": about {} tokens to {} ({})", prompt.tokens, prompt.by, prompt.model)
+            });
+            format!("{name}: {}{}", view::reason_words(row.ask.reason), about.unwrap_or_default())
         }
         AskKind::Choice => format!("{name}: {}", row.ask.message.clone().unwrap_or_default()),
         AskKind::Insertion => {

@@ -74,8 +74,12 @@ impl Metrics {
         registry.register("contract_duration_seconds", contract, self.contract_duration.clone());
         registry.register("gates", "Verdicts of contracts", self.gates.clone());
         registry.register("retries", "Further attempts, by why", self.retries.clone());
-        registry.register("tokens", "Tokens that workers reported", self.tokens.clone());
-        registry.register("cost_usd", "US dollars that workers reported or prices give", self.cost.clone());
+        registry.register("tokens", "Tokens that workers reported and judges used", self.tokens.clone());
+        registry.register(
+            "cost_usd",
+            "US dollars that workers and judges reported or prices give",
+            self.cost.clone(),
+        );
         let notifications = "Tries to deliver a message, by channel";
         registry.register("notifications", notifications, self.notifications.clone());
     }
@@ -107,6 +111,9 @@ impl Metrics {
         match event {
             Event::Agent(event) => reason = self.worked(agent, &event.said),
             Event::Harness(event) => {
+                if let Some(usage) = event.found.used_by_judge() {
+                    self.used(usage);
+                }
                 let verdict = facts.iter().find_map(verdict_of);
                 if let (HarnessResult::Evidence(evidence), Some(verdict)) = (&event.found, verdict) {
                     let labels = vec![("verdict", verdict.word().to_owned())];
@@ -185,6 +192,8 @@ fn verdict_of(fact: &Fact) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
+    use planctl_engine::{At, Attempt, HarnessEvent, Inconclusive, NodeId};
+
     use super::*;
 
     #[test]
@@ -208,5 +217,31 @@ mod tests {
             text.lines().filter(|line| line.starts_with("planctl_tokens_total{type=\"output\"")).count();
         assert_eq!(series, MODELS_MAX + 1, "{text}");
         assert!(!text.contains("ghp_"), "{text}");
+    }
+
+    #[test]
+    fn p_71_what_judges_use_is_counted_by_their_models() {
+        let metrics = Metrics::default();
+        let usage = Usage {
+            input_tokens: 900,
+            output_tokens: 100,
+            micro_usd: Some(2_000_000),
+            model: Some("m-large".to_owned()),
+            estimated: true,
+            ..Usage::default()
+        };
+        let found =
+            HarnessResult::Nothing(Inconclusive::Unjudged { what: "no form".to_owned(), usage: Some(usage) });
+        let at = At { node: NodeId::new("1"), visit: 1, attempt: Attempt::FIRST };
+        metrics.applied("", &Event::Harness(HarnessEvent { at, found }), &[]);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, metrics.registry()).unwrap();
+        for line in [
+            "planctl_tokens_total{type=\"input\",model=\"m-large\",metering=\"reported\"} 900",
+            "planctl_tokens_total{type=\"output\",model=\"m-large\",metering=\"reported\"} 100",
+            "planctl_cost_usd_total{model=\"m-large\",metering=\"estimated\"} 2.0",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
     }
 }

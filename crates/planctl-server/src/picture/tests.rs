@@ -261,8 +261,10 @@ fn every_node_of_a_large_graph_is_reached_by_the_boxes_that_stand_for_several() 
 
 #[test]
 fn a_line_of_trouble_is_drawn_from_a_step_that_failed_and_one_stands_for_the_others() {
-    let steps: String = (0..20).map(|at| format!("n{at} -> ask [on=fail] n{at} -> n{}\n", at + 1)).collect();
-    let workflow = graph(&format!("digraph g {{ ask [shape=hexagon, label=\"Help?\"]\n{steps} }}"));
+    let step = |at| format!("n{at} [label=\"Part {at}\"] n{at} -> ask [on=fail] n{at} -> n{}\n", at + 1);
+    let steps: String = (0..20).map(step).collect();
+    let workflow =
+        graph(&format!("digraph g {{ ask [shape=hexagon, label=\"Help?\"] n20 [shape=Msquare]\n{steps} }}"));
     let lines = |stages: &Stages| svg(&workflow, stages).unwrap().matches("class=\"edge trouble").count();
     assert_eq!(lines(&Stages::new()), 1);
     let failed = Stage { phase: Phase::Failed, words: "failed".to_owned() };

@@ -59,8 +59,16 @@ impl Services {
                 self.take_over(&row, worker).await?;
                 match self.decide(run, Decision::Resume { from }, note.as_deref()).await {
                     Ok(_) => Ok(decided(false)),
-                    // Somebody else resumed it at the same moment.
-                    Err(ServiceError::Store(StoreError::Refused(_))) => Ok(decided(true)),
+                    Err(ServiceError::Store(StoreError::Refused(refusal))) => {
+                        let now = self.store.run(run).await?.head.status;
+                        // Somebody else resumed it at the same moment, or it can't begin where it was told to.
+                        let is_as_before = now == row.head.status;
+                        if is_as_before {
+                            Err(StoreError::Refused(refusal).into())
+                        } else {
+                            Ok(decided(true))
+                        }
+                    }
                     Err(error) => Err(error),
                 }
             }

@@ -36,17 +36,6 @@ pub struct RuledPlan<'a> {
     pub handed_in_by: &'a str,
 }
 
-const KINDS: [AskKind; 8] = [
-    AskKind::Plan,
-    AskKind::Escalation,
-    AskKind::Budget,
-    AskKind::Question,
-    AskKind::Choice,
-    AskKind::Insertion,
-    AskKind::Effect,
-    AskKind::Day,
-];
-
 impl AskRules {
     /// Returns the rules of a configuration that are for a plan.
     pub fn of(config: &Config, plan: RuledPlan<'_>) -> AskRules {
@@ -54,7 +43,7 @@ impl AskRules {
         let rules: BTreeMap<String, AskRule> =
             fitting.map(|(name, rule)| (name.clone(), rule.clone())).collect();
         let own = [plan.owner, Some(plan.handed_in_by)].into_iter().flatten().map(str::to_owned).collect();
-        let deadlines = KINDS.into_iter().filter_map(|kind| {
+        let deadlines = AskKind::ALL.into_iter().filter_map(|kind| {
             let of_rule = |(name, rule): (&String, &AskRule)| {
                 let seconds = rule.deadline.filter(|_| rule.is_for(kind))?.as_secs();
                 let answer = rule.on_deadline.answer(kind)?.to_owned();

@@ -236,6 +236,8 @@ impl RunSpans {
                     Inconclusive::ToolMissing { .. } => "a tool is missing",
                     Inconclusive::Unstable { .. } => "the workspace changed",
                     Inconclusive::Unjudged { .. } => "the judge gave no answer",
+                    Inconclusive::Unapproved { .. } => "the prompt to the judge waits for a person",
+                    Inconclusive::Unfunded { .. } => "the budget does not suffice for the judge",
                 };
                 span.failed = Some(why.to_owned());
                 over.push(span);

@@ -490,6 +490,9 @@ fn with_configuration(graph: Graph, tree: &PlanTree, config: &Config) -> Result<
         {
             judge.by.clone_from(&usual.name);
         }
+        if let Some(judge) = &mut task.contract.judge {
+            judge.approval = config.judges.asks_person(&judge.by);
+        }
         if let (None, Some(timeout)) = (&step.timeout, work(task.role.as_str())) {
             task.work_timeout = timeout;
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use planctl_config::{ModelConfig, Price};
+use planctl_engine::Budget;
 use planctl_harness::JudgePrompt;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ pub struct JudgeOrder {
     pub key: Option<String>,
     /// The question.
     pub prompt: JudgePrompt,
+    /// The rest of the run's budget, within which it is asked.
+    pub left: Budget,
 }
 
 /// Shows whom it is for without what it is trusted with.

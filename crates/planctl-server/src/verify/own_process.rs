@@ -67,7 +67,10 @@ pub(crate) async fn output_of(
         | HarnessResult::Merged { .. }
         | HarnessResult::Conflicted(_)
         | HarnessResult::Begun { .. }
-        | HarnessResult::Ended(_) => Err(NoOutput::Unrunnable("it gave no evidence".to_owned())),
+        | HarnessResult::Ended(_)
+        | HarnessResult::Nothing(Inconclusive::Unapproved { .. } | Inconclusive::Unfunded { .. }) => {
+            Err(NoOutput::Unrunnable("it gave no evidence".to_owned()))
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use planctl_engine::{
-    AskKind, ClockEvent, Effect, Event, Fact, Fork, Graph, JoinPolicy, Node, NodeId, NodeKind, NodeState,
-    Outcome, Purpose, Signal, Work,
+    AskKind, ClockEvent, Digest, Effect, Event, Fact, Fork, Graph, HarnessEvent, HarnessResult, JoinPolicy,
+    Node, NodeId, NodeKind, NodeState, Outcome, Purpose, Signal, Work,
 };
 
 use super::ensure;
@@ -16,6 +16,7 @@ pub(super) fn after_event(store: &Store, entry: &Entry) -> Result<(), String> {
     branches_work_in_their_places(store)?;
     nobody_goes_on_before_a_run_within(store)?;
     each_effect_is_allowed(store)?;
+    each_judgement_is_of_an_approved_prompt(store, entry)?;
     for fact in &entry.facts {
         match fact {
             Fact::BranchesJoined { node, met, failed } => {
@@ -83,6 +84,23 @@ fn each_effect_is_allowed(store: &Store) -> Result<(), String> {
         })?;
     }
     Ok(())
+}
+
+/// A person approved the very prompt that a judge answered, where its plan asks for that (M-35).
+fn each_judgement_is_of_an_approved_prompt(store: &Store, entry: &Entry) -> Result<(), String> {
+    let Event::Harness(HarnessEvent { at, found: HarnessResult::Evidence(evidence) }) = &entry.event else {
+        return Ok(());
+    };
+    let judge = store.plan().graph.gated(&at.node).and_then(|gated| gated.contract.judge.as_deref());
+    let (Some(judgement), Some(true)) = (&evidence.judgement, judge.map(|judge| judge.approval)) else {
+        return Ok(());
+    };
+    let is_word = |fact: &&Fact| {
+        matches!(fact, Fact::AskAnswered { node, kind: AskKind::Prompt, answer, option, .. }
+            if *node == at.node && answer == "approve" && option.as_deref() == judgement.prompt.as_ref().map(Digest::as_str))
+    };
+    let is_approved = store.history.iter().flat_map(|entry| &entry.facts).any(|fact| is_word(&fact));
+    ensure(is_approved, || format!("the judge of {} answered a prompt that nobody approved", at.node))
 }
 
 /// No more nodes are under way than the plan allows, and no two that may change one file.

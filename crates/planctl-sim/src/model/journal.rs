@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use planctl_engine::{Level, NodeId, Outcome, Role, RunId, Signal, Timestamp};
+use planctl_engine::{Digest, Level, NodeId, Outcome, Role, RunId, Signal, Timestamp};
 
 use super::{Before, Context, Knowledge, Model, Place};
 
@@ -78,6 +78,10 @@ pub(super) enum Entry {
     Proposed { node: NodeId, gave_up: Option<bool> },
     /// A person allowed the next attempt of a call.
     Allowed { node: NodeId },
+    /// A prompt to a judge waits for a person.
+    Prompted { node: NodeId, prompt: Digest },
+    /// A person approved the prompt that waited.
+    PromptApproved { node: NodeId },
     /// A node failed for good: in this way, so often in a row.
     Recurred { node: NodeId, how: Option<(String, usize)> },
     /// The run began anew: all earlier events at its nodes are over, but for how often each was tried and the usage.
@@ -174,6 +178,8 @@ impl Entry {
             | Entry::Child { node, .. }
             | Entry::Proposed { node, .. }
             | Entry::Allowed { node }
+            | Entry::Prompted { node, .. }
+            | Entry::PromptApproved { node }
             | Entry::Recurred { node, .. }
             | Entry::Promised { node, .. }
             | Entry::Judged { node, .. }
@@ -352,6 +358,22 @@ impl Model {
             (is_over || matches!(entry, Entry::Allowed { .. })).then_some(!is_over)
         });
         allowed == Some(true)
+    }
+
+    /// Returns the prompt to the judge of the newest attempt on which a person was asked, and whether they approved it.
+    pub(super) fn prompt(&self, id: &NodeId) -> Option<(Digest, bool)> {
+        let is_over = |entry: &Entry| matches!(entry, Entry::Entered { .. } | Entry::Begun { .. });
+        let prompt = self.newest(id, |entry| {
+            if let Entry::Prompted { prompt, .. } = entry {
+                return Some(Some(prompt.clone()));
+            }
+            is_over(entry).then_some(None)
+        });
+        let is_approved = self.newest(id, |entry| {
+            let is_word = matches!(entry, Entry::PromptApproved { .. });
+            (is_word || is_over(entry) || matches!(entry, Entry::Prompted { .. })).then_some(is_word)
+        });
+        Some((prompt??, is_approved == Some(true)))
     }
 
     /// The usage of the runs within this one: tokens and money, and how many charges of either kind.

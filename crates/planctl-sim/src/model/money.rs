@@ -104,6 +104,13 @@ impl Model {
         Means::Enough { tokens: tokens.expected, micro_usd: usd.expected }
     }
 
+    /// Says whether so much more stays within the budget, whatever others are promised.
+    pub(super) fn can_pay(&self, tokens: u64, micro_usd: u64) -> bool {
+        let fits = |limit: Option<u64>, sum: u64| limit.is_none_or(|limit| sum <= limit);
+        fits(self.budget.tokens, self.tokens(None) + tokens)
+            && fits(self.budget.micro_usd, self.micro_usd(None) + micro_usd)
+    }
+
     /// The average use of the attempts at a node, or its share of the plan's budget where there was none: tokens, money
     /// and time.
     fn expected(&self, id: &NodeId) -> [u64; 3] {

@@ -97,8 +97,10 @@ impl Model {
         let (node, kind) = held.ok_or(No)?;
         self.must_be(&[if kind == AskKind::Plan { Status::Awaiting } else { Status::Active }])?;
         let fits = match answer {
-            Answer::Approve => matches!(kind, AskKind::Plan | AskKind::Effect),
-            Answer::Reject => matches!(kind, AskKind::Plan | AskKind::Insertion | AskKind::Effect),
+            Answer::Approve => matches!(kind, AskKind::Plan | AskKind::Effect | AskKind::Prompt),
+            Answer::Reject => {
+                matches!(kind, AskKind::Plan | AskKind::Insertion | AskKind::Effect | AskKind::Prompt)
+            }
             Answer::Retry => kind == AskKind::Escalation,
             Answer::Reply => kind == AskKind::Question,
             // Nobody in the simulation answers so.
@@ -144,8 +146,15 @@ impl Model {
                 self.begin(&node);
                 Ok(())
             }
-            (AskKind::Effect, Answer::Reject) => {
-                self.settle(&node, Outcome::Failed);
+            (AskKind::Prompt, Answer::Approve) => {
+                self.journal.push(Entry::PromptApproved { node: node.clone() });
+                self.begin(&node);
+                Ok(())
+            }
+            (AskKind::Effect | AskKind::Prompt, Answer::Reject) => {
+                self.journal.push(Entry::Proposed { node: node.clone(), gave_up: None });
+                let outcome = self.on_exhausted(&node);
+                self.settle(&node, outcome);
                 self.leave(&node, Signal::Exhausted);
                 Ok(())
             }

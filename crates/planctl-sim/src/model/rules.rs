@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     AgentEvent, AgentSaid, AskKind, At, Budget, ChildEnd, ClockEvent, Contract, Digest, End, Ending, Event,
-    Evidence, FaultKind, Graph, HarnessEvent, HarnessResult, Hints, Inconclusive, Level, NodeId, NodeKind,
-    Observation, Outcome, RedFirst, RehearsalResult, Report, Signal, TimerId, Timestamp,
+    Evidence, FaultKind, Graph, HarnessEvent, HarnessResult, Hints, Inconclusive, Judge, Level, NodeId,
+    NodeKind, Observation, Outcome, RedFirst, RehearsalResult, Report, Signal, TimerId, Timestamp,
 };
 
 use crate::plans::SEEN;
@@ -260,6 +260,24 @@ impl Model {
                         self.charge_judge(node, usage.as_ref());
                         self.told_nothing(node, &place);
                     }
+                    Inconclusive::Unapproved { prompt } => {
+                        let Place::WithHarness { gave_up } = place else { return Err(No) };
+                        self.judge_of(node).filter(|judge| judge.approval).ok_or(No)?;
+                        self.journal.push(Entry::Proposed { node: node.clone(), gave_up: Some(gave_up) });
+                        self.journal
+                            .push(Entry::Prompted { node: node.clone(), prompt: prompt.digest.clone() });
+                        self.ask(node, AskKind::Prompt, "prompt");
+                    }
+                    Inconclusive::Unfunded { estimate } => {
+                        let Place::WithHarness { gave_up } = place else { return Err(No) };
+                        self.judge_of(node).ok_or(No)?;
+                        if self.can_pay(estimate.tokens, estimate.micro_usd) {
+                            self.told_nothing(node, &place);
+                        } else {
+                            self.journal.push(Entry::Proposed { node: node.clone(), gave_up: Some(gave_up) });
+                            self.ask(node, AskKind::Budget, "budget");
+                        }
+                    }
                 }
                 Ok(())
             }
@@ -279,6 +297,10 @@ impl Model {
         }
     }
 
+    fn judge_of(&self, node: &NodeId) -> Option<Judge> {
+        self.contract(node)?.judge.map(|judge| *judge)
+    }
+
     fn evaluated(&mut self, node: &NodeId, evidence: &Evidence, gave_up: bool) -> Fits {
         let contract = self.contract(node).ok_or(No)?;
         let verdict = verdict(&contract, evidence).ok_or(No)?;
@@ -286,6 +308,13 @@ impl Model {
         let verdict = match (verdict, &contract.judge) {
             ("passed", Some(judge)) => {
                 let answer = judgement.filter(|answer| answer.question == judge.digest).ok_or(No)?;
+                let approved = self.prompt(node).filter(|(_, is_approved)| *is_approved);
+                if judge.approval && approved.map(|(prompt, _)| prompt) != answer.prompt {
+                    return Err(No);
+                }
+                if judge.approval && answer.prompt.is_none() {
+                    return Err(No);
+                }
                 if answer.passes { "passed" } else { "failed" }
             }
             (verdict, _) => verdict,

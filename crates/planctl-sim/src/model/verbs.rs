@@ -71,7 +71,7 @@ impl Model {
         self.graph.gated(node).map_or(0, |gated| gated.max_retries.into())
     }
 
-    fn on_exhausted(&self, node: &NodeId) -> Outcome {
+    pub(super) fn on_exhausted(&self, node: &NodeId) -> Outcome {
         if let NodeKind::SubPlan(plan) = self.kind(node) {
             return plan.on_exhausted;
         }

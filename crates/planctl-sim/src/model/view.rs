@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planctl_engine::{
-    Arrivals, Attempt, Budget, Graph, Level, NodeId, NodeKind, NodeState, Note, Outcome, Rehearsal, Role,
-    Run, RunId,
+    Arrivals, Attempt, Budget, Digest, Graph, Level, NodeId, NodeKind, NodeState, Note, Outcome, Rehearsal,
+    Role, Run, RunId,
 };
 
 use super::branches::Come;
@@ -36,6 +36,7 @@ pub struct NodeView {
     merging: Option<Outcome>,
     child: Option<RunId>,
     proposed: Option<bool>,
+    prompt: Option<(Digest, bool)>,
 }
 
 /// All that two engines must agree on about a run.
@@ -121,6 +122,7 @@ impl Model {
             merging: self.merging(id),
             child: self.child(id),
             proposed: self.proposed(id),
+            prompt: self.prompt(id),
         }
     }
 }
@@ -149,6 +151,7 @@ fn never_entered() -> NodeView {
         merging: None,
         child: None,
         proposed: None,
+        prompt: None,
     }
 }
 
@@ -208,6 +211,7 @@ pub fn view_of(graph: &Graph, run: &Run) -> View {
             merging: record.arrivals.as_deref().and_then(|arrivals| arrivals.merging),
             child: record.child,
             proposed: record.unchecked.map(|unchecked| unchecked.gave_up),
+            prompt: record.prompt.as_ref().map(|word| (word.digest.clone(), word.is_approved)),
         };
         (id.clone(), view)
     });

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use planctl_engine::{
     At, Conflict, Contract, Digest, Effect, Ending, Event, Evidence, Excerpt, FileChange, HarnessEvent,
-    HarnessResult, Inconclusive, ItemId, Judge, Judgement, Purpose, Resources, Tampering, Timestamp, Usage,
-    Verdict, Work,
+    HarnessResult, Inconclusive, ItemId, Judge, Judgement, PromptToJudge, Purpose, Record, Reserved,
+    Resources, Tampering, Timestamp, Usage, Verdict, Work,
 };
 
 use super::store::{Command, Lease, Proof, Row};
@@ -81,7 +81,13 @@ impl World {
             let verdict = contract.as_ref().and_then(|contract| contract.verdict_of_command(&evidence));
             if let Some(judge) = judge.filter(|_| !is_rehearsal && verdict == Some(Verdict::Passed)) {
                 match self.judgement(judge, &hand) {
-                    Ok(judgement) => evidence.judgement = Some(Box::new(judgement)),
+                    Ok(judgement) => {
+                        // The harness keeps its lease and will ask a person.
+                        if judge.approval && judgement.prompt.is_none() {
+                            self.gate = Some(hand.clone());
+                        }
+                        evidence.judgement = Some(Box::new(judgement));
+                    }
                     Err(found) => return self.found(hand, found, proof),
                 }
             }
@@ -141,6 +147,10 @@ impl World {
             micro_usd: Some(said / 11 % 9_000),
             ..Usage::default()
         });
+        let prompt = match judge.approval {
+            true => self.approved_prompt(hand, usage.as_ref())?,
+            false => None,
+        };
         let is_silent = truth(self.options.seed, &["silent", hand.item.as_str()], hand.generation);
         if is_silent.is_multiple_of(5) {
             let what = "no answer of the form".to_owned();
@@ -152,8 +162,38 @@ impl World {
             passes: !said.is_multiple_of(3),
             reason: "it reads well".to_owned(),
             quotes: Vec::new(),
+            prompt,
             usage,
         })
+    }
+
+    /// Returns the prompt to a judge where a person approved it, and why the judge is not asked where they did not, or where too
+    /// little of the budget is left. Now and then a judge is asked all the same, and the work has changed since the approval.
+    fn approved_prompt(&self, hand: &Hand, usage: Option<&Usage>) -> Result<Option<Digest>, HarnessResult> {
+        let (node, seed) = (hand.at.node.as_str(), self.options.seed);
+        let attempt = hand.at.attempt.number().into();
+        let has_changed = truth(seed, &["prompt", hand.item.as_str()], hand.generation).is_multiple_of(5);
+        let text =
+            truth(seed, &["text", node], attempt).wrapping_add(u64::from(has_changed) * hand.generation);
+        let digest = Digest::new(format!("sha256:{text:016x}"));
+        let word = self.store.nodes.get(&hand.at.node).and_then(|record| record.prompt.as_ref());
+        let is_approved = word.is_some_and(|word| word.is_approved && word.digest == digest);
+        let is_hasty = truth(seed, &["hasty", hand.item.as_str()], self.keys).is_multiple_of(6);
+        if !is_approved && is_hasty {
+            return Ok(None);
+        }
+        if !is_approved {
+            let prompt = Box::new(prompt_to_judge(digest, text % 9_000));
+            return Err(HarnessResult::Nothing(Inconclusive::Unapproved { prompt }));
+        }
+        let estimate = usage
+            .map(|usage| Reserved { tokens: usage.input_tokens, micro_usd: usage.micro_usd.unwrap_or(0) });
+        let is_stale = truth(seed, &["stale", hand.item.as_str()], hand.generation).is_multiple_of(9);
+        let short = |estimate: &Reserved| is_stale || self.store.head.short_of(*estimate, 0).is_some();
+        match estimate.filter(short) {
+            Some(estimate) => Err(HarnessResult::Nothing(Inconclusive::Unfunded { estimate })),
+            None => Ok(Some(digest)),
+        }
     }
 
     /// Merges what branches did, which does not always fit; a person has mended it by the next time, or not.
@@ -216,15 +256,39 @@ impl World {
     }
 }
 
-/// Returns the yes of the judge whom a contract asks, where it asks one.
-pub fn yes_of_judge(contract: &Contract) -> Option<Box<Judgement>> {
-    let yes = |judge: &Judge| Judgement {
+/// Returns what a gate found, with the yes of the judge whom its contract asks; where a person has to approve the prompt first and
+/// has not, it asks for that.
+pub fn with_yes_of_judge(evidence: Evidence, contract: &Contract, record: Option<&Record>) -> HarnessResult {
+    let has_passed = contract.verdict_of_command(&evidence) == Some(Verdict::Passed);
+    let Some(judge) = contract.judge.as_deref().filter(|_| has_passed) else {
+        return HarnessResult::Evidence(Box::new(evidence));
+    };
+    let digest = Digest::new("sha256:prompt");
+    if judge.approval
+        && !record.and_then(|record| record.prompt.as_ref()).is_some_and(|word| word.is_approved)
+    {
+        return HarnessResult::Nothing(Inconclusive::Unapproved {
+            prompt: Box::new(prompt_to_judge(digest, 900)),
+        });
+    }
+    let judgement = Judgement {
         question: judge.digest.clone(),
         by: judge.by.clone(),
         passes: true,
         reason: "it reads well".to_owned(),
         quotes: Vec::new(),
+        prompt: judge.approval.then_some(digest),
         usage: None,
     };
-    contract.judge.as_deref().map(yes).map(Box::new)
+    HarnessResult::Evidence(Box::new(Evidence { judgement: Some(Box::new(judgement)), ..evidence }))
+}
+
+fn prompt_to_judge(digest: Digest, tokens: u64) -> PromptToJudge {
+    PromptToJudge {
+        digest,
+        by: "strict".to_owned(),
+        model: "m-large".to_owned(),
+        url: "https://models.example/v1/messages".to_owned(),
+        tokens,
+    }
 }

@@ -160,6 +160,7 @@ impl World {
             | AskKind::Choice
             | AskKind::Insertion
             | AskKind::Effect
+            | AskKind::Prompt
             | AskKind::Day
                 if !is_patient =>
             {
@@ -174,8 +175,8 @@ impl World {
             AskKind::Budget | AskKind::Day if self.is_calm || self.dice.happens(850) => self.raise(),
             AskKind::Insertion if self.dice.happens(600) => Answer::Reject,
             AskKind::Insertion if self.dice.happens(600) => Answer::Revise,
-            AskKind::Effect if self.dice.happens(800) => Answer::Approve,
-            AskKind::Effect => Answer::Reject,
+            AskKind::Effect | AskKind::Prompt if self.dice.happens(800) => Answer::Approve,
+            AskKind::Effect | AskKind::Prompt => Answer::Reject,
             AskKind::Budget | AskKind::Day | AskKind::Choice | AskKind::Insertion => Answer::Abort,
             AskKind::Question if self.dice.happens(600) => Answer::Reply,
             AskKind::Escalation if self.dice.happens(400) => Answer::Retry,

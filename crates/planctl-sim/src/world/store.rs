@@ -491,7 +491,7 @@ impl Store {
         match (&command.event, &command.proof) {
             (_, Proof::Lease { item, .. } | Proof::Sweep { item, .. }) => Some(item.clone()),
             (Event::Agent(event), _) => Some(ItemId::agent(self.run, &event.at)),
-            (Event::Harness(event), _) => Some(ItemId::gate(self.run, &event.at)),
+            (Event::Harness(event), _) => Some(ItemId::gate(self.run, &event.at, 0)),
             (Event::Clock(ClockEvent::Overran { at, .. }), _) => Some(ItemId::agent(self.run, at)),
             (Event::Human(event), _) => match &event.decision {
                 Decision::Answer { item, .. } => Some(item.clone()),

@@ -7,7 +7,7 @@ use planctl_engine::{
     AgentEvent, AgentSaid, Decision, Ending, Event, Evidence, Excerpt, HarnessEvent, HarnessResult, ItemId,
     Purpose, Report, Resources, Role, RunId, RunStatus, Work,
 };
-use planctl_sim::yes_of_judge;
+use planctl_sim::with_yes_of_judge;
 use planctl_store::{Claim, ClaimLane, Claimed, Holder, Proof, Store, StoreError};
 
 use super::ground::{self, HOST, human};
@@ -117,7 +117,7 @@ impl Life {
                     Purpose::Fork => HarnessResult::Forked { base: format!("{}.{}", at.node, at.visit) },
                     Purpose::Merge => script.merged(&at),
                     Purpose::SubPlan => script.run_within(&at),
-                    Purpose::Verdict => HarnessResult::Evidence(Box::new(evidence(claimed, script))),
+                    Purpose::Verdict => self.verdict(claimed, script).await,
                     Purpose::Rehearsal => HarnessResult::Rehearsed(Box::new(evidence(claimed, script))),
                 };
                 Event::Harness(HarnessEvent { at, found })
@@ -129,6 +129,13 @@ impl Life {
             Err(StoreError::StaleLease) => false,
             Err(error) => panic!("{}: {error}: {event:?}", self.instance),
         }
+    }
+
+    async fn verdict(&self, claimed: &Claimed, script: &Script) -> HarnessResult {
+        let node = &claimed.item.at.node;
+        let contract = claimed.graph.gated(node).expect("a gate is of a contract").contract;
+        let mut view = self.store.run_view(self.run).await.unwrap();
+        with_yes_of_judge(evidence(claimed, script), contract, view.records.remove(node).as_ref())
     }
 
     /// Answers what is asked, or lets a timer that is due count; says whether there was either.
@@ -195,6 +202,6 @@ fn evidence(claimed: &Claimed, script: &Script) -> Evidence {
         protected: BTreeMap::new(),
         tampered: Vec::new(),
         stragglers: 0,
-        judgement: yes_of_judge(contract),
+        judgement: None,
     }
 }

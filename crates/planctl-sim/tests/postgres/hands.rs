@@ -9,7 +9,7 @@ use planctl_engine::{
     Fault, FaultKind, HarnessEvent, HarnessResult, Hints, Inconclusive, NodeId, Outcome, Overrun, Purpose,
     Report, Resources, Role, RunStatus, Usage, Work, changed_nodes,
 };
-use planctl_sim::{Dice, revise, truth, yes_of_judge};
+use planctl_sim::{Dice, revise, truth, with_yes_of_judge};
 use planctl_store::{
     Claim, ClaimLane, Claimed, Holder, NewRevision, NextClaim, Proof, ServedRole, Store, StoreError,
 };
@@ -220,6 +220,8 @@ impl Hand {
             HarnessResult::Nothing(Inconclusive::Interrupted)
         } else {
             let seed = self.scene.seed;
+            let view = self.store.run_view(self.scene.run).await;
+            let record = view.ok().and_then(|mut view| view.records.remove(&at.node));
             let found = |evidence: &Evidence| match claimed.item.work {
                 Work::Harness { purpose: Purpose::Rehearsal } => {
                     HarnessResult::Rehearsed(Box::new(evidence.clone()))
@@ -234,7 +236,10 @@ impl Hand {
                     HarnessResult::Merged { files: 0, protected: BTreeMap::new() }
                 }
                 Work::Harness { purpose: Purpose::Verdict } | Work::Agent { .. } | Work::Human { .. } => {
-                    HarnessResult::Evidence(Box::new(evidence.clone()))
+                    match claimed.graph.gated(&at.node) {
+                        Some(gated) => with_yes_of_judge(evidence.clone(), gated.contract, record.as_ref()),
+                        None => HarnessResult::Evidence(Box::new(evidence.clone())),
+                    }
                 }
             };
             let mut evidence = self.evidence(&claimed);
@@ -305,7 +310,7 @@ impl Hand {
             protected: BTreeMap::new(),
             tampered: Vec::new(),
             stragglers: 0,
-            judgement: gated.and_then(|gated| yes_of_judge(gated.contract)),
+            judgement: None,
         }
     }
 
@@ -319,7 +324,7 @@ impl Hand {
             Answer::Raise { by: Budget { tokens: Some(500_000), micro_usd: Some(90_000_000), time } }
         };
         let answer = match open.ask.kind {
-            AskKind::Plan | AskKind::Effect => Answer::Approve,
+            AskKind::Plan | AskKind::Effect | AskKind::Prompt => Answer::Approve,
             AskKind::Choice if is_patient => Answer::Choose {
                 option: open.ask.options.first().cloned().unwrap_or_else(|| "blue".to_owned()),
             },

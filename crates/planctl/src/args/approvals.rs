@@ -1,10 +1,35 @@
 //! The arguments of `planctl approvals`: asks, and their answers.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
+use planctl_engine::AskKind;
 
 use super::plan::EditArgs;
 use crate::amounts::{parse_cost, parse_time, parse_tokens};
 use crate::completing;
+
+/// Returns the kinds of asks; those that are categories of approvals elsewhere have their names, too.
+fn kinds() -> impl Iterator<Item = PossibleValue> {
+    AskKind::ALL.into_iter().map(|kind| {
+        let value = PossibleValue::new(kind.word());
+        match kind {
+            AskKind::Effect => value.alias("EffectApproval"),
+            AskKind::Prompt => value.alias("LlmPromptApproval"),
+            AskKind::Plan
+            | AskKind::Escalation
+            | AskKind::Budget
+            | AskKind::Question
+            | AskKind::Choice
+            | AskKind::Insertion
+            | AskKind::Day => value,
+        }
+    })
+}
+
+fn kind_named(typed: String) -> String {
+    let meant = kinds().find(|kind| kind.matches(&typed, false));
+    meant.map_or(typed, |kind| kind.get_name().to_owned())
+}
 
 /// Which asks to list.
 #[derive(Args, Clone, Debug, Default)]
@@ -13,7 +38,7 @@ pub struct AskFilter {
     #[arg(long, add = completing::run())]
     pub run: Option<String>,
     /// Only asks of this kind
-    #[arg(long, value_parser = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "day_budget"])]
+    #[arg(long, visible_alias = "category", value_parser = PossibleValuesParser::new(kinds()).map(kind_named))]
     pub kind: Option<String>,
 }
 

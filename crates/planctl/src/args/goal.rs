@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use planctl_config::Agent;
 
 use crate::amounts::parse_time;
+use crate::completing;
 
 /// The commands of `planctl goal`.
 #[derive(Subcommand, Clone, Debug)]
@@ -55,6 +56,9 @@ pub struct GoalSource {
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = parse_time)]
     pub within: Duration,
+    /// Sends the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
+    #[arg(long, value_name = "DIGEST", conflicts_with = "agent")]
+    pub send: Option<String>,
     /// Say which strategies were considered, and why
     #[arg(long)]
     pub explain: bool,
@@ -84,6 +88,12 @@ pub struct ResolveArgs {
     /// The model in [models] that gives vectors, for intents that no name of a tool fits
     #[arg(long, value_name = "NAME")]
     pub embeddings: Option<String>,
+    /// A run of the plan that failed at a call; the writer mends that call, three times at most
+    #[arg(long, value_name = "RUN", conflicts_with = "again", add = completing::run())]
+    pub repair: Option<String>,
+    /// Approve the mended plan for that run without being asked, where it waits for you; --yes never does
+    #[arg(long, requires = "repair")]
+    pub approve: bool,
     /// Answers an open question: ID=NUMBER, or ID=WORDS
     #[arg(long, value_name = "ID=ANSWER")]
     pub answer: Vec<String>,

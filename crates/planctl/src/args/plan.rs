@@ -339,6 +339,9 @@ pub struct DraftArgs {
     /// How long an agent may take for one answer
     #[arg(long, value_name = "DUR", default_value = "10m", value_parser = crate::amounts::parse_time)]
     pub within: std::time::Duration,
+    /// Sends the prompt of this digest to a model whose prompts you approve (`ask = true`), and no other
+    #[arg(long, value_name = "DIGEST", conflicts_with = "agent")]
+    pub send: Option<String>,
     /// Your word on the draft; it is written again
     #[arg(long, value_name = "TEXT")]
     pub hint: Option<String>,

@@ -3,7 +3,9 @@
 mod evidence;
 
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{AskPage, AskView, Decided, DriftView, FailureView, OptionView, PlanWithin, WillRun};
+use planctl_api::wire::{
+    AskPage, AskView, Decided, DriftView, FailureView, HeldPromptView, OptionView, PlanWithin, WillRun,
+};
 use planctl_api::words::{answer_meaning, answer_words, blocked, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
@@ -217,6 +219,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
             ));
         }
     }
+    text.push_str(&page.prompt.as_ref().map(prompt_drawn).unwrap_or_default());
     if let Some(will_run) = &page.will_run {
         text.push_str(&will_run_drawn(will_run, has_defaults));
     }
@@ -225,6 +228,25 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     text.push_str(&uncommitted_drawn(&page.uncommitted));
     text.push_str(&changes_drawn(page));
     text.push_str(&evidence::drawn(page, has_defaults, client::now_unix_seconds()));
+    text
+}
+
+/// Draws a prompt that waits, and to where it would be sent.
+pub fn prompt_drawn(prompt: &HeldPromptView) -> String {
+    let (name, model, url) = (show::safe(&prompt.name), show::safe(&prompt.model), show::safe(&prompt.url));
+    let mut text = format!(
+        "  nothing was sent yet; your approval is for this prompt alone\n  to       {name} ({model}) at {url}\n  \
+         tokens   up to {} with one answer\n  digest   {}\n",
+        show::tokens(prompt.tokens),
+        prompt.digest
+    );
+    match &prompt.text {
+        Some(prompt) => {
+            text.push_str(&heading("what would be sent"));
+            text.push_str(&gutter::labelled("prompt", prompt, Cut::Nothing));
+        }
+        None => text.push_str("  its text is kept no longer\n"),
+    }
     text
 }
 
@@ -666,6 +688,7 @@ mod tests {
                 stderr_tail: String::new(),
             }),
             shortfall: None,
+            prompt: None,
             will_run: None,
             plan_text: None,
             diff: None,

@@ -17,7 +17,7 @@ use planctl_planner::{
 };
 
 use self::kept::{Kept, Record};
-use self::writer::{Purse, Writer};
+use self::writer::{Allowance, Writer};
 use super::plan::shell_word;
 use super::{Context, Stop, editing, library, write};
 use crate::args::{DraftArgs, Format};
@@ -28,9 +28,9 @@ use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::model::Model;
 use crate::{secrecy, show};
 
-mod failed;
+pub(super) mod failed;
 pub(super) mod kept;
-mod shown;
+pub(super) mod shown;
 mod surroundings;
 pub(super) mod writer;
 
@@ -115,12 +115,16 @@ impl<'a> Drafting<'a> {
         loop {
             match self.record.conversation.next() {
                 Next::Ask { who, prompt } => {
-                    let purse = Purse { budget: &self.budget, spent: self.record.conversation.spent() };
+                    let allowance = Allowance {
+                        budget: &self.budget,
+                        spent: self.record.conversation.spent(),
+                        prompt: self.args.send.as_deref(),
+                    };
                     let answer = match (who, &self.reviewer) {
-                        (Asked::Writer, _) => self.written(&prompt, &purse, &mut stop).await?,
+                        (Asked::Writer, _) => self.written(&prompt, &allowance, &mut stop).await?,
                         (Asked::Reviewer, Some(model)) => {
                             self.context.say(&format!("{} reads the draft …", show::safe(model.name())));
-                            writer::ask_model(self.context, model, &prompt, &purse, &mut stop).await?
+                            writer::ask_model(self.context, model, &prompt, &allowance, &mut stop).await?
                         }
                         // A record of a draft with a reviewer has its own place.
                         (Asked::Reviewer, None) => Answer::new("{\"verdict\": \"ok\"}"),
@@ -167,7 +171,7 @@ impl<'a> Drafting<'a> {
     async fn written(
         &self,
         prompt: &planctl_planner::Prompt,
-        purse: &Purse<'_>,
+        allowance: &Allowance<'_>,
         stop: &mut Stop,
     ) -> Result<Answer, Failure> {
         let rounds = self.record.conversation.rounds().len();
@@ -175,7 +179,7 @@ impl<'a> Drafting<'a> {
             Some(name) => {
                 let verb = if rounds == 0 { "drafts" } else { "drafts again, with what was found" };
                 self.context.say(&format!("{} {verb} …", show::safe(&name)));
-                self.writer.ask(self.context, prompt, purse, stop).await
+                self.writer.ask(self.context, prompt, allowance, stop).await
             }
             None if rounds == 0 => self.by_pattern(),
             None => Err(self.no_writer("the form of the goal gives no other plan".to_owned())),

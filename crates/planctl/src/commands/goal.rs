@@ -11,7 +11,7 @@ use planctl_planner::{
 use serde_json::{Value, json};
 
 use super::draft::kept::Kept;
-use super::draft::writer::{self, Purse, Writer};
+use super::draft::writer::{self, Allowance, Writer};
 use super::{Context, Stop};
 use crate::args::{Format, GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::caller::must_be_human;
@@ -20,6 +20,7 @@ use crate::show::{self, BOLD, FAINT, styled};
 
 mod embeddings;
 mod learned;
+mod mend;
 mod resolve;
 mod resolved;
 
@@ -113,8 +114,11 @@ async fn broken_up(
     while let (NextPiece::Ask(prompt), Some(writer)) = (breakdown.next(), writer) {
         let name = writer.name().unwrap_or_default();
         context.say(&format!("{} breaks up the goal …", show::safe(&name)));
-        let purse = Purse { budget: &budget, spent: Spending::default() };
-        breakdown.answered(writer.ask(context, &prompt, &purse, &mut stop).await?);
+        let allowance =
+            Allowance { budget: &budget, spent: Spending::default(), prompt: args.send.as_deref() };
+        // The same prompt is asked after a stop, and the one that a person approves.
+        kept.write(&breakdown)?;
+        breakdown.answered(writer.ask(context, &prompt, &allowance, &mut stop).await?);
         kept.write(&breakdown)?;
     }
     Ok(breakdown)

@@ -2,9 +2,9 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use planctl_engine::Usage;
-use planctl_harness::{JudgeDialogue, JudgeSaid, judge_schema};
-use planctl_planner::Prompt;
+use planctl_engine::{Budget, Usage};
+use planctl_harness::{JudgeDialogue, JudgePrompt, JudgeSaid, judge_schema};
+use planctl_planner::{Prompt, Tokens};
 use planctl_server::judge::JudgeOrder;
 
 use crate::model::Model;
@@ -32,18 +32,30 @@ fn heard() -> Result<String, String> {
     io::stdin().take(ORDER_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
     let order: JudgeOrder =
         serde_json::from_slice(&text).map_err(|error| format!("the order can't be read: {error}"))?;
-    let JudgeOrder { name, model, price, key, prompt } = order;
+    let JudgeOrder { name, model, price, key, prompt, left } = order;
     let model = Model::with_key(&name, &model, price, key).map_err(|failure| failure.message)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("could not start: {error}"))?;
     let mut dialogue = JudgeDialogue::new(&prompt);
     let hearing = loop {
-        let said = runtime.block_on(said(&model, dialogue.system(), dialogue.text()));
+        let said = match suffices(&model, &prompt, dialogue.usage(), left) {
+            true => runtime.block_on(said(&model, dialogue.system(), dialogue.text())),
+            false => Err("what is left of the budget does not suffice for one more answer".to_owned()),
+        };
         if let Some(hearing) = dialogue.hears(said) {
             break hearing;
         }
     };
     serde_json::to_string(&hearing).map_err(|error| error.to_string())
+}
+
+/// Says whether what is left of the budget suffices for one more answer, after what the answers before used.
+fn suffices(model: &Model, prompt: &JudgePrompt, used: Option<&Usage>, left: Budget) -> bool {
+    let next = Tokens { input: prompt.tokens(), cached: 0, output: model.tokens_max() };
+    let tokens = used.map_or(0, Usage::tokens).saturating_add(next.input).saturating_add(next.output);
+    let micro_usd = used.and_then(|used| used.micro_usd).unwrap_or(0);
+    let micro_usd = micro_usd.saturating_add(model.cost(next).unwrap_or(0));
+    left.tokens.is_none_or(|left| tokens <= left) && left.micro_usd.is_none_or(|left| micro_usd <= left)
 }
 
 /// Asks once; trouble of the service that passes is waited for.

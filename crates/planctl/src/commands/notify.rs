@@ -42,7 +42,11 @@ fn none() -> &'static str {
 async fn test(context: &Context, channel: Option<String>) -> Answer {
     let is_json = context.is_json()?;
     let ChannelTests { tests } = Client::open(context).await?.test_channels(channel).await?;
-    let exit = if tests.iter().all(|test| test.works) { Exit::Yes } else { Exit::No };
+    let exit = match &tests[..] {
+        [] => Exit::Nothing,
+        tests if tests.iter().all(|test| test.works) => Exit::Yes,
+        _ => Exit::No,
+    };
     if is_json {
         show::print_json(&ChannelTests { tests })?;
         return Ok(exit);

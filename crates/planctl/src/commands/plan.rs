@@ -250,7 +250,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
     }
     context.say_findings(&client.topic_findings(&checked).await?);
     if folder.is_empty() && !is_json {
-        super::run::say_uncommitted(&client.standing(&checked, true).await?.uncommitted);
+        super::run::say_uncommitted(&client.standing(&checked, None, true).await?.uncommitted);
     }
     let decided = client.approve(&checked, given).await?;
     recorded(context, &decided, is_json)?;

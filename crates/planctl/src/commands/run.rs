@@ -138,7 +138,7 @@ async fn is_taken_up(context: &Context, checked: &Checked, again: bool) -> Resul
     if !errors.all(|error| error.code.is_of_the_surroundings()) {
         return Ok(false);
     }
-    Ok(Client::open(context).await?.standing(checked, again).await?.goes_on)
+    Ok(Client::open(context).await?.standing(checked, None, again).await?.goes_on)
 }
 
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
@@ -512,7 +512,7 @@ async fn approval(
     if wish.approve.is_some() || !context.is_interactive() {
         return Ok(Some(wish.approve.clone()));
     }
-    let standing = client.standing(checked, wish.again).await?;
+    let standing = client.standing(checked, wish.worker.as_ref(), wish.again).await?;
     if !standing.needs_approval {
         return Ok(Some(None));
     }

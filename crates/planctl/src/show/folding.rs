@@ -79,6 +79,49 @@ fn words_of(line: &str) -> Vec<&str> {
     words
 }
 
+/// Returns the lines of a text of paragraphs behind a margin. At a terminal a paragraph is broken anew, since its author's lines have
+/// another width; lists, quotations, code and tables keep their lines.
+pub fn paragraphs(text: &str, margin: usize) -> Vec<String> {
+    match columns() {
+        Some(columns) => paragraphs_in(text, columns.saturating_sub(margin)),
+        None => text.lines().map(str::to_owned).collect(),
+    }
+}
+
+fn paragraphs_in(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<(String, bool)> = Vec::new();
+    let (mut is_code, mut goes_on) = (false, false);
+    for line in text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        let is_prose = !is_code && !is_fence && is_prose(line);
+        match lines.last_mut().filter(|_| is_prose && goes_on) {
+            Some((paragraph, _)) => {
+                paragraph.push(' ');
+                paragraph.push_str(line);
+            }
+            None => lines.push((line.to_owned(), is_prose)),
+        }
+        is_code ^= is_fence;
+        // Two spaces at its end keep a line apart from the next one.
+        goes_on = is_prose && !line.ends_with("  ");
+    }
+    let broken = |(line, is_prose): (String, bool)| -> Vec<String> {
+        if !is_prose {
+            return vec![line];
+        }
+        wrapped_in(&line, 0, columns).lines().map(str::to_owned).collect()
+    };
+    lines.into_iter().flat_map(broken).collect()
+}
+
+/// Says whether a line begins or continues a paragraph.
+fn is_prose(line: &str) -> bool {
+    let item = line.trim_start_matches(|character: char| character.is_ascii_digit());
+    let is_item = ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
+        || item.len() < line.len() && item.starts_with(['.', ')']);
+    !is_item && !line.starts_with([' ', '\t', '#', '>', '|']) && !line.is_empty()
+}
+
 /// Lists commands, each with the words that say what it does: beside it where the terminal is wide enough, else below.
 pub fn commands(rows: &[(String, &str)]) -> String {
     commands_in(rows, columns().unwrap_or(usize::MAX))
@@ -123,6 +166,20 @@ mod tests {
             ("short\n", "short\n"),
         ] {
             assert_eq!(folded_in(page, 20), folded, "{page}");
+        }
+    }
+
+    #[test]
+    fn paragraphs_are_broken_anew_and_lists_and_code_keep_their_lines() {
+        let text =
+            "one two three\nfour five six\n\n- one\n1. a\nseven  \neight\n```\ncode of\nits own\n```\nend";
+        let rest = ["", "- one", "1. a", "seven", "eight", "```", "code of", "its own", "```", "end"];
+        for (columns, paragraph) in
+            [(30, &["one two three four five six"][..]), (24, &["one two three four five", "six"])]
+        {
+            let lines = paragraphs_in(text, columns);
+            let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+            assert_eq!(lines, [paragraph, &rest[..]].concat());
         }
     }
 

@@ -185,26 +185,20 @@ fn h_20_h_33_h_40_a_session_is_sent_back_until_each_contract_passes() {
 }
 
 #[test]
-fn h_40_a_session_whose_context_was_made_shorter_reads_the_plan_again() {
+fn h_40_a_session_that_begins_anew_since_its_context_was_made_shorter_reads_the_plan_again() {
     let fixture = held();
-    let begun = claude(&fixture).hook("start", &json!({ "source": "compact" }));
-    let text = |reply: &Value| reply["hookSpecificOutput"]["additionalContext"].to_string();
-    assert!(text(&begun).contains("YOU ARE HERE"), "Claude Code begins it anew: {begun}");
-    let gemini = Session { agent: "gemini", ..claude(&fixture) };
-    assert_eq!(gemini.hook("prompt", &json!({ "prompt": "go on" })), Value::Null);
-    assert_eq!(gemini.hook("compact", &json!({ "trigger": "auto" })), Value::Null);
-    let prompted = gemini.hook("prompt", &json!({ "prompt": "go on" }));
-    assert!(text(&prompted).contains("YOU ARE HERE"), "Gemini CLI reads it with its next prompt: {prompted}");
-    assert_eq!(gemini.hook("prompt", &json!({ "prompt": "go on" })), Value::Null, "once");
-    let other = Session { id: "s2", ..gemini };
-    assert_eq!(other.hook("prompt", &json!({ "prompt": "go on" })), Value::Null);
+    for agent in ["claude", "codex"] {
+        let begun = Session { agent, ..claude(&fixture) }.hook("start", &json!({ "source": "compact" }));
+        let told = begun["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        assert!(told.contains("YOU ARE HERE"), "{agent}: {begun}");
+    }
 }
 
 #[test]
 fn h_43_without_a_plan_a_hook_says_nothing_and_touches_no_database() {
     let fixture = Fixture::new();
     let before = files_below(&fixture.state());
-    for event in ["start", "prompt", "tool", "tool-done", "stop", "compact"] {
+    for event in ["start", "prompt", "tool", "tool-done", "stop"] {
         assert_eq!(claude(&fixture).hook(event, &json!({})), Value::Null);
         let codex = Session { agent: "codex", ..claude(&fixture) };
         assert_eq!(codex.hook(event, &json!({})), json!({}), "codex takes silence for a fault");
@@ -312,6 +306,24 @@ fn a_session_that_is_sent_back_again_and_again_ends_with_an_ask_and_not_as_done(
         session.play(&[Writes("one.txt", "one\n"), Says("one"), Writes("two.txt", "two\n"), Says("two")]);
     assert_eq!(played.sent_back.len(), 1, "{played:?}");
     assert_eq!(state(&fixture), "done");
+}
+
+#[test]
+fn the_text_that_a_session_is_sent_back_with_begins_no_turn_where_its_agent_calls_it_a_prompt() {
+    let fixture = Fixture::new();
+    let patient = TWO_STEPS.replace("retry(3)", "retry(20)");
+    fixture.write("plan.md", &patient).write("check.sh", CHECK);
+    assert_eq!(fixture.planctl(&["guide", "on", "plan.md", "--approve"]).code, 0);
+    let session = Session { agent: "gemini", ..claude(&fixture) };
+    session.hook("start", &json!({}));
+    session.hook("prompt", &json!({ "prompt": "go on" }));
+    let mut sent_back = 0;
+    while let Some(text) = session.hook("stop", &json!({ "prompt": "go on" }))["reason"].as_str() {
+        sent_back += 1;
+        assert!(sent_back <= 6, "it goes on for ever");
+        assert_eq!(session.hook("prompt", &json!({ "prompt": text })), Value::Null);
+    }
+    assert_eq!((sent_back, state(&fixture).as_str()), (6, "waiting"));
 }
 
 #[test]

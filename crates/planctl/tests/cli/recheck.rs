@@ -1,6 +1,6 @@
 //! `resume --recheck`: of the steps that passed, the first that passes no longer is done anew.
 
-use crate::fixture::{Fixture, plan};
+use crate::fixture::{Fixture, git, plan};
 
 const WORKER: &str = "touch done-$PLANCTL_STEP; echo $PLANCTL_STEP >> worked";
 
@@ -58,6 +58,58 @@ fn a_run_that_is_done_or_waits_is_not_rechecked() {
         ),
         "{said:?}"
     );
+}
+
+/// A run of a step, two branches and a step after their join, which failed at the last.
+fn failed_behind_branches(fork: &str) -> Fixture {
+    let fixture = Fixture::new();
+    git(&fixture.path(""), &["init", "--quiet"]);
+    let text = format!(
+        "digraph apart {{ start [shape=Mdiamond] done [shape=Msquare]
+         prepare [prompt=\"Prepare.\", contract=\"test -e done-1\", target=coder]
+         fork [shape=component{fork}] join [shape=tripleoctagon]
+         one [prompt=\"One.\", contract=\"test -e done-2\", target=coder]
+         two [prompt=\"Two.\", contract=\"test -e done-3\", target=coder]
+         after [prompt=\"After.\", contract=\"test -e given\", target=coder]
+         start -> prepare -> fork  fork -> one -> join  fork -> two -> join  join -> after -> done }}"
+    );
+    fixture.write("p.dot", &text);
+    git(&fixture.path(""), &["add", "-A"]);
+    git(&fixture.path(""), &["commit", "--quiet", "-m", "all"]);
+    let worked = fixture.path("worked").display().to_string();
+    let worker = format!("touch done-$PLANCTL_STEP; echo $PLANCTL_STEP >> {worked}");
+    let said = fixture.planctl(&["run", "p.dot", "--approve", "--no-wait", "--exec", &worker]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert_eq!(fixture.planctl(&["pause", "@last"]).code, 0);
+    fixture.write("given", "");
+    fixture
+}
+
+#[test]
+fn a_step_of_a_branch_that_passes_no_longer_has_the_run_go_on_before_the_branches() {
+    let fixture = failed_behind_branches("");
+    std::fs::remove_file(fixture.path("done-3")).unwrap();
+    let said = fixture.planctl(&["resume", "@last", "--recheck"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("step 3 \"two\" passes no longer: contract exit 1\n"), "{said:?}");
+    assert!(said.err.contains("goes on with step 1, before the branches"), "{said:?}");
+    let worked = fixture.read("worked");
+    let mut anew: Vec<&str> = worked.lines().skip(4).collect();
+    anew[1..3].sort_unstable();
+    assert_eq!(anew, ["1", "2", "3", "4"], "{worked}");
+    assert_eq!(fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn a_step_that_worked_in_the_worktree_of_its_branch_is_not_tried_elsewhere() {
+    let fixture = failed_behind_branches(", workspace=worktree");
+    let said = fixture.planctl(&["resume", "@last", "--recheck"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for step in ["2 \"one\"", "3 \"two\""] {
+        let told = format!("step {step} was not tried: it worked in the worktree of its branch\n");
+        assert!(said.err.contains(&told), "{said:?}");
+    }
+    assert!(said.err.contains("1 step that passed still passes\n"), "{said:?}");
 }
 
 #[test]

@@ -254,6 +254,13 @@ fn an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
             assert!(said.contains(words), "{words}: {said}");
         }
     };
+    let asked = |typed: &str| {
+        let mut seat = crate::seat::Seat::new(&fixture, 100, &format!("{typed}; echo code=$?"));
+        seat.hear("code=1");
+        seat.end().1
+    };
+    let printed = asked("planctl run p.md --agent claude");
+    assert!(!printed.contains("run this?") && printed.contains("claude is not found"), "{printed}");
     let run = ["plan", "run", "p.md", "--approve", "--no-wait"];
     let named = fixture.planctl(&[&run[..], &["--agent", "claude"]].concat());
     is_refused(&named, "claude", "npm install -g @anthropic-ai/claude-code");
@@ -266,9 +273,7 @@ fn an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
     assert_eq!(fixture.json(&["ls", "--json"])["runs"].as_array().unwrap().len(), 0);
     assert_eq!(fixture.json(&["approvals", "--json"])["asks"].as_array().unwrap().len(), 0);
 
-    let mut seat = crate::seat::Seat::new(&fixture, 100, "planctl run p.md; echo code=$?");
-    seat.hear("code=1");
-    let (_, printed) = seat.end();
+    let printed = asked("planctl run p.md");
     assert!(!printed.contains("run this?") && printed.contains("aider is not found"), "{printed}");
 }
 

@@ -254,3 +254,94 @@ fn p_71_an_agent_judges_a_copy_and_secrets_are_masked_for_every_judge() {
     assert!(asked.contains("what the command printed") && asked.contains("+hello"), "{asked}");
     assert!(!asked.contains("sesame-open-4711"), "{asked}");
 }
+
+/// Has a person asked before each prompt to the judge.
+fn asks_first(place: &Place) {
+    let file = place.home.path("home/.config/planctl/planctl.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("max_tokens = 4000", "max_tokens = 4000\nask = true")).unwrap();
+}
+
+#[test]
+fn m_35_a_prompt_to_a_judge_is_shown_whole_and_sent_only_once_a_person_approved_it() {
+    let place = Place::new(Form::Messages, vec![verdict("pass", "It is whole.", &["+hello"])], JUDGES);
+    asks_first(&place);
+    // The contract prints something else each time, which is no part of the work.
+    let step = STEP.replace("grep -q hello out.txt", "date +%N && grep -q hello out.txt");
+    let run = place.run(&step, "echo hello >out.txt\n");
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(place.service.calls().is_empty(), "nothing was sent");
+
+    let asks = place.json(&["approvals", "--category", "LlmPromptApproval", "--json"]);
+    assert_eq!(asks["asks"].as_array().unwrap().len(), 1, "{asks}");
+    assert_eq!(place.json(&["approvals", "--kind", "effect", "--json"])["asks"], json!([]));
+    let shown = place.json(&["approvals", "show", "--json"]);
+    let prompt = &shown["prompt"];
+    let text = prompt["text"].as_str().unwrap();
+    for part in ["You judge the work", "+hello", "anything left for later?"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!((&prompt["name"], &prompt["model"]), (&json!("strict"), &json!("m-1")), "{prompt}");
+    assert!(prompt["url"].as_str().unwrap().ends_with("/v1/messages"), "{prompt}");
+    assert!(prompt["tokens"].as_u64().unwrap() > 4000, "{prompt}");
+    let page = place.planctl(&["approvals", "show"]);
+    for part in [
+        "what would be sent",
+        "prompt │",
+        "anything left for later?",
+        "send nothing; the step goes on as its on_fail says",
+    ] {
+        assert!(page.out.contains(part), "{part}: {}", page.out);
+    }
+
+    assert_eq!(place.planctl(&["approvals", "approve"]).code, 0);
+    let done = place.planctl(&["resume", "@last", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let calls = place.service.calls();
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    let sent = format!("{}\n\n{}", calls[0].body["system"].as_str().unwrap(), calls[0].prompt());
+    assert_eq!(sent, text, "the very text that was approved");
+    let events = place.planctl(&["events", "--run", "@last", "--json"]).out;
+    let digest = prompt["digest"].as_str().unwrap();
+    assert!(events.contains(digest), "history says which prompt was approved: {events}");
+    assert_eq!(place.planctl(&["audit", "@last"]).code, 0);
+}
+
+#[test]
+fn m_35_work_that_changed_since_the_approval_is_asked_about_anew_and_a_rejected_prompt_is_never_sent() {
+    let place = Place::new(Form::Chat, Vec::new(), JUDGES);
+    asks_first(&place);
+    let step = STEP.replace("retry(1), then abort", "abort");
+    let run = place.run(&step, "echo hello >out.txt\n");
+    assert_eq!(run.code, 3, "{run:?}");
+    let first = place.json(&["approvals", "show", "--json"])["prompt"].clone();
+    place.home.write("out.txt", "hello\nthe password is hunter2\n");
+    assert_eq!(place.planctl(&["approvals", "approve"]).code, 0);
+    let again = place.planctl(&["resume", "@last", "--no-wait"]);
+    assert_eq!(again.code, 3, "{again:?}");
+    let second = place.json(&["approvals", "show", "--json"])["prompt"].clone();
+    assert_ne!(first["digest"], second["digest"]);
+    assert!(second["text"].as_str().unwrap().contains("hunter2"), "{second}");
+    assert_eq!(place.planctl(&["approvals", "reject", "--note", "it has a password"]).code, 0);
+    assert_eq!(place.json(&["status", "@last", "--json"])["state"], "failed");
+    assert!(place.service.calls().is_empty(), "{:?}", place.service.calls());
+}
+
+#[test]
+fn p_71_a_judge_is_not_asked_where_an_answer_may_use_more_than_is_left() {
+    let place = Place::new(Form::Messages, vec![verdict("pass", "It is whole.", &[])], JUDGES);
+    let text = plan(STEP).replace("max 100k tokens, $5", "max 3k tokens");
+    place.home.write("plans/page.md", &text);
+    let run =
+        place.planctl(&["run", "plans/page.md", "--approve", "--no-wait", "--exec", "echo hello >out.txt"]);
+    assert_eq!(run.code, 6, "{run:?}");
+    assert!(place.service.calls().is_empty(), "{:?}", place.service.calls());
+    let asks = place.json(&["approvals", "--json"]);
+    assert_eq!(asks["asks"][0]["kind"], "budget", "{asks}");
+    assert_eq!(place.planctl(&["approvals", "raise", "--tokens", "10k"]).code, 0);
+    let done = place.planctl(&["resume", "@last", "--no-wait"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(place.service.calls().len(), 1);
+    let status = place.json(&["status", "@last", "--json"]);
+    assert_eq!(status["steps"][0]["attempts"], 1, "the report was kept: {status}");
+}

@@ -1,8 +1,10 @@
 //! Models over real HTTP: both forms, what is sent, what is counted, and one error per cause.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::home::{GOAL, KEY, app, good};
+use crate::home::{GOAL, Home, KEY, Said, app, good};
 use crate::service::{Form, Reply, Service};
 
 const WORDS: [&str; 6] = ["plan", "draft", GOAL, "--model", "writer", "--json"];
@@ -182,4 +184,64 @@ fn m_30_a_reviewer_of_the_rules_choice_is_asked_once_after_them() {
     assert!(view["findings"].to_string().contains("any brace would do"), "{view:#}");
     assert!(reviewer.calls()[0].prompt().contains("### 1. Add the flag"));
     assert_eq!(view["spent"]["answers"], 3);
+}
+
+/// Has a person asked before each prompt to the models.
+fn asks_first(home: &Home) {
+    let file = home.path("home/.config/planctl/planctl.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("max_tokens = 4000", "max_tokens = 4000\nask = true")).unwrap();
+}
+
+/// Returns the digest of the prompt that waits.
+fn waiting(said: &Said) -> String {
+    assert_eq!(said.code, 3, "{said:?}");
+    let digest = said.err.split("--send ").nth(1).unwrap_or_else(|| panic!("{said:?}"));
+    digest.split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn m_35_a_prompt_of_a_draft_is_shown_whole_and_sent_only_once_a_person_approved_that_very_prompt() {
+    let home = app();
+    let bad = json!({ "title": "x" });
+    let service = Service::start(Form::Messages, vec![Reply::Structured(bad), Reply::Structured(good())]);
+    home.models(&[("writer", &service)]);
+    asks_first(&home);
+    let words = ["plan", "draft", GOAL, "--model", "writer"];
+    let said = home.planctl(&words);
+    let first = waiting(&said);
+    for part in
+        ["what would be sent", "R2: document it in README.md", "writer (m-1)", "/v1/messages", first.as_str()]
+    {
+        assert!(said.out.contains(part), "{part}: {said:?}");
+    }
+    let sent = |digest: &str| home.planctl(&[&words[..], &["--send", digest]].concat());
+    assert_eq!(waiting(&sent("sha256:0000")), first, "another digest approves nothing");
+    assert!(service.calls().is_empty(), "nothing was sent");
+
+    // The second round has another prompt, which tells what was found.
+    let second = waiting(&sent(&first));
+    assert_eq!(service.calls().len(), 1);
+    assert_ne!(first, second);
+    assert_eq!(waiting(&sent(&first)), second, "an approval is for one prompt");
+    let done = sent(&second);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(service.calls().len(), 2);
+}
+
+#[test]
+fn m_35_a_prompt_that_breaks_a_goal_up_waits_for_a_person_too() {
+    let home = app();
+    let pieces = json!({ "intents": [
+        { "id": "I1", "text": "list issues", "kind": "act", "needs": [], "topic": null, "tool": null }
+    ], "confidence": 0.9 });
+    let service = Service::start(Form::Chat, vec![Reply::Structured(pieces)]);
+    home.models(&[("writer", &service)]);
+    asks_first(&home);
+    let words = ["goal", "decompose", "tidy the issues up a bit", "--model", "writer"];
+    let digest = waiting(&home.planctl(&words));
+    assert_eq!(waiting(&home.planctl(&words)), digest, "the same prompt waits");
+    assert!(service.calls().is_empty(), "nothing was sent");
+    home.planctl(&[&words[..], &["--send", &digest]].concat());
+    assert_eq!(service.calls().len(), 1);
 }

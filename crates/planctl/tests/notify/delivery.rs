@@ -95,6 +95,15 @@ fn a42_no_message_goes_to_a_private_address_and_no_redirect_is_followed() {
 }
 
 #[test]
+fn a_test_without_a_channel_says_how_to_set_one_up_and_exits_as_for_nothing_to_do() {
+    let place = Place::new();
+    place.plan(1, "");
+    let said = place.planctl(&["notify", "test"]);
+    assert_eq!(said.code, 10, "{said:?}");
+    assert!(said.out.contains("[notify.NAME] in planctl.toml"), "{said:?}");
+}
+
+#[test]
 fn each_kind_of_channel_gets_its_form() {
     let place = Place::new();
     place.plan(1, "");

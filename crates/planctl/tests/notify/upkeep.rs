@@ -51,6 +51,28 @@ fn p24_old_runs_go_whole_and_what_stays_is_sound() {
     place.must(&["audit"]);
 }
 
+/// A plan of two steps whose contracts print more than a history holds; the second prints something else each time.
+const LOUD: &str = "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Loud\n\n## Steps\n\n### 1. The same\n\n**type:** call\n**contract:**\n\
+                    ```bash\nseq 1 20000\n```\nexit_code == 0\n\n### 2. Another\n\n**type:** call\n**contract:**\n```bash\n\
+                    seq 1 20000; date +%N\n```\nexit_code == 0\n";
+
+#[test]
+fn p24_outputs_that_only_old_runs_name_go_with_them() {
+    let place = Place::new();
+    std::fs::write(place.path("work/p.md"), LOUD).unwrap();
+    run(&place);
+    run(&place);
+    let kept = |count: u32| sql(&place, &format!("select 1/(count(*) = {count})::int from outputs"));
+    kept(3);
+    sql(&place, "update outputs set created_at = created_at - interval '2 days'");
+    sql(&place, "update runs set ended_at = ended_at - interval '100 days' where number = 1");
+    place.must(&["db", "prune", "--older-than", "90d", "--yes"]);
+    kept(2);
+    let logs = place.must(&["logs", "p-2", "--step", "1", "--tail", "20000"]);
+    assert!(logs.out.contains("20000") && logs.out.contains("12345"), "what p-2 printed is whole");
+    place.must(&["audit"]);
+}
+
 #[test]
 fn a_backup_brings_everything_back_into_an_empty_database() {
     let place = Place::new();

@@ -59,6 +59,19 @@ const until = async (what, look, seconds = 60) => {
   }
   assert.fail(`not within ${seconds} s: ${what}`);
 };
+// A server of tools with one tool, which writes a line.
+const tools = `const note = { name: "note", description: "Writes a line", inputSchema: { type: "object", properties: { line: { type: "string" } }, required: ["line"] } };
+for await (const text of (await import("node:readline")).createInterface({ input: process.stdin })) {
+  const asked = JSON.parse(text);
+  if (asked.id === undefined) continue;
+  const result = {
+    initialize: () => ({ protocolVersion: asked.params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "notes", version: "1" } }),
+    "tools/list": () => ({ tools: [note] }),
+    "tools/call": () => ({ content: [{ type: "text", text: "noted " + asked.params.arguments.line }] }),
+  }[asked.method]?.() ?? {};
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id: asked.id, result }) + "\\n");
+}
+`;
 const state = (folder, name) => JSON.parse(must(folder, "status", name, "--json")).state;
 
 const escalates = plan("Stop the login from timing out", [
@@ -130,7 +143,17 @@ try {
   await ann.getByRole("link", { name: "answer the escalation" }).waitFor({ timeout: 60_000 });
   console.log("ok: a plan is approved, and its run followed live");
 
+  // The graph lights up while its page stays open.
+  workspace("lights", { "lights.md": plan("Lights", [["First", "test -e go"], ["Second", "test -e go"]]), "work.sh": "while ! [ -e go ]; do sleep 0.1; done\n" });
+  must("lights", "run", "lights.md", "--approve", "-d", "--exec", "bash work.sh");
+  await ann.goto(`${base}/runs/lights-1/graph`);
+  await ann.locator("svg .node.task.current").waitFor();
+  fs.writeFileSync(path.join(place, "lights", "go"), "");
+  await ann.waitForFunction(() => document.querySelectorAll("svg .node.task.done").length === 2, undefined, { timeout: 60_000 });
+  console.log("ok: the graph lights up as its run goes on");
+
   // Every screen, as everybody sees it.
+  await ann.goto(`${base}/runs/auth-1`);
   const ask = await ann.getByRole("link", { name: "answer the escalation" }).getAttribute("href");
   const shown = {
     home: "/", filtered: "/?kind=escalation", ask, edit: `${ask}/edit`, run: "/runs/auth-1", history: "/runs/auth-1/history",
@@ -183,6 +206,7 @@ try {
   // The plan of a run that waits is edited: broken, mended, compared, approved. With script a finding leads to its line.
   const held = async (folder, name, text, worker, files = {}) => {
     workspace(folder, { [`${name}.md`]: text, ...files });
+    if (files["planctl.toml"]) must(folder, "trust", ".");
     const said = run(folder, "run", `${name}.md`, "--approve", "-d", "--exec", worker);
     assert.equal(said.code, 0, said.err);
     const view = await until(`${name} waits`, () => {
@@ -253,6 +277,18 @@ try {
       worker: `touch done-$PLANCTL_STEP; [ $PLANCTL_STEP = 1 ] || exit 0; [ -e said ] && exit 0; touch said\n${report({ text: "A third is needed.", insert_step: between })}`,
       answer: async (page) => page.getByRole("radio", { name: /^put it in/ }).check(),
     },
+    effect: {
+      text: "---\ntype: plan\nstatus: draft\nowner: ann\n---\n\n# Note it\n\n## Steps\n\n### 1. Write the line\n\n**type:** call\n**task:**\nWrite it.\n**server:** notes\n**tool:** note\n**arguments:**\n- line: hello\n",
+      worker: "true",
+      files: {
+        "server.mjs": tools,
+        "planctl.toml": `[servers.notes]\ncommand = [${JSON.stringify(process.execPath)}, ${JSON.stringify(path.join(place, "effect", "server.mjs"))}]\neffects = ["write"]\n\n[notify.hook]\nto = "exec"\ncommand = "true"\n`,
+      },
+      answer: async (page) => {
+        await page.getByText("planctl tool call notes note").first().waitFor();
+        await page.getByRole("radio", { name: /^approve/ }).check();
+      },
+    },
     tampered: {
       text: plan("Cheat", [["One", "bash check.sh", "**on_fail:** escalate\n"]]),
       worker: "if [ -e tried ]; then touch done-1; else touch tried; echo true > check.sh; fi",
@@ -268,6 +304,14 @@ try {
     await editor.getByText(/^Recorded:/).waitFor();
     await until(`${kind} is done`, () => state(kind, `${kind}-1`) === "done");
   }
+  // The ask of that project was told on its channel, and is told once more from the page.
+  await until("the message is delivered", async () => {
+    await editor.goto(`${base}/system`);
+    return (await editor.getByRole("row", { name: /approval\.opened/ }).first().textContent()).includes("delivered");
+  });
+  await look(editor, "system-messages", "/system");
+  await editor.getByRole("button", { name: /^Again/ }).last().click();
+  await editor.getByText("Recorded: the message is sent again.").waitFor();
   await editor.context().close();
   console.log(`ok: answered from their pages: ${Object.keys(kinds).join(", ")}`);
 
@@ -292,6 +336,20 @@ try {
   const after = await heap();
   assert.ok(after < 50 && after < before + 5, `the heap went from ${before} to ${after} MB`);
   console.log(`ok: ${await updates()} updates in one tab; its heap went from ${before.toFixed(1)} to ${after.toFixed(1)} MB`);
+
+  // The same tab after an hour with an update each second, which is sent at once: 3,600 of them.
+  const HOUR = 3600;
+  const row = await open.evaluate(() => document.getElementById("running").outerHTML.replaceAll("\n", " "));
+  const news = Array.from({ length: HOUR }, (_, at) => `event: part\ndata: ${row.replace("Under way", `Under way, ${at}`)}\n\nevent: at\ndata: 2026-01-01T00:00:00Z\n\n`);
+  await open.route("**/live?*", (route) => route.fulfill({ contentType: "text/event-stream", body: news.join("") }));
+  await open.goto(base);
+  await until("an hour has passed", async () => (await open.textContent("#running")).includes(`Under way, ${HOUR - 1}`));
+  await open.unroute("**/live?*");
+  const [hour, nodes] = [await heap(), await open.evaluate(() => document.querySelectorAll("*").length)];
+  assert.ok(hour < 50 && hour < before + 10, `the heap went from ${before} to ${hour} MB in an hour`);
+  assert.ok(nodes < 1000, `${nodes} elements`);
+  wrong.length = 0; // The end of the stream is told to the console.
+  console.log(`ok: an hour with ${HOUR} updates leaves ${nodes} elements and a heap of ${hour.toFixed(1)} MB`);
 
   // The keyboard alone.
   await open.reload();
@@ -322,6 +380,15 @@ try {
     const paint = await open.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
     console.log(`${name}: first paint after ${Math.round(paint)} ms`);
   }
+  await open.goto(`${base}/runs/huge-1/graph`);
+  await open.getByText(/^It shows \d+ of/).waitFor();
+  // A box that stands for several leads to them; a box of one leads to its evidence.
+  await open.locator("svg a[href*='at=']").last().click();
+  await open.getByText("around the one that you chose").waitFor();
+  await open.getByRole("link", { name: "Show what is under way" }).click();
+  await open.locator("svg a[href*='steps/1']").first().click();
+  await open.getByRole("heading", { name: "Attempts" }).waitFor();
+  await look(open, "huge-step", `/runs/huge-1/steps/${COUNT / 2}`);
   must("huge", "cancel", "huge-1");
 
   assert.deepEqual(wrong, [], "nothing is wrong on the console");

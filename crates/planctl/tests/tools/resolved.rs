@@ -8,6 +8,8 @@ pub fn trials() -> Vec<Test> {
     vec![
         ("m_16_m_25_a_goal_finds_the_tools_of_the_servers_and_its_plan_runs", a_goal_runs),
         ("m_16_a_server_that_can_not_be_asked_is_told_of_and_left_out", a_lost_server_is_left_out),
+        ("m_40_a_call_that_failed_in_a_run_is_mended_as_a_revision_that_a_person_approves", a_call_is_mended),
+        ("m_40_a_call_that_failed_for_a_reason_outside_of_the_plan_is_not_mended", a_limit_is_no_fault),
     ]
 }
 
@@ -42,6 +44,63 @@ fn a_goal_runs() {
     assert!(why.contains("serves I2: list issues in acme/shop"), "{why}");
     let again = place.planctl(&["goal", "resolve", GOAL, "--again", "--out", "again.md", "--explain"]);
     assert!(again.out.contains("history"), "what served the intent before is found first: {again:?}");
+}
+
+/// Resolves a goal and runs its plan until the call has failed for good.
+fn failed(place: &Place, goal: &str) {
+    let said = place.planctl(&["goal", "resolve", goal, "--out", "plan.md"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let said = place.planctl(&["run", "plan.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 3, "{said:?}");
+}
+
+fn a_call_is_mended() {
+    let place = Place::new("effects = [\"read\"]");
+    let goal = "list issues in acme/lost";
+    failed(&place, goal);
+    let repair = ["goal", "resolve", goal, "--out", "plan.md", "--repair", "plan-1"];
+    let said = place.planctl(&repair);
+    assert!(said.code == 1 && said.err.contains("none is named"), "{said:?}");
+    let invented = "exec:echo '{\"capability\": \"issues.drop_all\", \"arguments\": {}}'";
+    let by = |writer| place.planctl(&[&repair[..], &["--agent", writer]].concat());
+    let said = by(invented);
+    assert!(said.code == 1 && said.err.contains("no capability `issues.drop_all`"), "{said:?}");
+    assert!(place.fixture.read("plan.md").contains("acme/lost"), "nothing of it became a plan");
+
+    // Three answers were no use, so the goal is resolved from the beginning and fails again.
+    let said = place.planctl(&["goal", "resolve", goal, "--out", "plan.md", "--again"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let mends = "exec:tee prompt >/dev/null; cp prompt \"$HOME/prompt\"; \
+                 echo '{\"capability\": \"issues.list_issues\", \"arguments\": {\"repo\": \"acme/shop\"}}'";
+    let said = by(mends);
+    assert!(said.code == 0 && said.out.contains("waits for your approval of it"), "{said:?}");
+    assert!(said.err.contains("acme/shop"), "what changes is shown: {said:?}");
+    let asked = std::fs::read_to_string(place.fixture.home().join("prompt")).unwrap();
+    for part in ["list issues in acme/lost", "there is no repository acme/lost", "issues.list_issues"] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    let calls = place.asked().iter().filter(|call| call.starts_with("list_issues")).count();
+    let said = by("exec:false");
+    assert_eq!(said.code, 0, "a failure is told once: {said:?}");
+    assert_eq!(
+        place.asked().iter().filter(|call| call.starts_with("list_issues")).count(),
+        calls,
+        "nothing ran"
+    );
+    let said = place.planctl(&[&repair[..], &["--approve"]].concat());
+    assert!(said.code == 0 && said.out.contains("next: planctl resume plan-1"), "{said:?}");
+    let said = place.planctl(&["resume", "plan-1", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(place.asked().last().map(String::as_str), Some("list_issues {\"repo\":\"acme/shop\"}"));
+}
+
+fn a_limit_is_no_fault() {
+    let place = Place::new("effects = [\"read\"]");
+    let goal = "list issues in acme/limited";
+    failed(&place, goal);
+    let repair = ["goal", "resolve", goal, "--out", "plan.md", "--repair", "plan-1", "--agent", "exec:false"];
+    let said = place.planctl(&repair);
+    assert!(said.code == 1 && said.err.contains("no change of the plan mends"), "{said:?}");
 }
 
 fn a_lost_server_is_left_out() {

@@ -100,6 +100,12 @@ fn call(params: &Value, log: &str) -> Result<Value, Value> {
     let arguments = &params["arguments"];
     let words = arguments["words"].as_str().unwrap_or_default();
     match params["name"].as_str().unwrap_or_default() {
+        "list_issues" if arguments["repo"] == "acme/lost" => Ok(
+            json!({"isError": true, "content": [{"type": "text", "text": "there is no repository acme/lost"}]}),
+        ),
+        "list_issues" if arguments["repo"] == "acme/limited" => {
+            Ok(json!({"isError": true, "content": [{"type": "text", "text": "rate limit exceeded"}]}))
+        }
         "list_issues" => {
             let state = arguments["state"].as_str().unwrap_or("open");
             let most = arguments["perPage"].as_u64().unwrap_or(10) as usize;

@@ -4,7 +4,7 @@ use axum::http::Uri;
 use planctl_web::encoded;
 
 /// The parameters that say what a page shows.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 12] = [
     "workspace",
     "from",
     "cursor",
@@ -12,6 +12,7 @@ const KEPT: [&str; 11] = [
     "before",
     "since",
     "part",
+    "at",
     "kind",
     "project",
     "role",
@@ -92,5 +93,10 @@ mod tests {
         assert_eq!(address.query("workspace"), Some("/tmp/x y"));
         assert_eq!(address.whole(), "/runs/a%2Fb%2Bc%3F%26d/steps?workspace=%2Ftmp%2Fx%20y");
         assert_eq!(Address::parse("/").whole(), "/");
+        assert_eq!(
+            Address::parse("/runs/a/graph?at=7").whole(),
+            "/runs/a/graph?at=7",
+            "live updates are of the same part"
+        );
     }
 }

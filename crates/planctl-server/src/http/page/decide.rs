@@ -6,6 +6,7 @@ use axum::response::Response;
 use planctl_api::wire::calls::{
     AnswerCall, AnswerWord, CancelCall, Nothing, PauseCall, PlaceCall, RaiseCall, ResumeCall,
 };
+use planctl_api::wire::messages::DeliveryView;
 use planctl_api::wire::work::{TokenView, WorkerView};
 use planctl_api::wire::{AskPage, AskView, Decided};
 use planctl_api::words::answer_needs_note;
@@ -68,6 +69,11 @@ pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Resu
             let route = format!("/v1/workers/{}/{verb}", encoded(worker));
             let _: WorkerView = visit.post(&route, fields.get("key"), &Nothing {}).await?;
             Ok(see_other("/system?recorded=worker"))
+        }
+        ["system", "deliveries", delivery] => {
+            let route = format!("/v1/deliveries/{}/replay", encoded(delivery));
+            let _: DeliveryView = visit.post(&route, fields.get("key"), &Nothing {}).await?;
+            Ok(see_other("/system?recorded=delivery"))
         }
         ["system", "tokens", token] => {
             let _: TokenView =

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use planctl_api::wire::calls::RunName;
+use planctl_api::wire::messages::DeliveryList;
 use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
 use planctl_api::wire::{
     AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PictureView, PlanList,
@@ -28,6 +29,8 @@ const ASKS: usize = 50;
 const FILTERED_ASKS: usize = 500;
 /// How many of the newest events a run's page reads; those without words are left out.
 const EVENTS: usize = 60;
+/// How many messages the system page lists.
+const DELIVERIES: usize = 10;
 /// How many lines a page of a run's history has.
 const HISTORY_LINES: u64 = 100;
 
@@ -123,6 +126,7 @@ fn recorded(address: &Address) -> Option<&'static str> {
         "pause" => "Recorded: the run is paused.",
         "resume" => "Recorded: the run is taken up.",
         "worker" => "Recorded.",
+        "delivery" => "Recorded: the message is sent again.",
         "revoke" => "Recorded: the token is revoked.",
         _ => return None,
     })
@@ -280,6 +284,7 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let database: DatabaseView = visit.look("/v1/database").await?;
     let roles: RoleWorkList = visit.look("/v1/roles?limit=100").await?;
     let workers: WorkerList = visit.look("/v1/workers?limit=100").await?;
+    let deliveries: DeliveryList = visit.look(&format!("/v1/deliveries?limit={DELIVERIES}")).await?;
     let session = visit.session()?;
     let tokens: Option<TokenList> = match session.is_admin() {
         true => Some(visit.look("/v1/tokens?limit=500").await?),
@@ -289,5 +294,13 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let key = secret();
     let form = session.form(&key).filter(|_| session.is_admin());
     let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::System)? };
-    Ok(SystemScreen::new(frame, (&service, &database), (&roles, &workers), tokens.as_ref(), form).html())
+    Ok(SystemScreen::new(
+        frame,
+        (&service, &database),
+        (&roles, &workers),
+        &deliveries,
+        tokens.as_ref(),
+        form,
+    )
+    .html())
 }

@@ -1,4 +1,4 @@
-//! A run of a draft that failed, as the writer is told it: `plan draft --repair RUN`.
+//! A run that failed, as the writer is told it: `plan draft --repair RUN`, and `goal resolve --repair RUN`.
 
 use planctl_api::wire::{RunView, StepState, StepView};
 use planctl_lang::{Source, digest};
@@ -12,38 +12,12 @@ use crate::show;
 
 /// Tells the conversation that a run failed, unless it knows.
 pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> Result<(), Failure> {
-    let client = Client::open(context).await?;
-    let handle = client.find(name).await?;
-    let run = client.status(handle).await?;
-    let shown = show::safe(&run.run);
-    let known = record.conversation.repairs().iter();
-    if known.clone().any(|repair| repair.failed.run == run.run && repair.failed.digest == run.digest) {
+    let named = NamedRun::find(context, name).await?;
+    if record.conversation.repairs().iter().any(|repair| named.is_told(&repair.failed)) {
         return Ok(());
     }
-    let is_own = record
-        .written
-        .as_ref()
-        .is_some_and(|(_, text)| digest(&Source::new("plan.md", text)).to_string() == run.digest);
-    if !is_own {
-        let failure =
-            Failure::new(Exit::No, format!("{shown} did not run this draft as it was written last"));
-        return Err(failure.help("name a run of the draft, with the same goal and writer"));
-    }
-    let Some(step) = failed_step(&run) else {
-        return Err(Failure::new(Exit::No, format!("no step of {shown} has failed")));
-    };
-    let failed = FailedRun {
-        run: run.run.clone(),
-        digest: run.digest.clone(),
-        step: step.number,
-        failure: told(&client, handle, step).await?,
-        passed: run
-            .steps
-            .iter()
-            .filter(|step| step.state == StepState::Passed)
-            .map(|step| step.number)
-            .collect(),
-    };
+    let written = record.written.as_ref().map(|(_, text)| text.as_str());
+    let (failed, _) = named.failed(written).await?;
     match record.conversation.failed(failed) {
         Ok(_) => Ok(()),
         Err(times) => {
@@ -54,6 +28,58 @@ pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> 
     }
 }
 
+/// A run that a person names.
+pub(in crate::commands) struct NamedRun {
+    client: Client,
+    handle: Handle,
+    run: RunView,
+}
+
+impl NamedRun {
+    /// Finds it.
+    pub(in crate::commands) async fn find(context: &Context, name: &str) -> Result<NamedRun, Failure> {
+        let client = Client::open(context).await?;
+        let handle = client.find(name).await?;
+        let run = client.status(handle).await?;
+        Ok(NamedRun { client, handle, run })
+    }
+
+    /// Says whether this is what it ran when it failed before.
+    pub(in crate::commands) fn is_told(&self, failed: &FailedRun) -> bool {
+        failed.run == self.run.run && failed.digest == self.run.digest
+    }
+
+    /// Says how it failed, and with which exit code its last gate ended. Refuses a run of another text than the one that was
+    /// written last.
+    pub(in crate::commands) async fn failed(
+        &self,
+        written: Option<&str>,
+    ) -> Result<(FailedRun, Option<i32>), Failure> {
+        let NamedRun { client, handle, run } = self;
+        let shown = show::safe(&run.run);
+        let is_own =
+            written.is_some_and(|text| digest(&Source::new("plan.md", text)).to_string() == run.digest);
+        if !is_own {
+            let failure =
+                Failure::new(Exit::No, format!("{shown} did not run this plan as it was written last"));
+            return Err(failure.help("name a run of it, with the same goal and writer"));
+        }
+        let Some(step) = failed_step(run) else {
+            return Err(Failure::new(Exit::No, format!("no step of {shown} has failed")));
+        };
+        let (failure, exit_code) = told(client, *handle, step).await?;
+        let passed = run.steps.iter().filter(|step| step.state == StepState::Passed);
+        let failed = FailedRun {
+            run: run.run.clone(),
+            digest: run.digest.clone(),
+            step: step.number,
+            failure,
+            passed: passed.map(|step| step.number).collect(),
+        };
+        Ok((failed, exit_code))
+    }
+}
+
 /// Finds the step that failed, or the one that waits for a person since it failed.
 fn failed_step(run: &RunView) -> Option<&StepView> {
     let failed = |step: &&StepView| step.state == StepState::Failed;
@@ -61,8 +87,8 @@ fn failed_step(run: &RunView) -> Option<&StepView> {
     run.steps.iter().find(failed).or_else(|| run.steps.iter().find(waits))
 }
 
-/// Returns the failure with the output of its last gate.
-async fn told(client: &Client, handle: Handle, step: &StepView) -> Result<String, Failure> {
+/// Returns the failure with the output of its last gate, and the exit code of that.
+async fn told(client: &Client, handle: Handle, step: &StepView) -> Result<(String, Option<i32>), Failure> {
     let mut text = format!("step {} \"{}\"", step.number, step.title);
     if let Some(failure) = &step.failure {
         text.push_str(&format!(": {failure}"));
@@ -72,8 +98,9 @@ async fn told(client: &Client, handle: Handle, step: &StepView) -> Result<String
         .attempts
         .iter()
         .filter_map(|attempt| Some((attempt.visit, attempt.attempt, attempt.gate.as_ref()?)));
-    if let Some((_, _, gate)) = gates.max_by_key(|(visit, attempt, _)| (*visit, *attempt)) {
+    let newest = gates.max_by_key(|(visit, attempt, _)| (*visit, *attempt)).map(|(_, _, gate)| gate);
+    if let Some(gate) = newest {
         text.push_str(&format!("\n{}\n{}\n{}\n{}", gate.command, gate.ending, gate.stdout, gate.stderr));
     }
-    Ok(text)
+    Ok((text, newest.and_then(|gate| gate.exit_code)))
 }

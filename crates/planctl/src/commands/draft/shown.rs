@@ -156,19 +156,7 @@ pub fn drawn(view: &DraftView, command: &str) -> String {
         }
         (Some(file), None) if view.repairs > 0 => {
             text.push_str(&format!("repair {} of {REPAIRS_MAX}\n", view.repairs));
-            let next = match &view.revision {
-                Some(DraftRevisionView { run, approved: true, .. }) => {
-                    text.push_str(&format!("{} goes on with it\n", show::safe(run)));
-                    format!("planctl resume {}", shell_word(run))
-                }
-                Some(DraftRevisionView { run, ask, approved: false }) => {
-                    text.push_str(&format!("{} waits for your approval of it\n", show::safe(run)));
-                    let what = ask.map_or_else(|| shell_word(run), |ask| ask.to_string());
-                    format!("planctl plan edit {what}")
-                }
-                None => format!("planctl plan diff {}", shell_word(file)),
-            };
-            text.push_str(&format!("{} {next}\n", styled(BOLD, "next:")));
+            text.push_str(&revision(view.revision.as_ref(), file));
         }
         (Some(file), None) => {
             text.push_str(&format!("{} planctl show {}\n", styled(BOLD, "next:"), shell_word(file)));
@@ -176,6 +164,24 @@ pub fn drawn(view: &DraftView, command: &str) -> String {
         (None, _) => {}
     }
     text
+}
+
+/// Says what becomes of a mended plan: a run goes on with it, or waits for an approval of it, or there is none that could.
+pub(in crate::commands) fn revision(revision: Option<&DraftRevisionView>, file: &str) -> String {
+    let (says, next) = match revision {
+        Some(DraftRevisionView { run, approved: true, .. }) => {
+            (format!("{} goes on with it\n", show::safe(run)), format!("planctl resume {}", shell_word(run)))
+        }
+        Some(DraftRevisionView { run, ask, approved: false }) => {
+            let what = ask.map_or_else(|| shell_word(run), |ask| ask.to_string());
+            (
+                format!("{} waits for your approval of it\n", show::safe(run)),
+                format!("planctl plan edit {what}"),
+            )
+        }
+        None => (String::new(), format!("planctl plan diff {}", shell_word(file))),
+    };
+    format!("{says}{} {next}\n", styled(BOLD, "next:"))
 }
 
 fn requirement(view: &RequirementView) -> Vec<Vec<String>> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use planctl_api::wire::HeldPromptView;
 use planctl_config::{Agent, Config, ModelApi, Price};
 use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
@@ -9,6 +10,7 @@ use planctl_planner::{Answer, Prompt, Spending, Tokens};
 use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, reading_program};
 use planctl_server::probe::isolation_of;
 
+use crate::commands::approvals::prompt_drawn;
 use crate::commands::{Context, Stop};
 use crate::failure::{Exit, Failure};
 use crate::model::{self, Model};
@@ -48,18 +50,18 @@ impl Writer {
         &self,
         context: &Context,
         prompt: &Prompt,
-        purse: &Purse<'_>,
+        allowance: &Allowance<'_>,
         stop: &mut Stop,
     ) -> Result<Answer, Failure> {
         match self {
             Writer::Pattern => {
                 Err(Failure::new(Exit::No, "a pattern writes once").help("name a writer: --agent or --model"))
             }
-            Writer::Model(model) => ask_model(context, model, prompt, purse, stop).await,
+            Writer::Model(model) => ask_model(context, model, prompt, allowance, stop).await,
             Writer::Agent(agent, within) => {
-                purse.open(0, None)?;
+                allowance.open(0, None)?;
                 let prompt = prompt.whole();
-                ask_an_agent(context, agent, *within, prompt, purse, stop).await
+                ask_an_agent(context, agent, *within, prompt, allowance, stop).await
             }
         }
     }
@@ -119,11 +121,15 @@ pub async fn ask_model(
     context: &Context,
     model: &Model,
     prompt: &Prompt,
-    purse: &Purse<'_>,
+    allowance: &Allowance<'_>,
     stop: &mut Stop,
 ) -> Result<Answer, Failure> {
     let most = Tokens { input: prompt.tokens(), cached: 0, output: model.tokens_max() };
-    purse.open(most.input.saturating_add(most.output), model.cost(most))?;
+    let tokens = most.input.saturating_add(most.output);
+    allowance.open(tokens, model.cost(most))?;
+    if model.asks_person() {
+        approved(context, model, prompt, tokens, allowance)?;
+    }
     let say = |line: &str| context.say(line);
     tokio::select! {
         answer = model.ask(prompt, &say) => answer.map_err(|error| model::failure(model, &error)),
@@ -131,12 +137,49 @@ pub async fn ask_model(
     }
 }
 
+/// Makes sure that a person approves a prompt before it is sent (M-35): beforehand by its digest, or at the terminal.
+fn approved(
+    context: &Context,
+    model: &Model,
+    prompt: &Prompt,
+    tokens: u64,
+    allowance: &Allowance<'_>,
+) -> Result<(), Failure> {
+    let view = HeldPromptView {
+        digest: model.digest(prompt).as_str().to_owned(),
+        name: model.name().to_owned(),
+        model: model.model().to_owned(),
+        url: model.endpoint().to_owned(),
+        tokens,
+        text: Some(prompt.whole()),
+    };
+    if allowance.prompt == Some(view.digest.as_str()) {
+        return Ok(());
+    }
+    let drawn = prompt_drawn(&view);
+    if context.is_json()? {
+        show::tell(&drawn);
+    } else {
+        show::print(&drawn)?;
+    }
+    let name = show::safe(model.name());
+    if context.is_interactive() {
+        return context.ask_for_approval(&format!("Send this prompt to {name}?"));
+    }
+    let message = match allowance.prompt {
+        Some(_) => format!("the prompt to {name} is another than the one that you approved"),
+        None => format!("the prompt to {name} waits for your approval"),
+    };
+    let help = format!("the same command with --send {} sends it, and no other", view.digest);
+    Err(Failure::new(Exit::Waiting, message).help(help))
+}
+
 async fn ask_an_agent(
     context: &Context,
     agent: &Agent,
     within: Duration,
     prompt: String,
-    purse: &Purse<'_>,
+    allowance: &Allowance<'_>,
     stop: &mut Stop,
 ) -> Result<Answer, Failure> {
     let failed =
@@ -146,7 +189,7 @@ async fn ask_an_agent(
     let config = &context.config()?.config;
     let isolation = isolation_of(config, &spawner, &state_dir).await;
     let isolation = isolation.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-    let (tokens, money) = purse.left();
+    let (tokens, money) = allowance.left();
     let question = Question {
         agent,
         about: "plan-draft",
@@ -199,15 +242,17 @@ fn agent_failure(agent: &Agent, error: &AgentAnswerError) -> Failure {
     }
 }
 
-/// The budget of a draft, and what of it is used.
-pub struct Purse<'a> {
+/// The things that a person allows a draft: its budget, and a prompt that may be sent.
+pub struct Allowance<'a> {
     /// The limits.
     pub budget: &'a Budget,
     /// The usage so far.
     pub spent: Spending,
+    /// The digest of the prompt that the person approved beforehand.
+    pub prompt: Option<&'a str>,
 }
 
-impl Purse<'_> {
+impl Allowance<'_> {
     /// Makes sure that one more answer of so many tokens fits.
     fn open(&self, tokens: u64, micro_usd: Option<u64>) -> Result<(), Failure> {
         let over = |what: String| {

@@ -7,31 +7,36 @@ use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
-    Action, Capability, Catalog, Decision, History, Intent, NextPiece, Outcome, Planned, PlannedStep, Quest,
-    QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool, Verified, Went, key_of,
-    planned, type_of, verified, written,
+    Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
+    PlannedStep, Quest, QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool,
+    Verified, Went, key_of, planned, type_of, verified, written,
 };
 use serde::{Deserialize, Serialize};
 
 use super::super::draft::kept::Kept;
 use super::super::draft::put;
-use super::super::draft::writer::{Purse, Writer};
+use super::super::draft::shown;
+use super::super::draft::writer::{Allowance, Writer};
 use super::super::plan::shell_word;
-use super::super::{Context, Stop, library};
-use super::{broken_up, capabilities, embeddings, learned, resolved, tool, undone, writer_of};
+use super::super::{Context, Stop, editing, library};
+use super::{broken_up, capabilities, embeddings, learned, mend, resolved, tool, undone, writer_of};
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
+use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
 
 /// A goal that is being resolved, as it is kept.
 #[derive(Default, Serialize, Deserialize)]
-struct Record {
+pub(super) struct Record {
     /// The searches for what no strategy found, by intent.
     quests: BTreeMap<String, Quest>,
     /// The steps as they were resolved last.
-    planned: Option<Planned>,
+    pub(super) planned: Option<Planned>,
     /// The file that was written last, and its text.
-    written: Option<(PathBuf, String)>,
+    pub(super) written: Option<(PathBuf, String)>,
+    /// The calls that failed in runs.
+    #[serde(default)]
+    pub(super) mending: Mending,
 }
 
 /// Resolves a goal.
@@ -59,23 +64,13 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         None => None,
     };
     let resolver = Resolver { vectors: vectors.as_ref(), ..by_words };
-    let planned = loop {
-        let decided = planned(intents, &resolver, &decisions(&record.quests));
-        let mut is_new = false;
-        for open in &decided.open {
-            let known =
-                record.quests.get(&open.intent.id).is_some_and(|quest| *quest.intent() == open.intent);
-            if !known {
-                record.quests.insert(open.intent.id.clone(), Quest::new(open));
-            }
-            let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
-            is_new |= search(context, quest, &resolver, writer.as_ref()).await?;
-            kept.write(&record)?;
-        }
-        if !is_new {
-            break decided;
-        }
-    };
+    let asked = (writer.as_ref(), source.send.as_deref());
+    if let Some(run) = &args.repair {
+        mend::hear(context, run, &mut record).await?;
+        kept.write(&record)?;
+        mend::mend(context, (&kept, &mut record), &resolver, (intents.as_slice(), asked)).await?;
+    }
+    let planned = arranged(context, (&kept, &mut record), intents, &resolver, asked).await?;
     let verified = verified(&planned, &catalog);
     let asks = asks(&planned, &record.quests);
     let is_open = !asks.is_empty();
@@ -94,11 +89,19 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     };
     record.planned = Some(planned.clone());
     kept.write(&record)?;
-    let view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
+    let mut view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
+    if let (Some(run), Some(_)) = (&args.repair, &file) {
+        let client = Client::open(context).await?;
+        view.revision = editing::offer(context, &client, run, args.approve).await?;
+    }
     if context.is_json()? {
         show::print_json(&view)?;
     } else {
-        show::print(&resolved::drawn(&view, source.explain, &command(&source.goal)))?;
+        let mut text = resolved::drawn(&view, source.explain, &command(&source.goal));
+        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
+            text.push_str(&shown::revision(view.revision.as_ref(), file));
+        }
+        show::print(&text)?;
     }
     if let (Some(entry), false) = (only_entry(&planned), context.is_json()?) {
         let command = format!("planctl new --from {}", shell_word(entry));
@@ -110,6 +113,37 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         (Outcome::Invalid, false) => {
             Err(Failure::new(Exit::No, "the goal can't be carried out as it was resolved")
                 .help("say the missing part in the goal, or name tools that have it: --tools SERVER=FILE"))
+        }
+    }
+}
+
+/// Resolves the intents by what persons and writers decided so far, as long as a search comes to a decision.
+async fn arranged(
+    context: &Context,
+    (kept, record): (&Kept, &mut Record),
+    intents: &[Intent],
+    resolver: &Resolver<'_>,
+    asked: (Option<&Writer>, Option<&str>),
+) -> Result<Planned, Failure> {
+    loop {
+        let mut decided_so_far = decisions(&record.quests);
+        decided_so_far.extend(record.mending.decisions());
+        let decided = planned(intents, resolver, &decided_so_far);
+        let mut is_new = false;
+        for open in &decided.open {
+            let known =
+                record.quests.get(&open.intent.id).is_some_and(|quest| *quest.intent() == open.intent);
+            if !known {
+                record.quests.insert(open.intent.id.clone(), Quest::new(open));
+            }
+            // A person's answer counts, also where its consequence has to wait.
+            kept.write(&*record)?;
+            let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
+            is_new |= search(context, quest, resolver, asked).await?;
+            kept.write(&*record)?;
+        }
+        if !is_new {
+            return Ok(decided);
         }
     }
 }
@@ -173,7 +207,7 @@ async fn search(
     context: &Context,
     quest: &mut Quest,
     resolver: &Resolver<'_>,
-    writer: Option<&Writer>,
+    (writer, send): (Option<&Writer>, Option<&str>),
 ) -> Result<bool, Failure> {
     loop {
         match quest.next() {
@@ -189,8 +223,9 @@ async fn search(
                 };
                 let name = writer.name().unwrap_or_default();
                 context.say(&format!("{} looks for another way …", show::safe(&name)));
-                let purse = Purse { budget: &Budget::default(), spent: Spending::default() };
-                let answer = writer.ask(context, &prompt, &purse, &mut Stop::listen()?).await?;
+                let budget = Budget::default();
+                let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
+                let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
                 quest.heard(QuestEvent::Said(answer));
             }
             QuestNext::Decided(_) => return Ok(true),

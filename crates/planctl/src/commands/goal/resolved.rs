@@ -48,6 +48,7 @@ pub(super) fn view(
             })
             .collect(),
         findings,
+        revision: None,
     }
 }
 

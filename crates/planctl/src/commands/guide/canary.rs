@@ -68,8 +68,7 @@ pub fn replied(seen: &Path, event: SessionEvent) -> Reply {
         | SessionEvent::Start
         | SessionEvent::Prompt
         | SessionEvent::ToolDone
-        | SessionEvent::ToolFailed
-        | SessionEvent::Compact => Reply::Pass,
+        | SessionEvent::ToolFailed => Reply::Pass,
     }
 }
 

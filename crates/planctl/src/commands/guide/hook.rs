@@ -13,12 +13,12 @@ use planctl_api::wire::calls::{ObservationCall, Start};
 use planctl_api::wire::{RunState, SessionStep, SessionView, StepState, WaitingOn};
 use planctl_config::Agent;
 use planctl_glob::Glob;
-use planctl_lang::Levels;
+use planctl_lang::{Levels, digest_of_text};
 
 use super::hooks::{HookInput, Reply, SessionAgent, SessionEvent};
 use super::plugin::is_of_plugin;
 use super::session::{self, Taken, Turn};
-use super::{canary, context_of, guard, guided, tasks};
+use super::{canary, context_of, guard, guided, hooks, tasks};
 use crate::args::{self, Global, HookArgs};
 use crate::caller;
 use crate::checking;
@@ -91,7 +91,6 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     match event {
         SessionEvent::Tool => return hook.tool(&guidance),
         SessionEvent::ToolDone | SessionEvent::ToolFailed => return hook.observe(agent, event, &guidance),
-        SessionEvent::Compact => return hook.compact(),
         SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {
@@ -103,10 +102,7 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
             SessionEvent::Start => hook.start(&guidance).await,
             SessionEvent::Prompt => hook.prompt(&guidance).await,
             SessionEvent::Stop => hook.stop(&guidance).await,
-            SessionEvent::Tool
-            | SessionEvent::ToolDone
-            | SessionEvent::ToolFailed
-            | SessionEvent::Compact => Ok(Reply::Pass),
+            SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
         }
     });
     reply.unwrap_or_else(|failure| hook.trouble(&failure.message))
@@ -140,17 +136,6 @@ impl Hook {
         Reply::Note(text)
     }
 
-    /// Notes that the session is to read the plan again, with its next prompt: its agent hears nothing before its context is made
-    /// shorter.
-    fn compact(&self) -> Reply {
-        let noted = || {
-            let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
-            held.guidance.compacted.insert(self.input.session_id.clone());
-            held.save()
-        };
-        noted().map_or_else(|failure| self.trouble(&failure.message), |()| Reply::Pass)
-    }
-
     /// Tells a session that begins, or whose context was made shorter, where the plan stands.
     async fn start(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let mut parts = Vec::new();
@@ -172,19 +157,18 @@ impl Hook {
         Ok(Reply::Context(parts.join("\n\n")))
     }
 
-    /// Begins a turn: the session has been sent back never, and hears what a person answered. One whose context was made shorter
-    /// reads the plan again.
+    /// Begins a turn: the session has been sent back never, and hears what a person answered. What planctl itself sends the session
+    /// back with is no person's prompt, and begins none.
     async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let session = &self.input.session_id;
-        let is_compacted = guidance.compacted.contains(session);
-        if is_compacted || guidance.sent_back.contains_key(session) {
+        if guidance.sent_text.get(session).is_some_and(|own| *own == digest_of_sent(&self.input.prompt)) {
+            return Ok(Reply::Pass);
+        }
+        if guidance.sent_back.contains_key(session) {
             let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
             held.guidance.sent_back.remove(session);
-            held.guidance.compacted.remove(session);
+            held.guidance.sent_text.remove(session);
             held.save()?;
-        }
-        if is_compacted {
-            return self.start(guidance).await;
         }
         let Some(guided) = &guidance.guided else { return self.matched(guidance).await };
         if !guided.waits {
@@ -424,6 +408,10 @@ impl Hook {
             None => lead(&before, &view),
         };
         let text = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
+        let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
+        held.guidance.sent_text.insert(self.input.session_id.clone(), digest_of_sent(&text));
+        held.save()?;
+        drop(held);
         Ok((Reply::SendBack(text), view.run.state))
     }
 
@@ -459,6 +447,11 @@ impl Hook {
     pub(super) fn workspace(&self) -> &Path {
         &self.workspace
     }
+}
+
+/// The digest of a text that a session is sent back with, as its agent reads it.
+fn digest_of_sent(text: &str) -> String {
+    digest_of_text(hooks::cut(text).trim()).as_str().to_owned()
 }
 
 fn trouble_words(message: &str) -> String {

@@ -40,8 +40,6 @@ pub enum SessionEvent {
     ToolFailed,
     /// The turn is about to end
     Stop,
-    /// The context is about to be made shorter, where the agent begins no session anew after it
-    Compact,
 }
 
 impl SessionAgent {
@@ -64,7 +62,6 @@ impl SessionAgent {
                 "tool.execute.after"
             }
             (SessionAgent::OpenCode, SessionEvent::Stop) => "session.idle",
-            (SessionAgent::OpenCode, SessionEvent::Compact) => "experimental.session.compacting",
             (_, SessionEvent::Start) => "SessionStart",
             (SessionAgent::Gemini, SessionEvent::Prompt) => "BeforeAgent",
             (_, SessionEvent::Prompt) => "UserPromptSubmit",
@@ -75,28 +72,23 @@ impl SessionAgent {
             (_, SessionEvent::ToolFailed) => "PostToolUseFailure",
             (SessionAgent::Gemini, SessionEvent::Stop) => "AfterAgent",
             (_, SessionEvent::Stop) => "Stop",
-            (SessionAgent::Gemini, SessionEvent::Compact) => "PreCompress",
-            (_, SessionEvent::Compact) => "PreCompact",
         }
     }
 
-    /// The events that the agent tells.
+    /// The events that the agent tells, in the order of a turn.
     pub fn events(self) -> &'static [SessionEvent] {
-        const ALL: [SessionEvent; 7] = [
-            SessionEvent::ToolFailed,
+        const ALL: [SessionEvent; 6] = [
             SessionEvent::Start,
             SessionEvent::Prompt,
             SessionEvent::Tool,
             SessionEvent::ToolDone,
             SessionEvent::Stop,
-            SessionEvent::Compact,
+            SessionEvent::ToolFailed,
         ];
-        // All but Claude Code tell a tool that failed as one that was used. All but Gemini CLI begin a session anew once its context
-        // was made shorter; OpenCode by planctl's plugin.
         match self {
-            SessionAgent::Claude => &ALL[..6],
-            SessionAgent::Codex | SessionAgent::OpenCode => &ALL[1..6],
-            SessionAgent::Gemini => &ALL[1..],
+            SessionAgent::Claude => &ALL,
+            // These tell a tool that failed as one that was used.
+            SessionAgent::Codex | SessionAgent::Gemini | SessionAgent::OpenCode => &ALL[..5],
         }
     }
 
@@ -122,7 +114,6 @@ impl SessionEvent {
             SessionEvent::ToolDone => "tool-done",
             SessionEvent::ToolFailed => "tool-failed",
             SessionEvent::Stop => "stop",
-            SessionEvent::Compact => "compact",
         }
     }
 }
@@ -319,7 +310,7 @@ impl Reply {
 }
 
 /// Cuts a text in its middle, so that its beginning and what failed last both stay.
-fn cut(text: &str) -> String {
+pub fn cut(text: &str) -> String {
     let count = text.chars().count();
     if count <= TEXT_CHARACTERS_MAX {
         return text.to_owned();

@@ -144,7 +144,7 @@ async fn submitted(client: &Client, checked: &Checked, path: &str) -> Result<Val
         let ready = Refused::new("conflict", format!("{path} {why}; a person starts it"));
         Refused { next: Some(json!(run)), ..ready }
     };
-    let standing = client.standing(checked, false).await.map_err(refused)?;
+    let standing = client.standing(checked, None, false).await.map_err(refused)?;
     if let Some(policy) = &standing.by_policy {
         return Err(ready(&format!("needs no approval, by the policy {policy}")));
     }

@@ -154,9 +154,12 @@ fn ordered(graph: &Graph) -> String {
         let way = if is_one { "that branches or waits" } else { "that branch or wait" };
         return format!("{} {word} {way} (planctl graph render shows how)", steps.len());
     }
+    if is_one {
+        return "1 step".to_owned();
+    }
     let order: Vec<String> = steps.iter().take(12).map(|(step, _)| step.to_string()).collect();
     let more = if steps.len() > 12 { "→…" } else { "" };
-    format!("{} {word} in order {}{more}", steps.len(), order.join("→"))
+    format!("{} steps in order {}{more}", steps.len(), order.join("→"))
 }
 
 // Says what to type where findings can be mended.

@@ -258,6 +258,10 @@ pub fn place(workspace: &str, mode: &str, git: &str) -> String {
     }
 }
 
+/// The columns before the text of a setting, and before a step's task.
+const CONTEXT_MARGIN: usize = 13;
+const TASK_MARGIN: usize = 2;
+
 /// How much of a plan is drawn.
 #[derive(Clone, Copy, Default)]
 pub struct Detail {
@@ -276,7 +280,8 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String 
     line("plan", format!("{} · {}", show::plan(&view.plan, &view.title), short_digest(&view.digest)));
     line("workspace", place(&view.workspace, &view.mode, &view.git));
     if let Some(context) = &view.context {
-        line("context", show::plan_block(context.trim()).replace('\n', "\n             "));
+        let lines = show::paragraphs(&show::plan_block(context.trim()), CONTEXT_MARGIN);
+        line("context", lines.join(&format!("\n{}", " ".repeat(CONTEXT_MARGIN))));
     }
     line("budget", show::budget(&view.budget));
     let is_usual = |value: &str, usual: &str| value == usual && !detail.has_all;
@@ -449,7 +454,7 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
     for files in crate::commands::approvals::files_drawn(&step.judged_by, &step.may_change) {
         text.push_str(&format!("  {files}\n"));
     }
-    for line in show::plan_block(step.task.trim()).lines() {
+    for line in show::paragraphs(&show::plan_block(step.task.trim()), TASK_MARGIN) {
         text.push_str(&styled(FAINT, &format!("  {line}")));
         text.push('\n');
     }

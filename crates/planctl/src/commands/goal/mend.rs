@@ -1,0 +1,89 @@
+//! `planctl goal resolve --repair RUN`: a run of the plan failed at a call, and a writer says what is to be different (M-40).
+
+use planctl_engine::Budget;
+use planctl_planner::{Intent, MendNext, Planned, Resolver, Spending};
+
+use super::resolve::Record;
+use crate::commands::draft::failed::NamedRun;
+use crate::commands::draft::kept::Kept;
+use crate::commands::draft::writer::{Allowance, Writer};
+use crate::commands::{Context, Stop};
+use crate::failure::{Exit, Failure};
+use crate::show;
+
+/// The exit codes of calls that fail for a reason outside of the plan: the server is away, limits calls, breaks the protocol, or
+/// wants a credential.
+const OUTSIDE: [i32; 4] = [69, 75, 76, 77];
+
+/// Takes the failed call of a run, unless it is known.
+pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> Result<(), Failure> {
+    let named = NamedRun::find(context, name).await?;
+    if record.mending.knows(|failed| named.is_told(failed)) {
+        return Ok(());
+    }
+    let written = record.written.as_ref().map(|(_, text)| text.as_str());
+    let (failed, exit_code) = named.failed(written).await?;
+    let run = show::safe(&failed.run);
+    let step = record.planned.as_ref().and_then(|planned| step_of(planned, failed.step));
+    let Some(intent) = step else {
+        return Err(Failure::new(Exit::No, format!("step {} of {run} is no call of a tool", failed.step)));
+    };
+    if exit_code.is_some_and(|code| OUTSIDE.contains(&code)) {
+        let message =
+            format!("step {} of {run} failed for a reason that no change of the plan mends", failed.step);
+        return Err(Failure::new(Exit::No, message)
+            .help("planctl help exit-codes says which; set that right, then try the step again"));
+    }
+    match record.mending.failed(failed, &intent) {
+        Ok(_) => Ok(()),
+        Err(times) => {
+            let failure =
+                Failure::new(Exit::No, format!("the plan was mended {times} times, and fails again"));
+            Err(failure.help("change the plan yourself, or say the goal in other words"))
+        }
+    }
+}
+
+/// Returns the intent of a step that calls a capability; the plan that follows has no step.
+fn step_of(planned: &Planned, number: u32) -> Option<String> {
+    let at = usize::try_from(number).ok()?.checked_sub(1)?;
+    let step = planned.steps.get(at)?;
+    matches!(step.action, planctl_planner::Action::Call(_)).then(|| step.id.clone())
+}
+
+/// Asks the writer until the failed call is mended.
+pub(super) async fn mend(
+    context: &Context,
+    (kept, record): (&Kept, &mut Record),
+    resolver: &Resolver<'_>,
+    (intents, (writer, send)): (&[Intent], (Option<&Writer>, Option<&str>)),
+) -> Result<(), Failure> {
+    let Some(planned) = record.planned.clone() else { return Ok(()) };
+    loop {
+        let open = record.mending.intent().and_then(|open| intents.iter().find(|intent| intent.id == open));
+        let near = open.map(|intent| resolver.discover(intent, &[])).unwrap_or_default();
+        let prompt = match record.mending.next(&planned, resolver.catalog, &near) {
+            MendNext::Nothing => return Ok(()),
+            MendNext::GivenUp(why) => {
+                let why = show::safe(&why.join("; "));
+                return Err(Failure::new(Exit::No, format!("no answer could be used: {why}"))
+                    .help("another writer, or change the plan yourself"));
+            }
+            MendNext::Ask(prompt) => prompt,
+        };
+        let Some(writer) = writer else {
+            return Err(Failure::new(
+                Exit::No,
+                "a writer is to say what should be different, and none is named",
+            )
+            .help("name one: --model NAME, or --agent NAME"));
+        };
+        let name = writer.name().unwrap_or_default();
+        context.say(&format!("{} mends the call that failed …", show::safe(&name)));
+        let budget = Budget::default();
+        let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
+        let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
+        record.mending.answered(&answer, &planned, resolver.catalog, &near);
+        kept.write(&*record)?;
+    }
+}
