@@ -45,7 +45,8 @@ begin
   end if;
   return null;
 end $$;
-create trigger runs_use after update of head on runs for each row execute function planctl_run_uses();
+create trigger runs_use after update of head on runs for each row
+  when (old.head ->> 'spent' is distinct from new.head ->> 'spent') execute function planctl_run_uses();
 
 -- The usage of a run within another one was counted when it was charged there.
 create function planctl_run_within_used() returns trigger

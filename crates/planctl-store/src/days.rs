@@ -44,6 +44,9 @@ pub(crate) const OPEN_DAYS: &str = concat!(
     days!(""),
     ") x order by r.workspace, x.scope desc"
 );
+/// Where there is nothing of these, nothing follows from a budget of a day.
+pub(crate) const HOLDS_OR_ASKS: &str = "select exists (select from items where held_until is not null and state = 'ready') \
+     or exists (select from asks where closed_at is null and work -> 'ask' ->> 'kind' = 'day_budget')";
 /// Items that another day held back can be claimed as soon as a budget allows it.
 pub(crate) const RELEASE_HELD_BACK: &str = "update items i set held_until = null, available_at = clock_timestamp() from runs r, workspaces w \
      where i.held_until is not null and i.state = 'ready' and r.id = i.run and w.id = r.workspace and i.run <> all($1::uuid[]) \
@@ -162,6 +165,11 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn day_news(&self, except: &[RunId], limit: i64) -> Result<Vec<DayNews>, StoreError> {
+        let is_concerned: bool =
+            repeated!(self, connection => sqlx::query_scalar(HOLDS_OR_ASKS).fetch_one(&mut *connection))?;
+        if !is_concerned {
+            return Ok(Vec::new());
+        }
         let except = stored_runs(except);
         repeated!(self, connection => sqlx::query(RELEASE_HELD_BACK).bind(&except).execute(&mut *connection))?;
         let held = repeated!(self, connection => sqlx::query(HELD_BACK_BY_DAYS)

@@ -64,6 +64,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("days: days begun", days::DAYS_BEGUN),
     ("days: release held back", days::RELEASE_HELD_BACK),
     ("days: raise day", days::RAISE_DAY),
+    ("days: holds or asks", days::HOLDS_OR_ASKS),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),
     ("lookups: some records", lookups::SOME_RECORDS),
