@@ -375,22 +375,24 @@ pub fn shortfall_line(short: &Shortfall) -> String {
         }
         BudgetPart::Seconds => format!("{value} s"),
     };
+    let steps = match short.steps_remaining {
+        1 => "1 step".to_owned(),
+        several => format!("{several} steps"),
+    };
     if let Some(day) = short.day {
         let whose = match day.of {
             DayScope::Project => "this project",
             DayScope::Host => "this machine",
         };
         return format!(
-            "today's budget of {whose} is used up ({} of {}), and {} steps remain, which need about {}",
+            "today's budget of {whose} is used up ({} of {}); the rest of the plan, {steps}, needs about {}",
             amount(short.spent),
             amount(short.limit),
-            short.steps_remaining,
             amount(short.estimate)
         );
     }
     format!(
-        "budget exceeded, {} steps remaining, need {} more ({} of {} used)",
-        short.steps_remaining,
+        "budget exceeded, {steps} remaining, need {} more ({} of {} used)",
         amount(short.needed()),
         amount(short.spent),
         amount(short.limit)

@@ -6,7 +6,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{
     AskPage, AskView, Decided, DriftView, FailureView, HeldPromptView, OptionView, PlanWithin, WillRun,
 };
-use planctl_api::words::{answer_meaning, answer_words, blocked, follows};
+use planctl_api::words::{answer_meaning, answer_words, blocked, counted, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::lines_drawn;
@@ -205,12 +205,12 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     }
     if let Some(short) = &page.shortfall {
         text.push_str(&format!(
-            "  {}: used {} of {}, at least {} more needed; {} steps are left\n",
+            "  {}: used {} of {}, at least {} more needed; {} left\n",
             show::safe(&short.part),
             short.spent,
             short.limit,
             short.needed,
-            short.steps_remaining
+            counted(usize::try_from(short.steps_remaining).unwrap_or(usize::MAX), "step")
         ));
         if let Some(until) = &short.until {
             text.push_str(&format!(

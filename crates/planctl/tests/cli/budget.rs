@@ -152,7 +152,7 @@ fn p15_runs_share_the_budget_of_a_day_and_wait_until_it_is_raised_for_that_day()
     let shown = fixture.planctl(&["approvals", "show", &ask]).out;
     assert!(
         shown.contains(
-            "today's budget of this project is used up (2000 tokens of 1500 tokens), and 1 steps remain"
+            "today's budget of this project is used up (2000 tokens of 1500 tokens); the rest of the plan, 1 step, needs about"
         ),
         "{shown}"
     );
