@@ -215,10 +215,23 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
         .next("planctl daemon logs"))
 }
 
-/// Says whether a process has ended or is about to: its first thread is gone, even if other threads still run.
+/// Says whether a process has ended or is about to: its first thread is gone, even if other threads still run, or was told to
+/// end by `kill -9` and has not got that far.
 fn is_dying(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    const SIGKILL: u64 = 1 << 8;
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return true };
+    let value = |name: &str| {
+        let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+        lines.find_map(|(key, value)| (key == name).then(|| value.trim()))
+    };
+    let is_killed = |name| {
+        value(name)
+            .and_then(|mask| u64::from_str_radix(mask, 16).ok())
+            .is_some_and(|mask| mask & SIGKILL != 0)
+    };
+    value("State").is_none_or(|state| state.starts_with(['Z', 'X']))
+        || is_killed("SigPnd")
+        || is_killed("ShdPnd")
 }
 
 /// Says that a daemon is there, unless it does not listen where this one should.

@@ -896,6 +896,41 @@ fn a_hook_that_is_killed_at_any_moment_loses_nothing_and_passes_nothing_twice() 
     }
 }
 
+#[test]
+fn h_24_kill_9_of_the_hook_and_of_the_daemon_at_each_event_leaves_all_as_straight_through() {
+    let straight = held();
+    claude(&straight).play(&[
+        Says("x"),
+        Writes("one.txt", "one\n"),
+        Says("x"),
+        Writes("two.txt", "two\n"),
+        Says("x"),
+    ]);
+    let fixture = held();
+    assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0);
+    for event in ["start", "prompt", "tool", "tool-done", "stop"] {
+        let told = json!({
+            "session_id": "s1", "cwd": fixture.path(""), "prompt": "go on", "tool_name": "Bash",
+            "tool_input": { "command": "ls" }, "tool_response": { "stdout": "", "interrupted": false },
+        });
+        let mut hook = fixture.command(&["hook", "claude", event]).stdin(Stdio::piped()).spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(told.to_string().as_bytes()).unwrap();
+        let daemon = fixture.json(&["daemon", "status", "--json"])["pid"].as_i64().unwrap();
+        let daemon = rustix::process::Pid::from_raw(daemon as i32).unwrap();
+        hook.kill().unwrap();
+        rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
+        hook.wait().unwrap();
+        assert_eq!(fixture.planctl(&["daemon", "start"]).code, 0, "{event}");
+    }
+    let session = claude(&fixture);
+    session.play(&[Says("x")]);
+    assert!(fixture.planctl(&["why", "@last", "1"]).out.contains("attempt 2"));
+    session.play(&[Writes("one.txt", "one\n"), Says("x"), Writes("two.txt", "two\n"), Says("x")]);
+    assert_eq!(fixture.planctl(&["daemon", "stop"]).code, 0);
+    assert_eq!((state(&fixture).as_str(), settled(&fixture)), ("done", settled(&straight)));
+    assert!(fixture.planctl(&["audit"]).out.contains("sound"));
+}
+
 /// Dishonest sessions; none of them ends with a run that is done.
 const GAMES: &[&[Does]] = &[
     // It only claims.
