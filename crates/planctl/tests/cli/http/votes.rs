@@ -7,6 +7,10 @@ use serde_json::{Value, json};
 use super::house::{Ask, House, Reply, plan};
 use crate::fixture::{Said, plan as plan_of};
 
+/// Moves open asks and their deadlines into the past.
+const AN_HOUR_LATER: &str = "update asks set created_at = created_at - interval '1 hour', \
+     deadline_at = deadline_at - interval '1 hour' where closed_at is null";
+
 fn trusted(house: &House, rules: &str) {
     house.fixture.write("planctl.toml", rules);
     let said = house.fixture.planctl(&["trust", "."]);
@@ -197,7 +201,7 @@ fn p_19_of_a_hundred_who_vote_at_once_one_decides_and_each_vote_before_is_counte
 #[test]
 fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_and_never_approves() {
     let mut house = House::new();
-    trusted(&house, "[asks.soon]\ndeadline = \"2s\"\non_deadline = \"reject\"\n");
+    trusted(&house, "[asks.soon]\ndeadline = \"1h\"\non_deadline = \"reject\"\n");
     house.fixture.write("p.md", &plan("p", "hello"));
     assert_eq!(run(&house, &[]).code, 3);
     let list = house.fixture.json(&["approvals", "--json"]);
@@ -206,12 +210,13 @@ fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_
     let shown = house.fixture.planctl(&["approvals"]).out;
     assert!(shown.contains("  DEADLINE  ") && shown.contains("reject in "), "{shown}");
     house.kill();
+    house.fixture.sql(AN_HOUR_LATER);
     house.start_again();
     assert_eq!(house.until("p-1", "cancelled")["state"], "cancelled");
     let answered = facts(&house, "p-1", "ask_answered");
     let answered = answered[0].to_string();
     assert!(
-        answered.contains("policy:soon") && answered.contains("nobody answered within 2 s"),
+        answered.contains("policy:soon") && answered.contains("nobody answered within 1 h"),
         "{answered}"
     );
 
@@ -219,6 +224,7 @@ fn x_35_a_rule_answers_an_ask_that_nobody_answered_in_time_also_after_a_restart_
     house.fixture.write("p.md", &plan("p", "goodbye"));
     let said = house.fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
+    house.fixture.sql(AN_HOUR_LATER);
     assert_eq!(house.until("p-2", "failed")["state"], "failed");
     assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
 }
