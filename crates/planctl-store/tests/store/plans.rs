@@ -299,7 +299,9 @@ async fn b3_a_text_that_is_saved_while_its_run_ends_stays_a_draft() {
     let gate = world.gate(run.id).await;
     let (mut author, mut aside) = (world.aside().await, world.aside().await);
     let mut saving = author.begin().await.unwrap();
-    let saves = "update plans set digest = 'sha256:new', status = 'draft'";
+    let saves = "with saved as (insert into revisions (plan, digest, source, graph) \
+                 select plan, 'sha256:new', source, graph from revisions) \
+                 update plans set digest = 'sha256:new', status = 'draft'";
     sqlx::query(saves).execute(&mut *saving).await.unwrap();
     let store = world.store.clone();
     let ending = tokio::spawn(async move {

@@ -157,8 +157,8 @@ impl Hook {
         Ok(Reply::Context(parts.join("\n\n")))
     }
 
-    /// Begins a turn: the session has been sent back never, and hears what a person answered. What planctl itself sends the session
-    /// back with is no person's prompt, and begins none.
+    /// Begins a turn: the session has been sent back never, and hears what a person answered. The text with which planctl itself
+    /// sends the session back is no person's prompt, and begins none.
     async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let session = &self.input.session_id;
         if guidance.sent_text.get(session).is_some_and(|own| *own == digest_of_sent(&self.input.prompt)) {
