@@ -7,8 +7,8 @@ use planctl_api::wire::{
     moment, usd,
 };
 use planctl_engine::{
-    AgentEvent, AgentSaid, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node, Observation,
-    Overrun, RehearsalResult, Report, RunId, Timestamp, Usage, Verdict,
+    AgentEvent, AgentSaid, Attempt, Contract, Event, Evidence, Excerpt, Fact, HarnessResult, Node,
+    Observation, Overrun, RehearsalResult, Report, RunId, Timestamp, Usage, Verdict,
 };
 use planctl_store::{Page, Said};
 
@@ -70,9 +70,10 @@ impl Services {
                 continue;
             };
             let own_step = number;
-            // A rehearsal, and the record for a judge, come before a try and are shown with it.
-            let is_before = matches!(&input.event, Event::Harness(event)
-                if matches!(event.found, HarnessResult::Rehearsed(_) | HarnessResult::Recorded { .. }));
+            // A rehearsal, and the record for a judge, come before a try and are shown with it; so is what kept them from the first.
+            let is_before = at.attempt == Attempt::NONE
+                || matches!(&input.event, Event::Harness(event)
+                    if matches!(event.found, HarnessResult::Rehearsed(_) | HarnessResult::Recorded { .. }));
             let number = if is_before { at.attempt.next() } else { at.attempt }.number();
             if step.is_some_and(|step| step != own_step) || attempt.is_some_and(|attempt| attempt != number) {
                 continue;
