@@ -108,10 +108,7 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
 
 /// Takes back work that nobody has begun, and asks a person.
 fn day_spent(turn: &mut Turn<'_>, node: &NodeId, short: Shortfall) -> Result<(), Refusal> {
-    if let Some(item) = turn.item_out(node)? {
-        turn.effects.push(Effect::Withdraw(item));
-    }
-    turn.charge_noted(node)?;
+    turn.withdraw(node)?;
     hold::for_budget(turn, node, short)
 }
 

@@ -139,8 +139,7 @@ fn unfunded(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) -> Result<()
     if turn.gated(node)?.contract.judge.is_none() {
         return Err(Refusal::WrongState);
     }
-    let steps_remaining = turn.graph.task_count().saturating_sub(turn.run.head.settled.total());
-    match turn.run.head.short_of(estimate, steps_remaining) {
+    match turn.run.head.short_of(estimate, dispatch::steps_remaining(turn)) {
         Some(shortfall) => {
             wait_for_person(turn, node)?;
             hold::for_budget(turn, node, shortfall)

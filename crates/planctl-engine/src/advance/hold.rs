@@ -21,7 +21,7 @@ pub(super) fn ask(
 ) -> Result<(), Refusal> {
     // A node that was entered too often did not fail; the failure that it was told of is another node's.
     let failure = turn.run.record(node)?.failure.clone().filter(|_| reason != Reason::VisitsLimit);
-    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new(), prompt: None };
+    let ask = Ask { message, failure, ..bare(kind, reason) };
     open(turn, node, ask)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn with_failure(
 ) -> Result<(), Refusal> {
     let kind = AskKind::Escalation;
     let failure = Some(Box::new(failure));
-    let ask = Ask { kind, reason, message, failure, shortfall: None, options: Vec::new(), prompt: None };
+    let ask = Ask { message, failure, ..bare(kind, reason) };
     open(turn, node, ask)
 }
 
@@ -47,41 +47,30 @@ pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfal
         None => (AskKind::Budget, Reason::Budget),
     };
     let shortfall = Some(shortfall);
-    let ask = Ask { kind, reason, message: None, failure, shortfall, options: Vec::new(), prompt: None };
+    let ask = Ask { failure, shortfall, ..bare(kind, reason) };
     open(turn, node, ask)
 }
 
 /// Holds a node until a person decides whether a prompt may be sent to its judge.
 pub(super) fn for_prompt(turn: &mut Turn<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
-    let ask = Ask {
-        kind: AskKind::Prompt,
-        reason: Reason::Prompt,
-        message: None,
-        failure: None,
-        shortfall: None,
-        options: Vec::new(),
-        prompt: Some(Box::new(prompt.clone())),
-    };
-    open(turn, node, ask)
+    let prompt = Some(Box::new(prompt.clone()));
+    open(turn, node, Ask { prompt, ..bare(AskKind::Prompt, Reason::Prompt) })
 }
 
 /// Holds a node until a person chooses, or says something; arms the answer that counts if nobody does.
 pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question) -> Result<(), Refusal> {
-    let ask = Ask {
-        kind: AskKind::Choice,
-        reason: Reason::Planned,
-        message: Some(question.text.clone()),
-        failure: None,
-        shortfall: None,
-        options: question.options.clone(),
-        prompt: None,
-    };
-    open(turn, node, ask)?;
+    let (message, options) = (Some(question.text.clone()), question.options.clone());
+    open(turn, node, Ask { message, options, ..bare(AskKind::Choice, Reason::Planned) })?;
     if let Some(default) = &question.default {
         let timer = TimerId::Answer(node.clone());
         turn.effects.push(Effect::Arm { timer, at: turn.now.after(default.after) });
     }
     Ok(())
+}
+
+/// Returns an ask that shows nothing yet.
+fn bare(kind: AskKind, reason: Reason) -> Ask {
+    Ask { kind, reason, message: None, failure: None, shortfall: None, options: Vec::new(), prompt: None }
 }
 
 /// Opens an ask. A node that waits for a person is left by the answer alone. Edges chosen before that the run has not
