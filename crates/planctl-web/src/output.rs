@@ -101,6 +101,11 @@ impl<'a> OutputScreen<'a> {
         OutputScreen { frame, run, attempt, output, part: draw::part(text, number), path, query }
     }
 
+    /// Returns the address of its run.
+    fn run_path(&self) -> &str {
+        self.path.split_once("/steps/").map_or(self.path, |(run, _)| run)
+    }
+
     /// Returns its own address, without a part.
     fn here(&self) -> String {
         format!("{}/attempts/{}/{}", self.path, self.attempt.attempt, self.output.word())

@@ -20,7 +20,7 @@ pub struct PlansScreen<'a> {
 /// The most runs of a plan that its page lists.
 const RUNS_MAX: usize = 10;
 
-/// What the newest runs of a plan teach.
+/// The lesson of a plan's newest runs.
 struct Record {
     /// How many of them ended by themselves, done or failed.
     ended: usize,

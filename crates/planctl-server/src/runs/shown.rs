@@ -347,7 +347,7 @@ impl Shown {
                     Some(format!("{}: {}", view::node_name(&self.graph, node), failure_line(failure)))
                 });
                 match end {
-                    // What a run that is done rests on is counted in the database.
+                    // The database counts what a run that is done rests on.
                     End::Done => None,
                     End::Failed => failed.or(Some("a step failed".to_owned())),
                     End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))

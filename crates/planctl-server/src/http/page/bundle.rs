@@ -17,7 +17,7 @@ use super::visit::Visit;
 pub(super) async fn download(visit: &Visit, address: &Address, run: &str) -> Result<Response, Problem> {
     let route = route_of(visit, address, run).await?;
     let name: RunName = visit.get(&format!("{route}/name")).await?;
-    // What is wrong with the first part is answered as a problem; what is wrong later breaks the file off.
+    // A fault in the first part is answered as a problem; a later one breaks the file off.
     let first = part(visit, &route, 0).await?;
     let end = first.lines.iter().find_map(|line| match line {
         BundleLine::Run(run) => Some(run.events),
