@@ -166,6 +166,11 @@ fn of(used: String, limit: Option<String>) -> String {
     limit.map_or(used.clone(), |limit| format!("{used} of {limit}"))
 }
 
+/// Returns the line of a failed command's output that says why it failed, else the last one that says anything.
+pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
+    planctl_engine::view::telling_line(stderr, stdout)
+}
+
 /// Returns a budget as people say it.
 pub fn budget(budget: &BudgetView) -> String {
     let parts = [

@@ -50,8 +50,10 @@ macro_rules! runs_where {
             left_at!(),
             " as left_at, t.root, t.path as place, t.branch, t.base, t.made_at, t.trouble, ",
             "t.left_behind, t.result, t.uncommitted, t.seen_seq, t.removed_at, c.parent, c.item as parent_item, ",
-            "c.place as nested_place, c.depth, c.budget::text as nested_budget from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
-            "left join worktrees t on t.run = r.id left join sub_plans c on c.run = r.id where ",
+            "c.place as nested_place, c.depth, c.budget::text as nested_budget, k.by as acknowledged_by ",
+            "from runs r join plans p on p.id = r.plan join workspaces w on w.id = r.workspace ",
+            "left join worktrees t on t.run = r.id left join sub_plans c on c.run = r.id ",
+            "left join acknowledgements k on k.run = r.id and k.ended_at = r.ended_at where ",
             $which
         )
     };
@@ -155,6 +157,8 @@ pub struct RunRow {
     pub read_at: Timestamp,
     /// When a process was last known to work on it, where that is a while ago.
     pub left_at: Option<Timestamp>,
+    /// The person who has seen how it ended, and leaves it so.
+    pub acknowledged_by: Option<String>,
 }
 
 impl RunRow {
@@ -240,6 +244,12 @@ impl RunRow {
         self.head.time_spent(self.left_at.unwrap_or(self.read_at))
     }
 
+    /// Says that it failed by itself, and that no person has acknowledged that. A run within another is that one's matter.
+    pub fn awaits_acknowledgement(&self) -> bool {
+        let has_failed = self.head.status == RunStatus::Ended { end: End::Failed };
+        has_failed && self.around.is_none() && self.acknowledged_by.is_none()
+    }
+
     /// Returns the folder where its steps and contracts work, or will.
     pub fn place(&self) -> &str {
         let around = self.around.as_ref().map_or(&self.workspace_path, |around| &around.place);
@@ -301,6 +311,7 @@ impl RunRow {
             ended_at: optional_time_at(row, "ended_at")?,
             read_at: time_at(row, "now")?,
             left_at: optional_time_at(row, "left_at")?,
+            acknowledged_by: row.try_get("acknowledged_by")?,
         })
     }
 }

@@ -80,6 +80,12 @@ impl<'a> AskScreen<'a> {
         short.map_or_else(|| filled_in.to_owned(), |short| draw::raise_of(part, short.needed))
     }
 
+    /// Returns the line of the failed contract's output that says what is wrong.
+    fn telling(&self) -> Option<String> {
+        let failure = self.page.failure.as_ref()?;
+        words::telling_line(&failure.stderr_tail, &failure.stdout_tail)
+    }
+
     fn takes(&self, word: &str) -> bool {
         self.page.ask.answers.iter().any(|answer| answer == word)
     }
@@ -120,7 +126,7 @@ fn rows(page: &AskPage) -> Vec<Row> {
             result: result.map_or_else(|| "no verdict".to_owned(), |result| words::safe(result)),
             took: attempt.seconds.map(words::seconds).unwrap_or_default(),
             tokens: spent.map_or_else(|| "unmetered".to_owned(), |spent| words::tokens(spent.tokens)),
-            cost: spent.map(|spent| draw::dollars(&spent.usd)).unwrap_or_default(),
+            cost: spent.map_or_else(|| "–".to_owned(), |spent| draw::dollars(&spent.usd)),
             compared: words::compared(attempt),
         }
     };

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use planctl_api::Problem;
 use planctl_api::wire::calls::{
-    AcceptedView, AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing,
-    PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall,
-    StartedView, TurnCall,
+    AcceptedView, AcknowledgeCall, AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall,
+    NoteCall, Nothing, PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start,
+    StartCall, StartedView, TurnCall,
 };
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::work::{
@@ -259,6 +259,12 @@ impl Client {
     pub async fn cancel(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
         let call = CancelCall { note: note.map(str::to_owned) };
         self.api.post(&format!("/v1/runs/{}/cancel", handle.0), &[], &call).await
+    }
+
+    /// Acknowledges that a run failed.
+    pub async fn acknowledge(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
+        let call = AcknowledgeCall { note: note.map(str::to_owned) };
+        self.api.post(&format!("/v1/runs/{}/acknowledge", handle.0), &[], &call).await
     }
 
     /// Returns what an interactive agent is to do at a run; waits so many seconds where nothing is known yet.

@@ -14,7 +14,7 @@ use crate::node::services::Services;
 use crate::picture::Addresses;
 use crate::plans::start::Started;
 use planctl_api::wire::calls::{
-    CancelCall, PauseCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView,
+    AcknowledgeCall, CancelCall, PauseCall, ResumeCall, RunName, RunPlanView, StartCall, StartedView,
 };
 use planctl_api::wire::{AuditView, LogView, RunList};
 use planctl_api::{Code, Problem};
@@ -57,6 +57,11 @@ pub(super) async fn list(call: Call) -> Answer {
     let services = call.services().await?;
     let is_everywhere = call.query(&WORKSPACE).is_none();
     json(&services.list(is_everywhere, &call.page::<RunList, _>(RunId::parse)?).await?)
+}
+
+pub(super) async fn spent_today(call: Call) -> Answer {
+    let services = call.services().await?;
+    json(&services.spent_today(call.query(&WORKSPACE).is_none()).await?)
 }
 
 pub(super) async fn find_run(call: &Call) -> Result<(Services, RunId), Problem> {
@@ -219,4 +224,10 @@ pub(super) async fn cancel(call: Call) -> Answer {
     let wanted: CancelCall = call.body()?;
     let (services, run) = find_run(&call).await?;
     json(&services.cancel(run, wanted.note.as_deref()).await?)
+}
+
+pub(super) async fn acknowledge(call: Call) -> Answer {
+    let wanted: AcknowledgeCall = call.body()?;
+    let (services, run) = find_run(&call).await?;
+    json(&services.acknowledge(run, wanted.note.as_deref()).await?)
 }

@@ -10,8 +10,8 @@ use planctl_api::wire::{
 };
 use planctl_config::Agent;
 use planctl_engine::{
-    AskKind, End, Ending, Grade, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal,
-    Run, RunStatus, Scope, Spent, Verdict, Work, view,
+    AskKind, End, Ending, Graph, Level, Node, NodeId, NodeKind, NodeState, Outcome, Record, Rehearsal, Run,
+    RunStatus, Scope, Spent, Verdict, Work, view,
 };
 use planctl_store::{Ahead, AwaitedLock, OpenItem, RunRow, RunView as StoredView, WorktreeRow};
 
@@ -335,7 +335,8 @@ impl Shown {
         SpentView::from(Spent { time: run.time_spent(), ..run.head.spent })
     }
 
-    fn reason(&self) -> Option<String> {
+    /// Says why it ended otherwise than done, or stands still.
+    pub(super) fn reason(&self) -> Option<String> {
         match self.view.run.head.status {
             RunStatus::Ended { end } => {
                 let failed = self.view.records.iter().find_map(|(node, record)| {
@@ -346,30 +347,8 @@ impl Shown {
                     Some(format!("{}: {}", view::node_name(&self.graph, node), failure_line(failure)))
                 });
                 match end {
-                    End::Done => {
-                        let passed = |record: &&Record| record.state.outcome() == Some(Outcome::Passed);
-                        let graded = |grade: Grade| {
-                            let is_graded = |node: &&Node| {
-                                let record = self.view.records.get(&node.id);
-                                record.and_then(|record| record.grade(node)) == Some(grade)
-                            };
-                            self.graph.nodes().iter().filter(is_graded).count()
-                        };
-                        let observed = match graded(Grade::Observed) {
-                            0 => String::new(),
-                            count => format!(", of which {count} by what was observed, not proved"),
-                        };
-                        let judged = match graded(Grade::Judged) {
-                            0 => String::new(),
-                            count => format!(", of which {count} by a judge alone, not proved"),
-                        };
-                        let records = self.view.records.values().filter(passed);
-                        let vacuous = match records.filter(|record| record.is_vacuous()).count() {
-                            0 => String::new(),
-                            count => format!(", of which {count} proves nothing (green before the work)"),
-                        };
-                        Some(view::outcomes_line(self.view.run.head.settled) + &observed + &judged + &vacuous)
-                    }
+                    // The database counts what a run that is done rests on.
+                    End::Done => None,
                     End::Failed => failed.or(Some("a step failed".to_owned())),
                     End::Aborted => Some(format!("aborted by a person; {}", failed.unwrap_or_default()))
                         .map(|text| text.trim_end_matches("; ").to_owned()),
@@ -411,7 +390,7 @@ impl Shown {
                 | RunStatus::Active
                 | RunStatus::Paused => None,
             },
-            reason: self.reason(),
+            reason: None,
             steps: Vec::new(),
             passages: Vec::new(),
             joins: Vec::new(),
@@ -431,6 +410,8 @@ impl Shown {
             auto_answer: self.settings.auto_answer,
             approved_by: None,
             is_plan_file_changed: false,
+            awaits_acknowledgement: row.awaits_acknowledgement(),
+            acknowledged_by: row.acknowledged_by.clone(),
             started_at: row.started_at.map(moment),
             ended_at: row.ended_at.map(moment),
         }
@@ -463,6 +444,8 @@ impl Shown {
             under_way: steps.iter().filter(|(_, _, state)| state.is_under_way()).map(name).collect(),
             waiting_on: self.waiting_on(),
             worked_on_by: None,
+            awaits_acknowledgement: row.awaits_acknowledgement(),
+            reason: self.reason().filter(|_| run_state(row) == RunState::Failed),
             spent: self.spent(),
             budget: row.head.budget.into(),
             started_at: row.started_at.map(moment),

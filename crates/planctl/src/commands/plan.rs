@@ -100,6 +100,7 @@ pub async fn on_run(context: &Context, verb: RunVerb) -> Answer {
         }
         RunVerb::Pause { run, note } => pause(context, &run, note.as_deref()).await,
         RunVerb::Cancel { runs, note } => cancel(context, &runs, note.as_deref()).await,
+        RunVerb::Acknowledge { runs, note } => acknowledge(context, &runs, note.as_deref()).await,
         RunVerb::Audit { run: Some(file) } if super::bundle::is_bundle(&file) => {
             super::bundle::audit(context, &file)
         }
@@ -319,6 +320,17 @@ async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answe
     }
     for run in found {
         print_recorded(context, &client.cancel(run, note).await?, is_json)?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Acknowledges that runs failed.
+async fn acknowledge(context: &Context, runs: &[String], note: Option<&str>) -> Answer {
+    let is_json = context.is_json()?;
+    let client = Client::open(context).await?;
+    for run in runs {
+        let run = client.find(run).await?;
+        print_recorded(context, &client.acknowledge(run, note).await?, is_json)?;
     }
     Ok(Exit::Yes)
 }

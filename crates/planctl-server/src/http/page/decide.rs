@@ -4,14 +4,14 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use planctl_api::wire::calls::{
-    AnswerCall, AnswerWord, CancelCall, Nothing, PauseCall, PlaceCall, RaiseCall, ResumeCall,
+    AcknowledgeCall, AnswerCall, AnswerWord, CancelCall, Nothing, PauseCall, PlaceCall, RaiseCall, ResumeCall,
 };
 use planctl_api::wire::messages::DeliveryView;
 use planctl_api::wire::work::{TokenView, WorkerView};
 use planctl_api::wire::{AskPage, AskView, Decided};
 use planctl_api::words::answer_needs_note;
 use planctl_api::{Code, Problem};
-use planctl_web::{Draft, encoded};
+use planctl_web::{Draft, encoded, joined_key};
 
 use super::address::pairs;
 use super::visit::Visit;
@@ -64,6 +64,7 @@ pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> R
             let call = ResumeCall::default();
             decide_on_run(visit, address, run, "resume", &fields, &call).await
         }
+        ["runs", run, "acknowledge"] => acknowledge(visit, address, run, &fields).await,
         ["system", "workers", worker] => {
             let verb = if fields.get("do") == "pause" { "pause" } else { "resume" };
             let route = format!("/v1/workers/{}/{verb}", encoded(worker));
@@ -98,6 +99,24 @@ async fn control_run(
     }
 }
 
+/// Acknowledges that a run failed. A form of the home page is for one of several runs, each of which has a key of its own.
+async fn acknowledge(
+    visit: &Visit,
+    address: &Address,
+    run: &str,
+    fields: &Fields,
+) -> Result<Response, Problem> {
+    let route = format!("/v1/runs/{}/acknowledge{}", encoded(run), address.query_of(&["workspace"]));
+    let key = joined_key(fields.get("key"), run);
+    let call = AcknowledgeCall { note: fields.text("note") };
+    let decided: Decided = visit.post(&route, &key, &call).await?;
+    if fields.get("run").is_empty() {
+        return Ok(see_other(&page_after(&decided, "acknowledge")));
+    }
+    let about = decided.run.map(|run| format!("&about={}", encoded(&run))).unwrap_or_default();
+    Ok(see_other(&format!("/?recorded=acknowledge{about}")))
+}
+
 async fn decide_on_run(
     visit: &Visit,
     address: &Address,
@@ -116,9 +135,11 @@ async fn decide_on_run(
 
 /// Returns the page that shows what a decision led to.
 pub(super) fn page_after(decided: &Decided, word: &str) -> String {
+    let about = decided.ask.map(|ask| ask.to_string()).or_else(|| decided.run.clone());
+    let about = about.map(|about| format!("&about={}", encoded(&about))).unwrap_or_default();
     match &decided.run_id {
-        Some(run) => format!("/runs/{run}?recorded={word}"),
-        None => format!("/?recorded={word}"),
+        Some(run) => format!("/runs/{run}?recorded={word}{about}"),
+        None => format!("/?recorded={word}{about}"),
     }
 }
 

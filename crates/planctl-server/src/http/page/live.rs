@@ -9,14 +9,13 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
-use planctl_api::wire::moment;
 use planctl_api::{Code, Problem};
 use planctl_engine::RunId;
 use planctl_store::{Listener, News};
-use planctl_web::live_parts;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::drawn::{self, Drawn};
 use super::visit::Visit;
 use super::{Address, screens};
 use crate::clock;
@@ -65,32 +64,6 @@ async fn news_of(visit: &Visit, page: &Address) -> Result<Listener, Problem> {
     };
     let run = RunId::parse(&run).ok_or_else(|| Problem::new(Code::Defect, "a run without an id"))?;
     Ok(store.listen_to(run))
-}
-
-/// The parts of a page that change, as they are drawn once for all that look at it.
-pub(super) struct Drawn {
-    /// Each with its name.
-    parts: Vec<(String, String)>,
-    title: String,
-    at: String,
-    took: Duration,
-}
-
-impl Drawn {
-    async fn of(visit: &Visit, page: &Address) -> Result<Arc<Drawn>, Problem> {
-        let began = clock::instant();
-        let html = screens::draw(visit, page).await?;
-        // A carriage return would end a line of the stream; HTML reads a line feed alike.
-        let plain = |part: &str| part.replace("\r\n", "\n").replace('\r', "\n");
-        let parts = live_parts(&html).into_iter().map(|(name, part)| (name.to_owned(), plain(part)));
-        let title = html.split_once("<title>").and_then(|(_, after)| after.split_once("</title>"));
-        Ok(Arc::new(Drawn {
-            parts: parts.collect(),
-            title: title.map(|(title, _)| title.to_owned()).unwrap_or_default(),
-            at: moment(clock::now()),
-            took: began.elapsed(),
-        }))
-    }
 }
 
 /// One tab that shows a page.
@@ -169,9 +142,7 @@ impl Viewer {
             self.visit.session_still_holds().await?;
             self.asked = clock::instant();
         }
-        let visit = self.visit.again(self.since);
-        let name = visit.shared_name(&self.page.whole())?;
-        visit.door.drawings.of(&name, visit.since(), Drawn::of(&visit, &self.page)).await
+        drawn::for_many(&self.visit.again(self.since), &self.page).await
     }
 
     /// Takes a page as it is by now, and prepares what has changed of it.

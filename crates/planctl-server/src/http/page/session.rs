@@ -6,10 +6,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use planctl_api::{Code, Problem};
 use planctl_store::{NewToken, NewlyMade, TokenScope};
-use planctl_web::{Form, Reader};
+use planctl_web::{Form, Reader, ReaderMarks};
+use tokio::time::Instant;
 
 use super::visit::Visit;
-use super::{Address, ApiState, guard, html, screens, see_other};
+use super::{Address, ApiState, Door, guard, html, screens, see_other};
 use crate::http::guard::hash_of;
 use crate::http::problem::of_store;
 
@@ -33,14 +34,27 @@ pub(super) struct Session {
 
 impl Session {
     /// Finds the session that a browser shows; one whose token is revoked or over is none.
-    pub(super) async fn of(api: &ApiState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+    ///
+    /// A browser that asks often has its session looked up once in a moment.
+    pub(super) async fn of(
+        door: &Door,
+        headers: &HeaderMap,
+        since: Instant,
+    ) -> Result<Option<Session>, Problem> {
         let Some(cookie) = cookie(headers) else { return Ok(None) };
+        let name = hash_of(&[b"a session of the page", cookie.as_bytes()]);
+        door.sessions.of(&name, since, Session::shown(&door.api, cookie)).await
+    }
+
+    async fn shown(api: &ApiState, cookie: &str) -> Result<Option<Session>, Problem> {
         let own = cookie.strip_prefix(OWN);
-        let (session, token) = match Session::from_secret(api, own.unwrap_or(cookie)).await? {
-            Some(found) => found,
-            None => return Ok(None),
-        };
-        Ok(Some(Session { own_token: own.map(|_| token), ..session }))
+        let found = Session::from_secret(api, own.unwrap_or(cookie)).await?;
+        Ok(found.map(|(session, token)| Session { own_token: own.map(|_| token), ..session }))
+    }
+
+    /// Returns the session with marks in the place of its reader.
+    pub(super) fn of_anybody(&self, marks: &ReaderMarks) -> Session {
+        Session { name: marks.name().to_owned(), form: marks.form().to_owned(), ..self.clone() }
     }
 
     /// Finds the session that a secret begins, and the id of its token.
@@ -149,6 +163,7 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
 pub(super) async fn sign_out(visit: &Visit) -> Result<Response, Problem> {
     if let Some(token) = &visit.session()?.own_token {
         visit.door.api.server_node().store().revoke_token(token).await.map_err(of_store)?;
+        visit.door.api.page().note_decision();
     }
     let forgotten = format!("{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict");
     Ok(with_cookie(see_other("/sign-in"), &forgotten))
