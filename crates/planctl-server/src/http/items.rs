@@ -135,7 +135,7 @@ pub(super) async fn log(call: Call) -> Answer {
     let (lease, claimed) = held_lease(&call).await?;
     let said: LogCall = call.body()?;
     let text = lease.masks(&call).await?.text(&said.text).into_owned();
-    call.api.claims().feed().add(&lease.item, lease.generation, &text);
+    call.api.claims().printed().add(&lease.item, lease.generation, &text);
     let at = &claimed.item.at;
     let line = OutputLine {
         step: claimed.graph.node(&at.node).and_then(Node::step),
