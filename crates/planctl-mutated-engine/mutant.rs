@@ -136,7 +136,7 @@ pub enum Mutant {
     SubPlanKeepsAll,
     /// Nothing stays set aside for the run of a sub-plan that has begun (P15).
     SubPlanFreesAll,
-    /// What a raise of a sub-plan's run had set aside is given back when that run is heard of again (P15).
+    /// The amount that a raise of a sub-plan's run had set aside is given back when that run is heard of again (P15).
     RaiseForgotten,
     /// A raise of a sub-plan's run takes what is set aside for another branch (P15).
     RaiseTakesAnothers,

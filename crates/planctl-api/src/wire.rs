@@ -467,7 +467,7 @@ impl From<Budget> for BudgetView {
     }
 }
 
-/// What runs used today of a budget that they share, and when the next day begins.
+/// The use of a day's budget that runs share, and when the next day begins.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DayBudgetView {

@@ -36,7 +36,7 @@ pub(super) fn begun(
             tokens: limits.tokens.and(budget.tokens).unwrap_or(reserved.tokens),
             micro_usd: limits.micro_usd.and(budget.micro_usd).unwrap_or(reserved.micro_usd),
         };
-        // What was set aside for a raise stays, whichever of the two is heard of first.
+        // The amount that was set aside for a raise stays, whichever of the two is heard of first.
         let is_raised = |had: u64, named: u64| if is_known { had.max(named) } else { named };
         *reserved = Reserved {
             tokens: is_raised(reserved.tokens, named.tokens),

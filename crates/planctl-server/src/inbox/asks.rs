@@ -373,10 +373,7 @@ impl Services {
         }
         if *answer == Answer::Reject && row.ask.kind == AskKind::Plan {
             let run = self.store.run(row.run).await?;
-            // The text that a paused run has is approved still.
-            if RunSettings::of(&run)?.revises.is_none() {
-                self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
-            }
+            self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
         }
         let moved = match *answer == Answer::Approve && row.ask.kind == AskKind::Plan {
             true => self.revised_by(row).await?,

@@ -1,4 +1,4 @@
-//! A revision of a paused run that several people approve: it is handed in as a run of its own, whose plan ask the rule decides.
+//! A text for a paused run that several people approve, another one or its own anew: it is handed in as a run of its own, whose plan ask the rule decides.
 //! That run never works. Once its text is approved, the paused run goes on with it, and it ends.
 
 use planctl_api::Next;
@@ -14,7 +14,7 @@ use crate::runs::settings::RunSettings;
 use crate::verify::check::Checked;
 
 impl Services {
-    /// Hands another text of a paused run in, unless it waits already, and votes for it as the caller. A person who has no vote
+    /// Hands a text for a paused run in, unless it waits already, and votes for it as the caller. A person who has no vote
     /// hands it in for those who have.
     ///
     /// # Errors
@@ -77,8 +77,8 @@ impl Services {
 }
 
 impl ServerNode {
-    /// Lets a paused run go on with the text of one that was handed in for it and is approved, and ends that one. Whoever finds
-    /// the two so does it, however the last one ended.
+    /// Lets a paused run go on with the text of one that was handed in for it and is approved, and ends that one. Each process that
+    /// finds the two does so, however the last one ended.
     pub(crate) async fn go_on_with_revision(
         &self,
         handed_in: &RunRow,
@@ -93,7 +93,7 @@ impl ServerNode {
             Event::Human(HumanEvent { by: by.clone(), note, decision })
         };
         let paused = self.store().run(run).await?;
-        if paused.head.status == RunStatus::Paused && paused.revision != handed_in.revision {
+        if paused.head.status == RunStatus::Paused {
             let kept = RunSettings::of(&paused)?;
             let (folder, auto_answer) = (kept.folder, kept.auto_answer);
             let pinned = RunSettings {

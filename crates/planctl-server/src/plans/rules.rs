@@ -57,7 +57,7 @@ impl Services {
         let digest = &checked.verification.digest;
         let waits = |run: &&RunRow| match run.head.status {
             RunStatus::Awaiting => run.revision == *digest,
-            RunStatus::Paused => run.revision != *digest,
+            RunStatus::Paused => true,
             RunStatus::New | RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Ended { .. } => false,
         };
         let waiting = newest.filter(waits);
