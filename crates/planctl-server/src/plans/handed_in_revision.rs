@@ -27,7 +27,7 @@ impl Services {
         checked: &Checked,
         given: &Approving,
     ) -> Result<Decided, ServiceError> {
-        let plan = self.keep(checked).await?;
+        let plan = self.store_revision(checked).await?;
         self.refuse_unless_revisable(paused, &plan, checked).await?;
         let settings = RunSettings::of(paused)?;
         if paused.worktree.is_some() || paused.around.is_some() || !settings.folder.is_empty() {
