@@ -136,6 +136,14 @@ pub enum Mutant {
     SubPlanKeepsAll,
     /// Nothing stays set aside for the run of a sub-plan that has begun (P15).
     SubPlanFreesAll,
+    /// The amount that a raise of a sub-plan's run had set aside is given back when that run is heard of again (P15).
+    RaiseForgotten,
+    /// A raise of a sub-plan's run takes what is set aside for another branch (P15).
+    RaiseTakesAnothers,
+    /// An ask about the budget of a day stays open once the day allows the work.
+    DayKeepsAsk,
+    /// The time in which nobody worked on a run counts (P-73).
+    UnattendedCounted,
     /// The clock of a run goes on while the run of its sub-plan waits for a person (P-73).
     SubPlanWaitCounted,
     /// The usage of a sub-plan's run is not counted.
@@ -174,7 +182,9 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every deliberate bug that shows in a list of steps.
-    pub const ALL: [Mutant; 34] = [
+    pub const ALL: [Mutant; 36] = [
+        Mutant::DayKeepsAsk,
+        Mutant::UnattendedCounted,
         Mutant::DeliveriesUnbudgeted,
         Mutant::WithdrawnUncharged,
         Mutant::GateAlwaysPasses,
@@ -212,7 +222,7 @@ impl Mutant {
     ];
 
     /// Deliberate bugs that show in graphs only.
-    pub const OF_GRAPHS: [Mutant; 44] = [
+    pub const OF_GRAPHS: [Mutant; 46] = [
         Mutant::ObservationUnchecked,
         Mutant::ClaimPasses,
         Mutant::BudgetCountedAtEnd,
@@ -231,6 +241,8 @@ impl Mutant {
         Mutant::SubPlanEstimated,
         Mutant::SubPlanKeepsAll,
         Mutant::SubPlanFreesAll,
+        Mutant::RaiseForgotten,
+        Mutant::RaiseTakesAnothers,
         Mutant::SubPlanWaitCounted,
         Mutant::PauseForgetsPlace,
         Mutant::UntilIgnored,

@@ -261,6 +261,9 @@ pub struct RunView {
     pub spent: SpentView,
     /// The limits of the run; `null` parts have no limit.
     pub budget: BudgetView,
+    /// The budgets of the day that it shares with other runs, as they are at this moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub day_budgets: Vec<DayBudgetView>,
     /// The command that serves every role, where `--exec` named one.
     pub exec: Option<String>,
     /// The agent that serves every role, where `--agent` named one: `codex:-m gpt-x`.
@@ -425,6 +428,10 @@ pub struct SpentView {
     pub cached_tokens: Option<u64>,
     /// US dollars.
     pub usd: f64,
+    /// How much of that is an estimate, from tokens and a price, where the agent reported no money; `null` in lists. That of a run
+    /// within this one is shown with that run.
+    #[serde(default)]
+    pub estimated_usd: Option<f64>,
     /// Seconds during which the run was not held.
     pub seconds: f64,
     /// Attempts whose worker reported no usage: shown, not charged.
@@ -437,6 +444,7 @@ impl From<Spent> for SpentView {
             tokens: spent.tokens,
             cached_tokens: None,
             usd: usd(spent.micro_usd),
+            estimated_usd: None,
             seconds: spent.time.as_secs_f64(),
             unmetered: spent.unmetered,
         }
@@ -475,6 +483,26 @@ pub struct SpentToday {
     pub usd: f64,
 }
 
+/// The use of a day's budget that runs share, and when the next day begins.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DayBudgetView {
+    /// The runs that share it: those of a workspace (`project`), or those of its machine (`host`).
+    #[schemars(extend("enum" = ["project", "host"]))]
+    pub of: String,
+    /// The canonical path of the workspace; of a machine's budget that of a workspace which sets it.
+    pub workspace: String,
+    /// Tokens that were used today.
+    pub tokens: u64,
+    /// US dollars that were used today.
+    pub usd: f64,
+    /// The limits, with what people added for today; `null` parts have no limit.
+    pub limit: BudgetView,
+    /// When the next day begins and nothing of it is used, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub renews_at: String,
+}
+
 /// The plans of a workspace: the answer of `plan ls --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -510,6 +538,9 @@ pub struct PlanFileView {
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunSummary>,
+    /// The budgets of the day of the workspaces of these runs, by the newest of them in each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub day_budgets: Vec<DayBudgetView>,
     /// Those of which what is stored does not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<UnreadRun>,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use planctl_engine::view::strip_terminal_sequences;
 
 use crate::wire::{
-    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView,
-    StepState, StepView, WorkedOnBy,
+    AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, DayBudgetView, LevelView, OptionView,
+    RunState, SpentView, StepState, StepView, WorkedOnBy,
 };
 
 /// The words about a run that would go on and that nobody works on.
@@ -154,12 +154,42 @@ pub fn whole_cost(spent: &SpentView, budget: &BudgetView) -> String {
         parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)) + &cached);
     }
     if spent.usd > 0.0 || budget.usd.is_some() {
-        parts.push(of(format!("${:.2}", spent.usd), budget.usd.map(|usd| format!("${usd:.2}"))));
+        let money = of(format!("${:.2}", spent.usd), budget.usd.map(|usd| format!("${usd:.2}")));
+        parts.push(format!("{money}{}", estimated(spent)));
     }
     if spent.unmetered > 0 {
         parts.push(format!("{} unmetered", spent.unmetered));
     }
     parts.join(" · ")
+}
+
+/// Returns what was used today of a budget that runs share, its limits, and when it begins anew. Where budgets of several
+/// workspaces are shown, each names its own.
+pub fn day_budget(day: &DayBudgetView, has_workspaces: bool, now_unix_seconds: f64) -> String {
+    let limit = &day.limit;
+    let used_tokens = format!("{} tok", tokens(day.tokens));
+    let parts = [
+        limit.tokens.map(|limit| of(used_tokens, Some(tokens(limit)))),
+        limit.usd.map(|limit| of(format!("${:.2}", day.usd), Some(format!("${limit:.2}")))),
+        unix_seconds(&day.renews_at).map(|at| format!("renews in {}", seconds(at - now_unix_seconds))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let whose = match (day.of.as_str(), has_workspaces) {
+        ("host", false) => "this machine".to_owned(),
+        ("host", true) => format!("the machine, as {} sets it", safe(&day.workspace)),
+        (_, false) => "this project".to_owned(),
+        (_, true) => safe(&day.workspace),
+    };
+    format!("today's budget of {whose}: {}", parts.join(" · "))
+}
+
+/// Says how much of the money is an estimate: none, a part, or all of it.
+fn estimated(spent: &SpentView) -> String {
+    match spent.estimated_usd.filter(|usd| *usd > 0.0) {
+        None => String::new(),
+        Some(usd) if usd >= spent.usd => " (estimated)".to_owned(),
+        Some(usd) => format!(" (${usd:.2} estimated)"),
+    }
 }
 
 fn of(used: String, limit: Option<String>) -> String {
@@ -434,11 +464,15 @@ mod tests {
         );
         let budget = BudgetView { tokens: Some(200_000), usd: Some(1.5), seconds: None };
         let spent =
-            SpentView { tokens: 129_000, cached_tokens: None, usd: 0.6, seconds: 395.0, unmetered: 1 };
+            SpentView { tokens: 129_000, usd: 0.6, seconds: 395.0, unmetered: 1, ..SpentView::default() };
         assert_eq!(whole_cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50 · 1 unmetered");
         assert_eq!(cost(&spent, &budget), "6m35s · 129k tok of 200k · $0.60 of $1.50");
         let cached = SpentView { cached_tokens: Some(90_500), unmetered: 0, ..spent };
         assert_eq!(whole_cost(&cached, &budget), "6m35s · 129k tok of 200k (90k cached) · $0.60 of $1.50");
+        let estimated = |usd| cost(&SpentView { estimated_usd: Some(usd), ..spent }, &budget);
+        assert_eq!(estimated(0.6), "6m35s · 129k tok of 200k · $0.60 of $1.50 (estimated)");
+        assert_eq!(estimated(0.25), "6m35s · 129k tok of 200k · $0.60 of $1.50 ($0.25 estimated)");
+        assert_eq!(estimated(0.0), cost(&spent, &budget));
         assert_eq!(cost(&SpentView { tokens: 0, usd: 0.0, ..spent }, &budget), "6m35s");
     }
 

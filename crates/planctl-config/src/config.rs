@@ -279,6 +279,34 @@ impl fmt::Debug for DatabaseUrl {
 }
 
 impl Config {
+    /// Returns the models of roles whose agents tell no money.
+    fn models_of_roles(&self) -> impl Iterator<Item = String> {
+        self.roles.values().filter_map(|role| role.agent.as_ref()?.priced_model())
+    }
+
+    /// Returns the model by whose price work is estimated that nobody has done, with the price: the only one that the agents of
+    /// roles name and that has one, else the only one whose price is set.
+    pub fn usual_price(&self) -> Option<(String, Price)> {
+        let of_roles: BTreeMap<String, Price> = self
+            .models_of_roles()
+            .filter_map(|model| Some((Price::of(&self.prices, &model)?, model)))
+            .map(|(price, model)| (model, price))
+            .collect();
+        let set = self.prices.clone();
+        [of_roles, set].into_iter().find(|prices| prices.len() == 1).and_then(|mut only| only.pop_first())
+    }
+
+    /// Returns the prices that nobody set and planctl knows, of the models that roles and judges name: by them costs are estimated.
+    pub fn known_prices(&self) -> BTreeMap<String, Price> {
+        let of_roles = self.models_of_roles();
+        let of_models = self.models.values().map(|model| model.model.clone());
+        let unset = of_roles.chain(of_models).filter(|model| !self.prices.contains_key(model));
+        unset
+            .filter_map(|model| Some((Price::known(&model)?, model)))
+            .map(|(price, model)| (model, price))
+            .collect()
+    }
+
     /// Returns the effects that a role may have; those of nobody in particular where it is unknown, or none is named.
     pub fn effects_of(&self, role: Option<&Role>) -> Effects {
         role.and_then(|role| self.roles.get(role)).map(|role| role.effects.clone()).unwrap_or_default()

@@ -39,7 +39,7 @@ pub use judge::{JudgeConfig, Judges, NamedJudge};
 pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;
-pub use price_table::{PRICES_AS_OF, PRICES_SOURCE};
+pub use price_table::prices_known;
 pub use read::{Finding, parse_duration};
 pub use role::{Agent, Effects, NoSuchAgent, Pace, Price, RoleConfig, RoleEnv, permission_words, takes_plan};
 pub use schema::schema;

@@ -52,6 +52,8 @@ pub enum Origin {
         /// The line, from 1.
         line: usize,
     },
+    /// The table of prices that planctl knows by itself.
+    PriceTable,
     /// Nobody said anything.
     Default,
 }
@@ -96,7 +98,7 @@ impl Origins {
         let origins = taken.iter().filter_map(|key| self.0.remove(key));
         let lines = origins.filter_map(|origin| match origin {
             Origin::File { line, .. } => Some(line),
-            Origin::Flag(_) | Origin::Variable(_) | Origin::Default => None,
+            Origin::Flag(_) | Origin::Variable(_) | Origin::PriceTable | Origin::Default => None,
         });
         Ignored { key: shown, line: lines.min() }
     }

@@ -5,9 +5,14 @@ use std::collections::BTreeMap;
 use crate::Price;
 
 /// When these prices were looked up.
-pub const PRICES_AS_OF: &str = "2026-07-24";
+const PRICES_AS_OF: &str = "2026-07-24";
 /// Where these prices were looked up.
-pub const PRICES_SOURCE: &str = "github.com/Wei-Shaw/model-price-repo";
+const PRICES_SOURCE: &str = "github.com/Wei-Shaw/model-price-repo";
+
+/// Says of which day these prices are, and where they were looked up.
+pub fn prices_known() -> String {
+    format!("as of {PRICES_AS_OF}, from {PRICES_SOURCE}")
+}
 
 /// By model: input, input from a cache, output; in thousandths of a US dollar per million tokens.
 const KNOWN: [(&str, [u64; 3]); 17] = [

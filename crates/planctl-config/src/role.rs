@@ -178,6 +178,14 @@ impl Agent {
         }
     }
 
+    /// Returns the model by whose price its cost is worked out: that which its arguments name, of an agent that tells no money.
+    pub fn priced_model(&self) -> Option<String> {
+        match self.program(&Permissions::default()) {
+            Some(Program::Known(known)) if !known.agent.reports_money() => known.model().map(str::to_owned),
+            Some(Program::Known(_) | Program::Shell(_) | Program::Arguments(_)) | None => None,
+        }
+    }
+
     /// Says that its usage has no money, neither its own nor by these prices.
     pub fn is_unpriced(&self, prices: &BTreeMap<String, Price>) -> bool {
         match self.program(&Permissions::default()) {

@@ -775,6 +775,7 @@ fn origin_of(loaded: &Loaded, key: &str) -> String {
             let is_user = path.components().any(|part| part.as_os_str() == "home");
             format!("{}:{line}", if is_user { "user" } else { "project" })
         }
+        Origin::PriceTable => "known".to_owned(),
         Origin::Default => "default".to_owned(),
     };
     entry.origins.iter().map(said).collect::<Vec<_>>().join(" ")

@@ -57,6 +57,9 @@ impl Writer<'_> {
         for (model, price) in &config.prices {
             self.price(model, *price);
         }
+        for (model, price) in config.known_prices() {
+            self.known_price(&model, price);
+        }
         for (name, policy) in &config.approval {
             self.policy(name, policy);
         }
@@ -260,6 +263,13 @@ impl Writer<'_> {
                 continue;
             }
             self.add(2, &["prices", model, name], json!(micro as f64 / 1e6));
+        }
+    }
+
+    fn known_price(&mut self, model: &str, price: Price) {
+        for (name, micro) in [("input", price.input), ("cached", price.cached), ("output", price.output)] {
+            let (key, value) = (Key::of(&["prices", model, name]), json!(micro as f64 / 1e6));
+            self.entries.push(Entry { key, table: 2, value, origins: vec![Origin::PriceTable] });
         }
     }
 

@@ -105,6 +105,7 @@ pub fn initial_scope(graph: &Graph, event: &Event) -> Scope {
             | ClockEvent::DaySpent { .. }
             | ClockEvent::DayAllows { .. },
         ) => Scope::Live(BTreeSet::new()),
+        Event::Clock(ClockEvent::SetAside { node, .. }) => Scope::Nodes(BTreeSet::from([node.clone()])),
         Event::Clock(ClockEvent::Unattended { .. }) => Scope::Nodes(BTreeSet::new()),
         Event::Human(event) => match &event.decision {
             Decision::Resume { from: None } => Scope::Nodes(BTreeSet::from([graph.start().clone()])),
@@ -456,6 +457,7 @@ fn is_progress(event: &Event) -> bool {
             | ClockEvent::Metered
             | ClockEvent::DaySpent { .. }
             | ClockEvent::DayAllows { .. }
+            | ClockEvent::SetAside { .. }
             | ClockEvent::Unattended { .. },
         ) => false,
     }

@@ -482,6 +482,15 @@ pub enum ClockEvent {
         /// The node.
         node: NodeId,
     },
+    /// A person raises what the run of a sub-plan may use: so much is set aside for it first, in the budget around it.
+    SetAside {
+        /// The node whose plan it carries out.
+        node: NodeId,
+        /// The run within.
+        run: RunId,
+        /// All that it may use then; a part without limit is left as it is.
+        budget: Budget,
+    },
     /// No process worked on the run for a while, so that time does not count.
     Unattended {
         /// When one was last known to work on it.
@@ -529,6 +538,7 @@ impl Event {
                 ClockEvent::Metered => "clock.metered",
                 ClockEvent::DaySpent { .. } => "clock.day_spent",
                 ClockEvent::DayAllows { .. } => "clock.day_allows",
+                ClockEvent::SetAside { .. } => "clock.set_aside",
                 ClockEvent::Unattended { .. } => "clock.unattended",
             },
         }
@@ -550,6 +560,7 @@ impl Event {
                 | ClockEvent::Due { .. }
                 | ClockEvent::Metered
                 | ClockEvent::DayAllows { .. }
+                | ClockEvent::SetAside { .. }
                 | ClockEvent::Unattended { .. },
             ) => None,
         }
@@ -602,6 +613,9 @@ pub enum Refusal {
     /// The raise adds to no part that has a limit.
     #[error("the raise must add to a part of the budget that has a limit")]
     NothingRaised,
+    /// The run within may not use so much: less is left of the budget around it.
+    #[error("less than that is left of the budget around it")]
+    NotLeft,
     /// The caller did not load what the event touches; load it and ask again.
     #[error("records are missing")]
     NotLoaded(Scope),

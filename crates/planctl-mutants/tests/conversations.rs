@@ -25,7 +25,7 @@ const BOTH_STOPPED: &str = "
             ";
 
 /// Conversations that a planted bug makes go another way.
-const CAUGHT: [(Mutant, &str); 47] = [
+const CAUGHT: [(Mutant, &str); 51] = [
     (
         Mutant::ObservationUnchecked,
         "
@@ -172,6 +172,47 @@ const CAUGHT: [(Mutant, &str); 47] = [
             plan  f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
             approved
             -> clock admitted           b queued; a#1 to its plan
+            ",
+    ),
+    (
+        Mutant::RaiseForgotten,
+        "
+            plan  f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
+            approved
+            -> clock admitted           b queued; a#1 to its plan
+            -> harness found a#1 begun 800 tokens  a has a run; a#1 to its plan later
+            -> clock sets aside a 1000 tokens  nothing
+            -> harness found a#1 begun 500 tokens  a#1 to its plan later
+            ",
+    ),
+    (
+        Mutant::RaiseTakesAnothers,
+        "
+            plan  f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2  budget 1000 tokens
+            approved
+            -> clock admitted           b queued; a#1 to its plan
+            -> harness found a#1 begun 400 tokens  a has a run; a#1 to its plan later; b#1 to coder
+            -> clock sets aside a 501 tokens  refused: less than that is left of the budget around it
+            ",
+    ),
+    (
+        Mutant::DayKeepsAsk,
+        "
+            plan  a: task retry 1  b: task  budget 100000 tokens
+            approved
+            -> clock admitted           a#1 to coder
+            -> clock day spent a#1      a#1 taken back from agent; a held: day_budget day, 101000 short
+            -> clock day allows a       a#1 taken back from ask; a#2 to coder
+            ",
+    ),
+    (
+        Mutant::UnattendedCounted,
+        "
+            plan  a: task retry 1  budget 100 seconds
+            approved
+            -> clock admitted           a#1 to coder; wake at 100 s
+            wait 3660 seconds
+            -> clock unattended 3600 seconds  wake at 3700 s
             ",
     ),
     (

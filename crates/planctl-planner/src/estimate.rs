@@ -43,6 +43,8 @@ pub struct Estimate {
     pub tokens: u64,
     /// Money, in millionths of a US dollar; `None` where nothing says what tokens cost.
     pub micro_usd: Option<u64>,
+    /// Says that the money was worked out from the tokens and a price.
+    pub is_by_price: bool,
     /// Time.
     pub seconds: u64,
     /// Where this comes from.
@@ -52,14 +54,17 @@ pub struct Estimate {
 /// Fewer steps than this say too little.
 const STEPS_MIN: u64 = 3;
 
-/// Estimates what so many steps take: the mean of past steps, else a default at the price of a million tokens, if known.
+/// Estimates what so many steps take: the mean of past steps, else a default. Where past steps told no money, it is the price of a
+/// million tokens that counts, if one is known.
 pub fn estimate(steps: u64, past: Option<PastRuns>, price_per_million: Option<u64>) -> Estimate {
+    let cost = |tokens: u64| price_per_million.map(|price| tokens.saturating_mul(price) / 1_000_000);
     if let Some(past) = past.filter(|past| past.steps >= STEPS_MIN) {
         let mean = |sum: u64| sum.saturating_mul(steps).div_ceil(past.steps);
         let tokens = if past.tokens == 0 { STEP_TOKENS.saturating_mul(steps) } else { mean(past.tokens) };
         return Estimate {
             tokens,
-            micro_usd: past.micro_usd.map(mean),
+            micro_usd: past.micro_usd.map(mean).or(cost(tokens)),
+            is_by_price: past.micro_usd.is_none() && price_per_million.is_some(),
             seconds: mean(past.seconds),
             basis: Basis::Runs { runs: past.runs, steps: past.steps },
         };
@@ -67,7 +72,8 @@ pub fn estimate(steps: u64, past: Option<PastRuns>, price_per_million: Option<u6
     let tokens = STEP_TOKENS.saturating_mul(steps);
     Estimate {
         tokens,
-        micro_usd: price_per_million.map(|price| tokens.saturating_mul(price) / 1_000_000),
+        micro_usd: cost(tokens),
+        is_by_price: price_per_million.is_some(),
         seconds: STEP_SECONDS.saturating_mul(steps),
         basis: Basis::Default,
     }

@@ -4,6 +4,7 @@ mod agent_scripts;
 mod baseline;
 mod decide;
 mod follow;
+mod handed_in_revision;
 pub(crate) mod policies;
 mod resume;
 mod revisions;

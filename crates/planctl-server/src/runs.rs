@@ -19,10 +19,10 @@ mod traversal;
 mod unproved;
 pub(crate) mod worked_on;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use planctl_engine::{Graph, NodeId, RunId, RunStatus};
-use planctl_store::{HistoryLine, Page, Records, RunRow, Store, StoreError, Unread};
+use planctl_engine::{DayScope, Graph, NodeId, RunId, RunStatus};
+use planctl_store::{DayRow, HistoryLine, Page, Records, RunRow, Store, StoreError, Unread, UsageSums};
 use serde_json::{Map, Value};
 
 use crate::clock;
@@ -31,8 +31,8 @@ use crate::runs::plan_file::PlanFile;
 use crate::runs::shown::Shown;
 use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
-    EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, SpentToday, StepState, StepView,
-    UnreadRun, moment,
+    DayBudgetView, EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, SpentToday,
+    SpentView, StepState, StepView, UnreadRun, moment, usd,
 };
 
 /// Within how many lines of its history a run has begun.
@@ -74,6 +74,32 @@ fn id_of(row: &Result<RunRow, Unread>) -> RunId {
     }
 }
 
+/// Returns of each workspace its first run in a list of runs, the newest of which come first.
+fn newest_of_each_workspace(runs: &[Shown]) -> Vec<&Shown> {
+    let mut seen = BTreeSet::new();
+    runs.iter().filter(|shown| seen.insert(&shown.view.run.workspace_path)).collect()
+}
+
+fn day_budget_view(day: &DayRow, workspace: &str) -> DayBudgetView {
+    DayBudgetView {
+        of: match day.day.of {
+            DayScope::Project => "project",
+            DayScope::Host => "host",
+        }
+        .to_owned(),
+        workspace: workspace.to_owned(),
+        tokens: day.tokens,
+        usd: usd(day.micro_usd),
+        limit: day.limit.into(),
+        renews_at: moment(day.day.until),
+    }
+}
+
+fn add_sums(spent: &mut SpentView, sums: UsageSums) {
+    spent.cached_tokens = Some(sums.cached_tokens);
+    spent.estimated_usd = Some(usd(sums.estimated_micro_usd));
+}
+
 impl Services {
     /// Shows a run.
     ///
@@ -83,7 +109,7 @@ impl Services {
     pub async fn status(&self, run: RunId) -> Result<RunView, ServiceError> {
         let shown = self.shown(run).await?;
         let mut view = self.with_surroundings(&shown, shown.view()).await?;
-        self.add_cached_tokens(run, &mut view).await?;
+        self.add_usage_sums(run, &mut view).await?;
         Ok(view)
     }
 
@@ -101,17 +127,41 @@ impl Services {
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
         let worked_on_by = Presence::of(&self.server_node)?.worker_on(shown).await?;
         let reason = self.reason_of(shown).await?;
-        Ok(RunView { reason, is_plan_file_changed, approved_by, worked_on_by, ..view })
+        let day_budgets = self.day_budgets(&[shown]).await?;
+        Ok(RunView { reason, is_plan_file_changed, approved_by, worked_on_by, day_budgets, ..view })
     }
 
-    async fn add_cached_tokens(&self, run: RunId, view: &mut RunView) -> Result<(), ServiceError> {
-        if view.spent.tokens > 0 {
-            let cached = self.store.cached_tokens(run).await?;
-            view.spent.cached_tokens = Some(cached.values().sum());
-            for step in &mut view.steps {
-                let own = cached.get(&NodeId::new(step.node.as_str()));
-                step.spent.cached_tokens = Some(own.copied().unwrap_or_default());
-            }
+    /// Returns the budgets of the day that runs have; none is read where no run has any.
+    async fn day_budgets(&self, runs: &[&Shown]) -> Result<Vec<DayBudgetView>, ServiceError> {
+        let limited = runs.iter().filter(|shown| !shown.settings.day.is_none());
+        let workspaces: BTreeMap<RunId, &str> =
+            limited.map(|shown| (shown.view.run.id, shown.view.run.workspace_path.as_str())).collect();
+        if workspaces.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<RunId> = workspaces.keys().copied().collect();
+        let days = self.store.days(&ids).await?;
+        let days =
+            days.into_iter().filter_map(|(run, day)| Some(day_budget_view(&day, workspaces.get(&run)?)));
+        Ok(days.collect())
+    }
+
+    /// Adds to what a run used how much of it came from a cache, and how much money is an estimate.
+    async fn add_usage_sums(&self, run: RunId, view: &mut RunView) -> Result<(), ServiceError> {
+        if view.spent.tokens == 0 && view.spent.usd == 0.0 {
+            return Ok(());
+        }
+        let sums = self.store.usage_sums(run).await?;
+        let of_run = sums.values().fold(UsageSums::default(), |sum, more| UsageSums {
+            cached_tokens: sum.cached_tokens.saturating_add(more.cached_tokens),
+            estimated_micro_usd: sum.estimated_micro_usd.saturating_add(more.estimated_micro_usd),
+        });
+        add_sums(&mut view.spent, of_run);
+        for step in &mut view.steps {
+            add_sums(
+                &mut step.spent,
+                sums.get(&NodeId::new(step.node.as_str())).copied().unwrap_or_default(),
+            );
         }
         Ok(())
     }
@@ -144,22 +194,25 @@ impl Services {
             }
         }
         let presence = Presence::of(&self.server_node)?;
+        let mut shown_runs = Vec::new();
         for shown in self.shown_each(read, Records::Open).await? {
             match shown {
-                Ok(shown) => {
-                    let worked_on_by = presence.worker_on(&shown).await?;
-                    runs.push(RunSummary { worked_on_by, ..shown.summary() });
-                }
+                Ok(shown) => shown_runs.push(shown),
                 // An error in one run keeps nobody from seeing the others.
                 Err(run) => unread.push(run),
             }
         }
+        for shown in &shown_runs {
+            let worked_on_by = presence.worker_on(shown).await?;
+            runs.push(RunSummary { worked_on_by, ..shown.summary() });
+        }
+        let day_budgets = self.day_budgets(&newest_of_each_workspace(&shown_runs)).await?;
         let mut named = Vec::with_capacity(unread.len());
         for Unread { run, error } in unread {
             let what = format!("could not {error}");
             named.push(UnreadRun { run: self.store.name_of(run).await?, what });
         }
-        Ok(RunList { runs, unread: named, next })
+        Ok(RunList { runs, day_budgets, unread: named, next })
     }
 
     /// Says whether an agent that is no session works on a step of a run.

@@ -490,6 +490,7 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
                 | ClockEvent::Metered
                 | ClockEvent::DaySpent { .. }
                 | ClockEvent::DayAllows { .. }
+                | ClockEvent::SetAside { .. }
                 | ClockEvent::Unattended { .. },
             )
             | Event::Human(_) => continue,

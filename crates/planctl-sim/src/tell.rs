@@ -78,6 +78,7 @@ pub fn event(event: &Event) -> String {
             ClockEvent::Metered => "clock metered".to_owned(),
             ClockEvent::DaySpent { .. } => format!("clock day spent{at}"),
             ClockEvent::DayAllows { node } => format!("clock day allows {node}"),
+            ClockEvent::SetAside { node, .. } => format!("clock sets aside for {node}"),
             ClockEvent::Unattended { .. } => "clock unattended".to_owned(),
         },
     }

@@ -196,6 +196,7 @@ impl World {
             self.jump_or_crash()?;
         }
         self.pass_days()?;
+        self.raise_children()?;
         self.turn()
     }
 

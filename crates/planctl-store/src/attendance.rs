@@ -11,12 +11,13 @@ use crate::store::Store;
 
 /// When a process was last known to work on a run `r` in a workspace `w`, where that is a while ago. An interactive agent works
 /// without a process of planctl, so the runs of such agents are never left. Neither is a run on whose host no process ever said
-/// that it works.
+/// that it works, nor one of whose work somebody holds a live lease: a process of an older release renews those and says nothing.
 macro_rules! left_at {
     () => {
         "(select max(a.at) from attendance a where a.host = w.host \
          and a.run in (r.id, '00000000-0000-0000-0000-000000000000'::uuid) \
          and r.settings ->> 'worker' is distinct from 'session' \
+         and not exists (select from items i where i.run = r.id and i.state = 'leased' and i.lease_until > clock_timestamp()) \
          having max(a.at) < clock_timestamp() - interval '15 seconds')"
     };
 }

@@ -23,9 +23,9 @@ macro_rules! days {
 }
 
 pub(crate) const DAYS: &str = concat!(
-    "select x.* from runs r join workspaces w on w.id = r.workspace, lateral (",
+    "select r.id, x.* from runs r join workspaces w on w.id = r.workspace, lateral (",
     days!(""),
-    ") x where r.id = $1 and r.settings -> 'day' is not null order by x.scope desc"
+    ") x where r.id = any($1::uuid[]) and r.settings -> 'day' is not null order by r.id desc, x.scope desc"
 );
 pub(crate) const HELD_BACK_BY_DAYS: &str = concat!(
     "select i.run, i.node, i.visit, i.attempt, x.* from items i join runs r on r.id = i.run ",
@@ -140,15 +140,15 @@ fn unsigned(stored: i64) -> u64 {
 }
 
 impl Store {
-    /// Returns the budgets of the day that a run has: its project's, then its machine's.
+    /// Returns the budgets of the day that runs have, of the newest run first: its project's, then its machine's.
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn days(&self, run: RunId) -> Result<Vec<DayRow>, StoreError> {
-        let run = stored_run(run);
-        let rows = repeated!(self, connection => sqlx::query(DAYS).bind(run).fetch_all(&mut *connection))?;
-        rows.iter().map(DayRow::read).collect()
+    pub async fn days(&self, runs: &[RunId]) -> Result<Vec<(RunId, DayRow)>, StoreError> {
+        let runs = stored_runs(runs);
+        let rows = repeated!(self, connection => sqlx::query(DAYS).bind(&runs).fetch_all(&mut *connection))?;
+        rows.iter().map(|row| Ok((run_id(row.try_get("id")?), DayRow::read(row)?))).collect()
     }
 
     /// Returns the tokens and the millionths of a US dollar that runs used today, in a time zone: those of a workspace, or all.

@@ -41,9 +41,17 @@ pub(crate) const NEWEST_RESTS: &str = "select n.run, n.node, h.seq, h.body from 
      cross join lateral (select seq, body::text as body from history where run = n.run and kind = 'fact' \
      and name = 'node_resting' and node = n.node order by seq desc limit 1) h";
 
-pub(crate) const CACHED_TOKENS: &str = "select node, sum(cached)::bigint as tokens from (select node, \
-     (body #>> '{event,said,usage,cached_input_tokens}')::numeric as cached from history where run = $1 and kind = 'input' \
-     and name like 'agent.%') as told where node is not null and cached > 0 group by node";
+pub(crate) const USAGE_SUMS: &str =
+    "select node, cached_tokens, estimated_micro_usd from usage_sums where run = $1";
+
+/// Parts of the usage of attempts that decide nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UsageSums {
+    /// Tokens that came from a cache.
+    pub cached_tokens: u64,
+    /// Money that was worked out from a price, in millionths of a US dollar.
+    pub estimated_micro_usd: u64,
+}
 
 /// One line of a run's history.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -465,25 +473,26 @@ impl Store {
         rows.iter().map(rest).collect()
     }
 
-    /// Returns how many of the tokens that each node's workers reported came from a cache. Nothing is decided by them, so they
-    /// stand in the history alone.
+    /// Returns what the usage of each node's attempts had in it that nothing is decided by (migration 0027).
     ///
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn cached_tokens(&self, run: RunId) -> Result<BTreeMap<NodeId, u64>, StoreError> {
+    pub async fn usage_sums(&self, run: RunId) -> Result<BTreeMap<NodeId, UsageSums>, StoreError> {
         let id = stored_run(run);
         let rows =
-            repeated!(self, connection => sqlx::query(CACHED_TOKENS).bind(id).fetch_all(&mut *connection))?;
-        rows.iter()
-            .map(|row| {
-                let tokens: i64 = row.try_get("tokens")?;
-                Ok((
-                    NodeId::new(row.try_get::<String, _>("node")?),
-                    u64::try_from(tokens).unwrap_or_default(),
-                ))
-            })
-            .collect()
+            repeated!(self, connection => sqlx::query(USAGE_SUMS).bind(id).fetch_all(&mut *connection))?;
+        let unsigned = |row: &PgRow, column: &str| {
+            Ok::<_, StoreError>(u64::try_from(row.try_get::<i64, _>(column)?).unwrap_or_default())
+        };
+        let sums = |row: &PgRow| {
+            let sums = UsageSums {
+                cached_tokens: unsigned(row, "cached_tokens")?,
+                estimated_micro_usd: unsigned(row, "estimated_micro_usd")?,
+            };
+            Ok((NodeId::new(row.try_get::<String, _>("node")?), sums))
+        };
+        rows.iter().map(sums).collect()
     }
 
     /// Returns at most `limit` lines of a run's history after line `after`, in order.

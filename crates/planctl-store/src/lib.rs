@@ -57,7 +57,7 @@ pub use claims::ClaimRequest;
 pub use days::{DayNews, DayRaise, DayRow};
 pub use effects::WORK_GRACE;
 pub use error::{StoreError, Unread};
-pub use history::{HistoryLine, Input, Said};
+pub use history::{HistoryLine, Input, Said, UsageSums};
 pub use leases::{Leased, Renewal};
 pub use library::{EndedRuns, FollowUp, ToFollow};
 pub use listen::{Listener, News};

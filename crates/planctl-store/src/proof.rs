@@ -63,6 +63,7 @@ impl Proof {
                     | ClockEvent::Metered
                     | ClockEvent::DaySpent { .. }
                     | ClockEvent::DayAllows { .. }
+                    | ClockEvent::SetAside { .. }
                     | ClockEvent::Unattended { .. },
                 ),
                 Proof::Clock,

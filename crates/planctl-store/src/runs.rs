@@ -71,9 +71,16 @@ pub(crate) const RUN_LAST_IN: &str = runs_where!(
     "r.id = (select m.id from runs m where (m.workspace, m.id) between ($1, '00000000-0000-0000-0000-000000000000'::uuid) \
      and ($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) order by m.workspace desc, m.id desc limit 1)"
 );
-pub(crate) const RUN_OF_PLAN: &str = runs_where!("r.plan = $1 order by r.id desc limit 1");
-pub(crate) const RUN_OF_PATH: &str =
-    runs_where!("($1::bigint is null or r.workspace = $1) and p.path = $2 order by r.id desc limit 1");
+pub(crate) const RUN_OF_PLAN: &str =
+    runs_where!("r.plan = $1 and r.settings ->> 'revises' is null order by r.id desc limit 1");
+/// The text that waits for its approval, or has it, and for which a paused run waits.
+pub(crate) const REVISION_WAITING: &str = runs_where!(
+    "r.plan = (select o.plan from runs o where o.id = $1) and r.ended_at is null and r.settings ->> 'revises' = $1::text \
+     order by r.id desc limit 1"
+);
+pub(crate) const RUN_OF_PATH: &str = runs_where!(
+    "($1::bigint is null or r.workspace = $1) and p.path = $2 and r.settings ->> 'revises' is null order by r.id desc limit 1"
+);
 /// By the beginning of a name, as the index of names has it, or by the first and the last id that begin so.
 pub(crate) const RUNS_BEGINNING: &str = runs_where!(
     "r.id in (select b.id from (select n.id, n.workspace from runs n where n.name ~>=~ $1 and n.name ~<~ $2 union \
@@ -89,7 +96,7 @@ pub(crate) const RUNS_OPEN: &str = runs_where!("r.ended_at is null and w.host = 
 /// Of each plan its newest run, which has the last word on the plan's file; where that is over.
 pub(crate) const RUNS_ENDED_LAST: &str = runs_where!(
     "r.ended_at is not null and r.id in (select n.id from workspaces o join plans q on q.workspace = o.id \
-     join lateral (select l.id from runs l where l.plan = q.id order by l.id desc limit 1) n on true \
+     join lateral (select l.id from runs l where l.plan = q.id and l.settings ->> 'revises' is null order by l.id desc limit 1) n on true \
      where o.host = $1 order by n.id desc limit $2)"
 );
 pub(crate) const RUNS_WITH_WORKTREES: &str = runs_where!(
@@ -390,6 +397,17 @@ impl Store {
     /// Those of the connection.
     pub async fn newest_run_of(&self, plan: PlanId) -> Result<Option<RunRow>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(RUN_OF_PLAN).bind(plan.0).fetch_optional(&mut *connection))?;
+        row.as_ref().map(RunRow::from_row).transpose()
+    }
+
+    /// Returns the run that was handed in so that a paused one goes on with its text, while it is not over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn revision_waiting(&self, paused: RunId) -> Result<Option<RunRow>, StoreError> {
+        let id = stored_run(paused);
+        let row = repeated!(self, connection => sqlx::query(REVISION_WAITING).bind(id).fetch_optional(&mut *connection))?;
         row.as_ref().map(RunRow::from_row).transpose()
     }
 

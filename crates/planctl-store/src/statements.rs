@@ -137,6 +137,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("runs: run last", runs::RUN_LAST),
     ("runs: run last in", runs::RUN_LAST_IN),
     ("runs: run of plan", runs::RUN_OF_PLAN),
+    ("runs: revision waiting", runs::REVISION_WAITING),
     ("runs: run of path", runs::RUN_OF_PATH),
     ("runs: runs beginning", runs::RUNS_BEGINNING),
     ("runs: runs", runs::RUNS),

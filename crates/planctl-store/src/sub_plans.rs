@@ -1,12 +1,13 @@
 //! Runs that carry out a node of another one's plan: which run is around them, who is woken, who is left over.
 
-use planctl_engine::{Budget, Head, ItemId, NodeId, RunId};
+use planctl_engine::{Budget, ClockEvent, Event, Head, ItemId, NodeId, RunId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
 use crate::listen::WakeFor;
+use crate::proof::Proof;
 use crate::rows::{from_json, run_id, stored_run, stored_runs};
 use crate::runs::{RunRow, SUB_PLAN_OF, SUB_PLANS_OPEN};
 use crate::store::Store;
@@ -100,6 +101,25 @@ impl Store {
         let head: Head = from_json(row.try_get("head")?, "a run's head")?;
         let node = NodeId::new(row.try_get::<String, _>("node")?);
         Ok(head.budget_max_for_sub_plan(&node, &within.head, within.read_at))
+    }
+
+    /// Sets aside what the run of a sub-plan may use once it is raised, in the budget of the run around it.
+    ///
+    /// # Errors
+    ///
+    /// A refusal where less is left there, or where the run around it does not wait for this one; and those of the connection.
+    pub async fn set_aside(
+        &self,
+        within: &RunRow,
+        around: &AroundRow,
+        budget: Budget,
+    ) -> Result<(), StoreError> {
+        let item = around.item.as_str();
+        let row = repeated!(self, connection => sqlx::query(HEAD_AROUND).bind(item).fetch_optional(&mut *connection))?;
+        let Some(row) = row else { return Ok(()) };
+        let node = NodeId::new(row.try_get::<String, _>("node")?);
+        let event = Event::Clock(ClockEvent::SetAside { node, run: within.id, budget });
+        self.apply(around.run, &event, &Proof::Clock, None).await.map(drop)
     }
 
     /// Lets the item that waits for a run be claimed, so that what the run may use is set aside around it.

@@ -20,8 +20,8 @@ use planctl_api::wire::work::{
 };
 use planctl_api::wire::{
     AskList, AskPage, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView,
-    Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList,
-    RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
+    Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList,
+    RoleWorkList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -37,7 +37,7 @@ use crate::checking::check_failure;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 use crate::limits;
-use crate::show;
+use crate::{secrecy, show};
 pub use following::Outcome;
 
 /// planctl's API, and what every call of it says of this side.
@@ -62,6 +62,13 @@ impl Handle {
 
 /// Where a plan stands before anything is done with it.
 pub use planctl_api::wire::calls::StandingView as Standing;
+
+/// A database that a command can do without is waited for so long at most.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+
+/// The database did not answer, or not soon enough.
+#[derive(Clone, Copy, Debug)]
+pub struct NoAnswer;
 
 /// The result of starting a plan.
 pub enum How {
@@ -118,7 +125,26 @@ impl Client {
         Ok(client)
     }
 
-    /// Does the same without a word, for a command whose answer is not about runs.
+    /// Asks a daemon or a database that is there already, for a command that answers without one, too: `None` where nobody
+    /// named one and no private one was made.
+    pub async fn ask_if_there_is_one<T>(
+        context: &Context,
+        ask: impl AsyncFnOnce(Client) -> Result<T, Failure>,
+    ) -> Result<Option<T>, NoAnswer> {
+        let is_named = context.server().is_some()
+            || context.named_database().is_some()
+            || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+        if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
+            return Ok(None);
+        }
+        let asked = async { ask(Client::open_quietly(context).await?).await };
+        match tokio::time::timeout(ANSWERED_WITHIN, asked).await {
+            Ok(Ok(answer)) => Ok(Some(answer)),
+            Ok(Err(_)) | Err(_) => Err(NoAnswer),
+        }
+    }
+
+    /// Does the same as [`Client::open`] without a word, for a command whose answer is not about runs.
     pub async fn open_quietly(context: &Context) -> Result<Client, Failure> {
         let (api, server_node) = match daemon(context).await? {
             Some(api) => (api, None),
@@ -492,6 +518,11 @@ impl Client {
     /// Revokes a token.
     pub async fn revoke_token(&self, id: &str) -> Result<TokenView, Failure> {
         self.api.delete(&format!("/v1/tokens/{}", api::path_segment(id))).await
+    }
+
+    /// Returns the roles that have work out, or workers who offer to do theirs.
+    pub async fn role_work(&self) -> Result<RoleWorkList, Failure> {
+        self.api.all("/v1/roles", &[]).await
     }
 
     /// Returns the workers that asked for work.

@@ -87,7 +87,7 @@ pub async fn run(cli: Cli) -> Answer {
         Command::Hook(given) => guide::hook_misused(&given),
         Command::Worker(command) => worker::run(&context, command).await,
         Command::Item(command) => items::run(&context, command).await,
-        Command::Roles(command) => worker::roles(&context, &command),
+        Command::Roles(command) => worker::roles(&context, &command).await,
         Command::Token(command) => token::run(&context, command).await,
         Command::Db(command) => database::run(&context, command).await,
         Command::Daemon(command) => daemon::run(&context, command).await,

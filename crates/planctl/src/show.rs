@@ -16,9 +16,9 @@ mod list;
 pub use folding::{commands, folded, folded_in, paragraphs};
 pub use list::{Cell, list, wrapped};
 pub use planctl_api::words::{
-    LEFT_ALONE, age, ago, brief, budget, bytes, caveat, cost, counted, is_left_alone, is_of_guard,
-    last_lines, level, plan, plan_block, policy, printed_block, run_state, safe, safe_block, seconds, span,
-    step_state, step_words, tokens, unix_seconds, vacuous, whole_cost,
+    LEFT_ALONE, age, ago, brief, budget, bytes, caveat, cost, counted, day_budget, is_left_alone,
+    is_of_guard, last_lines, level, plan, plan_block, policy, printed_block, run_state, safe, safe_block,
+    seconds, span, step_state, step_words, tokens, unix_seconds, vacuous, whole_cost,
 };
 
 /// Headings and names.

@@ -156,13 +156,16 @@ pub struct DraftSpentView {
 }
 
 /// The usage that a run may have.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EstimateView {
     /// Tokens.
     pub tokens: u64,
     /// US dollars; null where nothing says what tokens cost.
     pub usd: Option<f64>,
+    /// The model by whose price the money was worked out, and where planctl knows that price from; null where it was not.
+    #[serde(default)]
+    pub by_price: Option<String>,
     /// Seconds.
     pub seconds: u64,
     /// How many ended runs of this workspace it rests on; 0 is planctl's default for a step.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use planctl_config::{Distrusted, Entry, Loaded, Origin, Place, PlaceOf, Standing};
+use planctl_config::{Distrusted, Entry, Loaded, Origin, Place, PlaceOf, Standing, prices_known};
 
 /// The effective configuration: the answer of `config show --json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -32,10 +32,10 @@ pub struct ConfigValue {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OriginView {
-    /// `flag`, `variable`, `file`, or `default`.
-    #[schemars(extend("enum" = ["flag", "variable", "file", "default"]))]
+    /// `flag`, `variable`, `file`, `price_table` (the prices that planctl knows by itself), or `default`.
+    #[schemars(extend("enum" = ["flag", "variable", "file", "price_table", "default"]))]
     pub from: String,
-    /// The flag, the variable, or the path of the file.
+    /// The flag, the variable, the path of the file, or the date and the source of the prices.
     pub name: Option<String>,
     /// The line in the file, from 1.
     pub line: Option<usize>,
@@ -109,6 +109,7 @@ impl OriginView {
             Origin::Flag(name) => ("flag", Some((*name).to_owned()), None),
             Origin::Variable(name) => ("variable", Some((*name).to_owned()), None),
             Origin::File { path, line } => ("file", Some(path.display().to_string()), Some(*line)),
+            Origin::PriceTable => ("price_table", Some(prices_known()), None),
             Origin::Default => ("default", None, None),
         };
         OriginView { from: from.to_owned(), name, line }

@@ -14,6 +14,9 @@ use planctl_config::{Config, RoleConfig};
 pub struct RoleList {
     /// The roles of the configuration, by name.
     pub roles: Vec<RoleView>,
+    /// The work that is out for roles, configured or not; `null` where there is no database, or where it does not answer.
+    #[serde(default)]
+    pub work: Option<Vec<RoleWork>>,
 }
 
 /// One role.
@@ -98,7 +101,7 @@ impl RoleList {
     /// Lists the roles of a configuration.
     pub fn of(config: &Config) -> RoleList {
         let roles = config.roles.iter().map(|(role, settings)| role_view(role.as_str(), settings));
-        RoleList { roles: roles.collect() }
+        RoleList { roles: roles.collect(), work: None }
     }
 }
 

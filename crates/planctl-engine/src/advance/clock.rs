@@ -9,7 +9,7 @@ use crate::run::{NodeState, Outcome, RunStatus};
 use crate::time::Timestamp;
 
 use super::settle::Said;
-use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle};
+use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle, sub_plan};
 
 pub(super) fn apply_event(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
@@ -37,6 +37,7 @@ pub(super) fn apply_event(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(),
             day_spent(turn, &node, short)
         }
         ClockEvent::DayAllows { node } => day_allows(turn, node),
+        ClockEvent::SetAside { node, run, budget } => sub_plan::set_aside(turn, node, *run, *budget),
         ClockEvent::Unattended { since } => unattended(turn, *since),
         ClockEvent::Due { timer: TimerId::Answer(node) } => apply_default_answer(turn, node),
         ClockEvent::LeaseLost { at, interrupted, noted } => {
@@ -114,23 +115,49 @@ fn day_spent(turn: &mut Turn<'_>, node: &NodeId, short: Shortfall) -> Result<(),
 
 /// Takes back what a person was asked about the budget of a day, and goes on.
 fn day_allows(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    turn.refuse_unless_active()?;
-    let NodeState::Held { ask: AskKind::Day, item } = turn.state(node)?.clone() else {
-        return Err(Refusal::WrongState);
+    let words = Words {
+        answer: "continue",
+        by: &Actor::from("planctl"),
+        note: "the budget of the day allows it".to_owned(),
+        option: None,
     };
+    answer_for_nobody(turn, node, AskKind::Day, words)?;
+    turn.set_state(node, NodeState::Pending)?;
+    dispatch::dispatch_node(turn, node)
+}
+
+/// The answer that the clock gives to an ask that waits for nobody any more.
+struct Words<'a> {
+    answer: &'static str,
+    by: &'a Actor,
+    note: String,
+    option: Option<String>,
+}
+
+/// Takes an ask back and answers it; refused where the node is not held by one of this kind.
+fn answer_for_nobody(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    kind: AskKind,
+    words: Words<'_>,
+) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    let NodeState::Held { ask, item } = turn.state(node)?.clone() else { return Err(Refusal::WrongState) };
+    if ask != kind {
+        return Err(Refusal::WrongState);
+    }
     turn.effects.push(Effect::Withdraw(item.clone()));
     turn.facts.push(Fact::AskAnswered {
         node: node.clone(),
         item,
-        kind: AskKind::Day,
-        answer: "continue".to_owned(),
-        by: Actor::from("planctl"),
-        note: Some("the budget of the day allows it".to_owned()),
+        kind,
+        answer: words.answer.to_owned(),
+        by: words.by.clone(),
+        note: Some(words.note),
         role: None,
-        option: None,
+        option: words.option,
     });
-    turn.set_state(node, NodeState::Pending)?;
-    dispatch::dispatch_node(turn, node)
+    Ok(())
 }
 
 /// Counts the time up to which a process worked on the run, and none from there to this moment.
@@ -151,21 +178,14 @@ fn unattended(turn: &mut Turn<'_>, since: Timestamp) -> Result<(), Refusal> {
 fn apply_default_answer(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     let default = turn.question(node)?.default.clone().ok_or(Refusal::WrongState)?;
-    let NodeState::Held { ask: AskKind::Choice, item } = turn.state(node)?.clone() else {
-        return Err(Refusal::WrongState);
-    };
     let by = Actor::from("the plan");
-    turn.effects.push(Effect::Withdraw(item.clone()));
-    turn.facts.push(Fact::AskAnswered {
-        node: node.clone(),
-        item,
-        kind: AskKind::Choice,
-        answer: "choose".to_owned(),
-        by: by.clone(),
-        note: Some(format!("nobody answered within {} s", default.after.as_secs())),
-        role: None,
+    let words = Words {
+        answer: "choose",
+        by: &by,
+        note: format!("nobody answered within {} s", default.after.as_secs()),
         option: Some(default.answer.clone()),
-    });
+    };
+    answer_for_nobody(turn, node, AskKind::Choice, words)?;
     human::settle_choice(turn, node, &default.answer, Said { by: &by, note: None })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::budget::{Budget, Spent};
+use crate::budget::{Budget, Reserved, Spent};
 use crate::contract::Excerpt;
 use crate::event::{ChildEnd, Refusal};
 use crate::fact::Fact;
@@ -29,17 +29,57 @@ pub(super) fn on_begun(
 ) -> Result<(), Refusal> {
     let attempt = attempt_nested(turn, node)?;
     turn.set_state(node, NodeState::Nested { attempt, waits })?;
+    let is_known = turn.run.record(node)?.child == Some(run);
     let limits = turn.run.head.budget;
     if let Some(reserved) = turn.run.head.reserved.get_mut(node) {
-        reserved.tokens = limits.tokens.and(budget.tokens).unwrap_or(reserved.tokens);
-        reserved.micro_usd = limits.micro_usd.and(budget.micro_usd).unwrap_or(reserved.micro_usd);
+        let named = Reserved {
+            tokens: limits.tokens.and(budget.tokens).unwrap_or(reserved.tokens),
+            micro_usd: limits.micro_usd.and(budget.micro_usd).unwrap_or(reserved.micro_usd),
+        };
+        // The amount that was set aside for a raise stays, whichever of the two is heard of first.
+        let is_raised = |had: u64, named: u64| if is_known { had.max(named) } else { named };
+        *reserved = Reserved {
+            tokens: is_raised(reserved.tokens, named.tokens),
+            micro_usd: is_raised(reserved.micro_usd, named.micro_usd),
+        };
     }
-    let record = turn.run.record_mut(node)?;
-    if record.child != Some(run) {
-        record.child = Some(run);
+    if !is_known {
+        turn.run.record_mut(node)?.child = Some(run);
         turn.facts.push(Fact::SubPlanBegan { node: node.clone(), run });
     }
     dispatch::dispatch_gate(turn, node, turn.now.after(UNTIL_WOKEN))
+}
+
+/// Sets aside what the run of a sub-plan may use once a person has raised its budget. This comes before the raise, so that no
+/// other branch counts on the same rest; it is refused where less is left beside what is set aside for others (P15). Where the
+/// raise comes to nothing after all, it stays set aside until that run is over.
+pub(super) fn set_aside(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    run: RunId,
+    budget: Budget,
+) -> Result<(), Refusal> {
+    turn.refuse_unless_active()?;
+    attempt_nested(turn, node)?;
+    if turn.run.record(node)?.child != Some(run) {
+        return Err(Refusal::WrongState);
+    }
+    let left = turn.run.head.budget_left_for(node);
+    let had = turn.run.head.reserved.get(node).copied().unwrap_or_default();
+    // A part in which it may use no more than before stays as it is, whatever others have used meanwhile.
+    let raised = |left: Option<u64>, wanted: Option<u64>, had: u64| match (left, wanted) {
+        (Some(left), Some(wanted)) if wanted > had.max(left) => Err(Refusal::NotLeft),
+        (Some(_), Some(wanted)) => Ok(had.max(wanted)),
+        (Some(_) | None, _) => Ok(had),
+    };
+    let reserved = Reserved {
+        tokens: raised(left.tokens, budget.tokens, had.tokens)?,
+        micro_usd: raised(left.micro_usd, budget.micro_usd, had.micro_usd)?,
+    };
+    if reserved != had {
+        turn.run.head.reserved.insert(node.clone(), reserved);
+    }
+    Ok(())
 }
 
 /// Settles a node as its sub-plan's run ended, and counts what that used.

@@ -68,6 +68,11 @@ pub fn read(context: &Context<'_>, text: &str) -> Event {
             day: Day { of: DayScope::Project, until: Timestamp::from_micros(0) },
         }),
         ["clock", "day", "allows", node] => Event::Clock(ClockEvent::DayAllows { node: NodeId::from(*node) }),
+        ["clock", "sets", "aside", node, may_use @ ..] => Event::Clock(ClockEvent::SetAside {
+            node: NodeId::from(*node),
+            run: RunId::from_u128(2),
+            budget: Budget { tokens: usage(may_use).map(|usage| usage.input_tokens), ..Budget::default() },
+        }),
         ["clock", "unattended", seconds, "seconds"] => Event::Clock(ClockEvent::Unattended {
             since: Timestamp::from_micros(context.now.as_micros() - 1_000_000 * number(seconds) as i64),
         }),

@@ -104,6 +104,35 @@ fn p15_what_the_run_of_a_sub_plan_may_use_is_set_aside() {
     ));
 }
 
+/// A raise and a branch beside it can't both have what is left: whichever comes first, the other is refused or waits.
+#[test]
+fn p15_what_a_raise_lets_the_run_of_a_sub_plan_use_is_set_aside_before_it_may() {
+    let branches = "f: fork j  a: plan child.md  b: task  j: join  c: task  f -always-> a  f -always-> b  a -on_success-> j  b -on_success-> j  j -on_success-> c  c -on_success-> done  parallel 2";
+    talk(&format!(
+        "
+        plan  {branches}  budget 1000 tokens
+        approved
+        -> clock sets aside a 600 tokens  refused: the run is not in a state for this
+        -> clock admitted           b queued; a#1 to its plan
+        -> clock sets aside a 600 tokens  refused: the step is not in a state for this
+        -> harness found a#1 begun 800 tokens  a has a run; a#1 to its plan later
+        -> clock sets aside a 1001 tokens  refused: less than that is left of the budget around it
+        -> clock sets aside a 1000 tokens  nothing
+        -> harness found a#1 begun 800 tokens  a#1 to its plan later
+        "
+    ));
+    talk(&format!(
+        "
+        plan  {branches}  budget 1000 tokens
+        approved
+        -> clock admitted           b queued; a#1 to its plan
+        -> harness found a#1 begun 400 tokens  a has a run; a#1 to its plan later; b#1 to coder
+        -> clock sets aside a 501 tokens  refused: less than that is left of the budget around it
+        -> clock sets aside a 500 tokens  nothing
+        "
+    ));
+}
+
 #[test]
 fn p73_the_clock_stands_still_while_a_sub_plan_s_run_waits_for_a_person() {
     talk(

@@ -161,17 +161,7 @@ impl Stored {
         }
         let help = "The part of the budget that is left, of the scarcest of its parts";
         registry.register("budget_remaining_ratio", help, left);
-        let left = Family::<Labels, Gauge<f64, AtomicU64>>::default();
-        for (workspace, day) in &self.days {
-            let labels = match day.day.of {
-                DayScope::Project => vec![("of", "project".to_owned()), ("workspace", workspace.to_string())],
-                DayScope::Host => vec![("of", "host".to_owned()), ("workspace", String::new())],
-            };
-            if let Some(ratio) = day.left() {
-                left.get_or_create(&labels).set(ratio);
-            }
-        }
-        registry.register("day_budget_remaining_ratio", "The part of the day's budget that is left", left);
+        register_days(registry, &self.days);
         registry.register_collector(Box::new(Waits(self.waits)));
     }
 
@@ -190,6 +180,36 @@ impl Stored {
         }
         series
     }
+}
+
+/// Registers what is used, allowed and left of each budget of the day, and when the next day begins.
+fn register_days(registry: &mut Registry, days: &[(i64, DayRow)]) {
+    type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
+    let [left, used, limit, renews] = [(); 4].map(|()| Numbers::default());
+    for (workspace, day) in days {
+        let labels = match day.day.of {
+            DayScope::Project => vec![("of", "project".to_owned()), ("workspace", workspace.to_string())],
+            DayScope::Host => vec![("of", "host".to_owned()), ("workspace", String::new())],
+        };
+        if let Some(ratio) = day.left() {
+            left.get_or_create(&labels).set(ratio);
+        }
+        let parts = [
+            ("tokens", day.limit.tokens.map(|limit| (day.tokens as f64, limit as f64))),
+            ("usd", day.limit.micro_usd.map(|limit| (day.micro_usd as f64 / 1e6, limit as f64 / 1e6))),
+        ];
+        for (part, amounts) in parts {
+            let Some((has_used, may_use)) = amounts else { continue };
+            let labels: Labels = labels.iter().cloned().chain([("part", part.to_owned())]).collect();
+            used.get_or_create(&labels).set(has_used);
+            limit.get_or_create(&labels).set(may_use);
+        }
+        renews.get_or_create(&labels).set(day.day.until.as_micros() as f64 / 1e6);
+    }
+    registry.register("day_budget_remaining_ratio", "The part of the day's budget that is left", left);
+    registry.register("day_budget_used", "What was used today of the day's budget", used);
+    registry.register("day_budget_limit", "The day's budget, with what people added", limit);
+    registry.register("day_budget_renews_timestamp_seconds", "When the next day begins", renews);
 }
 
 fn state_of(group: &ItemGroup) -> &'static str {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use planctl_api::Next;
 use planctl_engine::{
     Actor, Answer, AskKind, Budget, BudgetPart, ChildApproval, DayScope, Decision, Fact, Failure, Graph,
-    Node, NodeKind, Record, RunId, Shortfall, view,
+    Node, NodeKind, Record, Refusal, RunId, Shortfall, view,
 };
 use planctl_harness::{Baseline, JudgePrompt};
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
@@ -348,6 +348,10 @@ impl Services {
             && let Some(day) = row.ask.shortfall.and_then(|short| short.day)
         {
             self.raise_day(row, day.of, *by, note).await?;
+        } else if let Answer::Raise { by } = answer
+            && row.is_open
+        {
+            self.set_aside_around(row, *by).await?;
         }
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
         match self.decide_with(row.run, decision, note, vote).await {
@@ -371,17 +375,30 @@ impl Services {
             let run = self.store.run(row.run).await?;
             self.store.void_approvals(run.plan, note.unwrap_or("rejected")).await?;
         }
+        let moved = match *answer == Answer::Approve && row.ask.kind == AskKind::Plan {
+            true => self.revised_by(row).await?,
+            false => None,
+        };
+        let (run, name) = moved.map_or((row.run, row.run_name.clone()), |run| (run.id, run.name));
         Ok(Decided {
-            run: Some(row.run_name.clone()),
-            run_id: Some(row.run.to_string()),
+            run: Some(name.clone()),
+            run_id: Some(run.to_string()),
             workspace: Some(row.workspace_path.clone()),
             ask: Some(id),
             decision: word.to_owned(),
             by: self.caller.actor.to_string(),
-            next: Some(Next::WatchRun { run: row.run_name.clone() }),
+            next: Some(Next::WatchRun { run: name }),
             repeated: false,
             voted: None,
         })
+    }
+
+    /// Returns the paused run that goes on with a text that was handed in for it and is approved.
+    async fn revised_by(&self, row: &AskRow) -> Result<Option<RunRow>, ServiceError> {
+        let handed_in = self.store.run(row.run).await?;
+        let Some(revised) = RunSettings::of(&handed_in)?.revises else { return Ok(None) };
+        self.server_node.admit(&handed_in).await?;
+        Ok(Some(self.store.run(revised).await?))
     }
 
     /// Adds to the budget of the day that is short, for that day alone; its runs go on by themselves.
@@ -432,13 +449,8 @@ impl Services {
     async fn refuse_beyond_around(&self, row: &AskRow, by: Budget) -> Result<(), ServiceError> {
         let run = self.store.run(row.run).await?;
         let Some(around) = &run.around else { return Ok(()) };
-        let parts = |named: Budget, budget: Budget| Budget {
-            tokens: named.tokens.and(budget.tokens),
-            micro_usd: named.micro_usd.and(budget.micro_usd),
-            time: named.time.and(budget.time),
-        };
-        let wanted = parts(by, run.head.budget.raised(by));
-        let most = parts(wanted, self.store.budget_max_for(&run, &around.item).await?);
+        let wanted = named_parts(by, run.head.budget.raised(by));
+        let most = named_parts(wanted, self.store.budget_max_for(&run, &around.item).await?);
         if wanted.within(most) == wanted {
             return Ok(());
         }
@@ -453,6 +465,25 @@ impl Services {
             ),
             next: Next::AnswerAsk { ask: id, answers: vec!["raise".to_owned(), "abort".to_owned()] },
         })
+    }
+
+    /// Sets aside what a raise lets the run of a sub-plan use, in the budget around it, before the raise: a branch beside it can't
+    /// take the same rest in between (P15).
+    async fn set_aside_around(&self, row: &AskRow, by: Budget) -> Result<(), ServiceError> {
+        let run = self.store.run(row.run).await?;
+        let Some(around) = &run.around else { return Ok(()) };
+        let wanted = named_parts(by, run.head.budget.raised(by));
+        match self.store.set_aside(&run, around, wanted).await {
+            Err(StoreError::Refused(Refusal::NotLeft)) => {
+                self.refuse_beyond_around(row, by).await?;
+                let id = row.number.unsigned_abs();
+                let what = format!("raise ask {id}: another step took what was left meanwhile");
+                Err(ServiceError::Conflict { what, next: Next::ShowAsk { ask: id } })
+            }
+            // The run around it has not heard that this one began, so all that is left is set aside, or it waits no more.
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns what an approval of a run would be of, as its ask shows it, with the protected files as they are now. Refuses it
@@ -701,6 +732,15 @@ fn failure_view(failure: &Failure) -> FailureView {
         tampered: files,
         stdout_tail: failure.stdout.tail.clone(),
         stderr_tail: failure.stderr.tail.clone(),
+    }
+}
+
+/// Returns the parts of a budget that another one names.
+fn named_parts(named: Budget, budget: Budget) -> Budget {
+    Budget {
+        tokens: named.tokens.and(budget.tokens),
+        micro_usd: named.micro_usd.and(budget.micro_usd),
+        time: named.time.and(budget.time),
     }
 }
 

@@ -190,7 +190,7 @@ impl Services {
         let sub_plans = self.keep_sub_plans(&checked, "", None).await?;
         let start = Start { again: true, waits_for_workers: true, ..Start::default() };
         // Without an approval, also where one holds: nobody asked for this run but a plan.
-        Ok(self.make_run((&checked, &plan, planned), None, &start, sub_plans).await?.0.id)
+        Ok(self.make_run((&checked, &plan, planned), None, &start, sub_plans, None).await?.0.id)
     }
 }
 

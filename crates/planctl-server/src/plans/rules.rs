@@ -55,9 +55,17 @@ impl Services {
         given: &Approving,
     ) -> Result<Option<Decided>, ServiceError> {
         let digest = &checked.verification.digest;
-        let waiting = newest.filter(|run| run.head.status == RunStatus::Awaiting && run.revision == *digest);
+        let waits = |run: &&RunRow| match run.head.status {
+            RunStatus::Awaiting => run.revision == *digest,
+            RunStatus::Paused => true,
+            RunStatus::New | RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Ended { .. } => false,
+        };
+        let waiting = newest.filter(waits);
         let of_run = waiting.map(RunSettings::of).transpose()?.map(|settings| settings.asks);
         let Some(words) = self.votes_on(checked, of_run.as_ref()).await? else { return Ok(None) };
+        if let Some(paused) = waiting.filter(|run| run.head.status == RunStatus::Paused) {
+            return self.hand_in_revision(paused, checked, given).await.map(Some);
+        }
         let ask = match waiting {
             Some(run) => self.plan_ask(run).await?,
             None => None,

@@ -102,27 +102,34 @@ impl Services {
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
         let (approval, no_policy) = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
         let (run, settings) =
-            self.make_run((checked, &plan, planned), approval.as_ref(), start, sub_plans).await?;
+            self.make_run((checked, &plan, planned), approval.as_ref(), start, sub_plans, None).await?;
         let approval = approval.as_ref().ok_or(no_policy);
         let started = self.begin_or_ask(&run, approval, &settings.sub_plans, false).await?;
         self.with_own_vote(started, start).await
     }
 
-    /// Makes a run of a kept plan and submits it: approved by what is given, else its plan ask opens.
+    /// Makes a run of a kept plan and submits it: approved by what is given, else its plan ask opens. Where it is a text for a paused
+    /// run, the rules of that run hold, too.
     pub(super) async fn make_run(
         &self,
         (checked, plan, planned): (&Checked, &Plan, Option<Planned>),
         approval: Option<&Approval>,
         start: &Start,
         sub_plans: BTreeMap<String, Digest>,
+        revised: Option<&RunRow>,
     ) -> Result<(RunRow, RunSettings), ServiceError> {
         let shown = match approval {
             Some(_) => None,
             None => Some(self.where_approved(None, checked).await?.1),
         };
         let isolation = self.tier().await?;
+        let mut asks = self.rules_for(checked, &sub_plans).await?;
+        if let Some(run) = revised {
+            asks = asks.joined(RunSettings::of(run)?.asks);
+        }
         let settings = RunSettings {
-            asks: self.rules_for(checked, &sub_plans).await?,
+            asks,
+            revises: revised.map(|run| run.id),
             sub_plans,
             shown,
             auto_answer: start.auto_answer,
@@ -288,7 +295,14 @@ impl Services {
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
                 self.change_worker(run, start.worker.as_ref()).await?;
-                self.approve(checked, start.approve.as_ref().unwrap_or(&Approving::default())).await?;
+                let given = start.approve.clone().unwrap_or_default();
+                let decided = self.approve(checked, &given).await?;
+                if let (Some(ask), Some(voted)) = (decided.ask, decided.voted) {
+                    let ask = self.store.ask(i64::try_from(ask).unwrap_or(i64::MAX)).await?;
+                    let no_policy = vec![format!("your vote is counted: {} of {}", voted.have, voted.needed)];
+                    let (run, name) = (ask.run, ask.run_name);
+                    return Ok(Some(Started::NeedsApproval { run, name, ask: ask.number, no_policy }));
+                }
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
                 let approved_text = canonical(&self.store.revision(run.plan, &run.revision).await?.source);

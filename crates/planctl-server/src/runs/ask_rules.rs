@@ -56,6 +56,14 @@ impl AskRules {
         AskRules { deadlines, own, rules }
     }
 
+    /// Returns these rules and others beside them; of two with one name the other one counts.
+    pub fn joined(mut self, other: AskRules) -> AskRules {
+        self.rules.extend(other.rules);
+        self.own.extend(other.own);
+        self.deadlines.extend(other.deadlines);
+        self
+    }
+
     /// Says that no rule is for the run.
     pub fn is_none(&self) -> bool {
         self.rules.is_empty()

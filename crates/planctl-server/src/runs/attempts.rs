@@ -112,6 +112,7 @@ impl Attempt {
             tokens: usage.tokens(),
             cached_tokens: Some(usage.cached_input_tokens),
             usd: usd(usage.micro_usd.unwrap_or(0)),
+            estimated_usd: usage.estimated.then(|| usd(usage.micro_usd.unwrap_or(0))),
             seconds,
             unmetered: 0,
         });

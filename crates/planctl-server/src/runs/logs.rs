@@ -204,6 +204,7 @@ impl Services {
                 tokens: usage.tokens(),
                 cached_tokens: Some(usage.cached_input_tokens),
                 usd: usd(usage.micro_usd.unwrap_or(0)),
+                estimated_usd: usage.estimated.then(|| usd(usage.micro_usd.unwrap_or(0))),
                 seconds: report.duration.as_secs_f64(),
                 unmetered: 0,
             }),

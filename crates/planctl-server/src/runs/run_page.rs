@@ -145,7 +145,7 @@ impl Services {
         let mut view = self.with_surroundings(&shown, shown.view_without_nodes()).await?;
         view.steps = nodes.iter().map(step).collect();
         if is_read_whole(&graph) {
-            self.add_cached_tokens(run, &mut view).await?;
+            self.add_usage_sums(run, &mut view).await?;
         }
         Ok(RunPage {
             run: view,

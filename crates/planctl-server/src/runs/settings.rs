@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planctl_engine::{AgentSaid, Digest, Role, Tier, Usage};
+use planctl_engine::{AgentSaid, Digest, Role, RunId, Tier, Usage};
 use planctl_glob::Glob;
 use planctl_harness::{
     Baseline, FolderIdentity, Inherited, Masks, PermissionMode, Permissions, Reach, ResourceLimits,
@@ -70,6 +70,10 @@ pub struct RunSettings {
     /// The budgets of the day that it shares with other runs. The database reads them where work is claimed (migration 0024).
     #[serde(default, skip_serializing_if = "DayBudgets::is_none")]
     pub day: DayBudgets,
+    /// The paused run that goes on with this text once it is approved: this one was handed in for its plan ask alone, and never
+    /// works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revises: Option<RunId>,
     /// The protected files as its plan ask shows them, until it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Baseline>,
@@ -174,6 +178,7 @@ impl RunSettings {
             config: config.approved(),
             asks: AskRules::default(),
             day: days_of(config),
+            revises: None,
             shown: None,
             scripts: None,
             home: None,

@@ -399,6 +399,7 @@ impl Shown {
             worked_on_by: None,
             spent: self.spent(),
             budget: row.head.budget.into(),
+            day_budgets: Vec::new(),
             exec: match &self.settings.worker {
                 Some(Agent::Exec(command)) => Some(command.clone()),
                 Some(Agent::Known { .. } | Agent::Session) | None => None,

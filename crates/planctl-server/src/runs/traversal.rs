@@ -84,6 +84,7 @@ pub(crate) fn checkpoint(row: &RunRow, graph: &Graph, run: &Run, newest: &[Histo
             tokens: spent.tokens,
             cached_tokens: None,
             usd: usd(spent.micro_usd),
+            estimated_usd: None,
             seconds: row.time_spent().as_secs_f64(),
             unmetered: spent.unmetered,
         },

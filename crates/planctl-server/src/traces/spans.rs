@@ -103,6 +103,7 @@ impl RunSpans {
                     | ClockEvent::Metered
                     | ClockEvent::DaySpent { .. }
                     | ClockEvent::DayAllows { .. }
+                    | ClockEvent::SetAside { .. }
                     | ClockEvent::Unattended { .. },
                 )
                 | Event::Human(_) => {}

@@ -13,7 +13,7 @@ use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, 
 use crate::clock;
 pub use crate::verify::agent_program::agent_program;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
-use planctl_config::{Agent, Config, PRICES_AS_OF, PRICES_SOURCE, Price, RoleConfig};
+use planctl_config::{Agent, Config, Price, RoleConfig, prices_known};
 
 /// How long a program may take to say its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
@@ -269,7 +269,7 @@ fn metered(usage: Option<&Usage>, prices: &BTreeMap<String, Price>) -> Vec<Healt
         (Some(micro_usd), Some(model)) if usage.estimated => {
             let known = match prices.contains_key(model) {
                 true => String::new(),
-                false => format!(" as of {PRICES_AS_OF}, from {PRICES_SOURCE}"),
+                false => format!(" {}", prices_known()),
             };
             let found = format!("{} (estimated by the price of {model}{known})", money(micro_usd));
             check("cost", Health::Good, found, None)

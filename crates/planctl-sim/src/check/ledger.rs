@@ -21,6 +21,8 @@ type Sum = [u64; 2];
 struct Promise {
     item: ItemId,
     expected: Sum,
+    /// The run of another plan has said what it may use: it is promised no less from there on.
+    has_said: bool,
 }
 
 /// The usage of a run, and its items that are out.
@@ -46,6 +48,9 @@ impl Ledger {
     pub fn book(&mut self, graph: &Graph, event: &Event, advance: &Advance) -> Result<(), String> {
         self.limits = limits(advance.run.head.budget);
         self.book_event(event);
+        if let Event::Clock(ClockEvent::SetAside { node, budget, .. }) = event {
+            self.set_aside(node, *budget)?;
+        }
         // An item that an event answers is out no longer, unless it goes on.
         let is_sent = |id: &ItemId| {
             advance.effects.iter().any(|effect| matches!(effect, Effect::Dispatch(item) if item.id == *id))
@@ -144,10 +149,14 @@ impl Ledger {
                 if let Some(promise) = self.out.get_mut(&at.node)
                     && promise.expected != [0, 0]
                 {
-                    for (part, may_use) in [budget.tokens, budget.micro_usd].into_iter().enumerate() {
-                        promise.expected[part] =
-                            self.limits[part].and(may_use).unwrap_or(promise.expected[part]);
+                    for (part, may_use) in limits(*budget).into_iter().enumerate() {
+                        let said = self.limits[part].and(may_use).unwrap_or(promise.expected[part]);
+                        let floor = if promise.has_said { promise.expected[part] } else { 0 };
+                        promise.expected[part] = said.max(floor);
                     }
+                }
+                if let Some(promise) = self.out.get_mut(&at.node) {
+                    promise.has_said = true;
                 }
             }
             Event::Harness(HarnessEvent {
@@ -169,9 +178,28 @@ impl Ledger {
                 | ClockEvent::Metered
                 | ClockEvent::DaySpent { .. }
                 | ClockEvent::DayAllows { .. }
+                | ClockEvent::SetAside { .. }
                 | ClockEvent::Unattended { .. },
             ) => {}
         }
+    }
+
+    /// Promises the run of another plan more, which has to be there: beside what was used and what others are promised.
+    fn set_aside(&mut self, node: &NodeId, budget: Budget) -> Result<(), String> {
+        for (part, may_use) in limits(budget).into_iter().enumerate() {
+            let (Some(limit), Some(may_use)) = (self.limits[part], may_use) else { continue };
+            let others = self.out.iter().filter(|(other, _)| *other != node);
+            let others: u64 = others.map(|(_, out)| out.expected[part]).sum();
+            let Some(promise) = self.out.get_mut(node) else {
+                return Err(format!("P15 {node} is promised {may_use}, and is not out"));
+            };
+            let used = self.used[part];
+            ensure(may_use <= promise.expected[part] || used + others + may_use <= limit, || {
+                format!("P15 {node} is promised {may_use}: {used} used and {others} promised of {limit}")
+            })?;
+            promise.expected[part] = promise.expected[part].max(may_use);
+        }
+        Ok(())
     }
 
     /// Notes that nobody is at work at a node; the run of a plan within the plan goes on without a holder.
@@ -243,7 +271,7 @@ impl Ledger {
                 expected[part] = limit.map_or(0, |limit| limit.saturating_sub(self.used[part] + others));
             }
         }
-        self.out.insert(node.clone(), Promise { item: item.id.clone(), expected });
+        self.out.insert(node.clone(), Promise { item: item.id.clone(), expected, has_said: false });
         Ok(())
     }
 

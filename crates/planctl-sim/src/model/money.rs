@@ -5,7 +5,7 @@ use std::time::Duration;
 use planctl_engine::{Budget, NodeId, NodeKind, Timestamp, Usage};
 
 use super::journal::Entry;
-use super::rules::later;
+use super::rules::{Fits, No, later};
 use super::{Model, Place};
 
 /// Whether the next attempt can be paid for.
@@ -153,14 +153,29 @@ impl Model {
         )
     }
 
-    /// Promises the run of another plan what it says that it may use.
-    pub(super) fn promise_what_a_run_may_use(&mut self, id: &NodeId, may_use: Budget) {
+    /// Promises the run of another plan what it may use after a raise, if that is left.
+    pub(super) fn promise_a_raise(&mut self, id: &NodeId, may_use: Budget) -> Fits {
+        let (had, left) = (self.promised_to(id), self.left_beside(id));
+        let part = |limit: Option<u64>, wanted: Option<u64>, had: u64, left: u64| {
+            let wanted = limit.and(wanted).unwrap_or(had).max(had);
+            (wanted == had || wanted <= left).then_some(wanted).ok_or(No)
+        };
+        let tokens = part(self.budget.tokens, may_use.tokens, had.0, left.0)?;
+        let micro_usd = part(self.budget.micro_usd, may_use.micro_usd, had.1, left.1)?;
+        self.journal.push(Entry::Promised { node: id.clone(), tokens, micro_usd });
+        Ok(())
+    }
+
+    /// Promises the run of another plan what it says that it may use; of one that said so before, nothing is taken back.
+    pub(super) fn promise_what_a_run_may_use(&mut self, id: &NodeId, may_use: Budget, is_known: bool) {
+        let floor = if is_known { self.promised_to(id) } else { (0, 0) };
         let (tokens, micro_usd) = self.promised_to(id);
         if tokens + micro_usd == 0 {
             return;
         }
         let tokens = self.budget.tokens.and(may_use.tokens).unwrap_or(tokens);
         let micro_usd = self.budget.micro_usd.and(may_use.micro_usd).unwrap_or(micro_usd);
+        let (tokens, micro_usd) = (tokens.max(floor.0), micro_usd.max(floor.1));
         self.journal.push(Entry::Promised { node: id.clone(), tokens, micro_usd });
     }
 

@@ -67,6 +67,7 @@ impl Model {
                 | ClockEvent::Metered
                 | ClockEvent::DaySpent { .. }
                 | ClockEvent::DayAllows { .. }
+                | ClockEvent::SetAside { .. }
                 | ClockEvent::Unattended { .. },
             ) => false,
         };
@@ -232,8 +233,9 @@ impl Model {
                 Ok(())
             }
             (HarnessResult::Begun { run, budget, waits }, Place::Within) => {
-                self.promise_what_a_run_may_use(node, *budget);
-                if self.child(node) != Some(*run) {
+                let is_known = self.child(node) == Some(*run);
+                self.promise_what_a_run_may_use(node, *budget, is_known);
+                if !is_known {
                     self.tell(format!("began {node}"));
                 }
                 self.journal.push(Entry::Child { node: node.clone(), run: *run, waits: *waits });
@@ -460,6 +462,13 @@ impl Model {
                 self.put(node, Place::Nowhere);
                 self.begin(node);
                 Ok(())
+            }
+            ClockEvent::SetAside { node, run, budget } => {
+                self.must_be(&[Status::Active])?;
+                if !matches!(self.place(node), Place::Within) || self.child(node) != Some(*run) {
+                    return Err(No);
+                }
+                self.promise_a_raise(node, *budget)
             }
             ClockEvent::Unattended { since } => {
                 self.must_be(&[Status::Active])?;

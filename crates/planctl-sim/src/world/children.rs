@@ -2,11 +2,12 @@
 //! does any more.
 
 use planctl_engine::{
-    Budget, ChildEnd, End, Fact, HarnessResult, ItemId, NodeId, NodeState, Outcomes, RunId, Spent,
+    Budget, ChildEnd, ClockEvent, End, Event, Fact, HarnessResult, ItemId, NodeId, NodeState, Outcomes,
+    RunId, Spent,
 };
 
 use super::World;
-use super::store::RowPlace;
+use super::store::{Proof, RowPlace};
 use crate::dice::truth;
 
 /// The run of a plan within the plan.
@@ -52,6 +53,21 @@ impl World {
                 * (truth(self.options.seed, &["asks", item.as_str()], 0) % 4),
             ended: None,
         })
+    }
+
+    /// Has a person raise what the run of a plan within may use, now and then: at times by more than there is. When is drawn by a
+    /// sequence of its own.
+    pub(super) fn raise_children(&mut self) -> Result<(), String> {
+        let drawn = truth(self.options.seed, &["raise within"], self.store.head.transitions.into());
+        if !drawn.is_multiple_of(8) {
+            return Ok(());
+        }
+        let Some(child) = self.children.values().find(|child| child.ended.is_none()) else { return Ok(()) };
+        let (node, run) = (child.node.clone(), child.run);
+        let tokens = if drawn.is_multiple_of(16) { drawn / 16 % 4_000 } else { 10_000_000 };
+        let budget =
+            Budget { tokens: Some(tokens), micro_usd: Some(drawn / 16 % 40_000), ..Budget::default() };
+        self.say(Event::Clock(ClockEvent::SetAside { node, run, budget }), Proof::Anyone)
     }
 
     pub(super) fn has_children_to_tend(&self) -> bool {

@@ -119,6 +119,7 @@ impl Loaded {
                 | ClockEvent::Metered
                 | ClockEvent::DaySpent { .. }
                 | ClockEvent::DayAllows { .. }
+                | ClockEvent::SetAside { .. }
                 | ClockEvent::Unattended { .. },
             ) => {}
         }

@@ -60,6 +60,22 @@ async fn p73_a_process_that_begins_to_work_takes_off_the_time_in_which_none_did(
 }
 
 #[tokio::test]
+async fn p73_a_run_of_whose_work_somebody_holds_a_lease_is_worked_on_whatever_release_they_are_of() {
+    let world = world(1).await;
+    let run = world.begun().await.id;
+    world.store.attend(HOST, None).await.unwrap();
+    world.claim(run, "w").await.unwrap();
+    let mut aside = world.aside().await;
+    let mut change = async |statement| sqlx::query(statement).execute(&mut aside).await.unwrap();
+    change("update attendance set at = at - interval '1 hour'").await;
+    assert_eq!(world.store.left_runs(HOST, None).await.unwrap(), []);
+    change("update items set lease_until = clock_timestamp() - interval '1 second' where state = 'leased'")
+        .await;
+    let left = world.store.left_runs(HOST, None).await.unwrap();
+    assert_eq!(left.iter().map(|left| left.run).collect::<Vec<_>>(), [run]);
+}
+
+#[tokio::test]
 async fn p73_the_time_of_a_run_on_which_a_process_works_counts() {
     let world = world(1).await;
     let run = world.begun().await.id;

@@ -68,7 +68,7 @@ async fn p15_work_is_held_back_once_the_day_s_budget_is_used_up_and_goes_on_when
         let raise = DayRaise { run, item: &item, of: DayScope::Project, by, person: "anna", note: None };
         world.store.raise_day(raise).await.unwrap();
     }
-    let day = world.store.days(run).await.unwrap().remove(0);
+    let day = world.store.days(&[run]).await.unwrap().remove(0).1;
     assert_eq!((day.tokens, day.limit.tokens), (1000, Some(1500)), "a repetition adds nothing");
     let open = world.store.open_days(HOST, 10).await.unwrap();
     assert_eq!(open.iter().map(|(_, of_day)| *of_day).collect::<Vec<_>>(), [day]);
@@ -89,7 +89,7 @@ async fn p15_the_next_day_in_the_named_time_zone_lets_work_go_on_by_itself() {
         .unwrap();
     assert!(world.claim(run, "w").await.is_none());
     assert!(is_spent(&tell(&world.store).await));
-    let until = world.store.days(run).await.unwrap().remove(0).day.until;
+    let until = world.store.days(&[run]).await.unwrap().remove(0).1.day.until;
     let here = "select to_char(to_timestamp($1) at time zone 'Asia/Kathmandu', 'HH24:MI:SS')";
     let seconds = until.as_micros() as f64 / 1e6;
     let midnight: String =
@@ -118,9 +118,9 @@ async fn p15_what_reports_charge_counts_for_the_day_of_the_workspace_and_a_zone_
     let next = next_claim();
     let report = reported(&work.item.at);
     let applied = world.store.apply(run, &report, &work.proof(), Some(&next)).await.unwrap();
-    let days = world.store.days(run).await.unwrap();
+    let days = world.store.days(&[run]).await.unwrap();
     assert_eq!(
-        days.iter().map(|day| (day.day.of, day.tokens)).collect::<Vec<_>>(),
+        days.iter().map(|(_, day)| (day.day.of, day.tokens)).collect::<Vec<_>>(),
         [(DayScope::Project, 150), (DayScope::Host, 150)]
     );
     let gate = applied.claimed_next.unwrap();

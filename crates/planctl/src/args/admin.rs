@@ -146,7 +146,7 @@ Flags take precedence over PLANCTL_* variables, then your own file, the project'
 /// The commands of roles.
 #[derive(Subcommand, Clone, Debug)]
 pub enum RolesCommand {
-    /// Lists what serves each role, what it may do, which plans it takes, and who answers for it
+    /// Lists what serves each role, what it may do, which plans it takes, who answers for it, and how much work waits
     #[command(visible_alias = "list")]
     Ls,
 }

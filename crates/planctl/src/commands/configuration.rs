@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use planctl_api::wire::{ConfigPaths, ConfigView};
-use planctl_config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing};
+use planctl_config::{Distrusted, Entry, Key, Loaded, Origin, Place, PlaceOf, Standing, prices_known};
 
 use super::{Context, plan};
 use crate::args::ConfigCommand;
@@ -47,7 +47,9 @@ fn config_text(loaded: &Loaded, with_origin: bool) -> String {
         if line.is_empty() {
             continue;
         }
-        if with_origin && !origins.is_empty() {
+        // A price that nobody set says what it is, whether or not that is asked.
+        let is_known = entry.origins.contains(&Origin::PriceTable);
+        if (with_origin || is_known) && !origins.is_empty() {
             text.push_str(&format!("{line:<width$}  # {origins}\n"));
         } else {
             text.push_str(&format!("{line}\n"));
@@ -79,6 +81,7 @@ fn origins(entry: &Entry) -> String {
     let said = |origin: &Origin| match origin {
         Origin::Flag(name) | Origin::Variable(name) => (*name).to_owned(),
         Origin::File { path, line } => format!("{}:{line}", near(path)),
+        Origin::PriceTable => format!("planctl's own price, {}", prices_known()),
         Origin::Default => "default".to_owned(),
     };
     entry.origins.iter().map(said).collect::<Vec<_>>().join(", ")

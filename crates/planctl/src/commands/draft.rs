@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use planctl_api::wire::RunState;
+use planctl_api::wire::draft::EstimateView;
+use planctl_config::prices_known;
 use planctl_engine::Budget;
 use planctl_harness::ReplicaLimits;
 use planctl_lang::library::{Entry, Matcher, Question, best};
@@ -23,19 +24,16 @@ use super::{Context, Stop, editing, library, write};
 use crate::args::{DraftArgs, Format};
 use crate::caller::must_be_human;
 use crate::checking::Prober;
-use crate::client::Client;
+use crate::client::{Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::model::Model;
-use crate::{secrecy, show};
+use crate::show;
 
 pub(super) mod failed;
 pub(super) mod kept;
 pub(super) mod shown;
 mod surroundings;
 pub(super) mod writer;
-
-/// The database is waited for so long at most; without it the estimate rests on a default.
-const WITHIN: Duration = Duration::from_secs(20);
 
 /// Drafts a plan, or goes on with a draft.
 pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
@@ -268,7 +266,8 @@ impl<'a> Drafting<'a> {
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
         let estimate = self.estimate(steps).await?;
         let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
-        let mut view = shown::with_draft(view, draft, &file, estimate);
+        let mut view = shown::with_draft(view, draft, &file);
+        view.estimate = Some(self.estimate_view(estimate)?);
         if let Some(run) = self.args.repair.as_deref().filter(|_| draft.questions.is_empty()) {
             let client = Client::open(self.context).await?;
             view.revision = editing::offer_revision(self.context, &client, run, self.args.approve).await?;
@@ -306,14 +305,25 @@ impl<'a> Drafting<'a> {
     }
 
     async fn estimate(&self, steps: u64) -> Result<Estimate, Failure> {
-        let past = past_runs(self.context).await?;
+        let past = past_runs(self.context).await;
         // A million tokens of a coding agent are read for the most part: four in five, as measured runs have it.
-        let prices = &self.context.config()?.config.prices;
-        let price = match prices.values().next() {
-            Some(price) if prices.len() == 1 => Some((price.input * 4 + price.output) / 5),
-            Some(_) | None => None,
-        };
+        let price = self.context.config()?.config.usual_price();
+        let price = price.map(|(_, price)| (price.input * 4 + price.output) / 5);
         Ok(estimate(steps, past, price))
+    }
+
+    /// Returns the estimate as people see it, with the price that its money rests on.
+    fn estimate_view(&self, estimate: Estimate) -> Result<EstimateView, Failure> {
+        let config = &self.context.config()?.config;
+        let by_price = config.usual_price().filter(|_| estimate.is_by_price).map(|(model, _)| {
+            let known = if config.prices.contains_key(&model) {
+                String::new()
+            } else {
+                format!(" {}", prices_known())
+            };
+            format!("{model}{known}")
+        });
+        Ok(shown::estimate_view(estimate, by_price))
     }
 
     /// Returns the command that goes on with this draft.
@@ -434,17 +444,13 @@ fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) 
 }
 
 /// Adds up what ended runs of this workspace took, where there is a database.
-async fn past_runs(context: &Context) -> Result<Option<PastRuns>, Failure> {
-    let is_named = context.server().is_some()
-        || context.named_database().is_some()
-        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
-    if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
-        return Ok(None);
-    }
-    let asked = async { Client::open_quietly(context).await?.list(false).await };
-    let Ok(Ok(list)) = tokio::time::timeout(WITHIN, asked).await else {
-        context.say("warning: the database does not answer, so the estimate rests on a default");
-        return Ok(None);
+async fn past_runs(context: &Context) -> Option<PastRuns> {
+    let list = match Client::ask_if_there_is_one(context, async |client| client.list(false).await).await {
+        Ok(list) => list?,
+        Err(NoAnswer) => {
+            context.say("warning: the database does not answer, so the estimate rests on a default");
+            return None;
+        }
     };
     let mut past = PastRuns::default();
     for run in list.runs.iter().filter(|run| run.state == RunState::Done) {
@@ -457,5 +463,5 @@ async fn past_runs(context: &Context) -> Result<Option<PastRuns>, Failure> {
             past.micro_usd = Some(past.micro_usd.unwrap_or(0).saturating_add(micro));
         }
     }
-    Ok(Some(past))
+    Some(past)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::Style;
 use planctl_api::wire::calls::Approving;
-use planctl_api::wire::{RunList, RunState, RunSummary, RunView, UnreadRun, WaitingOn};
+use planctl_api::wire::{DayBudgetView, RunList, RunState, RunSummary, RunView, UnreadRun, WaitingOn};
 use planctl_config::Agent;
 
 use super::verify::Detail;
@@ -389,8 +389,10 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
         } else if list.runs.is_empty() && !all {
             let over = client.list(false).await?.runs.len();
             show::print(&no_active_runs(context, over, &client.list(true).await?))?;
+            show::print(&day_budgets(&list.day_budgets, all))?;
         } else {
             show::print(&run_table(context, &list.runs, all))?;
+            show::print(&day_budgets(&list.day_budgets, all))?;
         }
         warn_unreadable(&list.unread);
         return Ok(Exit::Yes);
@@ -433,6 +435,12 @@ pub async fn ls(context: &Context, filter: &RunFilter) -> Answer {
     }
     warn_unreadable(&list.unread);
     Ok(Exit::Yes)
+}
+
+/// Says what was used today of the budgets that runs share, one on each line.
+fn day_budgets(days: &[DayBudgetView], has_all: bool) -> String {
+    let now = client::now_unix_seconds();
+    days.iter().map(|day| show::folded(&format!("{}\n", show::day_budget(day, has_all, now)))).collect()
 }
 
 fn runs_counted(count: usize) -> String {
@@ -575,6 +583,9 @@ fn run_page(view: &RunView) -> String {
     }
     if let Some(reason) = view.reason.as_ref().filter(|_| view.state != RunState::Done) {
         text.push_str(&format!("  {}\n", show::safe(reason)));
+    }
+    for day in view.day_budgets.iter().filter(|_| !view.state.is_over()) {
+        text.push_str(&format!("  {}\n", show::day_budget(day, false, now_unix_seconds)));
     }
     if view.is_plan_file_changed && !view.state.is_over() {
         text.push_str(&format!("  {}\n", styled(show::CARE, &super::run::changed_file_line(view))));

@@ -7,7 +7,7 @@ mod pool;
 use std::time::Duration;
 
 use planctl_api::wire::work::WorkerView;
-use planctl_api::wire::{RoleList, RoleView};
+use planctl_api::wire::{RoleList, RoleView, RoleWork};
 use planctl_config::{Agent, Config, RoleConfig};
 use planctl_engine::Role;
 use planctl_harness::Spawner;
@@ -17,7 +17,7 @@ use super::Context;
 use super::doctor;
 use super::work::Stop;
 use crate::args::{RolesCommand, WorkerCommand};
-use crate::client::{self, Client};
+use crate::client::{self, Client, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, Cell, FAINT};
 
@@ -47,9 +47,9 @@ pub async fn run(context: &Context, command: WorkerCommand) -> Answer {
 }
 
 /// Does what was typed.
-pub fn roles(context: &Context, command: &RolesCommand) -> Answer {
+pub async fn roles(context: &Context, command: &RolesCommand) -> Answer {
     match command {
-        RolesCommand::Ls => ls(context),
+        RolesCommand::Ls => ls(context).await,
     }
 }
 
@@ -154,18 +154,42 @@ async fn paused(context: &Context, worker: &str, pauses: bool) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn ls(context: &Context) -> Answer {
+async fn ls(context: &Context) -> Answer {
     let is_json = context.is_json()?;
-    let list = RoleList::of(&context.config()?.config);
+    let mut list = RoleList::of(&context.config()?.config);
+    match Client::ask_if_there_is_one(context, async |client| client.role_work().await).await {
+        Ok(work) => list.work = work.map(|work| work.roles),
+        Err(NoAnswer) => {
+            context.say("warning: the database does not answer, so nothing is known of work that waits")
+        }
+    }
     if is_json {
         show::print_json(&list)?;
-    } else if list.roles.is_empty() {
+        return Ok(Exit::Yes);
+    }
+    if list.roles.is_empty() {
         show::print("no roles are configured; planctl.toml: [roles.coder] agent = \"claude\"\n")?;
     } else {
         let header = ["ROLE", "AGENT", "MAY", "TIMEOUT", "IDLE", "PLANS", "PACE", "NETWORK"];
         show::print(&show::table(&header, list.roles.iter().map(row).collect()))?;
     }
+    if let Some(work) = list.work.filter(|work| !work.is_empty()) {
+        let header = ["WORK FOR", "QUEUED", "FOR WORKERS", "WORKING", "OLDEST"];
+        show::print(&format!("\n{}", show::table(&header, work.iter().map(work_row).collect())))?;
+    }
     Ok(Exit::Yes)
+}
+
+/// Returns what waits for a role: all of it, the part that no daemon does by itself, what somebody does, and for how long the
+/// oldest has waited.
+fn work_row(work: &RoleWork) -> Vec<String> {
+    vec![
+        work.role.clone(),
+        work.queued.to_string(),
+        work.queued.saturating_sub(work.served).to_string(),
+        work.working.to_string(),
+        work.oldest_queued_seconds.map_or_else(|| "–".to_owned(), |seconds| show::seconds(seconds as f64)),
+    ]
 }
 
 fn row(role: &RoleView) -> Vec<String> {

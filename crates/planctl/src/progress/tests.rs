@@ -71,6 +71,7 @@ fn view(steps: Vec<StepView>) -> RunView {
         worked_on_by: Some(WorkedOnBy::Run),
         spent: SpentView::default(),
         budget: BudgetView::default(),
+        day_budgets: Vec::new(),
         exec: None,
         agent: None,
         auto_answer: false,

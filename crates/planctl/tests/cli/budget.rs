@@ -99,9 +99,9 @@ fn p15_a_person_raises_the_budget_of_a_sub_plan_up_to_what_is_left_around_it() {
     assert_eq!(status["spent"]["tokens"], 3000, "{status}");
     assert_eq!(fixture.planctl(&["audit"]).code, 0);
     // The raise by a person was set aside around it, before anything else could count on it.
-    let begun = "select count(*) from history h join runs r on r.id = h.run where r.name = 'around-1' \
-                 and h.kind = 'input' and h.body::text like '%\"tokens\":4000%'";
-    assert_eq!(fixture.sql(begun), "1");
+    let aside = "select (select min(at) from history where name = 'clock.set_aside' and body::text like '%\"tokens\":4000%') \
+                 < (select min(h.at) from history h where h.name = 'human.answered' and h.body::text like '%raise%')";
+    assert_eq!(fixture.sql(aside), "t");
 }
 
 const CLOCKS: &str = "select count(*) from runs where head ->> 'clock_since' is not null";
@@ -148,6 +148,19 @@ fn p15_runs_share_the_budget_of_a_day_and_wait_until_it_is_raised_for_that_day()
         (&status["waiting_on"]["kind"], &status["spent"]["tokens"]),
         (&"day_budget".into(), &2000.into())
     );
+    // Where a run is shown, so is the budget that it shares.
+    let of_day = "today's budget of this project: 2000 tok of 1500 · renews in ";
+    for command in [["status", "p-1"].as_slice(), &["run", "show", "p-1"], &["status"]] {
+        let said = fixture.planctl(command);
+        assert!(said.out.contains(of_day), "{command:?}: {said:?}");
+    }
+    let day = &status["day_budgets"][0];
+    assert_eq!(
+        (&day["of"], &day["tokens"], &day["limit"]["tokens"]),
+        (&"project".into(), &2000.into(), &1500.into())
+    );
+    assert_eq!(fixture.json(&["status", "--json"])["day_budgets"][0], *day);
+
     let ask = fixture.ask();
     let shown = fixture.planctl(&["approvals", "show", &ask]).out;
     assert!(

@@ -330,6 +330,36 @@ fn the_configuration_in_force_is_shown_as_a_file_says_it_with_the_origin_of_each
 }
 
 #[test]
+fn p73_a_price_that_planctl_knows_is_shown_with_its_date_and_source_where_a_role_counts_by_it() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "planctl.toml",
+        "[roles.coder]\nagent = \"codex:-m gpt-5\"\n[roles.other]\nagent = \"claude\"\n",
+    );
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let said = fixture.planctl(&["config", "show"]);
+    assert!(said.out.contains("\n[prices.gpt-5]\n"), "{}", said.out);
+    let line = said.out.lines().find(|line| line.starts_with("input = 1.25 ")).expect("the price of input");
+    assert!(
+        line.contains("# planctl's own price, as of 2026-") && line.contains(", from github.com/"),
+        "{line}"
+    );
+    let shown = fixture.json(&["config", "show", "--json"]);
+    let values = shown["values"].as_array().unwrap();
+    let price = values.iter().find(|value| value["key"] == "prices.gpt-5.output").unwrap();
+    assert_eq!((&price["value"], &price["origins"][0]["from"]), (&10.0.into(), &"price_table".into()));
+
+    // A price that is set goes before it.
+    fixture.write(
+        "planctl.toml",
+        "[roles.coder]\nagent = \"codex:-m gpt-5\"\n[prices.gpt-5]\ninput = 2\noutput = 3\n",
+    );
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let said = fixture.planctl(&["config", "show"]);
+    assert!(said.out.contains("output = 3.0") && !said.out.contains("own price"), "{}", said.out);
+}
+
+#[test]
 fn row_101_the_shown_configuration_has_no_password_and_a_flag_goes_before_the_variable() {
     let fixture = Fixture::new();
     let url = "postgres://me:hunter2@127.0.0.1:1/none";

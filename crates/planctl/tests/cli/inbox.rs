@@ -173,6 +173,24 @@ fn a_budget_is_understood_and_raised_from_its_page_alone() {
 }
 
 #[test]
+fn the_budget_of_a_day_is_understood_and_raised_from_its_page_alone() {
+    let fixture = Fixture::new();
+    fixture.write("planctl.toml", "[budget]\nper_day = \"900 tokens\"\n");
+    assert_eq!(fixture.planctl(&["trust", "."]).code, 0);
+    let worker = r#"touch done-$PLANCTL_STEP; echo '{"planctl":"result/1","usage":{"input_tokens":900,"output_tokens":100}}' > $PLANCTL_RESULT_FILE"#;
+    let steps = [("One", "test -e done-1", "escalate"), ("Two", "test -e done-2", "escalate")];
+    fixture.write("p.md", &plan("Spend", "max 50k tokens, 5 minutes", &steps));
+    let said = fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", worker]);
+    assert_eq!(said.code, 6, "{said:?}");
+    let tells = [
+        "today's budget of this project is used up (1000 tokens of 900 tokens)",
+        "raise adds to today's budget alone; it goes on by itself at ",
+    ];
+    answered_from_its_page(&fixture, "raise", "", &tells);
+    ends_well(&fixture);
+}
+
+#[test]
 fn a_workers_question_is_understood_and_answered_from_its_page_alone() {
     let worker = r#"case $(cat) in *blue*) echo blue > colour;; *) echo '{"planctl":"result/1","outcome":"needs_input","question":"Which colour?"}' > $PLANCTL_RESULT_FILE;; esac"#;
     let fixture = stopped(&[("Paint", "grep -q blue colour", "escalate")], "5 minutes", worker);

@@ -215,6 +215,25 @@ fn roles_are_listed_with_all_that_is_said_of_them() {
 }
 
 #[test]
+fn the_list_of_roles_says_how_much_work_waits_for_each() {
+    let fixture = Fixture::new();
+    fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    must(&fixture.planctl(&["daemon", "start"]), 0);
+    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait"]), 8);
+    let waits = || fixture.json(&["roles", "ls", "--json"])["work"][0].clone();
+    while waits()["queued"] != 1 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let work = waits();
+    assert_eq!((&work["role"], &work["served"], &work["working"]), (&json!("coder"), &json!(0), &json!(0)));
+    let said = fixture.planctl(&["roles", "ls"]);
+    let line = said.out.lines().find(|line| line.starts_with("coder")).expect("a line of the role");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words[..4], ["coder", "1", "1", "0"], "{said:?}");
+    must(&fixture.planctl(&["daemon", "stop"]), 0);
+}
+
+#[test]
 fn g_39_a_role_is_not_given_a_plan_that_it_may_not_take() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
@@ -469,6 +488,36 @@ fn d15_tokens_from_a_cache_are_shown_apart_and_count_against_the_budget() {
     assert!(said.out.contains("42k tok (30k cached)"), "{said:?}");
     let logs = fixture.planctl(&["logs", "p-1"]);
     assert!(logs.out.contains("21k tok (15k cached)"), "{logs:?}");
+}
+
+#[test]
+fn p73_money_that_no_agent_reported_is_shown_as_an_estimate() {
+    let fixture = Fixture::new();
+    fixture
+        .write("p.md", &plan("P", "5 minutes", &[("One", "true", "escalate"), ("Two", "true", "escalate")]));
+    // The first step tells its cost, the second one its model.
+    let usage =
+        |more: &str| format!("\"usage\": {{\"input_tokens\": 100000, \"output_tokens\": 10000, {more}}}");
+    let result =
+        |more: &str| format!("echo '{{\"planctl\": \"result/1\", \"text\": \"done\", {}}}'", usage(more));
+    let worker = format!(
+        "if [ $PLANCTL_STEP = 1 ]; then {}; else {}; fi",
+        result("\"cost_usd\": 0.5"),
+        result("\"model\": \"gpt-5-2025-08-07\"")
+    );
+    must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--exec", &worker]), 0);
+    let view = fixture.status();
+    assert_eq!(
+        (&view["spent"]["usd"], &view["spent"]["estimated_usd"], &view["steps"][0]["spent"]["estimated_usd"]),
+        (&json!(0.725), &json!(0.225), &json!(0.0)),
+        "{view:#}"
+    );
+    for command in [["status", "p-1"].as_slice(), &["run", "show", "p-1"]] {
+        let said = fixture.planctl(command);
+        assert!(said.out.contains("($0.23 estimated)") || said.out.contains("($0.22 estimated)"), "{said:?}");
+    }
+    let logs = fixture.planctl(&["logs", "p-1"]);
+    assert!(logs.out.contains("$0.23 estimated") || logs.out.contains("$0.22 estimated"), "{logs:?}");
 }
 
 #[test]

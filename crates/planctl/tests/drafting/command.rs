@@ -98,6 +98,23 @@ fn an_estimate_rests_on_the_runs_of_the_workspace() {
 }
 
 #[test]
+fn p73_an_estimate_counts_by_the_price_that_planctl_knows_of_the_model_of_a_role() {
+    let (home, _service) = with(vec![Reply::Structured(good())]);
+    let path = home.path("home/.config/planctl/planctl.toml");
+    let models = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, models + "[roles.coder]\nagent = \"codex:-m gpt-5\"\n").unwrap();
+    let view = home.json(&more(&["--json"]), 0);
+    let estimate = &view["estimate"];
+    // Four in five of the tokens of two steps are read: $1.25 a million, the others $10.
+    assert_eq!((&estimate["tokens"], &estimate["usd"]), (&json!(60_000), &json!(0.18)), "{estimate}");
+    let by_price = estimate["by_price"].as_str().unwrap();
+    assert!(
+        by_price.starts_with("gpt-5 as of 2026-") && by_price.contains(", from github.com/"),
+        "{by_price}"
+    );
+}
+
+#[test]
 fn m_04_without_a_model_a_goal_that_no_form_fits_says_what_would_do() {
     let home = app();
     let said = home.planctl(&["plan", "draft", "improve the performance and then document it"]);

@@ -77,6 +77,8 @@ fn every_metric_is_counted_and_dashboard_and_alerts_name_no_other() {
     assert_eq!(value(&before, "planctl_budget_remaining_ratio{run=\"p-1\"}"), Some(1.0), "{before}");
     let of_day = "planctl_day_budget_remaining_ratio{of=\"host\",workspace=\"\"}";
     assert_eq!(value(&before, of_day), Some(1.0), "{before}");
+    let limit = "planctl_day_budget_limit{of=\"host\",workspace=\"\",part=\"tokens\"}";
+    assert_eq!(value(&before, limit), Some(1e6), "{before}");
     place.must(&["approvals", "approve", "1"]);
     place.await_state("done");
     wait_until("the end is told", || {

@@ -10,6 +10,7 @@ use planctl_store::{RunRow, StoreError};
 use super::{Shared, TurnResult, Turns};
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
+use crate::runs::settings::RunSettings;
 use crate::runs::shown::worktree_trouble;
 
 /// How many queued runs are looked at.
@@ -53,6 +54,10 @@ impl ServerNode {
     /// A run in a worktree gets its worktree before its work can be claimed.
     pub(crate) async fn admit(&self, row: &RunRow) -> Result<Option<String>, ServiceError> {
         let run = row.id;
+        if let Some(revised) = RunSettings::of(row)?.revises {
+            self.go_on_with_revision(row, revised).await?;
+            return Ok(None);
+        }
         self.make_worktree(row).await?;
         self.unmarked().insert(run);
         match self.store.admit_run(run).await {

@@ -57,7 +57,7 @@ pub fn view(conversation: &Conversation, writer: &Writer, findings: &[Finding]) 
 }
 
 /// Fills in what a draft has.
-pub fn with_draft(mut view: DraftView, draft: &Draft, file: &Path, estimate: Estimate) -> DraftView {
+pub fn with_draft(mut view: DraftView, draft: &Draft, file: &Path) -> DraftView {
     view.state = if draft.questions.is_empty() { DraftState::Done } else { DraftState::Waiting };
     view.file = Some(file.display().to_string());
     view.title = Some(draft.title.clone());
@@ -82,18 +82,23 @@ pub fn with_draft(mut view: DraftView, draft: &Draft, file: &Path, estimate: Est
             options: question.options.clone(),
         })
         .collect();
+    view
+}
+
+/// Returns an estimate as people see it, with the name of the price that its money rests on.
+pub fn estimate_view(estimate: Estimate, by_price: Option<String>) -> EstimateView {
     let (runs, run_steps) = match estimate.basis {
         Basis::Runs { runs, steps } => (runs, steps),
         Basis::Default => (0, 0),
     };
-    view.estimate = Some(EstimateView {
+    EstimateView {
         tokens: estimate.tokens,
         usd: estimate.micro_usd.map(|micro| micro as f64 / 1e6),
+        by_price,
         seconds: estimate.seconds,
         runs,
         run_steps,
-    });
-    view
+    }
 }
 
 fn finding(finding: &Finding) -> DraftFindingView {
@@ -227,7 +232,7 @@ pub fn findings(view: &DraftView) -> String {
 fn estimate_words(view: &EstimateView) -> String {
     let money = match view.usd {
         Some(usd) => dollars((usd * 1e6).round() as u64),
-        None => "money unknown, as no price is configured".to_owned(),
+        None => "money unknown, as no price is known".to_owned(),
     };
     let basis = match view.runs {
         0 => "by planctl's default for a step, since too few runs of this workspace ended".to_owned(),
@@ -237,8 +242,13 @@ fn estimate_words(view: &EstimateView) -> String {
             show::counted(usize::try_from(runs).unwrap_or(usize::MAX), "run")
         ),
     };
+    let by_price = view
+        .by_price
+        .as_ref()
+        .map(|price| format!("; money estimated by the price of {}", show::safe(price)));
     let time = show::span(Duration::from_secs(view.seconds));
-    format!("{} tokens, {money}, {time}: {basis}", show::tokens(view.tokens))
+    let tokens = show::tokens(view.tokens);
+    format!("{tokens} tokens, {money}, {time}: {basis}{}", by_price.unwrap_or_default())
 }
 
 fn spent_words(view: &DraftView) -> String {

@@ -97,18 +97,18 @@ fn p_19_a_plan_runs_once_as_many_people_agreed_as_its_rule_wants_and_history_nam
     assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
 }
 
-#[test]
-fn p_19_an_edit_approves_nothing_that_several_people_have_to_approve_and_leaves_the_file_as_it_is() {
-    let house = House::new();
-    trusted(&house, TWO);
+/// Starts a run that two people approved and that waits at its first step, and has ben edit the plan of its ask; returns the answer
+/// with the tokens of ben and carl.
+fn edited_by_ben(house: &House, rule: &str) -> (Reply, String, String) {
+    trusted(house, rule);
     house
         .fixture
         .write("p.md", &plan_of("p", "5 minutes", &[("Write the fix", "test -e right", "escalate")]));
     let said = house.fixture.planctl(&["plan", "run", "p.md", "-d", "--exec", "true"]);
     assert_eq!(said.code, 3, "{said:?}");
-    let (ben, carl) = (token(&house, "ben"), token(&house, "carl"));
+    let (ben, carl) = (token(house, "ben"), token(house, "carl"));
     for (token, key) in [(&ben, "ben"), (&carl, "carl")] {
-        assert_eq!(vote(&house, token, key, 1, "approve").status, 200);
+        assert_eq!(vote(house, token, key, 1, "approve").status, 200);
     }
     let ask = house.until("p-1", "waiting")["waiting_on"]["id"].clone();
     let path = format!("/v1/approvals/{ask}/edit");
@@ -116,11 +116,67 @@ fn p_19_an_edit_approves_nothing_that_several_people_have_to_approve_and_leaves_
     let text = seen["text"].as_str().unwrap().replace("test -e right", "test -e README");
     let body = json!({ "text": text, "file": seen["file"], "note": "mended" }).to_string();
     let how = Ask { token: Some(&ben), key: Some("edit"), body: Some(body), ..Ask::default() };
-    let refused = house.network("POST", &path, &how);
-    assert_eq!((refused.status, refused.code().as_str()), (409, "conflict"), "{refused:?}");
-    assert!(refused.body.contains("the rule release wants 2 of ann, ben, carl"), "{refused:?}");
-    assert!(house.fixture.read("p.md").contains("test -e right"), "{}", house.fixture.read("p.md"));
-    assert_eq!(house.until("p-1", "waiting")["waiting_on"]["id"], ask, "the ask is still open");
+    (house.network("POST", &path, &how), ben, carl)
+}
+
+#[test]
+fn p_19_another_text_of_a_paused_run_is_handed_in_and_the_run_goes_on_once_as_many_people_agreed() {
+    let house = House::new();
+    house.fixture.write("README", "here");
+    let (edited, ben, carl) = edited_by_ben(&house, &TWO.replace("self_approval = false\n", ""));
+    assert_eq!(edited.status, 200, "{edited:?}");
+    let edited = edited.json();
+    assert_eq!(edited["voted"], json!({ "rule": "release", "have": 1, "needed": 2 }), "{edited}");
+    let ask = edited["ask"].as_u64().unwrap();
+    assert_eq!(house.until("p-1", "paused")["state"], "paused");
+    assert_eq!(house.until("p-2", "awaiting_approval")["waiting_on"]["id"], ask);
+    let one = house.fixture.sql("select count(*) from approvals");
+
+    let decided = vote(&house, &carl, "carl-again", ask, "approve");
+    assert_eq!(decided.status, 200, "{decided:?}");
+    assert_eq!(decided.json()["run"], "p-1", "{decided:?}");
+    assert_eq!(house.until("p-1", "done")["approved_by"], "carl");
+    let over = house.until("p-2", "cancelled");
+    assert_eq!(over["spent"]["unmetered"], 0, "it never works: {over}");
+    let ended = facts(&house, "p-2", "plan_cancelled");
+    assert!(ended[0].to_string().contains("p-1 goes on with this text"), "{ended:?}");
+    assert_eq!((one.as_str(), house.fixture.sql("select count(*) from approvals").as_str()), ("1", "2"));
+    // The paused run stays the plan's newest one.
+    let late = vote(&house, &ben, "ben-late", ask, "approve");
+    assert_eq!((late.status, late.code().as_str()), (409, "conflict"), "{late:?}");
+    assert_eq!(
+        house.fixture.planctl(&["status", "p.md"]).out.lines().next().map(|line| line.contains("p-1")),
+        Some(true)
+    );
+    assert_eq!(house.fixture.planctl(&["audit"]).code, 0);
+}
+
+#[test]
+fn p_19_who_hands_another_text_in_has_no_vote_on_it_by_a_rule_without_self_approval_and_its_own_text_can_be_approved_anew()
+ {
+    let house = House::new();
+    house.fixture.write("README", "here");
+    let (edited, ben, carl) = edited_by_ben(&house, &TWO.replace("\"ann\", \"ben\"", "\"ben\", \"dora\""));
+    assert_eq!(edited.status, 200, "{edited:?}");
+    let edited = edited.json();
+    assert_eq!((&edited["decision"], edited.get("voted")), (&json!("hand in"), None), "{edited}");
+    let ask = edited["ask"].as_u64().unwrap();
+    let counted = vote(&house, &carl, "carl-again", ask, "approve");
+    assert_eq!(counted.json()["voted"]["have"], 1, "{counted:?}");
+    assert_eq!(vote(&house, &carl, "carl-no", ask, "reject").status, 200);
+    house.until("p-2", "cancelled");
+    assert_eq!(house.until("p-1", "paused")["state"], "paused");
+    // Its own text was approved before the file had another one: put back, it is approved anew.
+    let text = house.fixture.read("p.md").replace("test -e README", "test -e right");
+    house.fixture.write("p.md", &text);
+    let said = house.fixture.planctl(&["approve", "p.md", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let ask = serde_json::from_str::<Value>(&said.out).unwrap()["ask"].as_u64().unwrap();
+    for (token, key) in [(&ben, "ben-anew"), (&carl, "carl-anew")] {
+        assert_eq!(vote(&house, token, key, ask, "approve").status, 200);
+    }
+    house.until("p-3", "cancelled");
+    assert_eq!(house.until("p-1", "waiting")["approved_by"], "carl");
 }
 
 #[test]
