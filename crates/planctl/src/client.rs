@@ -14,14 +14,15 @@ use planctl_api::wire::calls::{
     PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall,
     StartedView, TurnCall,
 };
+use planctl_api::wire::draft_asks::{DraftAsksCall, DraftAsksView};
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
 };
 use planctl_api::wire::{
-    AskList, AskPage, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView,
-    Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList, RunList,
-    RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
+    AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
+    DatabaseView, Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView,
+    PromptList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -516,6 +517,12 @@ impl Client {
         self.api.get(&format!("/v1/approvals/{id}"), &[]).await
     }
 
+    /// Opens the asks that a draft waits for; returns them in the same order, with the answers that were given.
+    pub async fn open_draft_asks(&self, call: DraftAsksCall) -> Result<Vec<AskView>, Failure> {
+        let view: DraftAsksView = self.api.post("/v1/drafts/asks", &[], &call).await?;
+        Ok(view.asks)
+    }
+
     /// Answers an ask.
     pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
         self.answer_given(id, answer, &Approving::with_note(note)).await
@@ -539,7 +546,8 @@ impl Client {
         }
     }
 
-    fn place(&self) -> PlaceCall {
+    /// Returns the workspace and the configuration of this command.
+    pub fn place(&self) -> PlaceCall {
         PlaceCall { workspace: Some(self.workspace.clone().into()), config: Some(self.config.clone()) }
     }
 }
@@ -555,6 +563,19 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
     }
     settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
     settings
+}
+
+/// Returns the run that an ask is about.
+///
+/// # Errors
+///
+/// Where a draft asks, which is no run.
+pub fn run_of(ask: &AskView) -> Result<Handle, Failure> {
+    match &ask.run_id {
+        Some(run) => handle_of(run),
+        None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, which is no run", ask.id))
+            .next(format!("planctl approvals show {}", ask.id))),
+    }
 }
 
 fn attempt_query(step: Option<u32>, attempt: Option<u16>) -> Vec<(&'static str, String)> {

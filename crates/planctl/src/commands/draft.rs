@@ -1,11 +1,12 @@
 //! `planctl plan draft`: a goal becomes a draft whose contracts were tried. It asks, verifies and tries; it approves and runs nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planctl_api::wire::RunState;
+use planctl_api::wire::draft_asks::DraftQuestion;
 use planctl_engine::Budget;
 use planctl_harness::ReplicaLimits;
 use planctl_lang::library::{Entry, Matcher, Question, best};
@@ -16,6 +17,7 @@ use planctl_planner::{
     PatternFacts, Proposal, draft_by_pattern, draft_of_entry, estimate, named_files,
 };
 
+use self::inbox::Inbox;
 use self::kept::{Kept, Record};
 use self::writer::{Allowance, Writer};
 use super::plan::shell_word;
@@ -29,6 +31,7 @@ use crate::model::Model;
 use crate::{secrecy, show};
 
 pub(super) mod failed;
+pub(super) mod inbox;
 pub(super) mod kept;
 pub(super) mod shown;
 mod surroundings;
@@ -100,11 +103,13 @@ impl<'a> Drafting<'a> {
                 key: uuid::Uuid::now_v7().to_string(),
             }),
             written: None,
+            asked: BTreeMap::new(),
         });
         Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
     }
 
     async fn go_on(mut self) -> Ended {
+        self.hear_answers().await?;
         self.hear_person()?;
         if let Some(run) = &self.args.repair {
             failed::hear(self.context, run, &mut self.record).await?;
@@ -119,6 +124,7 @@ impl<'a> Drafting<'a> {
                         budget: &self.budget,
                         spent: self.record.conversation.spent(),
                         prompt: self.args.send.as_deref(),
+                        inbox: self.inbox(),
                     };
                     let answer = match (who, &self.reviewer) {
                         (Asked::Writer, _) => self.written(&prompt, &allowance, &mut stop).await?,
@@ -142,6 +148,41 @@ impl<'a> Drafting<'a> {
         }
     }
 
+    /// Tells the conversation what people answered: at this command, and in the inbox.
+    async fn hear_answers(&mut self) -> Result<(), Failure> {
+        let given = inbox::given(&self.args.answer, "write --answer Q1='…'")?;
+        let mut heard = inbox::answers(self.context, &self.record.asked, &given).await?;
+        heard.extend(given.into_iter().filter(|(id, _)| !self.record.asked.contains_key(id)));
+        for (id, text) in &heard {
+            let answered = self.record.conversation.question_answered(id, text);
+            answered.map_err(|known| unknown("question", id, &known))?;
+            self.record.asked.remove(id);
+        }
+        Ok(())
+    }
+
+    /// Puts the questions of a draft into the inbox, where there is a database.
+    async fn ask_questions(&mut self, draft: &Draft) -> Result<(), Failure> {
+        if !has_database(self.context) {
+            return Ok(());
+        }
+        let questions = draft.questions.iter().map(|(id, question)| {
+            let text = match question.options.as_slice() {
+                [] => question.text.clone(),
+                options => format!("{}\n\n{}", question.text, options.join("\n")),
+            };
+            (id.clone(), DraftQuestion::Question { text })
+        });
+        let asked = self.inbox().put_questions(self.context, &self.record.asked, questions.collect()).await?;
+        self.record.asked = asked;
+        self.kept.write(&self.record)
+    }
+
+    fn inbox(&self) -> Inbox<'_> {
+        let brief = self.record.conversation.brief();
+        Inbox::of(&self.kept, &brief.key, &brief.goal.text)
+    }
+
     /// Tells the conversation what the person said on the command line.
     fn hear_person(&mut self) -> Result<(), Failure> {
         let conversation = &mut self.record.conversation;
@@ -150,13 +191,6 @@ impl<'a> Drafting<'a> {
         conversation.limit(Limits { rounds });
         for id in &self.args.without {
             conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
-        }
-        for answer in &self.args.answer {
-            let Some((id, text)) = answer.split_once('=') else {
-                return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
-                    .help("write --answer Q1='…'"));
-            };
-            conversation.question_answered(id, text).map_err(|known| unknown("question", id, &known))?;
         }
         if let Some(hint) = &self.args.hint {
             if conversation.rounds().is_empty() {
@@ -265,10 +299,14 @@ impl<'a> Drafting<'a> {
         put(self.context, &file, &draft.text, self.record.written.as_ref())?;
         self.record.written = Some((file.clone(), draft.text.clone()));
         self.kept.write(&self.record)?;
+        self.ask_questions(draft).await?;
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
         let estimate = self.estimate(steps).await?;
         let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
         let mut view = shown::with_draft(view, draft, &file, estimate);
+        for question in &mut view.questions {
+            question.ask = self.record.asked.get(&question.id).copied();
+        }
         if let Some(run) = self.args.repair.as_deref().filter(|_| draft.questions.is_empty()) {
             let client = Client::open(self.context).await?;
             view.revision = editing::offer(self.context, &client, run, self.args.approve).await?;
@@ -433,12 +471,17 @@ fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) 
     Ok(budget)
 }
 
+/// Says whether there is a database already; none is made for what can do without.
+pub(super) fn has_database(context: &Context) -> bool {
+    context.server().is_some()
+        || context.named_database().is_some()
+        || secrecy::variable("PLANCTL_DATABASE_URL").is_some()
+        || context.state_dir().is_ok_and(|folder| folder.join("pg").exists())
+}
+
 /// Adds up what ended runs of this workspace took, where there is a database.
 async fn past_runs(context: &Context) -> Result<Option<PastRuns>, Failure> {
-    let is_named = context.server().is_some()
-        || context.named_database().is_some()
-        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
-    if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
+    if !has_database(context) {
         return Ok(None);
     }
     let asked = async { Client::open_quietly(context).await?.list(false).await };
