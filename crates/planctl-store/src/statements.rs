@@ -67,6 +67,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("days: holds or asks", days::HOLDS_OR_ASKS),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),
+    ("lookups: last passed", lookups::LAST_PASSED),
     ("lookups: some records", lookups::SOME_RECORDS),
     ("lookups: passed nodes", lookups::PASSED_NODES),
     ("lookups: last approval", lookups::LAST_APPROVAL),

@@ -58,14 +58,14 @@ pub enum DraftQuestion {
         /// The task of the agent.
         text: String,
     },
-    /// Which of these is meant?
+    /// One of these is meant.
     Choice {
         /// The question.
         text: String,
         /// The options; where there are none, any text answers.
         options: Vec<String>,
     },
-    /// What is the answer to this?
+    /// A question that is answered in words.
     Question {
         /// The question.
         text: String,

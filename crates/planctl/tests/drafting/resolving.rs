@@ -115,7 +115,7 @@ fn m_39a_an_agent_writes_a_missing_capability_only_once_a_person_approved_it_in_
     let listed = home.json(&["approvals", "ls", "--category", "SynthesisApproval", "--json"], 0);
     assert_eq!(listed["asks"][0]["kind"], "synthesis", "{listed:#}");
     assert!(inbox(&["show", "1"]).out.contains("tools/list-pull-requests"), "{:?}", inbox(&["show", "1"]));
-    // What is rejected has the other ways offered again.
+    // After a rejection the other ways are offered again.
     assert_eq!(inbox(&["reject", "1", "--note", "no code of ours"]).code, 0);
     let ways = home.json(&resolve(goal, &[]), 3);
     assert_eq!(ways["asks"][0]["kind"], "implementation", "{ways:#}");
