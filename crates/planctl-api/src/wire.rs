@@ -275,6 +275,12 @@ pub struct RunView {
     /// Says that the plan's file is another text than the approved one that the run executes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_plan_file_changed: bool,
+    /// Says that it failed by itself, and that no person has acknowledged that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_acknowledgement: bool,
+    /// The person who acknowledged that it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_by: Option<String>,
     /// When it began, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub started_at: Option<String>,
@@ -460,6 +466,16 @@ impl From<Budget> for BudgetView {
     }
 }
 
+/// The amounts that runs used today: the answer of `GET /v1/spent-today`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SpentToday {
+    /// Tokens, input and output together.
+    pub tokens: u64,
+    /// US dollars.
+    pub usd: f64,
+}
+
 /// The plans of a workspace: the answer of `plan ls --json`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -548,6 +564,12 @@ pub struct RunSummary {
     /// The process that works on it, or does as soon as there is something to do; `null` where there is none, and of runs that are over.
     #[serde(default)]
     pub worked_on_by: Option<WorkedOnBy>,
+    /// Says that it failed by itself, and that no person has acknowledged that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_acknowledgement: bool,
+    /// The cause of its failure, where it failed by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The amounts that it has used.
     pub spent: SpentView,
     /// The limits of the run; `null` parts have no limit.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use planctl_engine::view::plain;
+use planctl_engine::view::strip_terminal_sequences;
 
 use crate::wire::{
     AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView,
@@ -74,7 +74,7 @@ pub fn safe_block(text: &str) -> String {
 
 /// Makes what a program printed safe to print, without terminal sequences.
 pub fn printed_block(text: &str) -> String {
-    escape(&plain(text), true)
+    escape(&strip_terminal_sequences(text), true)
 }
 
 /// Makes a part of a plan safe to print, with stars in place of text that looks like a credential (P604).
@@ -181,6 +181,11 @@ pub fn whole_cost(spent: &SpentView, budget: &BudgetView) -> String {
 
 fn of(used: String, limit: Option<String>) -> String {
     limit.map_or(used.clone(), |limit| format!("{used} of {limit}"))
+}
+
+/// Returns the line of a failed command's output that says why it failed, else the last one that says anything.
+pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
+    planctl_engine::view::telling_line(stderr, stdout)
 }
 
 /// Returns a budget as people say it.

@@ -1,5 +1,6 @@
 //! Runs for people and programs: their settings, status, logs and history.
 
+mod acknowledge;
 pub(crate) mod ask_rules;
 pub(crate) mod attempts;
 mod branches;
@@ -15,6 +16,7 @@ mod sentences;
 pub(crate) mod settings;
 pub(crate) mod shown;
 mod traversal;
+mod unproved;
 pub(crate) mod worked_on;
 
 use std::collections::VecDeque;
@@ -23,13 +25,14 @@ use planctl_engine::{Graph, NodeId, RunId, RunStatus};
 use planctl_store::{HistoryLine, Page, Records, RunRow, Store, StoreError, Unread};
 use serde_json::{Map, Value};
 
+use crate::clock;
 use crate::node::services::{ServiceError, Services};
 use crate::runs::plan_file::PlanFile;
 use crate::runs::shown::Shown;
 use crate::runs::worked_on::Presence;
 use planctl_api::wire::{
-    EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, StepState, StepView, UnreadRun,
-    moment,
+    EventLine, OutputView, Paged, PromptList, RunList, RunSummary, RunView, SpentToday, StepState, StepView,
+    UnreadRun, moment,
 };
 
 /// Within how many lines of its history a run has begun.
@@ -84,7 +87,7 @@ impl Services {
         Ok(view)
     }
 
-    /// Adds to a run what is not in its own rows: its plan's file, who approved it, who works on it.
+    /// Adds to a run what its records do not say: its reason, its plan's file, who approved it, who works on it.
     async fn with_surroundings(&self, shown: &Shown, view: RunView) -> Result<RunView, ServiceError> {
         let row = &shown.view.run;
         // A plan that is revised is changed by its author, and waits for that.
@@ -96,8 +99,9 @@ impl Services {
             None => None,
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
-        let worked_on_by = Presence::of(&self.server_node)?.on(shown).await?;
-        Ok(RunView { is_plan_file_changed, approved_by, worked_on_by, ..view })
+        let worked_on_by = Presence::of(&self.server_node)?.worker_on(shown).await?;
+        let reason = self.reason_of(shown).await?;
+        Ok(RunView { reason, is_plan_file_changed, approved_by, worked_on_by, ..view })
     }
 
     async fn add_cached_tokens(&self, run: RunId, view: &mut RunView) -> Result<(), ServiceError> {
@@ -110,6 +114,17 @@ impl Services {
             }
         }
         Ok(())
+    }
+
+    /// Returns what runs of this workspace used today, or of all; the day is this machine's.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn spent_today(&self, is_everywhere: bool) -> Result<SpentToday, ServiceError> {
+        let workspace = self.workspace.filter(|_| !is_everywhere);
+        let (tokens, micro_usd) = self.store.spent_today(&clock::time_zone(), workspace).await?;
+        Ok(SpentToday { tokens, usd: micro_usd as f64 / 1e6 })
     }
 
     /// Lists runs of this workspace, or of all, newest first.
@@ -132,7 +147,7 @@ impl Services {
         for shown in self.shown_each(read, Records::Open).await? {
             match shown {
                 Ok(shown) => {
-                    let worked_on_by = presence.on(&shown).await?;
+                    let worked_on_by = presence.worker_on(&shown).await?;
                     runs.push(RunSummary { worked_on_by, ..shown.summary() });
                 }
                 // An error in one run keeps nobody from seeing the others.
@@ -152,7 +167,7 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store.
-    pub(crate) async fn others_work(&self, run: RunId) -> Result<bool, ServiceError> {
+    pub(crate) async fn is_worked_on_by_agents(&self, run: RunId) -> Result<bool, ServiceError> {
         let shown = self.shown(run).await?;
         let settings = &shown.settings;
         let is_theirs = |step: &StepView| {

@@ -96,7 +96,7 @@ where
 fn items_match_states(store: &Store) -> Result<(), String> {
     let mut expected: BTreeSet<ItemId> = BTreeSet::new();
     for (node, record) in store.whole.records() {
-        let at = store.whole.at(node).map_err(|refusal| refusal.to_string())?;
+        let at = store.whole.newest_try(node).map_err(|refusal| refusal.to_string())?;
         match &record.state {
             NodeState::Working { attempt } | NodeState::Resting { attempt, .. } => {
                 ensure(*attempt == at.attempt, || format!("{node} works on an attempt not its newest"))?;
@@ -172,7 +172,7 @@ fn success_is_earned(store: &Store) -> Result<(), String> {
     let mut earned = Earned::default();
     for entry in &store.history {
         let graph = &store.plans[entry.plan].graph;
-        if let Some(broken) = entry.facts.iter().find_map(|fact| earned.read(graph, fact)) {
+        if let Some(broken) = entry.facts.iter().find_map(|fact| earned.check_fact(graph, fact)) {
             return Err(format!("unearned: {broken}"));
         }
     }
@@ -273,7 +273,7 @@ fn facts_follow_from(store: &Store, entry: &Entry) -> Result<(), String> {
             })?;
         }
         if let Fact::NodeVerified { node, attempt, verdict, .. } = fact {
-            let newest = store.whole.at(node).map_err(|refusal| refusal.to_string())?.attempt;
+            let newest = store.whole.newest_try(node).map_err(|refusal| refusal.to_string())?.attempt;
             ensure(*attempt == newest || begins_anew(entry, node), || {
                 format!("I24 a verdict on {node}#{attempt}, not the newest")
             })?;
@@ -347,7 +347,7 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
 fn red_comes_first(store: &Store) -> Result<(), String> {
     for (id, record) in store.whole.records() {
         let Some(task) = store.plan().graph.task(id) else { continue };
-        let must_be_red = task.contract.rehearsal() == RedFirst::Deny;
+        let must_be_red = task.contract.rehearsal_mode() == RedFirst::Deny;
         // Work reported before a revision demanded red is judged all the same.
         let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
         let must_be_red = must_be_red && demanded_red_on_entry(store, id);
@@ -483,7 +483,7 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
             Event::Clock(ClockEvent::LeaseLost { at, noted, .. } | ClockEvent::Overran { at, noted }) => {
                 (at, noted.as_ref())
             }
-            Event::Harness(event) => (&event.at, event.found.used_by_judge()),
+            Event::Harness(event) => (&event.at, event.found.judge_usage()),
             Event::Clock(
                 ClockEvent::Admitted
                 | ClockEvent::Due { .. }

@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 
 use crate::connections::repeated;
 use crate::error::StoreError;
+use crate::plans::WorkspaceId;
 use crate::queue::at_of;
 use crate::rows::{run_id, stored_run, stored_runs, time_at};
 use crate::store::Store;
@@ -51,6 +52,8 @@ pub(crate) const HOLDS_OR_ASKS: &str = "select exists (select from items where h
 pub(crate) const RELEASE_HELD_BACK: &str = "update items i set held_until = null, available_at = clock_timestamp() from runs r, workspaces w \
      where i.held_until is not null and i.state = 'ready' and r.id = i.run and w.id = r.workspace and i.run <> all($1::uuid[]) \
      and not exists (select from planctl_days_1(r.workspace, w.host, r.settings -> 'day') d where d.is_over)";
+/// Of one workspace, or of all.
+pub(crate) const SPENT_TODAY: &str = "select tokens, micro_usd from planctl_spent_today_1($1, $2)";
 pub(crate) const RAISE_DAY: &str = "insert into day_raises (item, workspace, host, tokens, micro_usd, by, note) \
      select $1, case when $3 then r.workspace end, w.host, $4, $5, $6, $7 from runs r join workspaces w on w.id = r.workspace \
      where r.id = $2 on conflict (item) do nothing";
@@ -146,6 +149,24 @@ impl Store {
         let run = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(DAYS).bind(run).fetch_all(&mut *connection))?;
         rows.iter().map(DayRow::read).collect()
+    }
+
+    /// Returns the tokens and the millionths of a US dollar that runs used today, in a time zone: those of a workspace, or all.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn spent_today(
+        &self,
+        zone: &str,
+        workspace: Option<WorkspaceId>,
+    ) -> Result<(u64, u64), StoreError> {
+        let workspace = workspace.map(|workspace| workspace.0);
+        let row = repeated!(self, connection => sqlx::query(SPENT_TODAY)
+            .bind(zone)
+            .bind(workspace)
+            .fetch_one(&mut *connection))?;
+        Ok((unsigned(row.try_get("tokens")?), unsigned(row.try_get("micro_usd")?)))
     }
 
     /// Returns the budgets of the day of workspaces on a host in which runs are open, each with the number of its workspace.

@@ -4,6 +4,7 @@ pub mod cluster;
 #[doc(hidden)]
 pub mod testing;
 
+mod acknowledgements;
 mod apply;
 mod attendance;
 mod audit;
@@ -63,7 +64,7 @@ pub use leases::{Leased, Renewal};
 pub use library::{EndedRuns, FollowUp, ToFollow};
 pub use listen::{Listener, News};
 pub use locks::AwaitedLock;
-pub use lookups::Outstanding;
+pub use lookups::{Outstanding, Unproved};
 pub use messages::{
     DeliveryRow, DeliveryState, DueDelivery, Follows, NewMessage, QuietHours, ToChannel, Untold,
 };

@@ -31,6 +31,10 @@ pub(crate) const SOME_RECORDS: &str = "select array_agg(node) as names, array_ag
      where run = $1 and node = any($2)";
 pub(crate) const PASSED_NODES: &str = "select array_agg(node) as names from nodes \
      where run = $1 and state in ('passed', 'skipped', 'waived', 'warned')";
+/// Counted where they are stored, so that a run of many steps sends no record of them.
+pub(crate) const UNPROVED: &str = "select count(*) filter (where node = any($2) and record ->> 'is_observed' = 'true') as observed, \
+     count(*) filter (where node = any($3)) as judged, \
+     count(*) filter (where record #>> '{rehearsal,showed}' = 'green') as vacuous from nodes where run = $1 and state = 'passed'";
 pub(crate) const LAST_APPROVAL: &str = "select id, plan, digest, config_digest, config::text as config, \
      protected::text as protected, by, note, at, voided_at from approvals where plan = $1 order by id desc limit 1";
 pub(crate) const LAST_APPROVAL_IN: &str = "select id, plan, digest, config_digest, config::text as config, \
@@ -47,6 +51,17 @@ pub(crate) const OUTSTANDING: &str = "select r.status = 'ended' or coalesce(bool
            where c.item = i.id and w.status <> 'ended'))), false) as is_moving, \
      array_remove(array_agg(distinct case when i.lane = 'agent' and i.state = 'ready' then i.target end), null) as wanted \
      from runs r left join items i on i.run = r.id where r.id = $1 group by r.status";
+
+/// How many of a run's nodes passed by less than a contract that could fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unproved {
+    /// By what an agent's program reported.
+    pub observed: u64,
+    /// By a judge alone.
+    pub judged: u64,
+    /// By a contract that passed before the work, too.
+    pub vacuous: u64,
+}
 
 /// The items of a run that are out.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,6 +124,30 @@ impl Store {
             repeated!(self, connection => sqlx::query(PASSED_NODES).bind(id).fetch_one(&mut *connection))?;
         let names: Option<Vec<String>> = row.try_get("names")?;
         Ok(names.unwrap_or_default().into_iter().map(NodeId::new).collect())
+    }
+
+    /// Counts the nodes of a run that passed and are not proved: of `observable` ones those that were observed, of `judged` ones
+    /// all, and of any those whose contract was green before the work.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn count_unproved(
+        &self,
+        run: RunId,
+        observable: &[NodeId],
+        judged: &[NodeId],
+    ) -> Result<Unproved, StoreError> {
+        let id = stored_run(run);
+        let names = |nodes: &[NodeId]| nodes.iter().map(|node| node.as_str().to_owned()).collect::<Vec<_>>();
+        let (observable, judged) = (names(observable), names(judged));
+        let row = repeated!(self, connection => sqlx::query(UNPROVED)
+            .bind(id)
+            .bind(&observable)
+            .bind(&judged)
+            .fetch_one(&mut *connection))?;
+        let count = |name| row.try_get::<i64, _>(name).map(|count| u64::try_from(count).unwrap_or(0));
+        Ok(Unproved { observed: count("observed")?, judged: count("judged")?, vacuous: count("vacuous")? })
     }
 
     /// Returns the protected files as the newest passing gate of each of these nodes found them, and as the newest merge
@@ -202,7 +241,7 @@ impl Store {
     /// Those of the connection.
     pub async fn last_approval(&self, plan: PlanId) -> Result<Option<Approval>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(LAST_APPROVAL).bind(plan.0).fetch_optional(&mut *connection))?;
-        row.as_ref().map(Approval::read).transpose()
+        row.as_ref().map(Approval::from_row).transpose()
     }
 
     /// Returns the newest approval of a plan for work in one folder of the workspace (empty: the workspace itself), whether
@@ -215,7 +254,7 @@ impl Store {
         let row = repeated!(self, connection => {
             sqlx::query(LAST_APPROVAL_IN).bind(plan.0).bind(folder).fetch_optional(&mut *connection)
         })?;
-        row.as_ref().map(Approval::read).transpose()
+        row.as_ref().map(Approval::from_row).transpose()
     }
 
     /// Notes who works on a run from here on, as JSON, and the roles that this serves; seals it as what a person chose.

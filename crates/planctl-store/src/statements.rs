@@ -1,9 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    apply, attendance, audit, connections, days, draft_asks, history, leases, library, listen, locks,
-    lookups, messages, migrate, outputs, plans, prune, queue, requests, runs, sealed, server, sub_plans,
-    timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
+    acknowledgements, apply, attendance, audit, connections, days, draft_asks, history, leases, library,
+    listen, locks, lookups, messages, migrate, outputs, plans, prune, queue, requests, runs, sealed, server,
+    sub_plans, timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -53,6 +53,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("queue: next work", queue::NEXT_WORK),
     ("queue: next wake", queue::NEXT_WAKE),
     ("timers: timers due", timers::TIMERS_DUE),
+    ("acknowledgements: acknowledge", acknowledgements::ACKNOWLEDGE),
     ("attendance: attend", attendance::ATTEND),
     ("attendance: left", attendance::LEFT),
     ("attendance: left at", attendance::LEFT_AT),
@@ -64,12 +65,14 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("days: days begun", days::DAYS_BEGUN),
     ("days: release held back", days::RELEASE_HELD_BACK),
     ("days: raise day", days::RAISE_DAY),
+    ("days: spent today", days::SPENT_TODAY),
     ("days: holds or asks", days::HOLDS_OR_ASKS),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),
     ("lookups: last passed", lookups::LAST_PASSED),
     ("lookups: some records", lookups::SOME_RECORDS),
     ("lookups: passed nodes", lookups::PASSED_NODES),
+    ("lookups: unproved", lookups::UNPROVED),
     ("lookups: last approval", lookups::LAST_APPROVAL),
     ("lookups: last approval in", lookups::LAST_APPROVAL_IN),
     ("lookups: set settings", lookups::SET_SETTINGS),

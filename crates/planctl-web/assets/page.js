@@ -26,7 +26,9 @@
     const focused = old.contains(document.activeElement) ? document.activeElement : null;
     const link = focused && focused.getAttribute("href");
     keepDetails(old, fresh);
+    const scrolled = [...old.querySelectorAll(".wide")].map((wide) => wide.scrollLeft);
     old.replaceWith(fresh);
+    fresh.querySelectorAll(".wide").forEach((wide, at) => { wide.scrollLeft = scrolled[at] ?? 0; });
     if (!focused) return;
     const again = (focused.id && document.getElementById(focused.id))
       || (link && fresh.querySelector(`a[href="${CSS.escape(link)}"]`));
@@ -109,6 +111,14 @@
   window.addEventListener("pageshow", () => {
     for (const form of document.forms) delete form.dataset.sent;
   });
+
+  // A picture that is wider than the screen begins with what is under way.
+  const graph = document.querySelector(".graph");
+  const now = graph && graph.querySelector(".waiting, .current, .failed");
+  if (now && graph.scrollWidth > graph.clientWidth) {
+    const [box, frame] = [now.getBoundingClientRect(), graph.getBoundingClientRect()];
+    graph.scrollLeft = box.left + box.width / 2 - frame.left - frame.width / 2;
+  }
 
   const refused = document.getElementById("refused");
   if (refused) refused.focus();

@@ -68,7 +68,7 @@ impl<'a> AskScreen<'a> {
         (draft, refused): (&'a Draft, Option<&'a Problem>),
     ) -> AskScreen<'a> {
         let words = words::answer_words(&page.ask).into_iter();
-        let answers = words.filter(|word| is_offered(page, word)).map(|word| offered(page, word)).collect();
+        let answers = words.filter(|word| is_offered(page, word)).map(|word| offer_of(page, word)).collect();
         AskScreen { frame, page, attempts: rows(page), answers, form, draft, refused }
     }
 
@@ -78,6 +78,12 @@ impl<'a> AskScreen<'a> {
         let is_new = self.draft.answer.is_empty();
         let short = self.page.shortfall.as_ref().filter(|short| is_new && short.part == part);
         short.map_or_else(|| filled_in.to_owned(), |short| draw::raise_of(part, short.needed))
+    }
+
+    /// Returns the line of the failed contract's output that says what is wrong.
+    fn telling(&self) -> Option<String> {
+        let failure = self.page.failure.as_ref()?;
+        words::telling_line(&failure.stderr_tail, &failure.stdout_tail)
     }
 
     fn takes(&self, word: &str) -> bool {
@@ -90,7 +96,7 @@ fn is_offered(page: &AskPage, word: &str) -> bool {
     word != "edit" && !(word == "approve" && page.unfit.is_some())
 }
 
-fn offered(page: &AskPage, word: &str) -> Offered {
+fn offer_of(page: &AskPage, word: &str) -> Offered {
     let label = match word {
         "approve" if page.ask.kind == "insertion" => "put it in",
         "abort" => "cancel the run",
@@ -120,7 +126,7 @@ fn rows(page: &AskPage) -> Vec<Row> {
             result: result.map_or_else(|| "no verdict".to_owned(), |result| words::safe(result)),
             took: attempt.seconds.map(words::seconds).unwrap_or_default(),
             tokens: spent.map_or_else(|| "unmetered".to_owned(), |spent| words::tokens(spent.tokens)),
-            cost: spent.map(|spent| draw::dollars(&spent.usd)).unwrap_or_default(),
+            cost: spent.map_or_else(|| "–".to_owned(), |spent| draw::dollars(&spent.usd)),
             compared: words::compared(attempt),
         }
     };

@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use planctl_api::Problem;
 use planctl_api::wire::{
-    AskView, AttemptView, DriftView, GateView, RunState, RunSummary, StepState, StepView, WaitingOn,
-    WorkedOnBy,
+    AskView, AttemptView, BudgetView, DriftView, GateView, RunState, RunSummary, SpentView, StepState,
+    StepView, WaitingOn, WorkedOnBy,
 };
 use planctl_api::words;
 
@@ -21,7 +21,8 @@ const PRINTED_BYTES_MAX: usize = 12 << 10;
 
 /// Says how long ago a moment was.
 pub fn ago(moment: &str, now_seconds: &f64) -> String {
-    words::ago(moment, *now_seconds)
+    let is_this_second = words::unix_seconds(moment).is_some_and(|at| now_seconds - at < 1.0);
+    if is_this_second { "just now".to_owned() } else { words::ago(moment, *now_seconds) }
 }
 
 /// Returns where a run stands.
@@ -32,6 +33,64 @@ pub fn run_state(state: &RunState) -> &'static str {
 /// Returns where a step stands.
 pub fn step_state(state: &StepState) -> &'static str {
     words::step_state(*state)
+}
+
+/// How much of a part of a budget was used.
+pub struct Share {
+    /// The part, as people name it.
+    pub part: &'static str,
+    /// The used amount of the limit, in words.
+    pub words: String,
+    /// Of a hundred; more where it was exceeded.
+    pub percent: u64,
+}
+
+impl Share {
+    /// Returns its class in the stylesheet.
+    pub fn class(&self) -> &'static str {
+        match self.percent {
+            0..80 => "ample",
+            80..100 => "short",
+            _ => "spent",
+        }
+    }
+}
+
+/// Returns the limited parts of a budget.
+pub fn shares(spent: &SpentView, budget: &BudgetView) -> Vec<Share> {
+    let share = |part: &'static str, used: f64, limit: Option<f64>, words: &dyn Fn(f64) -> String| {
+        let limit = limit.filter(|limit| *limit > 0.0)?;
+        let words = format!("{} of {}", words(used), words(limit));
+        Some(Share { part, words, percent: whole((used / limit * 100.0).floor()) })
+    };
+    let tokens = |count: f64| words::tokens(whole(count));
+    let parts = [
+        share("time", spent.seconds, budget.seconds, &words::seconds),
+        share("tokens", spent.tokens as f64, budget.tokens.map(|tokens| tokens as f64), &tokens),
+        share("money", spent.usd, budget.usd, &|usd| dollars(&usd)),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// Returns the part of a budget of which most is used, where that is worth a look: half of it and more.
+pub fn scarcest(spent: &SpentView, budget: &BudgetView) -> Option<Share> {
+    let shares = shares(spent, budget).into_iter().filter(|share| share.percent >= 50);
+    shares.max_by_key(|share| share.percent)
+}
+
+/// Says in a few words what a run in a list waits for.
+pub fn waits_briefly(waits: &WaitingOn) -> String {
+    let named = |name: &Option<String>| name.as_deref().map(words::safe).unwrap_or_default();
+    match (waits.id, waits.kind.as_str()) {
+        (Some(id), kind) => format!("waits for you: {kind} {id}"),
+        (None, "worker") => format!("waits for a worker of the role {}", named(&waits.role)),
+        (None, "workspace") => format!("waits for the workspace, which {} has", named(&waits.run)),
+        (None, "lock") => format!("waits for the lock {}", named(&waits.lock)),
+        (None, "ending") => format!("waits for the end of an agent of {}", named(&waits.run)),
+        (None, "worktree") => "its worktree could not be made".to_owned(),
+        (None, "revision") => "paused".to_owned(),
+        (None, other) => format!("waits for: {}", words::safe(other)),
+    }
 }
 
 /// Returns seconds as people say them.
@@ -92,6 +151,30 @@ pub struct Cut {
     pub lines: usize,
     /// Says that there are others.
     pub is_cut: bool,
+    /// The place in the text of the line that says what is wrong.
+    mark: Option<(usize, usize)>,
+}
+
+impl Cut {
+    /// Returns the line that says what is wrong, with what is before and after it.
+    pub fn marked(&self) -> Option<(&str, &str, &str)> {
+        let (from, until) = self.mark?;
+        Some((&self.text[..from], &self.text[from..until], &self.text[until..]))
+    }
+}
+
+/// Returns the end of what a failed command printed, with its telling line marked.
+pub fn tail_marked(text: &str, lines: impl Borrow<usize>, telling: Option<String>) -> Cut {
+    let mut cut = tail(text, lines);
+    cut.mark = telling.and_then(|telling| {
+        let telling = words::printed_block(&telling);
+        let telling = telling.lines().next()?.trim();
+        let at = cut.text.rfind(telling).filter(|_| !telling.is_empty())?;
+        let from = cut.text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let until = cut.text[at..].find('\n').map_or(cut.text.len(), |length| at + length);
+        Some((from, until))
+    });
+    cut
 }
 
 /// Returns the end of what a program printed, within what a page holds.
@@ -115,7 +198,7 @@ pub fn tail(text: &str, lines: impl Borrow<usize>) -> Cut {
         let from = (text.len() - PRINTED_BYTES_MAX..text.len()).find(|at| text.is_char_boundary(*at));
         text.replace_range(..from.unwrap_or(0), "…");
     }
-    Cut { text, lines: count, is_cut }
+    Cut { text, lines: count, is_cut, mark: None }
 }
 
 /// A page of a long text.
@@ -174,7 +257,12 @@ pub fn safe_text(text: &str) -> String {
 /// Returns the beginning of a plan's text, within what a page holds.
 pub fn head(text: &str) -> Cut {
     let lines: Vec<&str> = text.lines().take(PLAN_LINES_MAX).collect();
-    Cut { text: lines.join("\n"), lines: lines.len(), is_cut: text.lines().nth(PLAN_LINES_MAX).is_some() }
+    Cut {
+        text: lines.join("\n"),
+        lines: lines.len(),
+        is_cut: text.lines().nth(PLAN_LINES_MAX).is_some(),
+        mark: None,
+    }
 }
 
 /// One line of a difference.
@@ -214,9 +302,9 @@ pub fn minute(moment: &str) -> String {
     moment.get(..16).unwrap_or(moment).replace('T', " ")
 }
 
-/// Returns the seconds of a moment as they follow its minute: `:05`.
-pub fn seconds_of(moment: &str) -> &str {
-    moment.get(16..19).unwrap_or_default()
+/// Returns the day of a moment: `2026-11-25`.
+pub fn day(moment: &str) -> &str {
+    moment.get(..10).unwrap_or(moment)
 }
 
 /// Returns an age in seconds as people say it.
@@ -347,7 +435,7 @@ pub fn waits_for(waits: &WaitingOn) -> String {
 /// Returns the title of an ask.
 pub fn ask_heading(ask: &AskView) -> String {
     let step = ask.step.as_ref();
-    let step = step.map(|step| format!("Step {} {}", step.number, words::safe(&step.title)));
+    let step = step.map(|step| format!("Step {} “{}”", step.number, words::safe(&step.title)));
     let step = step.unwrap_or_else(|| words::asker(ask));
     match ask.kind.as_str() {
         "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
@@ -373,6 +461,11 @@ pub fn ask_about(ask: &AskView) -> &str {
 /// Returns the page of a run in a list.
 pub fn run_path(run: &RunSummary) -> String {
     format!("/runs/{}?workspace={}", encoded(&run.run), encoded(&run.workspace))
+}
+
+/// Returns where it is acknowledged that a run in a list failed.
+pub fn acknowledge_path(run: &RunSummary) -> String {
+    format!("/runs/{}/acknowledge?workspace={}", encoded(&run.run), encoded(&run.workspace))
 }
 
 /// Returns the page of the run that an ask is about; a draft has none, so that of all asks.
@@ -473,6 +566,15 @@ mod tests {
         let second = &parts[1];
         assert!(second.text.starts_with(&format!("line {}\n", second.first_line)), "{}", second.first_line);
         assert_eq!((part("", None).count, part("a\n", Some(9)).number), (1, 1));
+    }
+
+    #[test]
+    fn the_line_that_says_what_is_wrong_is_marked_where_it_is_shown() {
+        let telling = || Some("FAILED: 401 != 200".to_owned());
+        let cut = tail_marked("ok\n\u{1b}[31mFAILED: 401 != 200\u{1b}[0m\nsee log\n", 40, telling());
+        assert_eq!(cut.marked(), Some(("ok\n", "FAILED: 401 != 200", "\nsee log")));
+        assert_eq!(tail_marked("FAILED: 401 != 200\na\nb\n", 2, telling()).marked(), None, "it is not shown");
+        assert_eq!(tail_marked("ok\n", 40, None).marked(), None);
     }
 
     #[test]

@@ -69,7 +69,11 @@ impl<'a> EditScreen<'a> {
             let line = view.line.and_then(|line| lines.get(line.checked_sub(1)?));
             line.map(|line| draw::line(line, 160)).unwrap_or_default()
         };
-        let findings = found.iter().take(FINDINGS_MAX).map(|view| Finding { quoted: quoted(view), view });
+        // Those that keep the text from being approved come first.
+        let mut sorted: Vec<&PlanEditFinding> = found.iter().collect();
+        sorted.sort_by_key(|view| !view.is_error);
+        let findings =
+            sorted.into_iter().take(FINDINGS_MAX).map(|view| Finding { quoted: quoted(view), view });
         EditScreen {
             findings: findings.collect(),
             more_findings: found.len().saturating_sub(FINDINGS_MAX),

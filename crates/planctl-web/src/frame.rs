@@ -57,7 +57,25 @@ pub struct Frame<'a> {
     /// Where its live updates come from.
     pub live: Option<&'a str>,
     /// The decision that was just recorded.
-    pub recorded: Option<&'a str>,
+    pub recorded: Option<Recorded<'a>>,
+}
+
+/// A decision that was just recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recorded<'a> {
+    /// The sentence about it.
+    pub sentence: &'static str,
+    /// The word of the decision.
+    pub word: &'a str,
+    /// The number of the ask, or the name of the run, that it is about.
+    pub about: Option<&'a str>,
+}
+
+impl Recorded<'_> {
+    /// Says that an ask was answered.
+    pub fn is_answer(&self) -> bool {
+        self.about.is_some_and(|about| about.parse::<u64>().is_ok())
+    }
 }
 
 impl<'a> Frame<'a> {

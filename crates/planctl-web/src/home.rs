@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use askama::Template;
-use planctl_api::wire::{AskList, AskView, RunList, RunSummary, UnreadRun};
+use planctl_api::wire::{AskList, AskView, RunList, RunState, RunSummary, SpentToday, UnreadRun};
 use planctl_api::words;
 
 use crate::draw;
-use crate::frame::{Frame, Tab};
+use crate::frame::{Form, Frame, Tab};
 
 /// The part of everything that the home page shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,12 +26,22 @@ impl Filters<'_> {
         *self == Filters::default()
     }
 
-    fn let_through(&self, ask: &AskView) -> bool {
+    fn matches(&self, ask: &AskView) -> bool {
         self.kind.is_none_or(|kind| ask.kind == kind)
             && self.project.is_none_or(|project| ask.workspace == project)
             && self.role.is_none_or(|role| ask.role.as_deref() == Some(role))
     }
+
+    /// Says whether failures of runs are shown; their project was chosen where they were read.
+    fn let_failures_through(&self) -> bool {
+        self.role.is_none() && self.kind.is_none_or(|kind| kind == FAILURE)
+    }
 }
+
+/// The kind of need that is no ask: a run failed, and nobody has acknowledged that.
+const FAILURE: &str = "failure";
+/// The most runs that ended which are listed.
+const ENDED_MAX: usize = 12;
 
 /// The values that a filter offers; the chosen one is among them.
 struct Choices<'a> {
@@ -49,6 +59,8 @@ pub struct HomeScreen<'a> {
     pub frame: Frame<'a>,
     /// The open asks that are let through, first what blocks most.
     asks: Vec<&'a AskView>,
+    /// The runs that failed by themselves and that nobody has acknowledged.
+    failures: Vec<&'a RunSummary>,
     /// Says that others wait that were not looked at.
     more_wait: bool,
     choices: [Choices<'a>; 3],
@@ -56,22 +68,34 @@ pub struct HomeScreen<'a> {
     open: Vec<&'a RunSummary>,
     ended: Vec<&'a RunSummary>,
     unread: &'a [UnreadRun],
+    today: &'a SpentToday,
+    /// For a reader who may acknowledge failures.
+    form: Option<Form<'a>>,
 }
 
 impl<'a> HomeScreen<'a> {
-    /// Sorts the newest runs: those under way, and those that ended, failures first.
+    /// Sorts the newest runs: failures that nobody has acknowledged, those under way, and those that ended, failures first.
     pub fn new(
         frame: Frame<'a>,
-        asks: &'a AskList,
-        runs: &'a RunList,
+        (asks, runs): (&'a AskList, &'a RunList),
+        today: &'a SpentToday,
         filters: Filters<'a>,
+        form: Option<Form<'a>>,
     ) -> HomeScreen<'a> {
-        let (mut ended, open): (Vec<_>, Vec<_>) = runs.runs.iter().partition(|run| run.state.is_over());
-        ended.sort_by_key(|run| run.state != planctl_api::wire::RunState::Failed);
-        ended.truncate(12);
+        let (over, open): (Vec<_>, Vec<_>) = runs.runs.iter().partition(|run| run.state.is_over());
+        let (mut failures, mut ended): (Vec<_>, Vec<_>) =
+            over.into_iter().partition(|run| run.awaits_acknowledgement);
+        if !filters.let_failures_through() {
+            failures.clear();
+        }
+        ended.sort_by_key(|run| run.state != RunState::Failed);
+        ended.truncate(ENDED_MAX);
         HomeScreen {
             frame,
-            asks: asks.asks.iter().filter(|ask| filters.let_through(ask)).collect(),
+            failures,
+            today,
+            form,
+            asks: asks.asks.iter().filter(|ask| filters.matches(ask)).collect(),
             more_wait: asks.next.is_some(),
             choices: choices(asks, runs, filters),
             is_filtered: !filters.are_none(),
@@ -79,6 +103,15 @@ impl<'a> HomeScreen<'a> {
             ended,
             unread: &runs.unread,
         }
+    }
+
+    fn needs_nobody(&self) -> bool {
+        self.asks.is_empty() && self.failures.is_empty()
+    }
+
+    /// Says that the reader may decide, which all readers of one scope have in common.
+    fn may_decide(&self) -> bool {
+        self.form.is_some()
     }
 }
 
@@ -90,10 +123,11 @@ fn choices<'a>(asks: &'a AskList, runs: &'a RunList, filters: Filters<'a>) -> [C
         values: values.chain(chosen).collect(),
     };
     let asks = || asks.asks.iter();
+    let failure = runs.runs.iter().find(|run| run.awaits_acknowledgement).map(|_| FAILURE);
     let projects = asks().map(|ask| ask.workspace.as_str());
     let mut projects = projects.chain(runs.runs.iter().map(|run| run.workspace.as_str()));
     [
-        choices("kind", "Kind", filters.kind, &mut asks().map(|ask| ask.kind.as_str())),
+        choices("kind", "Kind", filters.kind, &mut asks().map(|ask| ask.kind.as_str()).chain(failure)),
         choices("project", "Project", filters.project, &mut projects),
         choices("role", "Role", filters.role, &mut asks().filter_map(|ask| ask.role.as_deref())),
     ]

@@ -28,7 +28,7 @@ pub struct LibraryScreen<'a> {
 }
 
 impl<'a> LibraryScreen<'a> {
-    /// Prepares the page; without a chosen project it offers those that there are.
+    /// Prepares the page; where there is no project yet, none is chosen.
     pub fn new(
         frame: Frame<'a>,
         (projects, chosen): (&'a [&'a str], Option<&'a str>),

@@ -20,11 +20,19 @@ pub enum Output {
     StderrBefore,
     /// The worker's own words.
     Words,
+    /// The prompt that the worker was given.
+    Prompt,
 }
 
 impl Output {
-    const ALL: [Output; 5] =
-        [Output::Stdout, Output::Stderr, Output::StdoutBefore, Output::StderrBefore, Output::Words];
+    const ALL: [Output; 6] = [
+        Output::Stdout,
+        Output::Stderr,
+        Output::StdoutBefore,
+        Output::StderrBefore,
+        Output::Words,
+        Output::Prompt,
+    ];
 
     /// Returns the output that an address names.
     pub fn of(word: &str) -> Option<Output> {
@@ -39,6 +47,7 @@ impl Output {
             Output::StdoutBefore => "stdout-before",
             Output::StderrBefore => "stderr-before",
             Output::Words => "words",
+            Output::Prompt => "prompt",
         }
     }
 
@@ -50,10 +59,11 @@ impl Output {
             Output::StdoutBefore => "Standard output before the work",
             Output::StderrBefore => "Standard error before the work",
             Output::Words => "The worker's own words",
+            Output::Prompt => "The prompt that the worker was given",
         }
     }
 
-    /// Returns the text, as far as it was kept.
+    /// Returns the text that an attempt holds, as far as it was kept; a prompt is kept elsewhere.
     pub fn text(self, attempt: &AttemptView) -> Option<&str> {
         let (gate, before) = (attempt.gate.as_ref(), attempt.before.last());
         Some(match self {
@@ -62,6 +72,7 @@ impl Output {
             Output::StdoutBefore => &before?.stdout,
             Output::StderrBefore => &before?.stderr,
             Output::Words => &attempt.work.as_ref()?.text,
+            Output::Prompt => return None,
         })
     }
 }
@@ -88,6 +99,11 @@ impl<'a> OutputScreen<'a> {
         (path, query): (&'a str, &'a str),
     ) -> OutputScreen<'a> {
         OutputScreen { frame, run, attempt, output, part: draw::part(text, number), path, query }
+    }
+
+    /// Returns the address of its run.
+    fn run_path(&self) -> &str {
+        self.path.split_once("/steps/").map_or(self.path, |(run, _)| run)
     }
 
     /// Returns its own address, without a part.

@@ -1,7 +1,7 @@
 //! Plans, and one plan with its kept texts.
 
 use askama::Template;
-use planctl_api::wire::{PlanList, PlanSummary, RevisionList, RevisionPage};
+use planctl_api::wire::{PlanList, PlanSummary, RevisionList, RevisionPage, RunList, RunState, RunSummary};
 use planctl_api::words;
 
 use crate::draw;
@@ -17,16 +17,69 @@ pub struct PlansScreen<'a> {
     pub list: &'a PlanList,
 }
 
+/// The most runs of a plan that its page lists.
+const RUNS_MAX: usize = 10;
+
+/// The lesson of a plan's newest runs.
+struct Record {
+    /// How many of them ended by themselves, done or failed.
+    ended: usize,
+    /// How many of these are done.
+    done: usize,
+    /// Half of those that are done took no longer.
+    seconds: Option<f64>,
+    /// Half of those that are done, and used money, used no more.
+    usd: Option<f64>,
+}
+
+impl Record {
+    fn of(runs: &[&RunSummary]) -> Record {
+        let all_done: Vec<_> = runs.iter().filter(|run| run.state == RunState::Done).collect();
+        let failed = runs.iter().filter(|run| run.state == RunState::Failed).count();
+        let middle = |mut amounts: Vec<f64>| {
+            amounts.sort_by(f64::total_cmp);
+            amounts.get(amounts.len().checked_sub(1)? / 2).copied()
+        };
+        Record {
+            ended: all_done.len() + failed,
+            done: all_done.len(),
+            seconds: middle(all_done.iter().map(|run| run.spent.seconds).collect()),
+            usd: middle(all_done.iter().map(|run| run.spent.usd).filter(|usd| *usd > 0.0).collect()),
+        }
+    }
+
+    /// Says how many runs came to a good end.
+    fn rate(&self) -> String {
+        format!("{} of {} done", self.done, words::counted(self.ended, "run"))
+    }
+}
+
 /// One plan.
 #[derive(Template)]
 #[template(path = "plan.html")]
 pub struct PlanScreen<'a> {
-    /// The frame of the page.
-    pub frame: Frame<'a>,
-    /// The plan.
-    pub plan: &'a PlanSummary,
+    frame: Frame<'a>,
+    plan: &'a PlanSummary,
     /// The text that is shown.
-    pub revision: &'a RevisionPage,
+    revision: &'a RevisionPage,
     /// All kept texts, newest first.
-    pub revisions: &'a RevisionList,
+    revisions: &'a RevisionList,
+    /// The newest runs.
+    runs: Vec<&'a RunSummary>,
+    record: Record,
+}
+
+impl<'a> PlanScreen<'a> {
+    /// Prepares the page of a plan with one of its texts; `runs` are the newest of its workspace.
+    pub fn new(
+        frame: Frame<'a>,
+        plan: &'a PlanSummary,
+        (revision, revisions): (&'a RevisionPage, &'a RevisionList),
+        runs: &'a RunList,
+    ) -> PlanScreen<'a> {
+        let mut runs: Vec<_> = runs.runs.iter().filter(|run| run.plan == plan.plan).collect();
+        let record = Record::of(&runs);
+        runs.truncate(RUNS_MAX);
+        PlanScreen { frame, plan, revision, revisions, runs, record }
+    }
 }

@@ -62,6 +62,12 @@ struct Gate<'a> {
 }
 
 impl Gate<'_> {
+    /// Returns the line of its outputs that says what is wrong, where something is.
+    fn telling(&self) -> Option<String> {
+        let has_failed = self.view.verdict != "passed" && !self.is_before;
+        has_failed.then(|| words::telling_line(&self.view.stderr, &self.view.stdout)).flatten()
+    }
+
     fn stdout(&self) -> Output {
         if self.is_before { Output::StdoutBefore } else { Output::Stdout }
     }
@@ -83,6 +89,11 @@ impl std::ops::Deref for Attempt<'_> {
 }
 
 impl Attempt<'_> {
+    /// Says that a worker was asked, and not the contract alone.
+    fn has_worker(&self) -> bool {
+        self.0.work.is_some()
+    }
+
     fn gates(&self) -> Vec<Gate<'_>> {
         let judged = self.0.gate.iter().map(|view| Gate { view, is_before: false, lines: GATE_LINES });
         judged

@@ -56,6 +56,7 @@ const COMMANDS: &[(&str, Caller)] = &[
     ("run pause", Person),
     ("run resume", Person),
     ("run cancel", Person),
+    ("run acknowledge", Person),
     ("approvals", Anyone),
     ("approvals ls", Anyone),
     ("approvals show", Anyone),

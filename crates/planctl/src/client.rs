@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use planctl_api::Problem;
 use planctl_api::wire::calls::{
-    AcceptedView, AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall, NoteCall, Nothing,
-    PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start, StartCall,
-    StartedView, TurnCall,
+    AcceptedView, AcknowledgeCall, AnswerCall, AnswerWord, Approving, CancelCall, DecideCall, DiffCall,
+    NoteCall, Nothing, PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start,
+    StartCall, StartedView, TurnCall,
 };
 use planctl_api::wire::draft_asks::{DraftAsksCall, DraftAsksView};
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
@@ -184,7 +184,7 @@ impl Client {
     /// Returns the plan as a run executes it: the stored revision.
     pub async fn plan_of_run(&self, run: Handle) -> Result<Checked, Failure> {
         let plan: RunPlanView = self.api.get(&format!("/v1/runs/{}/plan", run.0), &[]).await?;
-        Ok(planctl_server::check::kept(plan))
+        Ok(planctl_server::check::restore_checked(plan))
     }
 
     /// Compares two texts of a plan by what they mean.
@@ -260,6 +260,12 @@ impl Client {
     pub async fn cancel(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
         let call = CancelCall { note: note.map(str::to_owned) };
         self.api.post(&format!("/v1/runs/{}/cancel", handle.0), &[], &call).await
+    }
+
+    /// Acknowledges that a run failed.
+    pub async fn acknowledge(&self, handle: Handle, note: Option<&str>) -> Result<Decided, Failure> {
+        let call = AcknowledgeCall { note: note.map(str::to_owned) };
+        self.api.post(&format!("/v1/runs/{}/acknowledge", handle.0), &[], &call).await
     }
 
     /// Returns what an interactive agent is to do at a run; waits so many seconds where nothing is known yet.
@@ -646,7 +652,7 @@ pub async fn take_place(
     stop_after: Duration,
 ) -> Result<Result<ServerNode, ServiceError>, Failure> {
     let config = &context.config()?.config;
-    limits::enough()?;
+    limits::raise_limits()?;
     let options = ServerNodeOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),

@@ -287,6 +287,15 @@ pub struct CancelCall {
     pub note: Option<String>,
 }
 
+/// Acknowledges that a run failed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcknowledgeCall {
+    /// Why it is left as it is.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
 /// Verifies an edited text of the plan that an ask holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -125,7 +125,7 @@ impl Place {
 
     fn work(&self, agent: &Agent) -> Worked {
         let cancel = std::future::pending();
-        block_on(agent.work(&self.spawner, &self.assignment(), &mut |_, _| (), cancel))
+        block_on(agent.run_item(&self.spawner, &self.assignment(), &mut |_, _| (), cancel))
     }
 
     fn assert_all_dead(&self) {
@@ -310,7 +310,7 @@ fn past_the_deadline_the_whole_tree_is_ended_and_no_status_counts() {
         let mut assignment = place.assignment();
         assignment.deadline = Duration::from_millis(500);
         let pending = std::future::pending();
-        let said = block_on(known.work(&place.spawner, &assignment, &mut |_, _| (), pending)).said;
+        let said = block_on(known.run_item(&place.spawner, &assignment, &mut |_, _| (), pending)).said;
         assert!(matches!(said, AgentSaid::Overran { past: Overrun::Deadline, .. }), "{agent}: {said:?}");
         place.assert_all_dead();
     }
@@ -337,7 +337,7 @@ fn a_cancel_ends_the_whole_tree_and_gives_the_work_back() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        let said = block_on(known.work(&place.spawner, &place.assignment(), &mut |_, _| (), cancel)).said;
+        let said = block_on(known.run_item(&place.spawner, &place.assignment(), &mut |_, _| (), cancel)).said;
         assert_eq!(said, AgentSaid::Released, "{agent}");
         place.assert_all_dead();
     }

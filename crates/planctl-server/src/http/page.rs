@@ -6,7 +6,9 @@
 //! somebody answered meanwhile. Reading is by GET, and changes are made by POST alone.
 
 mod address;
+mod bundle;
 mod decide;
+mod drawn;
 mod edit;
 mod library;
 mod links;
@@ -25,10 +27,12 @@ use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use planctl_api::{Code, Next, Problem};
-use planctl_web::assets;
+use planctl_store::secret;
+use planctl_web::{ReaderMarks, assets};
 
 use self::address::Address;
-use self::live::Drawn;
+use self::drawn::Drawn;
+use self::session::Session;
 use self::shared::Shared;
 use self::visit::Visit;
 use super::problem::response_of;
@@ -49,6 +53,8 @@ pub(super) fn router(api: &ApiState, v1: Router) -> Router {
         v1: v1.clone(),
         answers: Shared::default(),
         drawings: Shared::default(),
+        sessions: Shared::default(),
+        marks: ReaderMarks::of(&secret()),
     });
     v1.fallback(move |request: Request| {
         let door = door.clone();
@@ -62,8 +68,12 @@ struct Door {
     v1: Router,
     /// The API's answers that pages are made of, by scope and route.
     answers: Shared<Bytes>,
-    /// The live parts of pages, by scope and address. They hold nothing that is of one reader alone.
+    /// Pages, by scope and address. They hold marks in place of what is of one reader alone.
     drawings: Shared<Arc<Drawn>>,
+    /// The sessions of browsers, by the hashes of their secrets.
+    sessions: Shared<Option<Session>>,
+    /// The marks that stand for a reader in a page that is drawn for many.
+    marks: ReaderMarks,
 }
 
 impl Door {
@@ -81,8 +91,8 @@ impl Door {
             Err(problem) => return screens::problem(None, &address, &problem),
         };
         let answered = match parts.method {
-            Method::GET => looked(&visit, &address).await,
-            Method::POST => decide::posted(&visit, &address, body).await,
+            Method::GET => get_page(&visit, &address).await,
+            Method::POST => decide::post_form(&visit, &address, body).await,
             _ => Err(Problem::new(Code::MethodNotAllowed, "a page is read by GET and decides by POST")),
         };
         answered.unwrap_or_else(|problem| screens::problem(Some(&visit), &address, &problem))
@@ -90,17 +100,18 @@ impl Door {
 }
 
 /// Answers what a browser looks at.
-async fn looked(visit: &Visit, address: &Address) -> Result<Response, Problem> {
+async fn get_page(visit: &Visit, address: &Address) -> Result<Response, Problem> {
     match address.segments().as_slice() {
         ["sign-in"] => Ok(html(StatusCode::OK, screens::sign_in(address, None))),
         ["open", code] => session::open(visit, code).await,
         // The short form that messages have; it shows the ask once the browser has signed in.
         ["a", ask] if ask.parse::<u64>().is_ok() => Ok(see_other(&format!("/asks/{ask}"))),
         ["live"] => live::stream(visit, address).await,
+        ["runs", run, "bundle"] => bundle::download(visit, address, run).await,
         ["runs", run, "steps", step, "attempts", attempt, output, "download"] => {
             output::download(visit, address, (run, step, attempt), output).await
         }
-        _ => Ok(html(StatusCode::OK, screens::draw(visit, address).await?)),
+        _ => Ok(html(StatusCode::OK, drawn::page(visit, address).await?)),
     }
 }
 

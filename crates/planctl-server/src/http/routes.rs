@@ -267,6 +267,14 @@ pub static ROUTES: &[Route] = &[
         handler!(runs::list),
     ),
     get(
+        "/v1/spent-today",
+        Scope::Read,
+        "What runs used today, those of a workspace or all; the day is the daemon's",
+        &[WORKSPACE],
+        Answers::json::<wire::SpentToday>(),
+        handler!(runs::spent_today),
+    ),
+    get(
         "/v1/runs/{run}",
         Scope::Read,
         "Where a run stands",
@@ -446,6 +454,16 @@ pub static ROUTES: &[Route] = &[
         Some(Body::of::<calls::CancelCall>()),
         Answers::json::<wire::Decided>(),
         handler!(runs::cancel),
+    )
+    .with_query(&[WORKSPACE])
+    .decision(),
+    post(
+        "/v1/runs/{run}/acknowledge",
+        Scope::Approve,
+        "Acknowledges that a run failed: it needs nobody any more, and stays as it is",
+        Some(Body::of::<calls::AcknowledgeCall>()),
+        Answers::json::<wire::Decided>(),
+        handler!(runs::acknowledge),
     )
     .with_query(&[WORKSPACE])
     .decision(),

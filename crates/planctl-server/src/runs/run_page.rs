@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use planctl_api::wire::{RunPage, StepState, StepTally, StepView};
-use planctl_engine::{End, Graph, Node, NodeId, NodeKind, NodeState, Record, RunId, RunStatus};
-use planctl_store::{Records, RunRow};
+use planctl_engine::{Graph, Node, NodeId, NodeKind, NodeState, Record, RunId};
+use planctl_store::Records;
 
 use crate::node::services::{ServiceError, Services};
 use crate::runs::shown::Shown;
@@ -144,7 +144,7 @@ impl Services {
         };
         let mut view = self.with_surroundings(&shown, shown.view_without_nodes()).await?;
         view.steps = nodes.iter().map(step).collect();
-        if is_read_whole(&shown.view.run, &graph) {
+        if is_read_whole(&graph) {
             self.add_cached_tokens(run, &mut view).await?;
         }
         Ok(RunPage {
@@ -164,7 +164,7 @@ impl Services {
     ) -> Result<Shown, ServiceError> {
         let row = self.store.run(run).await?;
         let graph = self.store.graph_of(&row).await?;
-        if is_read_whole(&row, &graph) {
+        if is_read_whole(&graph) {
             return self.shown_of(row, Records::All).await;
         }
         let nodes = nodes(&graph);
@@ -176,7 +176,7 @@ impl Services {
     }
 }
 
-/// Says whether the records of all nodes are read: those of a small plan, and of a run that is done, whose reason counts them.
-fn is_read_whole(run: &RunRow, graph: &Graph) -> bool {
-    graph.nodes().len() <= WHOLE_NODES_MAX || run.head.status == RunStatus::Ended { end: End::Done }
+/// Says whether the records of all nodes are read: those of a small plan.
+fn is_read_whole(graph: &Graph) -> bool {
+    graph.nodes().len() <= WHOLE_NODES_MAX
 }

@@ -245,6 +245,16 @@ pub enum RunVerb {
         #[arg(long)]
         note: Option<String>,
     },
+    /// Acknowledges that runs failed: they need nobody any more, and stay as they are
+    #[command(visible_alias = "ack")]
+    Acknowledge {
+        /// The runs: names, beginnings of names, `@last`, or plans' paths
+        #[arg(value_name = "RUN", required = true, add = completing::run())]
+        runs: Vec<String>,
+        /// Why they are left as they are
+        #[arg(long)]
+        note: Option<String>,
+    },
     /// Checks the history: gap-free, hash chain intact, states follow from it
     Audit {
         /// The run: its name, the beginning of it, `@last`, or a plan's path; or a bundle that `export` wrote (FILE.jsonl),

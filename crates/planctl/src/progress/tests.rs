@@ -76,6 +76,8 @@ fn view(steps: Vec<StepView>) -> RunView {
         auto_answer: false,
         approved_by: None,
         is_plan_file_changed: false,
+        awaits_acknowledgement: false,
+        acknowledged_by: None,
         started_at: None,
         ended_at: None,
     }

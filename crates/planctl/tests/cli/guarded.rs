@@ -11,6 +11,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("plan reject", &["a.md"]),
     ("plan run", &["a.md"]),
     ("run cancel", &["@last"]),
+    ("run acknowledge", &["@last"]),
     ("plan review", &["a.md"]),
     ("plan draft", &["a goal"]),
     ("goal decompose", &["a goal"]),

@@ -129,3 +129,23 @@ fn every_metric_is_counted_and_dashboard_and_alerts_name_no_other() {
         assert!(rule["alert"].is_string() && rule["annotations"]["summary"].is_string(), "{rule}");
     }
 }
+
+#[test]
+fn items_that_are_out_and_leases_that_run_out_are_counted() {
+    let place = Place::new();
+    place.plan(1, "");
+    let _daemon = daemon(&place, &Receiver::new());
+    let out = |state: &str| {
+        value(&scrape(&place), &format!("planctl_items{{state=\"{state}\",role=\"coder\"}}")).unwrap_or(0.0)
+    };
+    place.planctl(&["plan", "run", "p.md", "--approve", "--detach"]);
+    wait_until("the work is queued", || out("queued") == 1.0);
+    assert_eq!(value(&scrape(&place), "planctl_leases_expired_total"), Some(0.0));
+    // Nobody renews this lease.
+    place.must(&["item", "claim", "--role", "coder", "--lease", "5s", "--shell"]);
+    assert_eq!((out("queued"), out("working")), (0.0, 1.0));
+    wait_until("the lease has run out", || {
+        value(&scrape(&place), "planctl_leases_expired_total") == Some(1.0)
+    });
+    wait_until("the work is queued once more", || out("queued") == 1.0);
+}

@@ -152,13 +152,30 @@ try {
   await ann.waitForFunction(() => document.querySelectorAll("svg .node.task.done").length === 2, undefined, { timeout: 60_000 });
   console.log("ok: the graph lights up as its run goes on");
 
+  // A run that fails by itself needs somebody, until that is acknowledged; its whole evidence is downloaded, and is sound.
+  workspace("red", { "red.md": plan("Fail the test", [["Fail", "echo 'FAILED test_sum: 1 != 2' >&2; test -e never", "**on_fail:** abort\n"]]), "here": "" });
+  must("red", "run", "red.md", "--approve", "-d", "--exec", "true");
+  await until("it has failed", () => state("red", "red-1") === "failed");
+  await look(ann, "home-failure", "/");
+  await ann.getByRole("link", { name: "red-1 has failed" }).click();
+  await ann.getByRole("heading", { name: "Steer the run" }).waitFor();
+  await look(ann, "run-failed");
+  const [file] = await Promise.all([ann.waitForEvent("download"), ann.getByRole("link", { name: "Download its whole evidence" }).click()]);
+  await file.saveAs(path.join(place, "red", "red-1.jsonl"));
+  must("red", "audit", "red-1.jsonl");
+  await ann.goto(base);
+  await ann.getByRole("button", { name: "Acknowledge that red-1 has failed" }).click();
+  await ann.getByText("Recorded: the failure is acknowledged.").waitFor();
+  assert.ok(!(await ann.textContent("#needs-you")).includes("red-1"));
+  console.log("ok: a failure is acknowledged, and its evidence downloaded");
+
   // Every screen, as everybody sees it.
   await ann.goto(`${base}/runs/auth-1`);
   const ask = await ann.getByRole("link", { name: "answer the escalation" }).getAttribute("href");
   const shown = {
     home: "/", filtered: "/?kind=escalation", ask, edit: `${ask}/edit`, run: "/runs/auth-1", history: "/runs/auth-1/history",
     step: "/runs/auth-1/steps/2", output: "/runs/auth-1/steps/2/attempts/1/stderr", graph: "/runs/auth-1/graph", runs: "/runs",
-    plans: "/plans", plan: "/plans/1", library: "/library?message=fix+the+bug", system: "/system",
+    prompt: "/runs/auth-1/steps/2/attempts/1/prompt", plans: "/plans", plan: "/plans/1", library: "/library?message=fix+the+bug", system: "/system",
   };
   for (const [name, address] of Object.entries(shown)) await look(ann, name, address);
   const looks = {
@@ -168,7 +185,7 @@ try {
   };
   for (const [name, options] of Object.entries(looks)) {
     const page = await signedIn(options);
-    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "library"]) await look(page, `${screen}-${name}`, shown[screen]);
+    for (const screen of ["home", "ask", "edit", "run", "history", "step", "output", "graph", "plan", "library", "system"]) await look(page, `${screen}-${name}`, shown[screen]);
     await page.context().close();
   }
   console.log(`ok: ${screens} screens: valid, accessible, within 60 KB; pictures in ${pictures}`);

@@ -11,14 +11,15 @@ use super::visit::Visit;
 /// How many plans tell which projects there are.
 const PLANS: usize = 500;
 
-/// Shows the library of the project that the address names, else of the only one.
+/// Shows the library of the project that the address names, else of the newest one.
 pub(super) async fn list(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let plans: PlanList = visit.get(&format!("/v1/plans?limit={PLANS}")).await?;
     let mut projects: Vec<&str> = plans.plans.iter().map(|plan| plan.workspace.as_str()).collect();
     projects.sort_unstable();
     projects.dedup();
-    let only = projects.first().copied().filter(|_| projects.len() == 1);
-    let chosen = address.query("project").filter(|project| !project.is_empty()).or(only);
+    // Without a choice it is the project whose plan was met last.
+    let newest = plans.plans.first().map(|plan| plan.workspace.as_str());
+    let chosen = address.query("project").filter(|project| !project.is_empty()).or(newest);
     let message = address.query("message").unwrap_or_default();
     let page: Option<LibraryPage> = match chosen {
         Some(project) => {

@@ -9,14 +9,13 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
-use planctl_api::wire::moment;
 use planctl_api::{Code, Problem};
 use planctl_engine::RunId;
 use planctl_store::{Listener, News};
-use planctl_web::live_parts;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::drawn::{self, Drawn};
 use super::visit::Visit;
 use super::{Address, screens};
 use crate::clock;
@@ -67,32 +66,6 @@ async fn news_of(visit: &Visit, page: &Address) -> Result<Listener, Problem> {
     Ok(store.listen_to(run))
 }
 
-/// The parts of a page that change, as they are drawn once for all that look at it.
-pub(super) struct Drawn {
-    /// Each with its name.
-    parts: Vec<(String, String)>,
-    title: String,
-    at: String,
-    took: Duration,
-}
-
-impl Drawn {
-    async fn of(visit: &Visit, page: &Address) -> Result<Arc<Drawn>, Problem> {
-        let began = clock::instant();
-        let html = screens::draw(visit, page).await?;
-        // A carriage return would end a line of the stream; HTML reads a line feed alike.
-        let plain = |part: &str| part.replace("\r\n", "\n").replace('\r', "\n");
-        let parts = live_parts(&html).into_iter().map(|(name, part)| (name.to_owned(), plain(part)));
-        let title = html.split_once("<title>").and_then(|(_, after)| after.split_once("</title>"));
-        Ok(Arc::new(Drawn {
-            parts: parts.collect(),
-            title: title.map(|(title, _)| title.to_owned()).unwrap_or_default(),
-            at: moment(clock::now()),
-            took: began.elapsed(),
-        }))
-    }
-}
-
 /// One tab that shows a page.
 struct Viewer {
     visit: Visit,
@@ -131,11 +104,11 @@ impl Viewer {
             }
             if let Some(rest) = self.rest {
                 tokio::time::sleep(rest).await;
-                self.news().await?;
+                self.wait_for_news().await?;
             }
             match self.drawn().await {
                 Ok(drawn) => {
-                    self.changes(&drawn);
+                    self.queue_changes(&drawn);
                     self.rest = Some(REST.max(drawn.took * REST_BY_TOOK));
                 }
                 Err(problem) if problem.code() == Some(Code::Unauthenticated) => {
@@ -151,7 +124,7 @@ impl Viewer {
         }
     }
 
-    async fn news(&mut self) -> Option<()> {
+    async fn wait_for_news(&mut self) -> Option<()> {
         self.since = tokio::select! {
             () = self.news.notified() => clock::instant(),
             // Without news one drawing of this time serves all tabs.
@@ -169,13 +142,11 @@ impl Viewer {
             self.visit.session_still_holds().await?;
             self.asked = clock::instant();
         }
-        let visit = self.visit.again(self.since);
-        let name = visit.shared_name(&self.page.whole())?;
-        visit.door.drawings.of(&name, visit.since(), Drawn::of(&visit, &self.page)).await
+        drawn::for_many(&self.visit.again(self.since), &self.page).await
     }
 
     /// Takes a page as it is by now, and prepares what has changed of it.
-    fn changes(&mut self, drawn: &Drawn) {
+    fn queue_changes(&mut self, drawn: &Drawn) {
         let mut events = Vec::new();
         for (name, part) in &drawn.parts {
             if self.sent.get(name) == Some(part) {

@@ -7,14 +7,13 @@ use planctl_api::wire::messages::DeliveryList;
 use planctl_api::wire::work::{ServiceView, TokenList, WorkerList};
 use planctl_api::wire::{
     AskList, AskPage, AttemptView, DatabaseView, EventLine, LogView, Paged as _, PictureView, PlanList,
-    PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList, RunPage, WhyView, moment,
+    PlanSummary, RevisionList, RevisionPage, RoleWorkList, RunList, RunPage, SpentToday, WhyView, moment,
 };
 use planctl_api::{Code, Problem};
-use planctl_store::secret;
 use planctl_web::{
     AskScreen, AttemptWindow, Draft, Filters, Frame, GraphScreen, HistoryScreen, HomeScreen, PlanScreen,
-    PlansScreen, ProblemScreen, RunScreen, RunsScreen, Screen as _, SignInScreen, StepScreen, SystemScreen,
-    Tab, encoded,
+    PlansScreen, ProblemScreen, Recorded, RunScreen, RunsScreen, Screen as _, SignInScreen, StepScreen,
+    SystemScreen, Tab, encoded,
 };
 
 use super::visit::Visit;
@@ -23,6 +22,8 @@ use crate::clock;
 
 /// How many of the newest runs the home page looks at, and a page of runs lists.
 const RUNS: usize = 40;
+/// Among how many of the newest runs of its workspace a plan's are looked for.
+const RUNS_OF_PLAN: usize = 100;
 /// How many asks the home page lists.
 const ASKS: usize = 50;
 /// How many asks are looked at where some are wanted.
@@ -45,13 +46,13 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["runs", run, "history"] => history(visit, address, run).await,
         ["runs", run, "steps", step] => one_step(visit, address, run, step).await,
         ["runs", run, "steps", step, "attempts", attempt, output] => {
-            output::part(visit, address, (run, step, attempt), output).await
+            output::show_part(visit, address, (run, step, attempt), output).await
         }
         ["asks", ask] => {
             let page: AskPage = visit.get(&format!("/v1/approvals/{}", encoded(ask))).await?;
             one_ask(visit, address, &page, &Draft::default(), None).await
         }
-        ["asks", ask, "edit"] => edit::begun(visit, address, ask).await,
+        ["asks", ask, "edit"] => edit::show_draft(visit, address, ask).await,
         ["plans"] => plans(visit, address).await,
         ["plans", plan] => one_plan(visit, address, plan).await,
         ["library"] => library::list(visit, address).await,
@@ -105,9 +106,17 @@ impl Texts {
     }
 }
 
-/// Says what was just recorded, in words of a closed list.
-fn recorded(address: &Address) -> Option<&'static str> {
-    Some(match address.query("recorded")? {
+/// Returns the decision that was just recorded.
+fn recorded_message(address: &Address) -> Option<Recorded<'_>> {
+    let word = address.query("recorded")?;
+    let is_plain =
+        |name: &&str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    Some(Recorded { sentence: sentence_of(word)?, word, about: address.query("about").filter(is_plain) })
+}
+
+/// Says what was recorded, in words of a closed list.
+fn sentence_of(word: &str) -> Option<&'static str> {
+    Some(match word {
         "approve" => "Recorded: approve. The run goes on.",
         "reject" => "Recorded: reject.",
         "retry" => "Recorded: retry. Another attempt begins, with your note in its prompt.",
@@ -125,6 +134,7 @@ fn recorded(address: &Address) -> Option<&'static str> {
         "vote" => "Recorded: your vote. More are needed.",
         "pause" => "Recorded: the run is paused.",
         "resume" => "Recorded: the run is taken up.",
+        "acknowledge" => "Recorded: the failure is acknowledged.",
         "worker" => "Recorded.",
         "delivery" => "Recorded: the message is sent again.",
         "revoke" => "Recorded: the token is revoked.",
@@ -139,9 +149,11 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let asks: AskList = visit.look(&format!("/v1/approvals?limit={most}")).await?;
     let project = filters.project.map(|path| format!("&workspace={}", encoded(path))).unwrap_or_default();
     let list: RunList = visit.look(&format!("/v1/runs?limit={RUNS}{project}")).await?;
-    let texts = Texts::of(address);
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
-    Ok(HomeScreen::new(frame, &asks, &list, filters).html())
+    let today: SpentToday = visit.look(&format!("/v1/spent-today{}", project.replacen('&', "?", 1))).await?;
+    let (texts, key) = (Texts::of(address), visit.new_key());
+    let form = visit.session()?.form(&key);
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::Home)? };
+    Ok(HomeScreen::new(frame, (&asks, &list), &today, filters, form).html())
 }
 
 async fn runs(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -172,8 +184,8 @@ async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, 
     let page: RunPage = visit.look(&format!("{route}/page{from}")).await?;
     let events: Vec<EventLine> = visit.look(&format!("{route}/history?newest={EVENTS}")).await?;
     let texts = Texts::of(address);
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Runs)? };
-    let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), secret());
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::Runs)? };
+    let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), visit.new_key());
     let form = visit.session()?.form(&key);
     Ok(RunScreen::new(frame, &page, &events, (&path, &query), form).html())
 }
@@ -249,9 +261,9 @@ pub(super) async fn one_ask(
     refused: Option<&Problem>,
 ) -> Result<String, Problem> {
     let texts = Texts::of(address);
-    let key = secret();
+    let key = visit.new_key();
     let form = visit.session()?.form(&key);
-    let frame = texts.frame_of(visit, Tab::Home)?;
+    let frame = Frame { recorded: recorded_message(address), ..texts.frame_of(visit, Tab::Home)? };
     Ok(AskScreen::new(frame, page, form, (draft, refused)).html())
 }
 
@@ -269,14 +281,11 @@ async fn one_plan(visit: &Visit, address: &Address, plan: &str) -> Result<String
     let digest = address.query("digest").unwrap_or(&summary.digest);
     let revision: RevisionPage = visit.look(&format!("{route}/revisions/{}", encoded(digest))).await?;
     let revisions: RevisionList = visit.look(&format!("{route}/revisions?limit=20")).await?;
+    let workspace = encoded(&summary.workspace);
+    let runs: RunList = visit.look(&format!("/v1/runs?limit={RUNS_OF_PLAN}&workspace={workspace}")).await?;
     let texts = Texts::of(address);
-    Ok(PlanScreen {
-        frame: texts.frame_of(visit, Tab::Plans)?,
-        plan: &summary,
-        revision: &revision,
-        revisions: &revisions,
-    }
-    .html())
+    let frame = texts.frame_of(visit, Tab::Plans)?;
+    Ok(PlanScreen::new(frame, &summary, (&revision, &revisions), &runs).html())
 }
 
 async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
@@ -291,9 +300,9 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
         false => None,
     };
     let texts = Texts::of(address);
-    let key = secret();
+    let key = visit.new_key();
     let form = session.form(&key).filter(|_| session.is_admin());
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::System)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::System)? };
     Ok(SystemScreen::new(
         frame,
         (&service, &database),

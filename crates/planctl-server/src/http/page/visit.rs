@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use planctl_api::{Code, Problem};
+use planctl_store::secret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use super::{Door, guard};
 use crate::clock;
 use crate::http::capacity::StrangerSlot;
 use crate::http::guard::{KEY_HEADER, Peer};
-use crate::http::serve::answered;
+use crate::http::serve::route_request;
 
 /// The headers by which a browser says where a request comes from. The API's guard looks at them, too.
 const OF_BROWSER: [HeaderName; 3] = [header::HOST, header::ORIGIN, HeaderName::from_static("sec-fetch-site")];
@@ -36,6 +37,8 @@ pub(super) struct Visit {
     pub(super) headers: HeaderMap,
     /// From when on an answer counts that others have asked for.
     since: Instant,
+    /// Says that a page is drawn for all readers of the session's scope.
+    is_of_anybody: bool,
     stranger: Option<StrangerSlot>,
 }
 
@@ -47,11 +50,11 @@ impl Visit {
         guard::refuse_strangers(&door.api, &peer, parts)?;
         let now = clock::instant();
         let since = now.checked_sub(SHARED_FOR).unwrap_or(now).max(door.api.page().decided_at());
-        let session = Session::of(&door.api, &parts.headers).await?;
+        let session = Session::of(&door, &parts.headers, since).await?;
         let stranger = parts.extensions.get::<StrangerSlot>().cloned();
         let headers =
             OF_BROWSER.into_iter().filter_map(|name| Some((name.clone(), parts.headers.get(name)?.clone())));
-        Ok(Visit { door, peer, session, headers: headers.collect(), since, stranger })
+        Ok(Visit { door, peer, session, headers: headers.collect(), since, is_of_anybody: false, stranger })
     }
 
     /// Refuses where the token of the session was revoked or has run out meanwhile.
@@ -61,12 +64,23 @@ impl Visit {
 
     /// Returns the session.
     pub(super) fn session(&self) -> Result<&Session, Problem> {
-        self.session.as_ref().ok_or_else(guard::unauthenticated)
+        self.session.as_ref().ok_or_else(guard::unauthenticated_problem)
     }
 
     /// Returns the same browser's visit once more, whose answers are no older than this.
     pub(super) fn again(&self, since: Instant) -> Visit {
         Visit { since: since.max(self.door.api.page().decided_at()), ..self.clone() }
+    }
+
+    /// Returns a visit that draws a page for all readers of the session's scope: marks stand in the reader's place.
+    pub(super) fn of_anybody(&self) -> Visit {
+        let session = self.session.as_ref().map(|session| session.of_anybody(&self.door.marks));
+        Visit { session, is_of_anybody: true, ..self.clone() }
+    }
+
+    /// Makes the key of a page's forms, under which what they ask for is done once.
+    pub(super) fn new_key(&self) -> String {
+        if self.is_of_anybody { self.door.marks.key().to_owned() } else { secret() }
     }
 
     /// Names an address for its readers of one scope, who see the same there.
@@ -140,7 +154,7 @@ impl Visit {
         if let Some(stranger) = &self.stranger {
             request.extensions_mut().insert(stranger.clone());
         }
-        let (head, body) = answered(self.door.v1.clone(), request).await.into_parts();
+        let (head, body) = route_request(self.door.v1.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| defect(error.to_string()))?;
         if head.status.is_success() {

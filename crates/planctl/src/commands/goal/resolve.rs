@@ -10,19 +10,20 @@ use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
     Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
     PlannedStep, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
-    Spending, Tool, Verified, Went, key_of, planned, type_of, verified, written,
+    Spending, Tool, Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
 use serde::{Deserialize, Serialize};
 
 use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
-use super::super::draft::put;
 use super::super::draft::shown;
+use super::super::draft::write_plan_file;
 use super::super::draft::writer::{Allowance, Writer};
 use super::super::plan::shell_word;
 use super::super::{Context, Stop, editing, library};
 use super::{
-    broken_up, capabilities, embeddings, has_database, learned, mend, resolved, tool, undone, writer_of,
+    break_up, capabilities, embeddings, has_database, learned, mend, no_pieces_failure, resolved, tool,
+    writer_of,
 };
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
@@ -66,8 +67,10 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     capabilities.push(Capability::ask_person());
     let catalog = Catalog::new(capabilities);
     let writer = writer_of(context, source)?;
-    let breakdown = broken_up(context, source, StrategyWord::Hybrid, &tools, writer.as_ref()).await?;
-    let NextPiece::Done(pieces) = breakdown.next() else { return Err(undone(context, &breakdown)?) };
+    let breakdown = break_up(context, source, StrategyWord::Hybrid, &tools, writer.as_ref()).await?;
+    let NextPiece::Done(pieces) = breakdown.next() else {
+        return Err(no_pieces_failure(context, &breakdown)?);
+    };
     let kept = place(context, &source.goal)?;
     let mut record = match source.again {
         true => begun_anew(context, &kept, &source.goal).await?,
@@ -76,8 +79,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     if record.begun.is_empty() {
         record.begun = uuid::Uuid::now_v7().to_string();
     }
-    let (history_kept, mut history) = learned::take(context).await?;
-    hear(context, &mut record, &args.answer).await?;
+    let (history_kept, mut history) = learned::update_history(context).await?;
+    apply_answers(context, &mut record, &args.answer).await?;
     kept.write(&record)?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
@@ -105,10 +108,10 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         Outcome::Invalid => None,
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
-            let text = written(&source.goal, &context.actor(), &planned);
+            let text = write_plan(&source.goal, &context.actor(), &planned);
             let file = file_of(args, &record);
-            put(context, &file, &text, record.written.as_ref())?;
-            remember(&mut history, &planned, intents, &text);
+            write_plan_file(context, &file, &text, record.written.as_ref())?;
+            record_resolutions(&mut history, &planned, intents, &text);
             history_kept.write(&history)?;
             record.written = Some((file.clone(), text));
             Some(file)
@@ -125,12 +128,12 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let mut view = resolved::view(&source.goal, &planned, &verified, (&asks, &record.asked), file.as_deref());
     if let (Some(run), Some(_)) = (&args.repair, &file) {
         let client = Client::open(context).await?;
-        view.revision = editing::offer(context, &client, run, args.approve).await?;
+        view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
     }
     if context.is_json()? {
         show::print_json(&view)?;
     } else {
-        let mut text = resolved::drawn(&view, source.explain, &command(&source.goal));
+        let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
         if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
             text.push_str(&shown::revision(view.revision.as_ref(), file));
         }
@@ -210,7 +213,7 @@ pub(super) async fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
 
 fn place(context: &Context, goal: &str) -> Result<Kept, Failure> {
     let workspace = context.workspace().to_string_lossy().into_owned();
-    Kept::take(&context.state_dir()?, &["resolved", &workspace, goal.trim()])
+    Kept::lock(&context.state_dir()?, &["resolved", &workspace, goal.trim()])
 }
 
 fn sources(word: ResolutionWord) -> &'static [Source] {
@@ -237,7 +240,7 @@ fn question(ask: &QuestAsk) -> DraftQuestion {
 }
 
 /// Tells the searches what people answered: at this command, and in the inbox.
-async fn hear(context: &Context, record: &mut Record, answers: &[String]) -> Result<(), Failure> {
+async fn apply_answers(context: &Context, record: &mut Record, answers: &[String]) -> Result<(), Failure> {
     let given = inbox::given(answers, "write --answer ID=NUMBER, or ID=WORDS")?;
     let mut heard = inbox::answers(context, &record.asked, &given).await?;
     heard.extend(given.into_iter().filter(|(id, _)| !record.asked.contains_key(id)));
@@ -269,7 +272,7 @@ async fn search(
         match quest.next() {
             QuestNext::Discover(patterns) => {
                 let found = resolver.discover(quest.intent(), &patterns);
-                quest.heard(QuestEvent::Discovered(found));
+                quest.apply_event(QuestEvent::Discovered(found));
             }
             QuestNext::AskModel(prompt) => {
                 let Some(writer) = asked.writer else {
@@ -284,7 +287,7 @@ async fn search(
                 let allowance =
                     Allowance { budget: &budget, spent: Spending::default(), prompt: asked.send, inbox };
                 let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
-                quest.heard(QuestEvent::Said(answer));
+                quest.apply_event(QuestEvent::Said(answer));
             }
             QuestNext::Decided(_) => return Ok(true),
             QuestNext::Ask(_) | QuestNext::GivenUp => return Ok(false),
@@ -327,7 +330,7 @@ fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {
 }
 
 /// Remembers which capability was found for which intent, and the step of the plan that will show how it went.
-fn remember(history: &mut History, planned: &Planned, intents: &[Intent], text: &str) {
+fn record_resolutions(history: &mut History, planned: &Planned, intents: &[Intent], text: &str) {
     let digest = digest(&PlanSource::new("plan.md", text)).to_string();
     for (at, step) in planned.steps.iter().enumerate() {
         let (Action::Call(call), Some(intent)) = (&step.action, intents.iter().find(|own| own.id == step.id))

@@ -269,8 +269,21 @@ impl Walk {
             self.get(&format!("/v1/runs/{run}{part}"));
         }
         self.get("/v1/runs?limit=10");
+        self.get("/v1/spent-today");
         self.get("/v1/audit");
         self.get(&format!("/v1/events?run={run}&since=1"));
+    }
+
+    /// A run fails, and a person has seen it.
+    fn acknowledge(&self) {
+        let fixture = &self.house.fixture;
+        fixture.write(
+            "red.md",
+            &crate::fixture::plan("red", "5 minutes", &[("Fail", "test -e never", "abort")]),
+        );
+        fixture.planctl(&["run", "red.md", "--approve", "-d", "--exec", "true"]);
+        self.house.until("red-1", "failed");
+        self.post("/v1/runs/red-1/acknowledge", json!({ "note": "seen" }));
     }
 
     fn house_keeping(&self) {
@@ -319,6 +332,7 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     let other = walk.start(&walk.plan("other"));
     walk.post(&format!("/v1/runs/{other}/pause"), json!({ "note": "later" }));
     walk.post(&format!("/v1/runs/{other}/cancel"), json!({ "note": "enough" }));
+    walk.acknowledge();
     walk.house_keeping();
 
     let routes = ROUTES.iter().map(|route| format!("{} {}", route.verb.word(), route.path));

@@ -325,7 +325,7 @@ fn an_ask_is_read_and_answered_and_the_second_tab_is_told_who_was_first() {
     let browser = Browser::with_token(&house, "approve");
     let home = browser.get("/");
     has(&home, "<title>(1) needs you – planctl</title>");
-    has(&home, &format!("<a href=\"{ask}\">Step 1 Write the fix needs a decision</a>"));
+    has(&home, &format!("<a href=\"{ask}\">Step 1 “Write the fix” needs a decision</a>"));
     let (one, other) = (browser.get(&ask), browser.get(&ask));
     has(&one, "nothing is right");
     has(&one, "contract exit 1");
@@ -464,7 +464,7 @@ fn live_updates_are_the_parts_of_the_page_that_changed() {
     };
     until("text/event-stream");
     until("event: part");
-    until("Step 1 Write the fix needs a decision");
+    until("Step 1 “Write the fix” needs a decision");
     until("event: title");
     let page = browser.get(&ask);
     assert_eq!(browser.decide(&page, &ask, &[("answer", "waive"), ("note", "good enough")]).status, 303);
@@ -508,7 +508,7 @@ fn the_page_works_in_a_real_browser_and_its_console_is_silent() {
         );
         return;
     };
-    assert!(seen.out.contains("Step 1 Write the fix needs a decision"), "{seen:?}");
+    assert!(seen.out.contains("Step 1 “Write the fix” needs a decision"), "{seen:?}");
     // The script has connected for live updates: what it says of a lost connection is not there.
     assert!(seen.out.contains("id=\"connection\" role=\"status\"></p>"), "{}", seen.out);
     let errors: Vec<&str> = seen.err.lines().filter(|line| line.contains("CONSOLE")).collect();

@@ -26,6 +26,7 @@ POST /v1/plans/approve approve, a person decides
 POST /v1/plans/reject approve, a person decides
 POST /v1/runs approve, a person decides
 GET /v1/runs read
+GET /v1/spent-today read
 GET /v1/runs/{run} read
 GET /v1/runs/{run}/page read
 GET /v1/runs/{run}/picture read
@@ -48,6 +49,7 @@ GET /v1/runs/{run}/bundle read
 POST /v1/runs/{run}/resume approve, a person decides
 POST /v1/runs/{run}/pause approve, a person decides
 POST /v1/runs/{run}/cancel approve, a person decides
+POST /v1/runs/{run}/acknowledge approve, a person decides
 GET /v1/audit read
 GET /v1/events read
 GET /v1/approvals read

@@ -1,5 +1,7 @@
 //! Reading on the page: long outputs and histories in parts, home narrowed down, the library.
 
+use serde_json::Value;
+
 use super::{Browser, escalated, has};
 use crate::fixture::plan as plan_of;
 use crate::http::house::{Ask, House};
@@ -69,6 +71,129 @@ fn the_history_of_a_run_is_read_page_by_page_to_its_first_line() {
         assert_eq!(seen.matches(&format!("<td class=\"number\">{line}</td>")).count(), 1, "line {line}");
     }
     has(&browser.get("/runs/many-1/history?since=0"), ">Newest</a>");
+}
+
+/// Has a run fail by itself; returns its name.
+fn failed(house: &House, name: &str) -> String {
+    house.fixture.write(
+        &format!("{name}.md"),
+        &plan_of(name, "5 minutes", &[("Fail", "echo nothing is right >&2; test -e never", "abort")]),
+    );
+    let said = house.fixture.planctl(&["run", &format!("{name}.md"), "--approve", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let run = said.out.trim().to_owned();
+    house.until(&run, "failed");
+    run
+}
+
+#[test]
+fn a_failed_run_needs_somebody_until_a_person_acknowledges_it_on_the_page_or_in_a_terminal() {
+    let house = House::new();
+    let (one, other) = (failed(&house, "one"), failed(&house, "other"));
+    let browser = Browser::with_token(&house, "approve");
+    let home = browser.get("/");
+    for words in ["<title>(2) needs you", "one-1 has failed", "nothing is right", "form=\"acknowledge\""] {
+        has(&home, words);
+    }
+    has(&browser.get(&format!("/runs/{one}")), "Nobody has acknowledged this failure");
+    let reader = Browser::with_token(&house, "read");
+    assert!(!reader.get("/").body.contains("form=\"acknowledge\""), "a reader decides nothing");
+    // From the list, without a note.
+    let place = house.fixture.path("").canonicalize().unwrap().display().to_string();
+    let path = format!("/runs/{one}/acknowledge?workspace={}", place.replace('/', "%2F"));
+    has(&home, &path);
+    let sent = browser.decide(&home, &path, &[("run", &one)]);
+    assert_eq!(sent.status, 303, "{sent:?}");
+    assert!(sent.headers.contains("location: /?recorded=acknowledge&about=one-1"), "{}", sent.headers);
+    let home = browser.get("/?recorded=acknowledge&about=one-1");
+    for words in ["<title>(1) needs you", "the failure is acknowledged", "planctl run acknowledge one-1"] {
+        has(&home, words);
+    }
+    assert!(!home.body.contains("one-1 has failed"), "{}", home.body);
+    has(&browser.get(&format!("/runs/{one}")), "has acknowledged this failure");
+    // In a terminal, with one; the second time nothing changes.
+    let said = house.fixture.planctl(&["run", "acknowledge", &other, "--note", "known"]);
+    assert_eq!((said.code, said.err.contains("recorded: acknowledge by")), (0, true), "{said:?}");
+    let again = house.fixture.planctl(&["ack", &other]);
+    assert!(again.err.contains("already recorded"), "{again:?}");
+    assert_eq!(house.fixture.sql("select note from acknowledgements where note is not null"), "known");
+    has(&browser.get("/"), "<title>nothing needs you");
+    // A run that has not failed has nothing to acknowledge; one that fails anew has.
+    let view = house.local("GET", &format!("/v1/runs/{one}"), &Ask::default()).json();
+    assert_eq!(view["awaits_acknowledgement"], Value::Null, "{view}");
+    let said = house.fixture.planctl(&["resume", &one, "--exec", "true"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    has(&browser.get("/"), "one-1 has failed");
+    let ask = escalated(&house, "fix");
+    let refused = house.fixture.planctl(&["run", "acknowledge", "fix-1"]);
+    assert_eq!((refused.code, refused.err.contains("it has not failed")), (5, true), "{ask}: {refused:?}");
+}
+
+#[test]
+fn the_bundle_of_a_run_is_downloaded_and_is_what_the_command_line_writes() {
+    let house = House::new();
+    let run = failed(&house, "one");
+    let browser = Browser::with_token(&house, "read");
+    has(&browser.get(&format!("/runs/{run}")), &format!("/runs/{run}/bundle"));
+    let file = browser.get(&format!("/runs/{run}/bundle"));
+    assert_eq!(file.status, 200, "{file:?}");
+    for header in
+        ["content-disposition: attachment; filename=\"one-1.jsonl\"", "content-type: application/jsonl"]
+    {
+        assert!(file.headers.contains(header), "{header}: {}", file.headers);
+    }
+    let said = house.fixture.planctl(&["export", &run, "--bundle", "written.jsonl"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(file.body, std::fs::read_to_string(house.fixture.path("written.jsonl")).unwrap());
+    assert_eq!(browser.get("/runs/nothing-1/bundle").status, 404);
+}
+
+#[test]
+fn the_prompt_of_an_attempt_is_read_on_the_page() {
+    let house = House::new();
+    escalated(&house, "fix");
+    let browser = Browser::with_token(&house, "read");
+    has(&browser.get("/runs/fix-1/steps/1"), "/runs/fix-1/steps/1/attempts/1/prompt");
+    let prompt = browser.get("/runs/fix-1/steps/1/attempts/1/prompt");
+    assert_eq!(prompt.status, 200, "{prompt:?}");
+    for words in ["The prompt that the worker was given", "Write the fix"] {
+        has(&prompt, words);
+    }
+}
+
+#[test]
+fn a_plans_page_tells_of_its_runs_and_how_many_of_them_came_to_a_good_end() {
+    let house = House::new();
+    failed(&house, "one");
+    house.fixture.write("here", "");
+    let text = plan_of("other", "5 minutes", &[("Look", "test -e here", "abort")]);
+    house.fixture.write("other.md", &text);
+    let said = house.fixture.planctl(&["run", "other.md", "--approve", "-d", "--exec", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    house.until("other-1", "done");
+    let browser = Browser::with_token(&house, "read");
+    let plans = house.local("GET", "/v1/plans", &Ask::default()).json();
+    for plan in plans["plans"].as_array().unwrap() {
+        let (id, path) = (&plan["id"], plan["plan"].as_str().unwrap());
+        let page = browser.get(&format!("/plans/{id}"));
+        let (own, rate) =
+            if path == "one.md" { ("one-1", "0 of 1 run done") } else { ("other-1", "1 of 1 run done") };
+        has(&page, rate);
+        assert_eq!(
+            (page.body.contains(">one-1<"), page.body.contains(">other-1<")),
+            (own == "one-1", own == "other-1")
+        );
+    }
+}
+
+#[test]
+fn home_says_what_was_used_today() {
+    let house = House::new();
+    house.fixture.sql(
+        "insert into used (workspace, quarter, tokens, micro_usd) values \
+         (1, clock_timestamp(), 1500, 250000), (1, clock_timestamp() - interval '2 days', 1, 1000000)",
+    );
+    has(&Browser::with_token(&house, "read").get("/"), "Used today: $0.25, 1500 tokens.");
 }
 
 #[test]

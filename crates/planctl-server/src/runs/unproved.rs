@@ -1,0 +1,49 @@
+//! The sentence about a run that is done, which says what of it is not proved. It is counted where records are stored, so that a run of
+//! many steps is told of as cheaply as one of a few.
+
+use planctl_engine::{Contract, End, Graph, Node, NodeId, Outcomes, RunStatus, view};
+use planctl_store::{StoreError, Unproved};
+
+use crate::node::services::Services;
+use crate::runs::shown::Shown;
+
+impl Services {
+    /// Says what a run that is done rests on; of any other run, why it ended or stands still.
+    pub(super) async fn reason_of(&self, shown: &Shown) -> Result<Option<String>, StoreError> {
+        let row = &shown.view.run;
+        if row.head.status != (RunStatus::Ended { end: End::Done }) {
+            return Ok(shown.reason());
+        }
+        let (observable, judged) = (observable(&shown.graph), judged_alone(&shown.graph));
+        let unproved = self.store.count_unproved(row.id, &observable, &judged).await?;
+        Ok(Some(done_line(row.head.settled, unproved)))
+    }
+}
+
+/// Returns the nodes that can pass by what their agent's program reports: tasks without a contract.
+fn observable(graph: &Graph) -> Vec<NodeId> {
+    let is_bare =
+        |node: &&Node| node.task().is_some() && node.gated().is_none_or(|gated| gated.contract.is_none());
+    names(graph.nodes().iter().filter(is_bare))
+}
+
+/// Returns the nodes that pass by a judge's word, and by nobody's beside it.
+fn judged_alone(graph: &Graph) -> Vec<NodeId> {
+    let contract = |node: &Node| node.gated().is_some_and(|gated| Contract::is_judged_alone(gated.contract));
+    names(graph.nodes().iter().filter(|node| contract(node) && node.confirmation.is_none()))
+}
+
+fn names<'g>(nodes: impl Iterator<Item = &'g Node>) -> Vec<NodeId> {
+    nodes.map(|node| node.id.clone()).collect()
+}
+
+fn done_line(settled: Outcomes, unproved: Unproved) -> String {
+    let parts = [
+        (unproved.observed, "by what was observed, not proved"),
+        (unproved.judged, "by a judge alone, not proved"),
+        (unproved.vacuous, "proves nothing (green before the work)"),
+    ];
+    let said = parts.into_iter().filter(|(count, _)| *count > 0);
+    let said: String = said.map(|(count, how)| format!(", of which {count} {how}")).collect();
+    view::outcomes_line(settled) + &said
+}
