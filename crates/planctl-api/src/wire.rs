@@ -18,6 +18,7 @@ mod branches;
 mod bundle;
 pub mod daemon;
 pub mod draft;
+pub mod draft_asks;
 mod edits;
 pub mod goal;
 mod library;
@@ -662,23 +663,28 @@ pub struct AskList {
 }
 
 /// One ask in a list.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AskView {
     /// Its number for people.
     pub id: u64,
     /// `plan`, `escalation`, `budget`, `question` (a worker's), `choice` (the plan's).
-    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget"]))]
+    #[schemars(extend("enum" = ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "synthesis", "day_budget"]))]
     pub kind: String,
-    /// The run's name, the only one of its workspace.
-    pub run: String,
-    /// The run's id.
-    pub run_id: String,
-    /// The canonical path of the run's workspace.
+    /// The run's name, the only one of its workspace; absent where a draft asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The run's id; absent where a draft asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The name of the draft that asks, where it is no run: its goal in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<String>,
+    /// The canonical path of the workspace of the run or the draft.
     pub workspace: String,
-    /// The plan's path.
+    /// The plan's path; empty where a draft asks.
     pub plan: String,
-    /// The plan's title.
+    /// The plan's title; of a draft its goal.
     #[serde(default)]
     pub title: String,
     /// The step it is about.
@@ -750,6 +756,9 @@ pub struct OptionView {
 pub struct AnswerView {
     /// The word of the command line.
     pub answer: String,
+    /// The option that was chosen, of a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
     /// The person who answered.
     pub by: String,
     /// Why, or words for the worker.
@@ -760,7 +769,7 @@ pub struct AnswerView {
 }
 
 /// One ask with what a person should see to decide: the answer of `approvals show ID --json`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AskPage {
     /// The ask.

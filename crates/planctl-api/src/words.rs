@@ -37,6 +37,23 @@ pub fn plan(path: &str, title: &str) -> String {
     }
 }
 
+/// Names the run or the draft that asks.
+pub fn asker(ask: &AskView) -> String {
+    match (&ask.run, &ask.draft) {
+        (Some(run), _) => safe(run),
+        (None, Some(draft)) => format!("draft {}", safe(draft)),
+        (None, None) => "a draft".to_owned(),
+    }
+}
+
+/// Names the plan that an ask is about, or the goal of a draft.
+pub fn asked_about(ask: &AskView) -> String {
+    match ask.draft {
+        Some(_) => format!("\"{}\"", safe(&brief(&ask.title, LINE_CHARACTERS))),
+        None => plan(&ask.plan, &ask.title),
+    }
+}
+
 /// Says whether a plan is the file of a guard, `guide/…/guard-1.md` in a state directory: no workspace has it.
 pub fn is_of_guard(path: &str) -> bool {
     let mut parts = path.rsplit('/');
@@ -404,7 +421,11 @@ pub fn answer_meaning(ask: &AskView, word: &str) -> &'static str {
         "approve" if is_proposal => "put it into the plan, and go on",
         "reject" if is_proposal => "leave it out; what was reported counts as it stands",
         "approve" if ask.kind == "prompt" => "let this prompt be sent, and no other",
+        "reject" if ask.kind == "prompt" && ask.draft.is_some() => "send nothing; the draft stops here",
         "reject" if ask.kind == "prompt" => "send nothing; the step goes on as its on_fail says",
+        "approve" if ask.kind == "synthesis" => "let an agent write it, as a step of the plan",
+        "reject" if ask.kind == "synthesis" => "look for another way",
+        "answer" if ask.draft.is_some() => "answer in your own words",
         "edit" => "change the plan in your editor, and go on with it",
         "approve" => "let it run",
         "reject" => "do not let it run",

@@ -330,7 +330,7 @@ fn ask_rule() -> Value {
             "kinds": {
                 "description": "The kinds of asks that it is for; without a list, all.",
                 "type": "array",
-                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "day_budget"] },
+                "items": { "enum": ["plan", "escalation", "budget", "question", "choice", "insertion", "effect", "prompt", "synthesis", "day_budget"] },
             },
             "plans": names("The plans that it is for, as globs over their paths; without a list, all."),
             "owners": names("The owners of plans that it is for; without a list, all."),

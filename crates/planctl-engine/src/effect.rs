@@ -213,6 +213,8 @@ pub enum AskKind {
     Effect,
     /// May this prompt be sent to a model (M-35)?
     Prompt,
+    /// May an agent write this capability, as a step of a plan (M-39a)? Only a draft asks so; no run does.
+    Synthesis,
     /// The budget of the day is used up.
     #[serde(rename = "day_budget")]
     Day,
@@ -220,7 +222,7 @@ pub enum AskKind {
 
 impl AskKind {
     /// All kinds.
-    pub const ALL: [AskKind; 9] = [
+    pub const ALL: [AskKind; 10] = [
         AskKind::Plan,
         AskKind::Escalation,
         AskKind::Budget,
@@ -229,6 +231,7 @@ impl AskKind {
         AskKind::Insertion,
         AskKind::Effect,
         AskKind::Prompt,
+        AskKind::Synthesis,
         AskKind::Day,
     ];
 
@@ -243,6 +246,7 @@ impl AskKind {
             AskKind::Insertion => "insertion",
             AskKind::Effect => "effect",
             AskKind::Prompt => "prompt",
+            AskKind::Synthesis => "synthesis",
             AskKind::Day => "day_budget",
         }
     }
@@ -261,6 +265,7 @@ impl AskKind {
             | AskKind::Insertion
             | AskKind::Effect
             | AskKind::Prompt
+            | AskKind::Synthesis
             | AskKind::Day => self.answers(),
         }
     }
@@ -268,7 +273,7 @@ impl AskKind {
     /// Returns the answers it takes, in the words of the command line.
     pub fn answers(self) -> &'static [&'static str] {
         match self {
-            AskKind::Plan => &["approve", "reject"],
+            AskKind::Plan | AskKind::Synthesis => &["approve", "reject"],
             AskKind::Escalation => &["retry", "skip", "waive", "reassign", "revise", "abort"],
             AskKind::Budget | AskKind::Day => &["raise", "abort"],
             AskKind::Question => &["answer", "skip", "waive", "reassign", "revise", "abort"],

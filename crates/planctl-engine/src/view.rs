@@ -452,6 +452,7 @@ pub fn ask_name(kind: AskKind) -> &'static str {
         AskKind::Insertion => "a proposed step",
         AskKind::Effect => "an effect approval",
         AskKind::Prompt => "a prompt approval",
+        AskKind::Synthesis => "a synthesis approval",
         AskKind::Day => "an ask about the day's budget",
     }
 }

@@ -12,7 +12,11 @@ pub(crate) fn private_in(state_dir: &Path, name: &str) -> std::io::Result<PathBu
 }
 
 /// Makes a folder of the state directory that only its owner can enter.
-pub(crate) fn private_folder(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
+///
+/// # Errors
+///
+/// Those of the system.
+pub fn private_folder(state_dir: &Path, name: &str) -> std::io::Result<PathBuf> {
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
     let make = |path: &Path, mode| std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
     make(state_dir, mode)?;

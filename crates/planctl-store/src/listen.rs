@@ -235,6 +235,21 @@ impl Store {
         tokio::join!(self.receive_notifications(), self.send_notifications());
     }
 
+    /// Wakes every waiter of this process, and those of other processes: for news that are of no run. Where the notification is lost,
+    /// they look by themselves, only later.
+    pub(crate) async fn notify_everybody(&self) {
+        self.notifier().notify_all();
+        if !self.settings().notifies {
+            return;
+        }
+        let payloads = [format!("{} {ALL}", self.name())];
+        let sent: Result<_, StoreError> =
+            repeated!(self, connection => sqlx::query(NOTIFY).bind(&payloads[..]).execute(&mut *connection));
+        if let Err(error) = sent {
+            tracing::debug!(%error, "other processes were not notified");
+        }
+    }
+
     // Sends at once after a quiet time. Under load the sends are spaced: workers look often then anyway.
     async fn send_notifications(&self) {
         let mut allowance = NOTIFICATIONS_BURST;

@@ -22,6 +22,11 @@ pub(crate) const FOUND_FILES: &str = "select h.node, h.body::text as body from h
      join nodes n on n.run = h.run and n.node = h.node \
      where h.run = $1 and h.node = any($2) and h.kind = 'input' \
      and (h.name = 'harness.evaluated' and n.state = 'passed' or h.name = 'harness.merged') order by h.seq";
+/// The newest gate of what passed in a run, or at one of its nodes; of a sub-plan how its run ended.
+pub(crate) const LAST_PASSED: &str = "select h.body::text as body from history h \
+     join nodes n on n.run = h.run and n.node = h.node \
+     where h.run = $1 and ($2::text is null or h.node = $2) and h.kind = 'input' \
+     and h.name in ('harness.evaluated', 'harness.ended') and n.state = 'passed' order by h.seq desc limit 1";
 pub(crate) const SOME_RECORDS: &str = "select array_agg(node) as names, array_agg(record::text) as records from nodes \
      where run = $1 and node = any($2)";
 pub(crate) const PASSED_NODES: &str = "select array_agg(node) as names from nodes \
@@ -205,6 +210,28 @@ impl Store {
             }
         }
         Ok(printed)
+    }
+
+    /// Returns what a sub-plan printed: the newest gate that passed in its run, or in the run within that one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn printed_within(&self, run: RunId, node: &NodeId) -> Result<Option<Excerpt>, StoreError> {
+        let (mut run, mut node) = (run, Some(node.as_str()));
+        loop {
+            let id = stored_run(run);
+            let row = repeated!(self, connection => sqlx::query(LAST_PASSED).bind(id).bind(node).fetch_optional(&mut *connection))?;
+            let Some(row) = row else { return Ok(None) };
+            let input: Input = from_json(row.try_get("body")?, "an input")?;
+            let Event::Harness(event) = input.event else { return Ok(None) };
+            if let HarnessResult::Evidence(evidence) = event.found {
+                return Ok(Some(evidence.stdout));
+            }
+            // A run is younger than the one around it, so this comes to an end.
+            let HarnessResult::Ended(end) = event.found else { return Ok(None) };
+            (run, node) = (end.run, None);
+        }
     }
 
     /// Returns the newest approval of a plan, whether it still holds or not.

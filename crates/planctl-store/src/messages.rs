@@ -28,7 +28,8 @@ macro_rules! asks_of_host {
             $key,
             " as key, coalesce(n.reminders, 0) as reminders from ",
             $from,
-            " join runs r on r.id = a.run join workspaces w on w.id = r.workspace where w.host = $1 and ",
+            " left join runs r on r.id = a.run left join drafts d on d.id = a.draft ",
+            "join workspaces w on w.id = coalesce(r.workspace, d.workspace) where w.host = $1 and ",
             $which,
             " limit $2"
         )
@@ -140,8 +141,9 @@ pub(crate) const KNOWS_ZONE: &str = "select exists (select from pg_timezone_name
 pub(crate) const NEXT_DELIVERY: &str = "select (extract(epoch from least( \
        (select min(d.due_at) from deliveries d join messages m on m.id = d.message join workspaces w on w.id = m.workspace \
          where d.state = 'waiting' and w.host = $1), \
-       (select min(n.remind_at) from announced_asks n join asks a on a.number = n.ask join runs r on r.id = a.run \
-         join workspaces w on w.id = r.workspace where w.host = $1)) - clock_timestamp()) * 1000000)::bigint as micros";
+       (select min(n.remind_at) from announced_asks n join asks a on a.number = n.ask left join runs r on r.id = a.run \
+         left join drafts g on g.id = a.draft join workspaces w on w.id = coalesce(r.workspace, g.workspace) \
+         where w.host = $1)) - clock_timestamp()) * 1000000)::bigint as micros";
 /// A delivery that was superseded meanwhile stays so; only what waits is tried again.
 pub(crate) const END_TRY: &str = "with tried as (insert into delivery_tries (delivery, number, answer) values ($1, $2, $3) \
        on conflict (delivery, number) do update set answer = excluded.answer, at = clock_timestamp()) \
@@ -187,8 +189,8 @@ pub struct Untold<T> {
 pub struct NewMessage<'a> {
     /// The workspace that it is about.
     pub workspace: WorkspaceId,
-    /// The run that it is about.
-    pub run: RunId,
+    /// The run that it is about; none where it is about a draft.
+    pub run: Option<RunId>,
     /// The ask that it is about.
     pub ask: Option<i64>,
     /// The name of what happened.
@@ -423,7 +425,7 @@ impl Store {
             let query = sqlx::query(statement)
                 .bind(id)
                 .bind(new.workspace.0)
-                .bind(stored_run(new.run))
+                .bind(new.run.map(stored_run))
                 .bind(new.ask)
                 .bind(new.event)
                 .bind(new.key)

@@ -29,6 +29,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (22, "quiet", include_str!("../../../migrations/0022_quiet.sql")),
     (23, "attendance", include_str!("../../../migrations/0023_attendance.sql")),
     (24, "days", include_str!("../../../migrations/0024_days.sql")),
+    (25, "draft_asks", include_str!("../../../migrations/0025_draft_asks.sql")),
     (27, "usage_sums", include_str!("../../../migrations/0027_usage_sums.sql")),
     (29, "acknowledgements", include_str!("../../../migrations/0029_acknowledgements.sql")),
 ];

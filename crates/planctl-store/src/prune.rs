@@ -14,6 +14,7 @@ use crate::outputs::UNPROVEN_FOR;
 use crate::store::Store;
 
 pub(crate) const PRUNE: &str = "select planctl_prune_1($1, $2) as gone";
+pub(crate) const PRUNE_DRAFTS: &str = "select planctl_prune_drafts_1($1) as gone";
 pub(crate) const TO_PRUNE: &str = "select count(*) as runs from runs where ended_at < clock_timestamp() - $1::bigint * interval '1 microsecond'";
 
 /// The outputs that histories of runs name which are old enough to go.
@@ -43,7 +44,7 @@ impl Store {
         Ok(u64::try_from(row.try_get::<i64, _>("runs")?).unwrap_or(0))
     }
 
-    /// Removes runs that ended longer ago than this, and the outputs that they alone named; returns how many runs went.
+    /// Removes runs that ended longer ago than this, the outputs that they alone named, and drafts whose asks were over then; returns how many runs went.
     ///
     /// # Errors
     ///
@@ -65,6 +66,7 @@ impl Store {
                 break;
             }
         }
+        repeated!(self, connection => sqlx::query(PRUNE_DRAFTS).bind(span).fetch_one(&mut *connection))?;
         if removed > 0 && !named.is_empty() {
             repeated!(self, connection => sqlx::query(PRUNE_OUTPUTS).bind(&named).bind(age).execute(&mut *connection))?;
         }

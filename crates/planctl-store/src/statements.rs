@@ -1,9 +1,9 @@
 //! Every SQL text of the hot path and the reads, by name, so that a test can prepare them all.
 
 use crate::{
-    acknowledgements, apply, attendance, audit, connections, days, history, leases, library, listen, locks,
-    lookups, messages, migrate, outputs, plans, prune, queue, requests, runs, sealed, server, sub_plans,
-    timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
+    acknowledgements, apply, attendance, audit, connections, days, draft_asks, history, leases, library,
+    listen, locks, lookups, messages, migrate, outputs, plans, prune, queue, requests, runs, sealed, server,
+    sub_plans, timers, tokens, topics, traces, turns, votes, withdrawn, workers, worktrees,
 };
 
 /// Name and text of every statement. Each parses and plans against a migrated database.
@@ -69,6 +69,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("days: holds or asks", days::HOLDS_OR_ASKS),
     ("locks: locks awaited", locks::LOCKS_AWAITED),
     ("lookups: found files", lookups::FOUND_FILES),
+    ("lookups: last passed", lookups::LAST_PASSED),
     ("lookups: some records", lookups::SOME_RECORDS),
     ("lookups: passed nodes", lookups::PASSED_NODES),
     ("lookups: unproved", lookups::UNPROVED),
@@ -206,6 +207,11 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("topics: topics", topics::TOPICS),
     ("turns: want", turns::WANT),
     ("turns: ahead", turns::AHEAD),
+    ("draft_asks: draft asks", draft_asks::DRAFT_ASKS),
+    ("draft_asks: numbered", draft_asks::DRAFT_ASKS_NUMBERED),
+    ("draft_asks: open", draft_asks::OPEN_DRAFT_ASKS),
+    ("draft_asks: answer", draft_asks::ANSWER_DRAFT),
+    ("prune: drafts", prune::PRUNE_DRAFTS),
     ("votes: votes", votes::VOTES),
     ("votes: vote", votes::VOTE),
     ("withdrawn: acknowledge", withdrawn::ACKNOWLEDGE),

@@ -13,6 +13,8 @@ mod attendance;
 mod audit;
 #[path = "store/days.rs"]
 mod days;
+#[path = "store/draft_asks.rs"]
+mod draft_asks;
 #[path = "store/fences.rs"]
 mod fences;
 #[path = "store/golden.rs"]

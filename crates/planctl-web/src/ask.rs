@@ -122,7 +122,7 @@ fn rows(page: &AskPage) -> Vec<Row> {
         let result = attempt.failure.as_ref().or(attempt.verdict.as_ref());
         Row {
             number: number.to_string(),
-            path: format!("/runs/{}/steps/{step}#attempt-{visit}-{number}", page.ask.run_id),
+            path: format!("{}/steps/{step}#attempt-{visit}-{number}", draw::ask_run_path(&page.ask)),
             result: result.map_or_else(|| "no verdict".to_owned(), |result| words::safe(result)),
             took: attempt.seconds.map(words::seconds).unwrap_or_default(),
             tokens: spent.map_or_else(|| "unmetered".to_owned(), |spent| words::tokens(spent.tokens)),

@@ -436,16 +436,19 @@ pub fn waits_for(waits: &WaitingOn) -> String {
 pub fn ask_heading(ask: &AskView) -> String {
     let step = ask.step.as_ref();
     let step = step.map(|step| format!("Step {} “{}”", step.number, words::safe(&step.title)));
-    let step = step.unwrap_or_else(|| words::safe(&ask.run));
+    let step = step.unwrap_or_else(|| words::asker(ask));
     match ask.kind.as_str() {
         "plan" => format!("Approve {}?", words::plan(&ask.plan, &ask.title)),
+        "question" if ask.draft.is_some() => format!("{step} asks"),
         "question" => format!("{step}: its worker asks"),
         "choice" => format!("{step}: choose"),
         "effect" => format!("{step}: may this call be made?"),
         "insertion" => format!("{step}: a further step is proposed"),
+        "prompt" if ask.draft.is_some() => format!("{step}: may this prompt be sent?"),
         "prompt" => format!("{step}: may its judge be asked?"),
-        "budget" => format!("{}: the budget is short", words::safe(&ask.run)),
-        "day_budget" => format!("{}: today's budget is used up", words::safe(&ask.run)),
+        "synthesis" => format!("{step}: may an agent write this?"),
+        "budget" => format!("{}: the budget is short", words::asker(ask)),
+        "day_budget" => format!("{}: today's budget is used up", words::asker(ask)),
         _ => format!("{step} needs a decision"),
     }
 }
@@ -465,9 +468,9 @@ pub fn acknowledge_path(run: &RunSummary) -> String {
     format!("/runs/{}/acknowledge?workspace={}", encoded(&run.run), encoded(&run.workspace))
 }
 
-/// Returns the page of the run that an ask is about.
+/// Returns the page of the run that an ask is about; a draft has none, so that of all asks.
 pub fn ask_run_path(ask: &AskView) -> String {
-    format!("/runs/{}", ask.run_id)
+    ask.run_id.as_ref().map_or_else(|| "/".to_owned(), |run| format!("/runs/{run}"))
 }
 
 /// Adds a parameter to a query that may be empty.

@@ -14,14 +14,16 @@ use planctl_api::wire::calls::{
     NoteCall, Nothing, PauseCall, PlaceCall, PlanCall, ResumeCall, RunName, RunPlanView, StandingCall, Start,
     StartCall, StartedView, TurnCall,
 };
+use planctl_api::wire::draft_asks::{DraftAsksCall, DraftAsksView};
 use planctl_api::wire::messages::{ChannelList, ChannelTestCall, ChannelTests, DeliveryList, DeliveryView};
 use planctl_api::wire::work::{
     ServiceView, TokenCall, TokenList, TokenMade, TokenView, WorkerList, WorkerView,
 };
 use planctl_api::wire::{
-    AskList, AskPage, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView, DatabaseView,
-    Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView, PromptList,
-    RoleWorkList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView, WhyView,
+    AskList, AskPage, AskView, AuditView, BundlePage, CheckpointView, CleanCall, CleanView, ContextView,
+    DatabaseView, Decided, EventLine, FollowUpView, LibraryRuns, LogView, OutputView, PlanDiffView,
+    PromptList, RoleWorkList, RunList, RunView, SaluteView, SessionView, TopicList, TopicView, TraversalView,
+    WhyView,
 };
 use planctl_config::{Agent, Config};
 use planctl_engine::view::Form;
@@ -131,10 +133,7 @@ impl Client {
         context: &Context,
         ask: impl AsyncFnOnce(Client) -> Result<T, Failure>,
     ) -> Result<Option<T>, NoAnswer> {
-        let is_named = context.server().is_some()
-            || context.named_database().is_some()
-            || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
-        if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
+        if !Client::has_database(context) {
             return Ok(None);
         }
         let asked = async { ask(Client::open_quietly(context).await?).await };
@@ -142,6 +141,14 @@ impl Client {
             Ok(Ok(answer)) => Ok(Some(answer)),
             Ok(Err(_)) | Err(_) => Err(NoAnswer),
         }
+    }
+
+    /// Says whether there is a database already; none is made for what can do without.
+    pub fn has_database(context: &Context) -> bool {
+        context.server().is_some()
+            || context.named_database().is_some()
+            || secrecy::variable("PLANCTL_DATABASE_URL").is_some()
+            || context.state_dir().is_ok_and(|folder| folder.join("pg").exists())
     }
 
     /// Does the same as [`Client::open`] without a word, for a command whose answer is not about runs.
@@ -553,6 +560,12 @@ impl Client {
         self.api.get(&format!("/v1/approvals/{id}"), &[]).await
     }
 
+    /// Opens the asks that a draft waits for; returns them in the same order, with the answers that were given.
+    pub async fn open_draft_asks(&self, call: DraftAsksCall) -> Result<Vec<AskView>, Failure> {
+        let view: DraftAsksView = self.api.post("/v1/drafts/asks", &[], &call).await?;
+        Ok(view.asks)
+    }
+
     /// Answers an ask.
     pub async fn answer(&self, id: u64, answer: Answer, note: Option<&str>) -> Result<Decided, Failure> {
         self.answer_given(id, answer, &Approving::with_note(note)).await
@@ -576,7 +589,8 @@ impl Client {
         }
     }
 
-    fn place(&self) -> PlaceCall {
+    /// Returns the workspace and the configuration of this command.
+    pub fn place(&self) -> PlaceCall {
         PlaceCall { workspace: Some(self.workspace.clone().into()), config: Some(self.config.clone()) }
     }
 }
@@ -592,6 +606,19 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
     }
     settings.notifies = variable("PLANCTL_NOTIFY").is_none_or(|word| word != "off");
     settings
+}
+
+/// Returns the run that an ask is about.
+///
+/// # Errors
+///
+/// Where a draft asks, which is no run.
+pub fn run_of(ask: &AskView) -> Result<Handle, Failure> {
+    match &ask.run_id {
+        Some(run) => handle_of(run),
+        None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, which is no run", ask.id))
+            .next(format!("planctl approvals show {}", ask.id))),
+    }
 }
 
 fn attempt_query(step: Option<u32>, attempt: Option<u16>) -> Vec<(&'static str, String)> {

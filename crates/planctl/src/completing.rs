@@ -147,7 +147,10 @@ fn asks() -> Vec<Known> {
     query_daemon(async |client| {
         let asks = client.asks(None).await?.asks;
         client.close().await;
-        Ok(asks.into_iter().map(|ask| (ask.id.to_string(), format!("{}: {}", ask.run, ask.asks))).collect())
+        Ok(asks
+            .into_iter()
+            .map(|ask| (ask.id.to_string(), format!("{}: {}", planctl_api::words::asker(&ask), ask.asks)))
+            .collect())
     })
 }
 

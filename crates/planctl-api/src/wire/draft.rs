@@ -119,6 +119,9 @@ pub struct DraftFindingView {
 pub struct DraftQuestionView {
     /// `Q1`
     pub id: String,
+    /// The number of the ask, where it waits in the inbox, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<u64>,
     /// The question.
     pub text: String,
     /// Answers to choose from; may be empty.

@@ -185,6 +185,9 @@ pub struct GoalCandidateView {
 pub struct GoalAskView {
     /// The id that an answer names.
     pub id: String,
+    /// The number of the ask, where it waits in the inbox, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<u64>,
     /// The intent.
     pub intent: String,
     /// `alternatives`, `implementation`, `discovery`, `command`, `hint` or `synthesis_approval`.

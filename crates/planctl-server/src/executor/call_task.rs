@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planctl_engine::{Contract, Node, NodeId, NodeKind};
+use planctl_engine::{Contract, Excerpt, Node, NodeId, NodeKind};
 use planctl_harness::{ContractRunner, Gate};
 use planctl_lang::tools::{Outputs, ToolUse, outputs_read};
 use planctl_store::Claimed;
@@ -68,7 +68,7 @@ impl Executor {
         Ok(ordered.map_err(|why| runner.refused_gate(contract, &why)))
     }
 
-    /// Returns what these nodes gave: what their newest gates printed, or what a person answered. A node whose output was too
+    /// Returns what these nodes gave: what their newest gates printed, for a sub-plan the last one in it, or what a person answered. A node whose output was too
     /// long to be kept whole gave none.
     async fn outputs_of(&self, claimed: &Claimed, names: Vec<String>) -> Result<Outputs, ServiceError> {
         let mut outputs = Outputs::new();
@@ -76,15 +76,14 @@ impl Executor {
         if nodes.is_empty() {
             return Ok(outputs);
         }
-        for (node, printed) in self.store.printed_by(self.run, &nodes).await? {
-            let whole = match &printed.stored {
-                Some(digest) => {
-                    self.store.output(digest).await?.filter(|bytes| bytes.len() as u64 == printed.bytes)
-                }
-                None => Some(printed.tail.into_bytes()),
-            };
-            if let Some(bytes) = whole {
-                outputs.insert(node.as_str().to_owned(), String::from_utf8_lossy(&bytes).into_owned());
+        let mut printed = self.store.printed_by(self.run, &nodes).await?;
+        for node in nodes.iter().filter(|node| claimed.graph.sub_plan(node).is_some()) {
+            let within = self.store.printed_within(self.run, node).await?;
+            printed.extend(within.map(|printed| (node.clone(), printed)));
+        }
+        for (node, printed) in printed {
+            if let Some(text) = self.kept_whole(printed).await? {
+                outputs.insert(node.as_str().to_owned(), text);
             }
         }
         let is_answer = |node: &NodeId| {
@@ -100,5 +99,16 @@ impl Executor {
             }
         }
         Ok(outputs)
+    }
+
+    /// Returns an output, where it was kept whole.
+    async fn kept_whole(&self, printed: Excerpt) -> Result<Option<String>, ServiceError> {
+        let whole = match &printed.stored {
+            Some(digest) => {
+                self.store.output(digest).await?.filter(|bytes| bytes.len() as u64 == printed.bytes)
+            }
+            None => Some(printed.tail.into_bytes()),
+        };
+        Ok(whole.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 }

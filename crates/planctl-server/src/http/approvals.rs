@@ -7,6 +7,7 @@ use crate::inbox::order::InboxPlace;
 use planctl_api::Problem;
 use planctl_api::wire::AskList;
 use planctl_api::wire::calls::{AnswerCall, Approving, EditCall, EditCheckCall};
+use planctl_api::wire::draft_asks::DraftAsksCall;
 
 use crate::node::services::Services;
 
@@ -23,6 +24,13 @@ pub(super) async fn list(call: Call) -> Answer {
 pub(super) async fn show(call: Call) -> Answer {
     let services = call.services().await?;
     json(&services.ask(call.parameter_as("ask", "the number of an ask")?).await?)
+}
+
+pub(super) async fn open_draft_asks(call: Call) -> Answer {
+    let mut wanted: DraftAsksCall = call.body()?;
+    let place = std::mem::take(&mut wanted.place);
+    let config = place.config.clone();
+    json(&call.services_of(place).await?.open_draft_asks(&wanted, config.as_ref()).await?)
 }
 
 pub(super) async fn edit(call: Call) -> Answer {

@@ -510,6 +510,15 @@ pub static ROUTES: &[Route] = &[
         handler!(approvals::answer),
     )
     .decision(),
+    post(
+        "/v1/drafts/asks",
+        Scope::Approve,
+        "Opens the asks that a draft waits for, and says where they stand",
+        Some(Body::of::<wire::draft_asks::DraftAsksCall>()),
+        Answers::json::<wire::draft_asks::DraftAsksView>(),
+        handler!(approvals::open_draft_asks),
+    )
+    .of_a_plan(),
     get(
         "/v1/approvals/{ask}/edit",
         Scope::Approve,

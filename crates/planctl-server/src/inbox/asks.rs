@@ -13,6 +13,7 @@ use planctl_harness::{Baseline, JudgePrompt};
 use planctl_lang::{Insertion, Source, budget_words, insert_step, insertion};
 use planctl_store::{AskRow, DayRaise, NewVote, Page, RunRow, Said, StoreError};
 
+use super::draft_asks::draft_ask_view;
 use super::options::{option_chosen, option_views};
 use super::order::InboxPlace;
 use super::votes::{Cast, Given, is_voted_meanwhile};
@@ -47,6 +48,10 @@ impl Services {
     ) -> Result<AskList, ServiceError> {
         let workspace = self.workspace.filter(|_| !is_everywhere);
         let (mut places, waiting) = self.in_order(&self.store.asks_waiting(run, workspace).await?).await?;
+        // No run waits for a draft, so its asks come after those that something waits for.
+        let drafts = if run.is_some() { Vec::new() } else { self.store.draft_asks(workspace).await? };
+        let nothing = BlocksView { runs: 0, steps: 0 };
+        places.extend(drafts.iter().map(|row| InboxPlace { blocks: nothing, number: row.number }));
         places.retain(|place| page.after.is_none_or(|after| *place > after));
         places.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
         let next = page.next(&places, |place| *place).map(AskList::cursor);
@@ -54,11 +59,12 @@ impl Services {
         let blocks: BTreeMap<i64, BlocksView> =
             places.iter().map(|place| (place.number, place.blocks)).collect();
         let rows = self.store.asks_numbered(&numbers).await?;
-        let asks = rows.iter().filter_map(|row| {
+        let of_runs = rows.iter().filter_map(|row| {
             let view = ask_view(row, &waiting.get(&row.run)?.graph, None);
             Some(AskView { blocks: blocks.get(&row.number).copied(), ..view })
         });
-        Ok(AskList { asks: asks.collect(), next })
+        let of_drafts = drafts.iter().filter(|row| numbers.contains(&row.number)).map(draft_ask_view);
+        Ok(AskList { asks: of_runs.chain(of_drafts).collect(), next })
     }
 
     /// Shows one ask, open or answered, with the evidence on it.
@@ -67,7 +73,10 @@ impl Services {
     ///
     /// [`ServiceError::Store`] with not found, and those of the connection.
     pub async fn ask(&self, id: u64) -> Result<AskPage, ServiceError> {
-        let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        let row = match self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await {
+            Err(StoreError::NoAsk { number }) => return self.draft_ask(number).await,
+            row => row?,
+        };
         let run = self.store.run(row.run).await?;
         let revision = self.kept_text(run.plan, &run.plan_path, &run.revision).await?;
         let answer = if row.is_open { None } else { self.answer_of(&row).await? };
@@ -282,7 +291,10 @@ impl Services {
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
         let note = given.note.as_deref();
-        let row = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
+        let row = match self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await {
+            Err(StoreError::NoAsk { number }) => return self.answer_draft(number, answer, given).await,
+            row => row?,
+        };
         let answer = self.option_named(&row, answer).await?;
         let decision = Decision::Answer { item: row.item.clone(), answer: answer.clone() };
         let is_repeated = self.has_decided(row.run, &decision).await?;
@@ -312,8 +324,9 @@ impl Services {
             true => None,
             false => {
                 let about = shown.as_ref().map(|shown| shown.digest()).unwrap_or_default();
-                let cast = Given { row: &row, answer: &answer, note, about: &about };
-                match self.cast(cast, &rules, &voting).await? {
+                let (item, number) = (&row.item, row.number);
+                let given = Given { item, number, answer: &answer, note, about: &about };
+                match self.cast(&row, given, &rules, &voting).await? {
                     Cast::Counted(decided) => return Ok(*decided),
                     Cast::Decides(vote, words) => Some((vote, words)),
                 }
@@ -540,9 +553,10 @@ impl Services {
     pub(crate) async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
         let Some(line) = self.store.answer_line(row.run, &row.item).await? else { return Ok(None) };
         let Said::Fact(fact) = &line.said else { return Ok(None) };
-        let Fact::AskAnswered { answer, by, note, .. } = &**fact else { return Ok(None) };
+        let Fact::AskAnswered { answer, option, by, note, .. } = &**fact else { return Ok(None) };
         Ok(Some(AnswerView {
             answer: answer.clone(),
+            option: option.clone(),
             by: by.to_string(),
             note: note.clone(),
             at: Some(moment(line.at)),
@@ -612,8 +626,9 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
     AskView {
         id: u64::try_from(row.number).unwrap_or(0),
         kind: row.ask.kind.word().to_owned(),
-        run: row.run_name.clone(),
-        run_id: row.run.to_string(),
+        run: Some(row.run_name.clone()),
+        run_id: Some(row.run.to_string()),
+        draft: None,
         workspace: row.workspace_path.clone(),
         plan: row.plan_path.clone(),
         title: graph.title().to_owned(),
@@ -679,7 +694,9 @@ fn asks_line(row: &AskRow, graph: &Graph) -> String {
             });
             format!("{name}: {}{}", view::reason_words(row.ask.reason), about.unwrap_or_default())
         }
-        AskKind::Choice => format!("{name}: {}", row.ask.message.clone().unwrap_or_default()),
+        AskKind::Choice | AskKind::Synthesis => {
+            format!("{name}: {}", row.ask.message.clone().unwrap_or_default())
+        }
         AskKind::Insertion => {
             let text = row.ask.message.as_deref().unwrap_or_default();
             let heading =

@@ -3,7 +3,7 @@
 use planctl_api::wire::{AskRuleView, Decided, VoteView, VotedView, moment};
 use planctl_api::{Next, words};
 use planctl_config::AskRule;
-use planctl_engine::Answer;
+use planctl_engine::{Answer, AskKind, ItemId};
 use planctl_store::{AskRow, NewVote, StoreError, VoteRow};
 
 use crate::node::services::{ServiceError, Services};
@@ -21,11 +21,23 @@ pub(super) enum Cast {
 /// An answer that is to be given.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
-    pub(super) row: &'a AskRow,
+    pub(super) item: &'a ItemId,
+    pub(super) number: i64,
     pub(super) answer: &'a Answer,
     pub(super) note: Option<&'a str>,
     /// The digest of what the ask shows.
     pub(super) about: &'a str,
+}
+
+/// The votes on an answer with the caller's own.
+pub(super) struct Tally {
+    pub(super) vote: NewVote,
+    /// Says that the caller voted so before.
+    pub(super) is_repeated: bool,
+    /// The votes that are still needed; none where this one decides.
+    pub(super) lacks: Option<VotedView>,
+    /// The words that stand beside the decision: the caller's own, and who agreed before.
+    pub(super) words: Option<String>,
 }
 
 impl Services {
@@ -37,16 +49,42 @@ impl Services {
     /// Counts the caller's vote, or says that it decides.
     pub(super) async fn cast(
         &self,
+        row: &AskRow,
         given: Given<'_>,
         rules: &AskRules,
         voting: &[(&str, &AskRule)],
     ) -> Result<Cast, ServiceError> {
-        let Given { row, answer, note, about } = given;
+        let Tally { vote, is_repeated, lacks, words } = self.tally(given, rules, voting).await?;
+        let Some(lacks) = lacks else { return Ok(Cast::Decides(Box::new(vote), words)) };
+        if !is_repeated {
+            self.store.cast_vote(row.run, &vote).await?;
+        }
+        Ok(Cast::Counted(Box::new(Decided {
+            run: Some(row.run_name.clone()),
+            run_id: Some(row.run.to_string()),
+            workspace: Some(row.workspace_path.clone()),
+            ask: Some(row.number.unsigned_abs()),
+            decision: given.answer.word().to_owned(),
+            by: vote.voter,
+            next: Some(Next::ShowAsk { ask: row.number.unsigned_abs() }),
+            repeated: is_repeated,
+            voted: Some(lacks),
+        })))
+    }
+
+    /// Counts the votes on an answer, with the caller's own.
+    pub(super) async fn tally(
+        &self,
+        given: Given<'_>,
+        rules: &AskRules,
+        voting: &[(&str, &AskRule)],
+    ) -> Result<Tally, ServiceError> {
+        let Given { item, number, answer, note, about } = given;
         let person = self.caller.person.as_str();
-        if let Some(refused) = may_not_vote(rules, voting, person, row, answer) {
+        if let Some(refused) = may_not_vote(rules, voting, person, number, answer) {
             return Err(refused);
         }
-        let votes = self.store.votes(&row.item).await?;
+        let votes = self.store.votes(item).await?;
         let counting: Vec<&VoteRow> = votes.iter().filter(|vote| vote.void.is_none()).collect();
         let agrees = |vote: &&&VoteRow| vote.answer == *answer && vote.about == about;
         let is_repeated = counting.iter().filter(agrees).any(|vote| vote.voter == person);
@@ -58,35 +96,26 @@ impl Services {
             |rule: &AskRule| people.iter().filter(|voter| rules.counts_vote_of(rule, voter)).count() as u64;
         let lacks = |(_, rule): &&(&str, &AskRule)| rule.approvals.saturating_sub(have(rule));
         let vote = NewVote {
-            item: row.item.clone(),
+            item: item.clone(),
             voter: person.to_owned(),
             answer: answer.clone(),
             about: about.to_owned(),
             note: note.map(str::to_owned),
             seen: counting.iter().map(|vote| vote.id).collect(),
         };
-        let Some((name, rule)) = voting.iter().filter(|rule| lacks(rule) > 0).max_by_key(lacks) else {
-            let others = counting.iter().filter(agrees).filter(|vote| vote.voter != person);
-            let others: Vec<String> =
-                others.map(|vote| format!("{} ({})", vote.voter, moment(vote.at))).collect();
-            let agreed = (!others.is_empty()).then(|| format!("agreed before: {}", others.join(", ")));
-            let lines: Vec<String> = [note.map(str::to_owned), agreed].into_iter().flatten().collect();
-            return Ok(Cast::Decides(Box::new(vote), (!lines.is_empty()).then(|| lines.join("\n"))));
-        };
-        if !is_repeated {
-            self.store.cast_vote(row.run, &vote).await?;
-        }
-        Ok(Cast::Counted(Box::new(Decided {
-            run: Some(row.run_name.clone()),
-            run_id: Some(row.run.to_string()),
-            workspace: Some(row.workspace_path.clone()),
-            ask: Some(row.number.unsigned_abs()),
-            decision: answer.word().to_owned(),
-            by: person.to_owned(),
-            next: Some(Next::ShowAsk { ask: row.number.unsigned_abs() }),
-            repeated: is_repeated,
-            voted: Some(VotedView { rule: (*name).to_owned(), have: have(rule), needed: rule.approvals }),
-        })))
+        let lacking = voting.iter().filter(|rule| lacks(rule) > 0).max_by_key(lacks);
+        let lacks = lacking.map(|(name, rule)| VotedView {
+            rule: (*name).to_owned(),
+            have: have(rule),
+            needed: rule.approvals,
+        });
+        let others = counting.iter().filter(agrees).filter(|vote| vote.voter != person);
+        let others: Vec<String> =
+            others.map(|vote| format!("{} ({})", vote.voter, moment(vote.at))).collect();
+        let agreed = (!others.is_empty()).then(|| format!("agreed before: {}", others.join(", ")));
+        let lines: Vec<String> = [note.map(str::to_owned), agreed].into_iter().flatten().collect();
+        let words = (!lines.is_empty()).then(|| lines.join("\n"));
+        Ok(Tally { vote, is_repeated, lacks, words })
     }
 
     /// Returns the votes on an ask, and the rules that it is under, for people.
@@ -94,17 +123,26 @@ impl Services {
         &self,
         row: &AskRow,
     ) -> Result<(Vec<AskRuleView>, Vec<VoteView>), ServiceError> {
-        let rules = self.ask_rules(row).await?;
+        self.votes_by_rules(&self.ask_rules(row).await?, row.ask.kind, &row.item).await
+    }
+
+    /// Returns the votes on an ask of a kind, and those of the rules that it is under, for people.
+    pub(super) async fn votes_by_rules(
+        &self,
+        rules: &AskRules,
+        kind: AskKind,
+        item: &ItemId,
+    ) -> Result<(Vec<AskRuleView>, Vec<VoteView>), ServiceError> {
         if rules.is_none() {
             return Ok((Vec::new(), Vec::new()));
         }
-        let shown = rules.on(row.ask.kind).filter(|(_, rule)| rule.wants_votes());
+        let shown = rules.on(kind).filter(|(_, rule)| rule.wants_votes());
         let shown = shown.map(|(name, rule)| AskRuleView {
             rule: name.to_owned(),
             needed: rule.approvals,
             demands: rule.words(),
         });
-        let votes = self.store.votes(&row.item).await?.into_iter().map(|vote| VoteView {
+        let votes = self.store.votes(item).await?.into_iter().map(|vote| VoteView {
             by: vote.voter,
             answer: vote.answer.word().to_owned(),
             at: moment(vote.at),
@@ -120,7 +158,7 @@ fn may_not_vote(
     rules: &AskRules,
     voting: &[(&str, &AskRule)],
     person: &str,
-    row: &AskRow,
+    number: i64,
     answer: &Answer,
 ) -> Option<ServiceError> {
     if voting.iter().any(|(_, rule)| rules.counts_vote_of(rule, person)) {
@@ -128,7 +166,7 @@ fn may_not_vote(
     }
     let demands: Vec<String> =
         voting.iter().map(|(name, rule)| format!("the rule {name} wants {}", rule.words())).collect();
-    let ask = row.number.unsigned_abs();
+    let ask = number.unsigned_abs();
     Some(ServiceError::NotAsked {
         what: format!("{} ask {ask} as {}: {}", answer.word(), words::safe(person), demands.join("; ")),
         next: Next::ShowAsk { ask },

@@ -14,10 +14,11 @@ use planctl_api::wire::messages::{MessageAsk, MessageView};
 use planctl_config::{ChannelConfig, MessageEvent};
 use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunStatus, view};
 use planctl_lang::printable;
-use planctl_store::{AskRow, Follows, NewMessage, RunRow, ToChannel, Untold, WorkspaceId};
+use planctl_store::{AskRow, Follows, NewMessage, RunRow, StoreError, ToChannel, Untold, WorkspaceId};
 
 use super::channels_wanting;
 use super::deliver::reminder_after;
+use crate::inbox::draft_asks::draft_ask_view;
 use crate::node::ServerNode;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
 use crate::runs::shown::failure_line;
@@ -124,11 +125,11 @@ impl Composer {
             return Ok(());
         }
         let ask = self.ask(untold.of, event, reminders).await?;
-        if !ask.row.is_open {
+        if !ask.is_open {
             return Ok(());
         }
         let follows = Follows::Reminder { sent: reminders, after: reminder_after(reminders) };
-        self.write(&ask.about(), event, &untold.key, &wanted, &ask.message, follows).await
+        self.write(&ask.about, event, &untold.key, &wanted, &ask.message, follows).await
     }
 
     async fn compose_decision(
@@ -142,7 +143,7 @@ impl Composer {
             return Ok(self.server_node.store().cancel_ask_messages(decided.of).await?);
         }
         let ask = self.ask(decided.of, event, decided.reminders).await?;
-        self.write(&ask.about(), event, &decided.key, &wanted, &ask.message, Follows::Decision).await
+        self.write(&ask.about, event, &decided.key, &wanted, &ask.message, Follows::Decision).await
     }
 
     async fn compose_end(&self, ended: &Untold<RunId>, channels: &mut Channels) -> Result<(), ServiceError> {
@@ -237,14 +238,17 @@ impl Composer {
         reminders: u32,
     ) -> Result<AskMessage, ServiceError> {
         let services = self.services().await?;
-        let row = services.store.ask(number).await?;
+        let row = match services.store.ask(number).await {
+            Err(StoreError::NoAsk { number }) => return self.draft_ask(number, event, reminders).await,
+            row => row?,
+        };
         let run = services.store.run(row.run).await?;
         let graph = services.store.graph_of(&run).await?;
         let answer = if row.is_open { None } else { services.answer_of(&row).await? };
         let view = crate::inbox::asks::ask_view(&row, &graph, answer);
         let sentence = ask_sentence(&view, event);
         let mut message = self.of_run(&run, &graph, event, &sentence);
-        message.step = view.step;
+        message.step = view.step.clone();
         message.lines = lines_of_ask(&row);
         if let Some(deadline) = &view.deadline {
             let (at, rule, answer) = (&deadline.at, &deadline.rule, &deadline.answer);
@@ -253,16 +257,37 @@ impl Composer {
                 .push(line(&format!("Where nobody answers until {at}, the rule {rule} answers {answer}.")));
         }
         message.command = Some((self.command)(&Next::ShowAsk { ask: view.id }));
-        message.ask = Some(MessageAsk {
-            id: view.id,
-            kind: view.kind,
-            answers: view.answers,
-            usual: view.usual,
-            opened_at: view.opened_at,
-            reminders,
-            answer: view.answer,
-        });
-        Ok(AskMessage { row, message })
+        message.ask = Some(message_ask(view, reminders));
+        let about = About { ask: Some(row.number), ..About::of(&run) };
+        Ok(AskMessage { about, is_open: row.is_open, message })
+    }
+
+    /// Reads an ask of a draft, and says in a message what it is about.
+    async fn draft_ask(
+        &self,
+        number: i64,
+        event: MessageEvent,
+        reminders: u32,
+    ) -> Result<AskMessage, ServiceError> {
+        let row = self.server_node.store().draft_ask(number).await?;
+        let view = draft_ask_view(&row);
+        let message = MessageView {
+            event: event.word().to_owned(),
+            sentence: line(&ask_sentence(&view, event)),
+            workspace: row.workspace_path.clone(),
+            plan: None,
+            title: Some(line(&row.goal)),
+            run: None,
+            run_id: None,
+            step: None,
+            // A prompt holds texts of the workspace, which channels need not know.
+            lines: if row.ask.prompt.is_some() { Vec::new() } else { beginning(&row.ask.text) },
+            command: Some((self.command)(&Next::ShowAsk { ask: view.id })),
+            link: None,
+            ask: Some(message_ask(view, reminders)),
+        };
+        let about = About { workspace: row.workspace, run: None, ask: Some(number) };
+        Ok(AskMessage { about, is_open: row.is_open, message })
     }
 
     fn of_run(&self, run: &RunRow, graph: &Arc<Graph>, event: MessageEvent, sentence: &str) -> MessageView {
@@ -305,24 +330,31 @@ impl Composer {
 /// The ids that a message is stored under.
 struct About {
     workspace: WorkspaceId,
-    run: RunId,
+    run: Option<RunId>,
     ask: Option<i64>,
 }
 
 impl About {
     fn of(run: &RunRow) -> About {
-        About { workspace: run.workspace, run: run.id, ask: None }
+        About { workspace: run.workspace, run: Some(run.id), ask: None }
     }
 }
 
 struct AskMessage {
-    row: AskRow,
+    about: About,
+    is_open: bool,
     message: MessageView,
 }
 
-impl AskMessage {
-    fn about(&self) -> About {
-        About { workspace: self.row.workspace, run: self.row.run, ask: Some(self.row.number) }
+fn message_ask(view: AskView, reminders: u32) -> MessageAsk {
+    MessageAsk {
+        id: view.id,
+        kind: view.kind,
+        answers: view.answers,
+        usual: view.usual,
+        opened_at: view.opened_at,
+        reminders,
+        answer: view.answer,
     }
 }
 
@@ -347,9 +379,13 @@ fn lines_of_ask(row: &AskRow) -> Vec<String> {
             let lines = last_lines(&failure.stderr, &failure.stdout);
             if lines.is_empty() { vec![line(&failure_line(failure))] } else { lines }
         }
-        (None, Some(message)) => message.lines().map(line).take(LINES_MAX).collect(),
+        (None, Some(message)) => beginning(message),
         (None, None) => Vec::new(),
     }
+}
+
+fn beginning(text: &str) -> Vec<String> {
+    text.lines().map(line).take(LINES_MAX).collect()
 }
 
 /// Returns the last lines of what a program said, on standard error where it said something there.

@@ -231,16 +231,26 @@ impl Services {
     pub(super) async fn refuse_over_caps(&self) -> Result<(), ServiceError> {
         let caps = self.caller.caps;
         let (runs, asks) = self.store.open_counts().await?;
-        let full = |what: String, next: Next| Err(ServiceError::TooMany { what, next });
         if runs >= u64::from(caps.open_runs) {
             let what = format!("start: {runs} runs are open, and {} may be at once", caps.open_runs);
-            return full(what, Next::ShowAllRuns);
+            return Err(ServiceError::TooMany { what, next: Next::ShowAllRuns });
         }
-        if asks >= u64::from(caps.open_asks) {
-            let what = format!("start: {asks} asks wait for a person, and {} may at once", caps.open_asks);
-            return full(what, Next::ShowAsks);
+        self.refuse_over_asks_cap("start", asks)
+    }
+
+    /// Refuses one more ask where as many are open as may be.
+    pub(crate) async fn refuse_too_many_asks(&self, verb: &str) -> Result<(), ServiceError> {
+        let (_, asks) = self.store.open_counts().await?;
+        self.refuse_over_asks_cap(verb, asks)
+    }
+
+    fn refuse_over_asks_cap(&self, verb: &str, asks: u64) -> Result<(), ServiceError> {
+        let most = self.caller.caps.open_asks;
+        if asks < u64::from(most) {
+            return Ok(());
         }
-        Ok(())
+        let what = format!("{verb}: {asks} asks wait for a person, and {most} may at once");
+        Err(ServiceError::TooMany { what, next: Next::ShowAsks })
     }
 
     /// Goes on with a plan's newest run, where it is not over; `None` where a new one is due.

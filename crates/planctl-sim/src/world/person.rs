@@ -152,8 +152,8 @@ impl World {
         let number = self.keys;
         let words = Some(format!("words {number}"));
         let answer = match kind {
-            AskKind::Plan if self.is_calm || self.dice.happens(900) => Answer::Approve,
-            AskKind::Plan => Answer::Reject,
+            AskKind::Plan | AskKind::Synthesis if self.is_calm || self.dice.happens(900) => Answer::Approve,
+            AskKind::Plan | AskKind::Synthesis => Answer::Reject,
             AskKind::Escalation
             | AskKind::Question
             | AskKind::Budget

@@ -215,7 +215,7 @@ impl Script {
                 let option = options.get(usize::try_from(hidden).unwrap_or(0) % options.len().max(1));
                 Answer::Choose { option: option.cloned().unwrap_or_else(|| "blue".to_owned()) }
             }
-            AskKind::Prompt => Answer::Approve,
+            AskKind::Prompt | AskKind::Synthesis => Answer::Approve,
             AskKind::Insertion | AskKind::Effect => Answer::Reject,
             AskKind::Budget | AskKind::Day => Answer::Abort,
             AskKind::Plan | AskKind::Escalation | AskKind::Question => match hidden % 4 {

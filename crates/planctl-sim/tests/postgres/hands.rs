@@ -324,7 +324,7 @@ impl Hand {
             Answer::Raise { by: Budget { tokens: Some(500_000), micro_usd: Some(90_000_000), time } }
         };
         let answer = match open.ask.kind {
-            AskKind::Plan | AskKind::Effect | AskKind::Prompt => Answer::Approve,
+            AskKind::Plan | AskKind::Effect | AskKind::Prompt | AskKind::Synthesis => Answer::Approve,
             AskKind::Choice if is_patient => Answer::Choose {
                 option: open.ask.options.first().cloned().unwrap_or_else(|| "blue".to_owned()),
             },

@@ -15,6 +15,7 @@ fn kinds() -> impl Iterator<Item = PossibleValue> {
         match kind {
             AskKind::Effect => value.alias("EffectApproval"),
             AskKind::Prompt => value.alias("LlmPromptApproval"),
+            AskKind::Synthesis => value.alias("SynthesisApproval"),
             AskKind::Plan
             | AskKind::Escalation
             | AskKind::Budget

@@ -323,7 +323,7 @@ pub async fn open_asks(client: &Client, handle: Handle) -> Result<Vec<AskView>, 
 
 /// Waits until an ask is answered or taken back.
 async fn until_closed(client: &Client, ask: &AskView) -> Result<(), Failure> {
-    let run = client::handle_of(&ask.run_id)?;
+    let run = client::run_of(ask)?;
     loop {
         tokio::time::sleep(LOOK_ELSEWHERE).await;
         if client.asks(Some(run)).await?.asks.iter().all(|open| open.id != ask.id) {

@@ -6,7 +6,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{
     AskPage, AskView, Decided, DriftView, FailureView, HeldPromptView, OptionView, PlanWithin, WillRun,
 };
-use planctl_api::words::{answer_meaning, answer_words, blocked, counted, follows};
+use planctl_api::words::{answer_meaning, answer_words, asked_about, asker, blocked, counted, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::draw_lines;
@@ -72,8 +72,9 @@ pub async fn resolve_asks(client: &Client, ids: &[u64], word: Option<&str>) -> R
     open.retain(|ask| word.is_none_or(|word| takes(ask, word)));
     if open.len() > 1 {
         let here = client.list(false).await?.runs;
-        if open.iter().any(|ask| here.iter().any(|run| run.run == ask.run)) {
-            open.retain(|ask| here.iter().any(|run| run.run == ask.run));
+        let is_here = |ask: &AskView| here.iter().any(|run| ask.run.as_ref() == Some(&run.run));
+        if open.iter().any(is_here) {
+            open.retain(is_here);
         }
     }
     match open.as_slice() {
@@ -122,7 +123,7 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
         let mut row: Vec<Cell> = vec![
             Cell::styled(BOLD, &ask.id.to_string()),
             ask.kind.as_str().into(),
-            ask.run.as_str().into(),
+            asker(ask).as_str().into(),
             step.unwrap_or_else(|| "-".to_owned()).into(),
             reason.as_str().into(),
             ask.blocks.map_or_else(|| "-".to_owned(), blocked).into(),
@@ -173,8 +174,8 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     let mut text = format!(
         "{} {} · {}{place}\n",
         styled(BOLD, &format!("{} {}", ask.kind, ask.id)),
-        show::safe(&ask.run),
-        show::plan(&ask.plan, &ask.title)
+        asker(ask),
+        asked_about(ask)
     );
     text.push_str(&question_text(page));
     if let Some(blocks) = ask.blocks {
@@ -185,7 +186,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
     if ask.kind == "choice" && page.ask.role.is_some() && page.last_words.is_none() {
-        text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&ask.run)));
+        text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&asker(ask))));
     }
     text.push_str(&draw_options(ask));
     if page.vacuous {
@@ -200,7 +201,7 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         text.push_str(&contract.judge.as_ref().map(draw_judge).unwrap_or_default());
     }
     if let Some(failure) = &page.failure {
-        text.push_str(&draw_failure(failure, &ask.run));
+        text.push_str(&draw_failure(failure, &asker(ask)));
         text.push_str(&edit_to_allow(failure, ask));
     }
     if let Some(short) = &page.shortfall {
@@ -397,6 +398,9 @@ fn question_text(page: &AskPage) -> String {
         _ => show::safe(&ask.asks),
     };
     let mut text = format!("  {asks}\n");
+    if let Some(message) = page.message.as_ref().filter(|_| ask.draft.is_some()) {
+        return format!("{text}{}", gutter::labelled("draft", message, Cut::Nothing));
+    }
     if let Some(message) = page.message.as_ref().filter(|_| ask.kind != "choice") {
         let worker = page.ask.role.as_deref().unwrap_or("worker");
         let who = match ask.reason.as_str() {
@@ -576,7 +580,7 @@ pub async fn cancel_run_of_ask(
     ask: &AskView,
     note: Option<&str>,
 ) -> Result<Decided, Failure> {
-    client.cancel(client::handle_of(&ask.run_id)?, note).await
+    client.cancel(client::run_of(ask)?, note).await
 }
 
 /// Lets plans run, and puts proposed steps into theirs.
@@ -668,8 +672,9 @@ mod tests {
             ask: AskView {
                 id: 17,
                 kind: "escalation".into(),
-                run: "fix-1".into(),
-                run_id: String::new(),
+                run: Some("fix-1".into()),
+                run_id: None,
+                draft: None,
                 workspace: "/work".into(),
                 plan: "fix.md".into(),
                 title: "Fix it".into(),

@@ -1,11 +1,12 @@
 //! `planctl plan draft`: a goal becomes a draft whose contracts were tried. It asks, verifies and tries; it approves and runs nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::RunState;
 use planctl_api::wire::draft::EstimateView;
+use planctl_api::wire::draft_asks::DraftQuestion;
 use planctl_config::prices_known;
 use planctl_engine::Budget;
 use planctl_harness::ReplicaLimits;
@@ -17,6 +18,7 @@ use planctl_planner::{
     PatternFacts, Proposal, draft_by_pattern, draft_of_entry, estimate, named_files,
 };
 
+use self::inbox::Inbox;
 use self::kept::{Kept, Record};
 use self::writer::{Allowance, Writer};
 use super::plan::shell_word;
@@ -30,6 +32,7 @@ use crate::model::Model;
 use crate::show;
 
 pub(super) mod failed;
+pub(super) mod inbox;
 pub(super) mod kept;
 pub(super) mod shown;
 mod surroundings;
@@ -98,11 +101,13 @@ impl<'a> Drafting<'a> {
                 key: uuid::Uuid::now_v7().to_string(),
             }),
             written: None,
+            asked: BTreeMap::new(),
         });
         Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
     }
 
     async fn run_conversation(mut self) -> Ended {
+        self.hear_answers().await?;
         self.apply_person_input()?;
         if let Some(run) = &self.args.repair {
             failed::record_failed_run(self.context, run, &mut self.record).await?;
@@ -117,6 +122,7 @@ impl<'a> Drafting<'a> {
                         budget: &self.budget,
                         spent: self.record.conversation.spent(),
                         prompt: self.args.send.as_deref(),
+                        inbox: self.inbox(),
                     };
                     let answer = match (who, &self.reviewer) {
                         (Asked::Writer, _) => self.ask_writer(&prompt, &allowance, &mut stop).await?,
@@ -140,6 +146,41 @@ impl<'a> Drafting<'a> {
         }
     }
 
+    /// Tells the conversation what people answered: at this command, and in the inbox.
+    async fn hear_answers(&mut self) -> Result<(), Failure> {
+        let given = inbox::given(&self.args.answer, "write --answer Q1='…'")?;
+        let mut heard = inbox::answers(self.context, &self.record.asked, &given).await?;
+        heard.extend(given.into_iter().filter(|(id, _)| !self.record.asked.contains_key(id)));
+        for (id, text) in &heard {
+            let answered = self.record.conversation.answer_question(id, text);
+            answered.map_err(|known| unknown("question", id, &known))?;
+            self.record.asked.remove(id);
+        }
+        Ok(())
+    }
+
+    /// Puts the questions of a draft into the inbox, where there is a database.
+    async fn ask_questions(&mut self, draft: &Draft) -> Result<(), Failure> {
+        if !Client::has_database(self.context) {
+            return Ok(());
+        }
+        let questions = draft.questions.iter().map(|(id, question)| {
+            let text = match question.options.as_slice() {
+                [] => question.text.clone(),
+                options => format!("{}\n\n{}", question.text, options.join("\n")),
+            };
+            (id.clone(), DraftQuestion::Question { text })
+        });
+        let asked = self.inbox().put_questions(self.context, &self.record.asked, questions.collect()).await?;
+        self.record.asked = asked;
+        self.kept.write(&self.record)
+    }
+
+    fn inbox(&self) -> Inbox<'_> {
+        let brief = self.record.conversation.brief();
+        Inbox::of(&self.kept, &brief.key, &brief.goal.text)
+    }
+
     /// Tells the conversation what the person said on the command line.
     fn apply_person_input(&mut self) -> Result<(), Failure> {
         let conversation = &mut self.record.conversation;
@@ -148,13 +189,6 @@ impl<'a> Drafting<'a> {
         conversation.set_limits(Limits { rounds });
         for id in &self.args.without {
             conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
-        }
-        for answer in &self.args.answer {
-            let Some((id, text)) = answer.split_once('=') else {
-                return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
-                    .help("write --answer Q1='…'"));
-            };
-            conversation.answer_question(id, text).map_err(|known| unknown("question", id, &known))?;
         }
         if let Some(hint) = &self.args.hint {
             if conversation.rounds().is_empty() {
@@ -263,11 +297,15 @@ impl<'a> Drafting<'a> {
         write_plan_file(self.context, &file, &draft.text, self.record.written.as_ref())?;
         self.record.written = Some((file.clone(), draft.text.clone()));
         self.kept.write(&self.record)?;
+        self.ask_questions(draft).await?;
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
         let estimate = self.estimate(steps).await?;
         let view = shown::view(&self.record.conversation, &self.writer, &draft.findings);
         let mut view = shown::with_draft(view, draft, &file);
         view.estimate = Some(self.estimate_view(estimate)?);
+        for question in &mut view.questions {
+            question.ask = self.record.asked.get(&question.id).copied();
+        }
         if let Some(run) = self.args.repair.as_deref().filter(|_| draft.questions.is_empty()) {
             let client = Client::open(self.context).await?;
             view.revision = editing::offer_revision(self.context, &client, run, self.args.approve).await?;

@@ -143,7 +143,7 @@ async fn edit_with_person(
     editor: &Editor,
 ) -> Result<Option<(Editing, Checked)>, Failure> {
     refuse_unless_revisable(page)?;
-    let handle = client::handle_of(&page.ask.run_id)?;
+    let handle = client::run_of(&page.ask)?;
     let editing = Editing::new(context, client, handle, Some(page)).await?;
     let checked = editing.edited(context, client, editor).await?;
     if checked.is_none() {
@@ -171,7 +171,7 @@ pub async fn insert_here(
     note: Option<&str>,
     is_json: bool,
 ) -> Result<Editing, Failure> {
-    let editing = Editing::new(context, client, client::handle_of(&page.ask.run_id)?, Some(page)).await?;
+    let editing = Editing::new(context, client, client::run_of(&page.ask)?, Some(page)).await?;
     let by_hand = |failure: Failure| failure.next(format!("planctl approvals edit {}", page.ask.id));
     let text = match editing.proposed() {
         Some(Ok(text)) => text,

@@ -10,6 +10,7 @@ use planctl_planner::{
 
 use serde_json::{Value, json};
 
+use super::draft::inbox::Inbox;
 use super::draft::kept::Kept;
 use super::draft::writer::{self, Allowance, Writer};
 use super::{Context, Stop};
@@ -114,8 +115,12 @@ async fn break_up(
     while let (NextPiece::Ask(prompt), Some(writer)) = (breakdown.next(), writer) {
         let name = writer.name().unwrap_or_default();
         context.say(&format!("{} breaks up the goal …", show::safe(&name)));
-        let allowance =
-            Allowance { budget: &budget, spent: Spending::default(), prompt: args.send.as_deref() };
+        let allowance = Allowance {
+            budget: &budget,
+            spent: Spending::default(),
+            prompt: args.send.as_deref(),
+            inbox: Inbox::of(&kept, "", &args.goal),
+        };
         // The same prompt is asked after a stop, and the one that a person approves.
         kept.write(&breakdown)?;
         breakdown.answered(writer.ask(context, &prompt, &allowance, &mut stop).await?);

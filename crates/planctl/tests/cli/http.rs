@@ -8,6 +8,8 @@ mod attacks;
 mod decisions;
 #[path = "http/document.rs"]
 mod document;
+#[path = "http/draft_asks.rs"]
+mod draft_asks;
 #[path = "http/gone.rs"]
 mod gone;
 #[path = "http/house.rs"]

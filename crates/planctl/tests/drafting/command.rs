@@ -154,6 +154,34 @@ fn m_09_an_unsure_draft_ends_with_a_question_and_goes_on_with_its_answer() {
 }
 
 #[test]
+fn m_09_questions_of_a_draft_wait_in_the_inbox_where_there_is_a_database_and_are_taken_back_with_it() {
+    let mut unsure = good();
+    unsure["questions"] =
+        json!([{ "text": "Which fields?", "options": ["all", "name"] }, { "text": "In which order?" }]);
+    let (home, service) = with(vec![Reply::Structured(unsure), Reply::Structured(good())]);
+    assert_eq!(home.planctl(&["approvals"]).code, 0);
+    let view = home.json(&more(&["--json"]), 3);
+    assert_eq!(
+        (&view["questions"][0]["ask"], &view["questions"][1]["ask"]),
+        (&json!(1), &json!(2)),
+        "{view:#}"
+    );
+    let shown = home.json(&["approvals", "show", "1", "--json"], 0);
+    assert_eq!(
+        (&shown["kind"], &shown["message"]),
+        (&json!("question"), &json!("Which fields?\n\nall\nname"))
+    );
+    assert_eq!(home.planctl(&["approvals", "answer", "1", "--note", "all of them"]).code, 0);
+    let said = home.planctl(&WORDS);
+    assert_eq!((said.code, service.calls().len()), (0, 2), "{said:?}");
+    assert!(service.calls()[1].prompt().contains("Answer: all of them"));
+    assert!(
+        home.planctl(&["approvals"]).out.contains("nothing waits"),
+        "the other question is asked no more"
+    );
+}
+
+#[test]
 fn m_10_a_hint_has_the_draft_written_again() {
     let mut other = good();
     other["steps"][0]["task"] = json!("Teach `src/app.sh` the flag --json with two spaces.");

@@ -230,6 +230,43 @@ fn m_35_a_prompt_of_a_draft_is_shown_whole_and_sent_only_once_a_person_approved_
 }
 
 #[test]
+fn m_35_a_prompt_of_a_draft_waits_in_the_inbox_and_the_same_command_goes_on_with_the_answer() {
+    let home = app();
+    let bad = json!({ "title": "x" });
+    let service = Service::start(Form::Messages, vec![Reply::Structured(bad), Reply::Structured(good())]);
+    home.models(&[("writer", &service)]);
+    asks_first(&home);
+    let words = ["plan", "draft", GOAL, "--model", "writer"];
+    let digest = waiting(&home.planctl(&words));
+    assert_eq!(waiting(&home.planctl(&words)), digest, "the same prompt waits");
+    assert!(
+        home.path("state/pg").exists(),
+        "a state directory that a draft made serves the database of root, too"
+    );
+    let listed = home.json(&["approvals", "ls", "--category", "LlmPromptApproval", "--json"], 0);
+    assert_eq!(listed["asks"].as_array().unwrap().len(), 1, "asked once: {listed:#}");
+    let shown = home.json(&["approvals", "show", "--json"], 0);
+    assert_eq!(shown["prompt"]["digest"], digest.as_str());
+    assert!(shown["prompt"]["text"].as_str().unwrap().contains("R2: document it in README.md"), "{shown:#}");
+    assert_eq!(shown["title"], GOAL);
+    assert_eq!(home.planctl(&["approvals", "approve", "--note", "fine"]).code, 0);
+    assert!(service.calls().is_empty(), "an answer sends nothing by itself");
+
+    let second = waiting(&home.planctl(&words));
+    assert_eq!((service.calls().len(), second != digest), (1, true), "another prompt asks anew");
+    let open = home.json(&["approvals", "ls", "--json"], 0);
+    assert_eq!((&open["asks"][0]["id"], open["asks"].as_array().unwrap().len()), (&json!(2), 1), "{open:#}");
+    let rejected = home.planctl(&["approvals", "reject", "2", "--note", "it names the customer"]);
+    assert_eq!(rejected.code, 0, "{rejected:?}");
+    for more in [&[][..], &["--send", &second]] {
+        let said = home.planctl(&[&words[..], more].concat());
+        assert!(said.code == 1 && said.err.contains("ann rejected the prompt"), "{said:?}");
+        assert!(said.err.contains("it names the customer"), "{said:?}");
+    }
+    assert_eq!(service.calls().len(), 1, "nothing was sent");
+}
+
+#[test]
 fn m_35_a_prompt_that_breaks_a_goal_up_waits_for_a_person_too() {
     let home = app();
     let pieces = json!({ "intents": [

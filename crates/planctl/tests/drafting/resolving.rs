@@ -102,6 +102,41 @@ fn m_38_m_39b_a_missing_capability_is_a_question_and_its_answer_is_heard_once() 
 }
 
 #[test]
+fn m_39a_an_agent_writes_a_missing_capability_only_once_a_person_approved_it_in_the_inbox() {
+    let home = home();
+    let goal = "list pull requests in o/r";
+    home.json(&resolve(goal, &[]), 3);
+    let asked = home.json(&resolve(goal, &["--answer", "I1-1=none", "--answer", "I1-2=1"]), 3);
+    assert_eq!(
+        (&asked["asks"][0]["kind"], &asked["asks"][0]["ask"]),
+        (&json!("synthesis_approval"), &json!(1))
+    );
+    let inbox = |words: &[&str]| home.planctl(&[&["approvals"][..], words].concat());
+    let listed = home.json(&["approvals", "ls", "--category", "SynthesisApproval", "--json"], 0);
+    assert_eq!(listed["asks"][0]["kind"], "synthesis", "{listed:#}");
+    assert!(inbox(&["show", "1"]).out.contains("tools/list-pull-requests"), "{:?}", inbox(&["show", "1"]));
+    // After a rejection the other ways are offered again.
+    assert_eq!(inbox(&["reject", "1", "--note", "no code of ours"]).code, 0);
+    let ways = home.json(&resolve(goal, &[]), 3);
+    assert_eq!(ways["asks"][0]["kind"], "implementation", "{ways:#}");
+    let again = home
+        .json(&resolve(goal, &["--answer", &format!("{}=1", ways["asks"][0]["id"].as_str().unwrap())]), 3);
+    assert_eq!(again["asks"][0]["kind"], "synthesis_approval", "{again:#}");
+    let number = again["asks"][0]["ask"].as_u64().unwrap().to_string();
+    assert_ne!(number, "1", "it is asked anew");
+    let said = home
+        .planctl(&resolve(goal, &["--answer", &format!("{}=yes", again["asks"][0]["id"].as_str().unwrap())]));
+    assert_eq!(said.code, 0, "{said:?}");
+    let answer = home.json(&["approvals", "show", &number, "--json"], 0)["answer"].clone();
+    assert_eq!(
+        (&answer["answer"], &answer["by"]),
+        (&json!("approve"), &json!("ann")),
+        "the command answers the same ask"
+    );
+    assert!(home.read("plans/list-pull-requests-in-o-r.md").contains("tools/list-pull-requests"));
+}
+
+#[test]
 fn m_39c_a_model_proposes_and_a_person_decides() {
     let home = home();
     let hint = json!({ "server": "github", "tool": "list_issues", "implementation": "", "input_schema": {},

@@ -79,6 +79,37 @@ fn an_ask_is_told_once_reminded_of_and_followed_by_who_decided() {
 }
 
 #[test]
+fn m_35_an_ask_of_a_draft_is_told_without_its_prompt_and_so_is_who_decided() {
+    let place = Place::new();
+    place.plan(1, "");
+    let receiver = Receiver::new();
+    let model =
+        "[models.writer]\napi = \"messages\"\nurl = \"http://127.0.0.1:9\"\nmodel = \"m-1\"\nask = true\n";
+    configure(&place, &format!("{WEBHOOK}{model}"));
+    let _daemon = daemon(&place, &receiver);
+    let goal = "Take the password out of src/login.sh";
+    let said = place.planctl(&["plan", "draft", goal, "--model", "writer"]);
+    assert_eq!(said.code, 3, "{said:?}");
+
+    let opened = receiver.await_got(1)[0].json();
+    let data = &opened["data"];
+    let sentence = data["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("ask 1 waits for you: about ") && sentence.ends_with(" tokens to writer (m-1)")
+    );
+    assert_eq!(data["command"], "planctl approvals show 1");
+    assert_eq!(
+        (&data["run"], &data["lines"]),
+        (&serde_json::Value::Null, &serde_json::json!([])),
+        "no text of a prompt"
+    );
+    place.must(&["approvals", "approve", "1"]);
+    let decided = receiver.await_got(2)[1].json();
+    assert_eq!(decided["type"], "approval.decided");
+    assert_eq!(decided["data"]["ask"]["answer"]["by"], "ann", "{decided}");
+}
+
+#[test]
 fn a_failed_step_is_told_with_the_last_lines_of_its_contract() {
     let place = Place::new();
     let lines: String = (1..=14).map(|number| format!("echo line {number}; ")).collect();

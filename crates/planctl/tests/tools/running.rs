@@ -11,6 +11,7 @@ pub fn trials() -> Vec<Test> {
     vec![
         ("m_48_m_26_issues_are_listed_as_a_person_asks_filtered_sorted_and_shown", issues_end_to_end),
         ("m_45_a_call_goes_through_a_list_and_gives_a_list", loops),
+        ("m_48_a_sub_plan_between_two_calls_gives_its_last_output_to_the_next", sub_plans_give),
         ("m_44_a_decision_looks_at_a_result_and_a_fault_has_a_way_of_its_own", decisions_and_faults),
         ("m_36_an_effect_waits_for_a_person_and_each_attempt_asks_anew", effects_ask),
         ("m_34_what_a_role_is_denied_asks_and_what_it_is_allowed_does_not_in_its_calls", effects_of_roles),
@@ -58,6 +59,55 @@ fn printed(place: &Place) -> String {
 fn calls(place: &Place) -> Vec<String> {
     let methods = ["initialize", "notifications/initialized", "tools/list"];
     place.asked().into_iter().filter(|asked| !methods.contains(&asked.as_str())).collect()
+}
+
+/// A call, a plan within the plan that filters, and a call that takes what it gave.
+fn sub_plans_give() {
+    let place = Place::new("effects = [\"read\", \"network\"]");
+    let first = r#"import json,sys; print(json.dumps({"repo": "acme/shop", "first": "note"}))"#;
+    let inner = serde_json::json!({"name": "Inner", "graph": {
+        "start": "look",
+        "nodes": {
+            "look": {"type": "call", "command": format!("python3 -c '{first}'")},
+            "done": {"type": "exit"},
+        },
+        "edges": [{"from": "look", "to": "done", "condition": "on_success"}],
+    }});
+    // A plan within the plan within: what it gives is what the innermost gave.
+    let middle = serde_json::json!({"name": "Middle", "graph": {
+        "start": "before",
+        "nodes": {
+            "before": {"type": "call", "command": "echo not this"},
+            "inner": {"type": "sub_plan", "stack.child_dotfile": "inner.json", "stack.child_approval": "inherit"},
+            "done": {"type": "exit"},
+        },
+        "edges": [
+            {"from": "before", "to": "inner", "condition": "on_success"},
+            {"from": "inner", "to": "done", "condition": "on_success"},
+        ],
+    }});
+    let outer = serde_json::json!({"name": "Outer", "graph": {
+        "start": "within",
+        "nodes": {
+            "within": {"type": "sub_plan", "stack.child_dotfile": "middle.json", "stack.child_approval": "inherit"},
+            "list": {"type": "call", "server": "issues", "tool": "list_issues", "arguments":
+                {"repo": "${steps.within.output.repo}"}},
+            "read": {"type": "call", "command": "grep -q acme/shop \"$PLANCTL_OUTPUTS/within\""},
+            "done": {"type": "exit"},
+        },
+        "edges": [
+            {"from": "within", "to": "list", "condition": "on_success"},
+            {"from": "list", "to": "read", "condition": "on_success"},
+            {"from": "read", "to": "done", "condition": "on_success"},
+        ],
+    }});
+    for (name, graph) in [("inner.json", &inner), ("middle.json", &middle)] {
+        place.fixture.write(name, &graph.to_string());
+    }
+    let done = run(&place, "outer.json", &outer.to_string());
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(calls(&place), ["list_issues {\"repo\":\"acme/shop\"}"], "{done:?}");
+    assert!(printed(&place).contains("acme/shop"), "{}", printed(&place));
 }
 
 fn issues_end_to_end() {

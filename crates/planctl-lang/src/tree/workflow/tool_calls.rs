@@ -173,9 +173,10 @@ fn before(workflow: &Workflow, node: &NodeTree, name: &str) -> Result<(), (Strin
         let help = near.map_or(REFERENCES.to_owned(), |near| format!("did you mean `{}`?", escape(near)));
         return Err((format!("there is no step `{}`", escape(name)), help));
     };
-    let gives = matches!(other.kind.value, Kind::Call | Kind::Human | Kind::Task | Kind::Decision);
+    let gives =
+        matches!(other.kind.value, Kind::Call | Kind::Human | Kind::Task | Kind::Decision | Kind::SubPlan);
     if !gives {
-        let help = "calls, questions and tasks give an output".to_owned();
+        let help = "calls, questions, tasks and sub-plans give an output".to_owned();
         return Err((format!("`{}` gives no output", escape(name)), help));
     }
     let mut reached: BTreeSet<&str> = BTreeSet::new();

@@ -24,7 +24,7 @@ pub(super) fn draw(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> Str
     }
     if let Some(words) = &page.last_words {
         text.push_str(&heading("the worker's last words, which are no evidence"));
-        let all = format!("planctl logs {}", shell_word(&page.ask.run));
+        let all = format!("planctl logs {}", shell_word(&words::asker(&page.ask)));
         let lines = show::last_lines(words, LAST_WORDS_LINES).join("\n");
         text.push_str(&gutter::printed("worker", &lines, Cut::BeforeEnd(&all)));
     }

@@ -1,5 +1,6 @@
 //! The record of a draft in the state directory: every answer is stored before it is looked at, so none is paid for twice.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,6 +9,7 @@ use std::time::SystemTime;
 
 use planctl_lang::digest_of_text;
 use planctl_planner::Conversation;
+use planctl_server::private_folder;
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,10 +31,14 @@ pub struct Record {
     pub conversation: Conversation,
     /// The file that was written last, and its text.
     pub written: Option<(PathBuf, String)>,
+    /// The numbers of the questions that are in the inbox.
+    #[serde(default)]
+    pub asked: BTreeMap<String, u64>,
 }
 
 /// The place of one draft; no other process has it meanwhile.
 pub struct Kept {
+    key: String,
     folder: PathBuf,
     _lock: File,
 }
@@ -48,8 +54,8 @@ impl Kept {
         };
         let digest = digest_of_text(&parts.join("\0"));
         let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(32).collect();
-        let all = state_dir.join(FOLDER);
-        let folder = all.join(name);
+        let all = private_folder(state_dir, FOLDER).map_err(failed)?;
+        let folder = all.join(&name);
         let lock = lock_file(&folder).map_err(failed)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -60,13 +66,19 @@ impl Kept {
             Err(error) => return Err(failed(error.into())),
         }
         forget_oldest(&all, &folder);
-        Ok(Kept { folder, _lock: lock })
+        Ok(Kept { key: name, folder, _lock: lock })
+    }
+
+    /// Returns the key that tells the draft from others of its workspace.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     /// Takes the place of what resolved intents; it is kept for ever, and waits for another process that has it.
     pub fn lock_history(state_dir: &Path) -> Result<Kept, Failure> {
         let folder = state_dir.join(HISTORY);
         let taken = || -> std::io::Result<File> {
+            private_folder(state_dir, HISTORY)?;
             let lock = lock_file(&folder)?;
             flock(&lock, FlockOperation::LockExclusive)?;
             Ok(lock)
@@ -74,7 +86,7 @@ impl Kept {
         let lock = taken().map_err(|error| {
             Failure::new(Exit::Temporary, format!("could not use {}: {error}", folder.display()))
         })?;
-        Ok(Kept { folder, _lock: lock })
+        Ok(Kept { key: HISTORY.to_owned(), folder, _lock: lock })
     }
 
     /// Returns the record, where there is one that this planctl can read.

@@ -78,6 +78,7 @@ pub fn with_draft(mut view: DraftView, draft: &Draft, file: &Path) -> DraftView 
         .iter()
         .map(|(id, question)| DraftQuestionView {
             id: id.clone(),
+            ask: None,
             text: question.text.clone(),
             options: question.options.clone(),
         })
@@ -150,6 +151,9 @@ pub fn draw(view: &DraftView, command: &str) -> String {
             styled(CARE, &format!("{}:", question.id)),
             show::safe(&question.text)
         ));
+        if let Some(ask) = question.ask {
+            text.push_str(&format!("  it waits in your inbox, too: planctl approvals show {ask}\n"));
+        }
     }
     if let Some(estimate) = &view.estimate {
         text.push_str(&format!("a run may take {}\n", estimate_words(estimate)));

@@ -10,7 +10,7 @@ use planctl_planner::{Answer, Prompt, Spending, Tokens};
 use planctl_server::agent_answer::{AgentAnswerError, Question, ask_agent, reading_program};
 use planctl_server::probe::isolation_of;
 
-use crate::commands::approvals::prompt_drawn;
+use super::inbox::Inbox;
 use crate::commands::{Context, Stop};
 use crate::failure::{Exit, Failure};
 use crate::model::{self, Model};
@@ -128,50 +128,21 @@ pub async fn ask_model(
     let tokens = most.input.saturating_add(most.output);
     allowance.open(tokens, model.cost(most))?;
     if model.asks_person() {
-        approved(context, model, prompt, tokens, allowance)?;
+        let view = HeldPromptView {
+            digest: model.digest(prompt).as_str().to_owned(),
+            name: model.name().to_owned(),
+            model: model.model().to_owned(),
+            url: model.endpoint().to_owned(),
+            tokens,
+            text: Some(prompt.whole()),
+        };
+        allowance.inbox.clear_prompt(context, view, allowance.prompt).await?;
     }
     let say = |line: &str| context.say(line);
     tokio::select! {
         answer = model.ask(prompt, &say) => answer.map_err(|error| model::failure(model, &error)),
         exit = stop.wait_for_signal() => Err(stopped_failure(exit)),
     }
-}
-
-/// Makes sure that a person approves a prompt before it is sent (M-35): beforehand by its digest, or at the terminal.
-fn approved(
-    context: &Context,
-    model: &Model,
-    prompt: &Prompt,
-    tokens: u64,
-    allowance: &Allowance<'_>,
-) -> Result<(), Failure> {
-    let view = HeldPromptView {
-        digest: model.digest(prompt).as_str().to_owned(),
-        name: model.name().to_owned(),
-        model: model.model().to_owned(),
-        url: model.endpoint().to_owned(),
-        tokens,
-        text: Some(prompt.whole()),
-    };
-    if allowance.prompt == Some(view.digest.as_str()) {
-        return Ok(());
-    }
-    let drawn = prompt_drawn(&view);
-    if context.is_json()? {
-        show::tell(&drawn);
-    } else {
-        show::print(&drawn)?;
-    }
-    let name = show::safe(model.name());
-    if context.is_interactive() {
-        return context.ask_for_approval(&format!("Send this prompt to {name}?"));
-    }
-    let message = match allowance.prompt {
-        Some(_) => format!("the prompt to {name} is another than the one that you approved"),
-        None => format!("the prompt to {name} waits for your approval"),
-    };
-    let help = format!("the same command with --send {} sends it, and no other", view.digest);
-    Err(Failure::new(Exit::Waiting, message).help(help))
 }
 
 async fn ask_an_agent(
@@ -250,6 +221,8 @@ pub struct Allowance<'a> {
     pub spent: Spending,
     /// The digest of the prompt that the person approved beforehand.
     pub prompt: Option<&'a str>,
+    /// The place where a prompt waits for a person.
+    pub inbox: Inbox<'a>,
 }
 
 impl Allowance<'_> {

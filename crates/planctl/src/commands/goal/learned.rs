@@ -10,7 +10,7 @@ use super::super::Context;
 use super::super::draft::kept::Kept;
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
-use crate::{secrecy, show};
+use crate::show;
 
 /// The database is waited for so long at most; without it the history says what it said before.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -34,10 +34,7 @@ pub(super) async fn update_history(context: &Context) -> Result<(Kept, History),
 
 /// Returns the runs of this workspace that show how remembered steps went; none where no database answers.
 async fn runs(context: &Context, history: &History) -> Vec<RunView> {
-    let is_named = context.server().is_some()
-        || context.named_database().is_some()
-        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
-    if !is_named && !context.state_dir().is_ok_and(|folder| folder.join("pg").exists()) {
+    if !Client::has_database(context) {
         return Vec::new();
     }
     let asked = async {

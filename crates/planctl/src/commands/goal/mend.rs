@@ -3,10 +3,11 @@
 use planctl_engine::Budget;
 use planctl_planner::{Intent, MendNext, Planned, Resolver, Spending};
 
-use super::resolve::Record;
+use super::resolve::{Asked, Record};
 use crate::commands::draft::failed::NamedRun;
+use crate::commands::draft::inbox::Inbox;
 use crate::commands::draft::kept::Kept;
-use crate::commands::draft::writer::{Allowance, Writer};
+use crate::commands::draft::writer::Allowance;
 use crate::commands::{Context, Stop};
 use crate::failure::{Exit, Failure};
 use crate::show;
@@ -56,7 +57,7 @@ pub(super) async fn mend(
     context: &Context,
     (kept, record): (&Kept, &mut Record),
     resolver: &Resolver<'_>,
-    (intents, (writer, send)): (&[Intent], (Option<&Writer>, Option<&str>)),
+    (intents, asked): (&[Intent], Asked<'_>),
 ) -> Result<(), Failure> {
     let Some(planned) = record.planned.clone() else { return Ok(()) };
     loop {
@@ -71,7 +72,7 @@ pub(super) async fn mend(
             }
             MendNext::Ask(prompt) => prompt,
         };
-        let Some(writer) = writer else {
+        let Some(writer) = asked.writer else {
             return Err(Failure::new(
                 Exit::No,
                 "a writer is to say what should be different, and none is named",
@@ -81,7 +82,8 @@ pub(super) async fn mend(
         let name = writer.name().unwrap_or_default();
         context.say(&format!("{} mends the call that failed …", show::safe(&name)));
         let budget = Budget::default();
-        let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
+        let inbox = Inbox::of(kept, asked.begun, asked.goal);
+        let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: asked.send, inbox };
         let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
         record.mending.answered(&answer, &planned, resolver.catalog, &near);
         kept.write(&*record)?;

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use planctl_api::wire::draft_asks::DraftQuestion;
 use planctl_engine::Budget;
 use planctl_lang::library::Entry;
 use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
     Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
-    PlannedStep, Quest, QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool,
-    Verified, Went, key_of, planned, type_of, verified, write_plan,
+    PlannedStep, Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext, Remembered, Resolver, Source,
+    Spending, Tool, Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
 use serde::{Deserialize, Serialize};
 
+use super::super::draft::inbox::{self, Inbox};
 use super::super::draft::kept::Kept;
 use super::super::draft::shown;
 use super::super::draft::write_plan_file;
@@ -39,6 +41,21 @@ pub(super) struct Record {
     /// The calls that failed in runs.
     #[serde(default)]
     pub(super) mending: Mending,
+    /// Names this beginning: after `--again` the same question is asked anew.
+    #[serde(default)]
+    begun: String,
+    /// The numbers of the questions that are in the inbox.
+    #[serde(default)]
+    asked: BTreeMap<String, u64>,
+}
+
+/// The writer that a goal asks, and the prompt that may be sent to it.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) goal: &'a str,
+    pub(super) begun: &'a str,
+    pub(super) writer: Option<&'a Writer>,
+    pub(super) send: Option<&'a str>,
 }
 
 /// Resolves a goal.
@@ -54,10 +71,16 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         return Err(no_pieces_failure(context, &breakdown)?);
     };
     let kept = place(context, &source.goal)?;
-    let mut record =
-        if source.again { Record::default() } else { kept.read::<Record>()?.unwrap_or_default() };
+    let mut record = match source.again {
+        true => begun_anew(context, &kept, &source.goal).await?,
+        false => kept.read::<Record>()?.unwrap_or_default(),
+    };
+    if record.begun.is_empty() {
+        record.begun = uuid::Uuid::now_v7().to_string();
+    }
     let (history_kept, mut history) = learned::update_history(context).await?;
-    apply_answers(&mut record.quests, &args.answer)?;
+    apply_answers(context, &mut record, &args.answer).await?;
+    kept.write(&record)?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
     let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
@@ -68,7 +91,9 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         None => None,
     };
     let resolver = Resolver { vectors: vectors.as_ref(), ..by_words };
-    let asked = (writer.as_ref(), source.send.as_deref());
+    let begun = record.begun.clone();
+    let asked =
+        Asked { goal: &source.goal, begun: &begun, writer: writer.as_ref(), send: source.send.as_deref() };
     if let Some(run) = &args.repair {
         mend::hear(context, run, &mut record).await?;
         kept.write(&record)?;
@@ -93,7 +118,14 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     };
     record.planned = Some(planned.clone());
     kept.write(&record)?;
-    let mut view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
+    // A question waits in the inbox where there is one; whether an agent may write something is decided there alone.
+    let is_put =
+        |ask: &QuestAsk| ask.kind == QuestAskKind::SynthesisApproval || Client::has_database(context);
+    let put = asks.iter().filter(|(_, ask)| is_put(ask)).map(|(_, ask)| (ask.id.clone(), question(ask)));
+    let inbox = Inbox::of(&kept, &begun, &source.goal);
+    record.asked = inbox.put_questions(context, &record.asked, put.collect()).await?;
+    kept.write(&record)?;
+    let mut view = resolved::view(&source.goal, &planned, &verified, (&asks, &record.asked), file.as_deref());
     if let (Some(run), Some(_)) = (&args.repair, &file) {
         let client = Client::open(context).await?;
         view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
@@ -121,13 +153,21 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     }
 }
 
+/// Takes the questions of an earlier beginning back, and forgets it.
+async fn begun_anew(context: &Context, kept: &Kept, goal: &str) -> Result<Record, Failure> {
+    // A record that does not read is forgotten, too.
+    let earlier = kept.read::<Record>().ok().flatten().unwrap_or_default();
+    Inbox::of(kept, &earlier.begun, goal).put_questions(context, &earlier.asked, Vec::new()).await?;
+    Ok(Record::default())
+}
+
 /// Resolves the intents by what persons and writers decided so far, as long as a search comes to a decision.
 async fn arranged(
     context: &Context,
     (kept, record): (&Kept, &mut Record),
     intents: &[Intent],
     resolver: &Resolver<'_>,
-    asked: (Option<&Writer>, Option<&str>),
+    asked: Asked<'_>,
 ) -> Result<Planned, Failure> {
     loop {
         let mut decided_so_far = decisions(&record.quests);
@@ -143,7 +183,7 @@ async fn arranged(
             // A person's answer counts, also where its consequence has to wait.
             kept.write(&*record)?;
             let Some(quest) = record.quests.get_mut(&open.intent.id) else { continue };
-            is_new |= search(context, quest, resolver, asked).await?;
+            is_new |= search(context, kept, quest, resolver, asked).await?;
             kept.write(&*record)?;
         }
         if !is_new {
@@ -186,13 +226,26 @@ fn sources(word: ResolutionWord) -> &'static [Source] {
     }
 }
 
-/// Tells the searches what a person answered.
-fn apply_answers(quests: &mut BTreeMap<String, Quest>, answers: &[String]) -> Result<(), Failure> {
-    for answer in answers {
-        let Some((id, text)) = answer.split_once('=') else {
-            return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
-                .help("write --answer ID=NUMBER, or ID=WORDS"));
-        };
+/// Returns a question as the inbox has it.
+fn question(ask: &QuestAsk) -> DraftQuestion {
+    let (text, options) = (ask.text.clone(), ask.options.clone());
+    match ask.kind {
+        QuestAskKind::SynthesisApproval => DraftQuestion::Synthesis { text },
+        QuestAskKind::Alternatives
+        | QuestAskKind::Implementation
+        | QuestAskKind::Discovery
+        | QuestAskKind::Command
+        | QuestAskKind::Hint => DraftQuestion::Choice { text, options },
+    }
+}
+
+/// Tells the searches what people answered: at this command, and in the inbox.
+async fn apply_answers(context: &Context, record: &mut Record, answers: &[String]) -> Result<(), Failure> {
+    let given = inbox::given(answers, "write --answer ID=NUMBER, or ID=WORDS")?;
+    let mut heard = inbox::answers(context, &record.asked, &given).await?;
+    heard.extend(given.into_iter().filter(|(id, _)| !record.asked.contains_key(id)));
+    let quests = &mut record.quests;
+    for (id, text) in &heard {
         let quest = id.rsplit_once('-').and_then(|(intent, _)| quests.get_mut(intent));
         let unknown = || Failure::not_found(format!("there is no open question {}", show::safe(id)));
         let Some(quest) = quest else {
@@ -202,6 +255,7 @@ fn apply_answers(quests: &mut BTreeMap<String, Quest>, answers: &[String]) -> Re
             true => unknown().help("the intent is decided; --again begins from nothing"),
             false => unknown().help(format!("the open question is {open}")),
         })?;
+        record.asked.remove(id);
     }
     Ok(())
 }
@@ -209,9 +263,10 @@ fn apply_answers(quests: &mut BTreeMap<String, Quest>, answers: &[String]) -> Re
 /// Goes on with a search until a person has to answer; says whether it came to a decision.
 async fn search(
     context: &Context,
+    kept: &Kept,
     quest: &mut Quest,
     resolver: &Resolver<'_>,
-    (writer, send): (Option<&Writer>, Option<&str>),
+    asked: Asked<'_>,
 ) -> Result<bool, Failure> {
     loop {
         match quest.next() {
@@ -220,7 +275,7 @@ async fn search(
                 quest.apply_event(QuestEvent::Discovered(found));
             }
             QuestNext::AskModel(prompt) => {
-                let Some(writer) = writer else {
+                let Some(writer) = asked.writer else {
                     let failure =
                         Failure::new(Exit::No, "a model is to be asked for alternatives, and none is named");
                     return Err(failure.help("name one: --model NAME, or --agent NAME"));
@@ -228,7 +283,9 @@ async fn search(
                 let name = writer.name().unwrap_or_default();
                 context.say(&format!("{} looks for another way …", show::safe(&name)));
                 let budget = Budget::default();
-                let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
+                let inbox = Inbox::of(kept, asked.begun, asked.goal);
+                let allowance =
+                    Allowance { budget: &budget, spent: Spending::default(), prompt: asked.send, inbox };
                 let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
                 quest.apply_event(QuestEvent::Said(answer));
             }

@@ -1,5 +1,6 @@
 //! A resolved goal, for people and as JSON.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use planctl_api::wire::goal::{
@@ -16,7 +17,7 @@ pub(super) fn view(
     goal: &str,
     planned: &Planned,
     verified: &Verified,
-    asks: &[(String, QuestAsk)],
+    (asks, numbers): (&[(String, QuestAsk)], &BTreeMap<String, u64>),
     file: Option<&Path>,
 ) -> GoalResolveView {
     let is_asked = |intent: &str| asks.iter().any(|(own, _)| own == intent);
@@ -42,6 +43,7 @@ pub(super) fn view(
             .map(|(intent, ask)| GoalAskView {
                 id: ask.id.clone(),
                 intent: intent.clone(),
+                ask: numbers.get(&ask.id).copied(),
                 kind: ask.kind.word().to_owned(),
                 text: ask.text.clone(),
                 options: ask.options.clone(),
@@ -172,6 +174,9 @@ pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> Str
         }
         let answer = if ask.options.is_empty() { "'…'" } else { "NUMBER" };
         text.push_str(&format!("  {command} --answer {}={answer}\n", ask.id));
+        if let Some(number) = ask.ask {
+            text.push_str(&format!("  it waits in your inbox, too: planctl approvals show {number}\n"));
+        }
     }
     if let Some(file) = &view.file {
         text.push_str(&format!("\nwritten to {}\n", show::safe(file)));

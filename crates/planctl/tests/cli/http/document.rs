@@ -192,6 +192,17 @@ impl Walk {
         run
     }
 
+    /// Has a draft ask, and answers it.
+    fn draft(&self) {
+        let ask = json!({ "slot": "I1", "question": { "kind": "synthesis", "text": "Write it" } });
+        let call = json!({ "place": { "workspace": self.house.fixture.path("") }, "key": "d", "begun": "b", "goal": "List it",
+            "asks": [ask] });
+        let asks = self.post("/v1/drafts/asks", call);
+        let path = format!("/v1/approvals/{}", asks["asks"][0]["id"]);
+        self.get(&path);
+        self.post(&format!("{path}/answer"), json!({ "answer": { "answer": "approve" } }));
+    }
+
     /// Ends the turn of a session that is held to a plan.
     fn guide(&self) {
         let how = json!({ "approve": { "note": "go" }, "worker": "session" });
@@ -315,6 +326,7 @@ fn every_route_called_in_earnest_takes_and_answers_what_the_document_says() {
     walk.plans();
     let run = walk.work();
     walk.look(&run);
+    walk.draft();
     walk.guide();
     walk.edit();
     let other = walk.start(&walk.plan("other"));

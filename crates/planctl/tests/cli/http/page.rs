@@ -13,14 +13,14 @@ mod edit;
 mod reading;
 
 /// A browser that keeps one cookie, at one address of the page.
-struct Browser<'h> {
+pub(super) struct Browser<'h> {
     house: &'h House,
     cookie: String,
 }
 
 impl<'h> Browser<'h> {
     /// Signs in with a token, as somebody at another machine does.
-    fn with_token(house: &'h House, scope: &str) -> Browser<'h> {
+    pub(super) fn with_token(house: &'h House, scope: &str) -> Browser<'h> {
         let secret = house.token(scope);
         let nobody = Browser { house, cookie: String::new() };
         let reply = nobody.post("/sign-in", &[("token", &secret)]);
@@ -30,7 +30,7 @@ impl<'h> Browser<'h> {
         Browser { house, cookie }
     }
 
-    fn get(&self, path: &str) -> Reply {
+    pub(super) fn get(&self, path: &str) -> Reply {
         self.send("GET", path, &[], None)
     }
 
@@ -46,7 +46,7 @@ impl<'h> Browser<'h> {
     }
 
     /// Fills in the form of an ask's page, and sends it.
-    fn decide(&self, page: &Reply, path: &str, fields: &[(&str, &str)]) -> Reply {
+    pub(super) fn decide(&self, page: &Reply, path: &str, fields: &[(&str, &str)]) -> Reply {
         let (form, key) = (hidden(page, "form"), hidden(page, "key"));
         let hidden = [("form", form.as_str()), ("key", key.as_str())];
         self.post(path, &[&hidden[..], fields].concat())
@@ -99,7 +99,7 @@ fn hidden(page: &Reply, name: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-fn has(page: &Reply, words: &str) {
+pub(super) fn has(page: &Reply, words: &str) {
     assert!(page.body.contains(words), "no {words:?} in {}", page.body);
 }
 
