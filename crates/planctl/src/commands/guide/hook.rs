@@ -91,6 +91,9 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
     match event {
         SessionEvent::Tool => return hook.tool(&guidance),
         SessionEvent::ToolDone | SessionEvent::ToolFailed => return hook.observe(agent, event, &guidance),
+        SessionEvent::Stop if guidance.guided.is_none() && guard::all_hold(&hook.workspace, &guidance) => {
+            return Reply::Pass;
+        }
         SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {
