@@ -126,7 +126,7 @@ impl Place {
 
     fn work(&self, agent: &Agent) -> Worked {
         let cancel = std::future::pending();
-        block_on(agent.work(&self.spawner, &self.assignment(), &mut |_, _| (), cancel))
+        block_on(agent.run_item(&self.spawner, &self.assignment(), &mut |_, _| (), cancel))
     }
 
     fn assert_all_dead(&self) {
@@ -179,7 +179,7 @@ fn d11_no_task_is_read_by_aider_as_a_command() {
         let assignment = Assignment { prompt: task.into(), ..place.assignment() };
         let agent = place.agent("aider", "aider-ok.txt", 0);
         let cancel = std::future::pending();
-        block_on(agent.work(&place.spawner, &assignment, &mut |_, _| (), cancel));
+        block_on(agent.run_item(&place.spawner, &assignment, &mut |_, _| (), cancel));
         assert_eq!(place.recorded("message"), format!("This is the task.\n\n{task}"));
     }
 }

@@ -23,7 +23,7 @@ struct Found {
 
 impl Found {
     fn text(&self) -> Result<&str, Problem> {
-        self.output.text(&self.attempt).ok_or_else(|| missing("the attempt has no such output"))
+        self.output.text(&self.attempt).ok_or_else(|| not_found("the attempt has no such output"))
     }
 
     /// Returns a name for its file: no letter in it means anything to a shell or a browser.
@@ -36,13 +36,13 @@ impl Found {
 }
 
 /// Shows one part of an output: the one that the address names, else the last.
-pub(super) async fn part(
+pub(super) async fn show_part(
     visit: &Visit,
     address: &Address,
     names: Names<'_>,
     output: &str,
 ) -> Result<String, Problem> {
-    let found = found(visit, address, names, output).await?;
+    let found = find_output(visit, address, names, output).await?;
     let number = address.query("part").and_then(|number| number.parse().ok());
     let texts = Texts::of(address);
     let (path, query) = (address.path_of(4), address.query_of(&["workspace"]));
@@ -58,7 +58,7 @@ pub(super) async fn download(
     names: Names<'_>,
     output: &str,
 ) -> Result<Response, Problem> {
-    let found = found(visit, address, names, output).await?;
+    let found = find_output(visit, address, names, output).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", found.file_name())),
@@ -67,21 +67,21 @@ pub(super) async fn download(
     Ok((headers, safe_text(found.text()?)).into_response())
 }
 
-async fn found(
+async fn find_output(
     visit: &Visit,
     address: &Address,
     (run, step, attempt): Names<'_>,
     output: &str,
 ) -> Result<Found, Problem> {
-    let output = Output::of(output).ok_or_else(|| missing("there is no such output"))?;
+    let output = Output::of(output).ok_or_else(|| not_found("there is no such output"))?;
     let route = route_of(visit, address, run).await?;
     let name: RunName = visit.get(&format!("{route}/name")).await?;
     let (step, attempt) = (encoded(step), encoded(attempt));
     let logs: LogView = visit.get(&format!("{route}/logs?step={step}&attempt={attempt}")).await?;
-    let attempt = logs.attempts.into_iter().next().ok_or_else(|| missing("there is no such attempt"))?;
+    let attempt = logs.attempts.into_iter().next().ok_or_else(|| not_found("there is no such attempt"))?;
     Ok(Found { run: name.run, attempt, output })
 }
 
-fn missing(what: &str) -> Problem {
+fn not_found(what: &str) -> Problem {
     Problem::new(Code::NotFound, what)
 }

@@ -45,13 +45,13 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["runs", run, "history"] => history(visit, address, run).await,
         ["runs", run, "steps", step] => one_step(visit, address, run, step).await,
         ["runs", run, "steps", step, "attempts", attempt, output] => {
-            output::part(visit, address, (run, step, attempt), output).await
+            output::show_part(visit, address, (run, step, attempt), output).await
         }
         ["asks", ask] => {
             let page: AskPage = visit.get(&format!("/v1/approvals/{}", encoded(ask))).await?;
             one_ask(visit, address, &page, &Draft::default(), None).await
         }
-        ["asks", ask, "edit"] => edit::begun(visit, address, ask).await,
+        ["asks", ask, "edit"] => edit::show_draft(visit, address, ask).await,
         ["plans"] => plans(visit, address).await,
         ["plans", plan] => one_plan(visit, address, plan).await,
         ["library"] => library::list(visit, address).await,
@@ -106,7 +106,7 @@ impl Texts {
 }
 
 /// Says what was just recorded, in words of a closed list.
-fn recorded(address: &Address) -> Option<&'static str> {
+fn recorded_message(address: &Address) -> Option<&'static str> {
     Some(match address.query("recorded")? {
         "approve" => "Recorded: approve. The run goes on.",
         "reject" => "Recorded: reject.",
@@ -140,7 +140,7 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let project = filters.project.map(|path| format!("&workspace={}", encoded(path))).unwrap_or_default();
     let list: RunList = visit.look(&format!("/v1/runs?limit={RUNS}{project}")).await?;
     let texts = Texts::of(address);
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::Home)? };
     Ok(HomeScreen::new(frame, &asks, &list, filters).html())
 }
 
@@ -172,7 +172,7 @@ async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, 
     let page: RunPage = visit.look(&format!("{route}/page{from}")).await?;
     let events: Vec<EventLine> = visit.look(&format!("{route}/history?newest={EVENTS}")).await?;
     let texts = Texts::of(address);
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Runs)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::Runs)? };
     let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), secret());
     let form = visit.session()?.form(&key);
     Ok(RunScreen::new(frame, &page, &events, (&path, &query), form).html())
@@ -293,7 +293,7 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let texts = Texts::of(address);
     let key = secret();
     let form = session.form(&key).filter(|_| session.is_admin());
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::System)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::System)? };
     Ok(SystemScreen::new(
         frame,
         (&service, &database),
