@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_was_denied_before_is_told_as_data() {
+    fn d9_what_a_worker_was_denied_before_is_told_as_data() {
         let mut brief = failed("");
         brief.failure.as_mut().unwrap().denied = vec!["Bash(npm test)".to_owned()];
         let prompt = assemble(parts(&[], &brief));

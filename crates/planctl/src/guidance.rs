@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use planctl_api::wire::calls::ObservationCall;
-use planctl_glob::Glob;
 use planctl_lang::digest_of_text;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +114,7 @@ pub struct Guard {
     /// It counts only where files that match these changed; always where there are none.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// The tree with which it passed last.
+    /// The state of the files with which it held last.
     #[serde(default)]
     pub passed: Option<String>,
     /// Its run, where that is not over.
@@ -233,29 +232,4 @@ fn file_of(state_dir: &Path, workspace: &Path) -> PathBuf {
     let digest = digest_of_text(&workspace.to_string_lossy());
     let name = digest.as_str().trim_start_matches("sha256:");
     state_dir.join("guide").join(format!("{}.json", &name[..NAME_CHARACTERS.min(name.len())]))
-}
-
-/// Returns what tells one state of a workspace from another, from the names, sizes and times of its files: those that git
-/// would track, or, of these, those that match.
-pub fn tree_of(workspace: &Path, paths: &[Glob]) -> String {
-    let walk = ignore::WalkBuilder::new(workspace).hidden(false).follow_links(false).build();
-    let mut entries: Vec<String> = Vec::new();
-    for entry in walk.flatten() {
-        let Ok(path) = entry.path().strip_prefix(workspace) else { continue };
-        if path.components().any(|part| part.as_os_str() == ".git") {
-            continue;
-        }
-        let text = path.to_string_lossy();
-        if !paths.is_empty() && !paths.iter().any(|glob| glob.matches(&*text)) {
-            continue;
-        }
-        let Ok(meta) = fs::symlink_metadata(entry.path()) else { continue };
-        if meta.is_dir() {
-            continue;
-        }
-        let time = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
-        entries.push(format!("{text}\0{}\0{}\0{:o}\0{time:?}\n", meta.ino(), meta.len(), meta.mode()));
-    }
-    entries.sort_unstable();
-    digest_of_text(&entries.concat()).as_str().to_owned()
 }

@@ -83,7 +83,7 @@ fn a_login_that_ran_out_during_the_work_is_judged_once_and_asked_for() {
 }
 
 #[test]
-fn what_a_worker_was_denied_is_told_with_the_failure_after_it() {
+fn d9_what_a_worker_was_denied_is_told_with_the_failure_after_it() {
     let (_, run, _) = scene_after(
         "
         plan  a: task retry 1 escalate

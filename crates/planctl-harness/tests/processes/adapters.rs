@@ -13,6 +13,7 @@ use crate::trials;
 pub fn tests() -> Vec<Trial> {
     trials![
         a_known_agent_gets_its_line_its_prompt_and_its_own_variables,
+        d11_no_task_is_read_by_aider_as_a_command,
         what_agents_answer_is_read_whatever_they_exit_with,
         an_error_of_the_service_is_infrastructure_whatever_they_exit_with,
         a_missing_login_asks_a_person,
@@ -25,7 +26,7 @@ pub fn tests() -> Vec<Trial> {
         past_the_deadline_the_whole_tree_is_ended_and_no_status_counts,
         past_the_idle_timeout_the_whole_tree_is_ended,
         a_cancel_ends_the_whole_tree_and_gives_the_work_back,
-        an_agent_that_is_not_installed_is_not_tried_again,
+        d12_an_agent_that_is_not_installed_is_not_tried_again,
         permissions_that_an_agent_cannot_keep_start_nothing,
     ]
 }
@@ -169,6 +170,17 @@ fn a_known_agent_gets_its_line_its_prompt_and_its_own_variables() {
             assert!(argv.windows(2).any(|pair| pair == ["--max-budget-usd", "0.250000"]), "{argv:?}");
             assert_eq!(worked.session.as_deref(), Some("ID"));
         }
+    }
+}
+
+fn d11_no_task_is_read_by_aider_as_a_command() {
+    for task in ["/api/users answers 500.\n", "!touch it\n", "/exit\n"] {
+        let place = Place::new(REPLAY);
+        let assignment = Assignment { prompt: task.into(), ..place.assignment() };
+        let agent = place.agent("aider", "aider-ok.txt", 0);
+        let cancel = std::future::pending();
+        block_on(agent.run_item(&place.spawner, &assignment, &mut |_, _| (), cancel));
+        assert_eq!(place.recorded("message"), format!("This is the task.\n\n{task}"));
     }
 }
 
@@ -343,7 +355,7 @@ fn a_cancel_ends_the_whole_tree_and_gives_the_work_back() {
     }
 }
 
-fn an_agent_that_is_not_installed_is_not_tried_again() {
+fn d12_an_agent_that_is_not_installed_is_not_tried_again() {
     let place = Place::new(REPLAY);
     let mut agent = place.agent("claude", "claude-ok.jsonl", 0);
     agent.environment[0].1 = "/nowhere".into();

@@ -59,7 +59,7 @@ async fn run_demo(context: &Context, project: &Project, asks: bool) -> Answer {
         return Err(super::plan::not_verified(&plan, &checked));
     };
     let view = verify::plan_view(context, &checked, graph)?;
-    show::print(&show::folded(&verify::summary(&checked, Path::new("till.md"))))?;
+    show::print(&show::folded(&verify::summary(&checked, Path::new("till.md"), &[])))?;
 
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();

@@ -77,7 +77,7 @@ fn report(context: &Context, file: &Path, mended: &Mended, is_shown_only: bool) 
         let note = "the text is another one: an approval of the earlier one no longer holds";
         show::print(&format!("{} {note}\n", styled(BOLD, "note:")))?;
     }
-    show::print(&verify::summary(after, file))?;
+    show::print(&verify::summary(after, file, &verify::without_agent(context, after)?))?;
     Ok(exit)
 }
 

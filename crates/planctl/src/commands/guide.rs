@@ -8,6 +8,7 @@ mod hooks;
 mod install;
 mod plugin;
 mod session;
+mod tree;
 
 use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{CheckView, GuideState, GuideView, RunState, RunView, SessionView, StepState};

@@ -13,9 +13,9 @@ use crate::scenarios::{Played, Scenario, Stage};
 use crate::service::{Act, Manner};
 use crate::session::Session;
 
-use Act::{Runs, Says, Waits, Writes};
+use Act::{Fills, Runs, Says, Waits, Writes};
 
-pub const SCENARIOS: [(&str, Scenario); 15] = [
+pub const SCENARIOS: [(&str, Scenario); 17] = [
     ("a false claim is sent back with the failure; two steps to done", two_steps),
     ("a step that passes by the output of a command, as its program reports it", observed),
     ("a liar is sent back seven times: a person is asked, not done", lies),
@@ -24,6 +24,8 @@ pub const SCENARIOS: [(&str, Scenario); 15] = [
     ("the shell edits a file of the contract", rewrites_the_judge),
     ("the hooks are deleted in mid-session", deletes_hooks),
     ("hooks that the agent does not call", uncalled),
+    ("its context is made shorter in mid-session: it reads the plan again", compacted),
+    ("kill -9 while its context is made shorter: not done; a new session goes on", killed_at_compaction),
     ("kill -9 of the agent in mid-step: a new session goes on", agent_killed),
     ("kill -9 of the daemon in mid-step: as straight through", daemon_killed),
     ("a contract that hangs", contract_hangs),
@@ -269,6 +271,86 @@ fn agent_killed(stage: &Stage<'_>, agent: &'static str) -> Played {
     let straight = [("passed".to_owned(), 1), ("passed".to_owned(), 1)];
     must(state(&place).1 == straight, "the attempts are others", &place)?;
     Ok("✔ as straight through".to_owned())
+}
+
+/// The model's summary of a session, which says what is not so.
+const SUMMARY: &str = "A summary: all is done.";
+
+/// Says whether a request asks the model of Claude Code, or the service of Codex, to make the context shorter.
+fn asks_for_summary(body: &str) -> bool {
+    body.contains("summarization instructions") || body.contains("compaction_trigger")
+}
+
+/// Says why there is nothing to try.
+fn without_compaction(agent: &str) -> Option<String> {
+    match agent {
+        "gemini" => Some("– (calls no hook then)".to_owned()),
+        "opencode" => Some("– (its plugin's own test)".to_owned()),
+        _ => None,
+    }
+}
+
+/// A place whose agent makes its context shorter once its service says that it is full.
+fn short_of_context(stage: &Stage<'_>, agent: &'static str, acts: &[Act]) -> Result<Place, String> {
+    let mut place = held(stage, agent, acts)?;
+    match agent {
+        "claude" => place.variables.push(("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "200000".to_owned())),
+        _ => {
+            let config = std::fs::read_to_string(place.path("../home/.codex/config.toml"));
+            let config = config.map_err(|error| error.to_string())?;
+            let config = format!("model_auto_compact_token_limit = 100000\n{config}");
+            place.write_home(".codex/config.toml", &config);
+        }
+    }
+    Ok(place)
+}
+
+fn compacted(stage: &Stage<'_>, agent: &'static str) -> Played {
+    if let Some(none) = without_compaction(agent) {
+        return Ok(none);
+    }
+    let acts = [
+        Writes("one.txt", "one"),
+        Says("One is done."),
+        Fills("echo looks around"),
+        Says(SUMMARY),
+        Says("All is done."),
+        Writes("two.txt", "two"),
+        Says("Two is done."),
+    ];
+    let place = short_of_context(stage, agent, &acts)?;
+    Session::begin(&place, PROMPT)?.ends()?;
+    let bodies = place.service.told().bodies;
+    must(bodies.iter().any(|body| asks_for_summary(body)), "nobody asked for a summary", &place)?;
+    // A session that begins reads the plan before anything else; after its summary it reads it because of that alone.
+    let after_it = bodies.iter().find_map(|body| body.split_once(SUMMARY)).map(|(_, after_it)| after_it);
+    let after_it = after_it.unwrap_or_default();
+    must(after_it.contains("YOU ARE HERE"), "it did not read the plan again", &place)?;
+    must(after_it.contains("Write two.txt"), "it did not read the step's task again", &place)?;
+    must(is_done(&place), "it is not done", &place)?;
+    Ok("✔".to_owned())
+}
+
+fn killed_at_compaction(stage: &Stage<'_>, agent: &'static str) -> Played {
+    if let Some(none) = without_compaction(agent) {
+        return Ok(none);
+    }
+    let acts =
+        [Writes("one.txt", "one"), Says("One is done."), Fills("echo looks around"), Waits, Says(SUMMARY)];
+    let place = short_of_context(stage, agent, &acts)?;
+    let mut session = Session::begin(&place, PROMPT)?;
+    must(place.service.comes_to_wait(WAITS_LONGEST), "its context is not made shorter", &place)?;
+    let is_asked = place.service.told().bodies.last().is_some_and(|body| asks_for_summary(body));
+    must(is_asked, "it waits for something else", &place)?;
+    session.kill();
+    let (state_then, steps) = state(&place);
+    must(state_then != "done" && steps[1].0 != "passed", "something passed", &place)?;
+    place.service.script(&[Says("All is done."), Writes("two.txt", "two"), Says("Two is done.")]);
+    Session::begin(&place, PROMPT)?.ends()?;
+    must(is_done(&place), "it is not done", &place)?;
+    let as_told = [("passed".to_owned(), 1), ("passed".to_owned(), 2)];
+    must(state(&place).1 == as_told, "the attempts are others", &place)?;
+    Ok("✔ not done".to_owned())
 }
 
 fn daemon_killed(stage: &Stage<'_>, agent: &'static str) -> Played {

@@ -36,6 +36,8 @@ pub enum Act {
     Writes(&'static str, &'static str),
     /// Runs a command in the agent's shell.
     Runs(&'static str),
+    /// Runs a command, and the service tells that the agent's context is full: it makes it shorter then, by one request more.
+    Fills(&'static str),
     /// Calls a tool of an MCP server, with arguments as JSON.
     Calls(&'static str, &'static str),
     /// Ends the turn with these words.
@@ -71,6 +73,8 @@ pub struct Told {
 }
 
 const INPUT: u64 = 1200;
+/// What fills a context; those that agents have by themselves are larger, and the scenario makes them smaller.
+const FULL: u64 = 195_000;
 const CACHED: u64 = 200;
 const OUTPUT: u64 = 15;
 const THOUGHTS: u64 = 9;
@@ -161,6 +165,8 @@ struct Request {
     tools: Vec<String>,
     /// How many tools were used already.
     results: usize,
+    /// The tokens of input that its answer tells of.
+    input: u64,
 }
 
 /// The model's answer, whatever the dialect.
@@ -190,7 +196,7 @@ fn serve(stream: TcpStream, manner: Manner, told: &Mutex<Told>, script: &(Mutex<
         return send(&mut stream, 404, r#"{"error":{"message":"nothing here"}}"#);
     };
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let request = Request::read(dialect, body, path.contains("stream"));
+    let mut request = Request::read(dialect, body, path.contains("stream"));
     {
         let mut told = told.lock().unwrap();
         told.keys.extend(keys);
@@ -217,14 +223,18 @@ fn serve(stream: TcpStream, manner: Manner, told: &Mutex<Told>, script: &(Mutex<
         return send(&mut stream, status, &failure(dialect, status).to_string());
     }
     let turn = if manner == Manner::Scripted && request.is_of_session() {
-        request.turn_of(next_act(script))
+        let act = next_act(script);
+        if matches!(act, Some(Act::Fills(_))) {
+            request.input = FULL;
+        }
+        request.turn_of(act)
     } else {
         request.turn(manner)
     };
     {
         let mut told = told.lock().unwrap();
         told.requests += 1;
-        told.input += INPUT;
+        told.input += request.input;
         told.output += OUTPUT + if dialect == Dialect::Gemini { THOUGHTS } else { 0 };
     }
     let events = request.events(&turn);
@@ -360,7 +370,7 @@ impl Request {
             names
         });
         let tools = tools.collect();
-        Request { dialect, is_stream, text, tools, results, body }
+        Request { dialect, is_stream, text, tools, results, input: INPUT, body }
     }
 
     /// Does what the prompt says: `Write the file NAME`, then "run this command: `…`", then words.
@@ -409,7 +419,7 @@ impl Request {
     fn turn_of(&self, act: Option<Act>) -> Turn {
         let used = match act {
             Some(Act::Writes(file, text)) => self.write(file, text),
-            Some(Act::Runs(command)) => self.run(command),
+            Some(Act::Runs(command) | Act::Fills(command)) => self.run(command),
             Some(Act::Calls(tool, arguments)) => self.call(tool, arguments),
             Some(Act::Says(words)) => return Turn::Says(words.to_owned()),
             Some(Act::Waits) | None => return Turn::Says("I have no more to say.".to_owned()),
@@ -490,12 +500,18 @@ impl Request {
         self.body["model"].clone()
     }
 
+    /// Says whether it asks OpenAI's own service to make the context shorter; others ask the model in words.
+    fn makes_shorter(&self) -> bool {
+        let input = self.body["input"].as_array();
+        input.and_then(|items| items.last()).is_some_and(|item| item["type"] == "compaction_trigger")
+    }
+
     fn events(&self, turn: &Turn) -> Vec<(Option<String>, String)> {
         let id = format!("call_{}", self.results + 1);
         let named = |value: Value| (value["type"].as_str().map(str::to_owned), value.to_string());
         match self.dialect {
             Dialect::Messages => {
-                let usage = json!({"input_tokens": INPUT - CACHED, "cache_read_input_tokens": CACHED,
+                let usage = json!({"input_tokens": self.input - CACHED, "cache_read_input_tokens": CACHED,
                     "cache_creation_input_tokens": 0, "output_tokens": 1});
                 let (block, delta, reason) = match turn {
                     Turn::Says(text) => (
@@ -509,8 +525,10 @@ impl Request {
                         "tool_use",
                     ),
                 };
+                // Answers of one id count as pieces of one, and so does what they tell of tokens.
+                let answer = format!("msg_{}", self.body["messages"].as_array().map_or(0, Vec::len));
                 vec![
-                    named(json!({"type": "message_start", "message": {"id": "msg_1", "type": "message",
+                    named(json!({"type": "message_start", "message": {"id": answer, "type": "message",
                         "role": "assistant", "model": self.model(), "content": [], "stop_reason": null,
                         "stop_sequence": null, "usage": usage}})),
                     named(json!({"type": "content_block_start", "index": 0, "content_block": block})),
@@ -523,6 +541,8 @@ impl Request {
             }
             Dialect::Responses => {
                 let item = match turn {
+                    Turn::Says(text) if self.makes_shorter() => json!({"type": "compaction", "id": "cmp_1",
+                        "encrypted_content": text}),
                     Turn::Says(text) => json!({"type": "message", "role": "assistant", "id": "msg_1",
                         "content": [{"type": "output_text", "text": text}]}),
                     Turn::Uses(name, input) => {
@@ -534,9 +554,9 @@ impl Request {
                         call
                     }
                 };
-                let usage = json!({"input_tokens": INPUT, "input_tokens_details": {"cached_tokens": CACHED},
+                let usage = json!({"input_tokens": self.input, "input_tokens_details": {"cached_tokens": CACHED},
                     "output_tokens": OUTPUT, "output_tokens_details": {"reasoning_tokens": THOUGHTS},
-                    "total_tokens": INPUT + OUTPUT});
+                    "total_tokens": self.input + OUTPUT});
                 vec![
                     named(json!({"type": "response.created", "response": {"id": "resp_1"}})),
                     named(json!({"type": "response.output_item.done", "output_index": 0, "item": item})),

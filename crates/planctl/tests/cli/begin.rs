@@ -134,10 +134,36 @@ fn a_project_begins_with_a_plan_that_verifies_clean_and_is_trusted() {
     assert!(lines[2] == "next: planctl verify plans/hello.md", "{said:?}");
     assert!(fixture.read("plans/hello.md").contains("owner: ann\n"));
     assert!(fixture.read(".gitignore").ends_with("\n.planctl-*.tmp\n"));
+    let settings = fixture.read("planctl.toml");
+    assert!(settings.contains("# allow = [") && settings.contains("\"Bash(cargo test*)\""), "d5: {settings}");
+    let verified = fixture.planctl(&["verify", "plans/hello.md"]).out;
+    let next = "no agent is named for the role coder: name one here, or in planctl.toml below [roles.coder]\n\
+                next: planctl run plans/hello.md --agent NAME\n";
+    assert!(verified.ends_with(next), "what it says to type can work: {verified}");
     let report = fixture.json(&["plan", "verify", "plans/hello.md", "--json"]);
     assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(0), "{report}");
     let files = fixture.json(&["config", "path", "--json"])["files"].clone();
     assert_eq!(files[1]["trusted"], true, "{files}");
+}
+
+#[test]
+fn d15_the_budget_of_each_plan_that_is_shipped_has_room_for_a_real_agent() {
+    let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for folder in ["plans", "crates/planctl-lang/templates"] {
+        let entries = std::fs::read_dir(top.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        files.extend(entries.filter(|file| file.extension().is_some_and(|end| end == "md")));
+    }
+    assert!(files.len() > 12, "{files:?}");
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let steps = text.lines().filter(|line| line.starts_with("### ")).count() as u64;
+        let (_, rest) = text.split_once("max ").unwrap();
+        let tokens = 1000 * rest.split_once("k tokens").unwrap().0.parse::<u64>().unwrap();
+        // An attempt of the least step, which is three requests of 7k to 14k tokens; a real step has ten and more.
+        let a_step = if file.ends_with("hello.md") { 3 * 28_000 } else { 12 * 14_000 };
+        assert!(tokens >= a_step * steps, "{}: {tokens} tokens for {steps} steps", file.display());
+    }
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn what_can_be_fixed_is_fixed_and_what_is_left_decides() {
         "fixed 3 of 3 findings\n\
          p.md: 2 steps, contracts not tried · no problems\n\
          verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
-         next: planctl run p.md\n"
+         no agent is named for the role coder: name one here, or in planctl.toml below [roles.coder]\n\
+         next: planctl run p.md --agent NAME\n"
     );
     assert_eq!(fixture.read("p.md"), good());
     assert!(fixture.planctl(&["plan", "verify", "--fix", "p.md"]).out.starts_with("nothing to fix\n"));

@@ -25,7 +25,8 @@ fn a_good_plan_is_verified_and_says_what_comes_next() {
         steady(&said.out, &fixture.path("")),
         "p.md: 2 steps, contracts not tried · no problems\n\
          verified · 2 steps in order 1→2 · role coder · 10k tokens · $0.10 · 5m00s · sha256 …\n\
-         next: planctl run p.md\n"
+         no agent is named for the role coder: name one here, or in planctl.toml below [roles.coder]\n\
+         next: planctl run p.md --agent NAME\n"
     );
 }
 

@@ -258,7 +258,7 @@ fn what_cannot_be_held_to_its_permissions_does_not_start() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
+fn d12_an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
     let fixture = Fixture::new();
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
     let is_refused = |said: &Said, program: &str, package: &str| {
@@ -297,7 +297,7 @@ fn an_agent_that_is_not_installed_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_takes_no_run_up() {
+fn d12_an_agent_that_is_not_installed_takes_no_run_up() {
     let (fixture, path) = room_with("codex", CODEX);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "abort")]));
     must(&fixture.planctl(&["plan", "run", "p.md", "--approve", "--no-wait", "--exec", "true"]), 1);
@@ -310,9 +310,13 @@ fn an_agent_that_is_not_installed_takes_no_run_up() {
 }
 
 #[test]
-fn what_an_agent_may_do_is_shown_to_who_approves() {
+fn d5_what_an_agent_may_do_is_shown_to_who_approves() {
     let (fixture, path) = room_with("claude", CODEX);
     fixture.write("p.md", &plan("P", "5 minutes", &[("One", "test -e one", "escalate")]));
+    fixture.write("planctl.toml", "[roles.coder]\nagent = \"claude\"\n");
+    must(&fixture.planctl(&["trust", "."]), 0);
+    let usual = with_path(&fixture, &path, &["plan", "show", "p.md"]);
+    assert!(usual.out.contains("claude (may edit, git)"), "{usual:?}");
     fixture.write("planctl.toml", "[roles.coder]\nagent = \"claude\"\nallow = [\"Edit\", \"Bash(git *)\"]\n");
     must(&fixture.planctl(&["trust", "."]), 0);
     let shown = with_path(&fixture, &path, &["plan", "show", "p.md"]);

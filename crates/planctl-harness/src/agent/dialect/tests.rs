@@ -173,7 +173,7 @@ fn an_object_that_gemini_prints_on_standard_error_is_an_error() {
 }
 
 #[test]
-fn what_claude_was_denied_is_told() {
+fn d9_what_claude_was_denied_is_told() {
     let denied = r#""permission_denials":[{"tool_name":"Bash","tool_use_id":"T","tool_input":{"command":"rm -rf x"}},{"tool_name":"WebFetch","tool_input":{}}]"#;
     let text = String::from_utf8(fixture!("claude-ok.jsonl").to_vec()).unwrap();
     let text = text.replace(r#""permission_denials":[]"#, denied);
@@ -282,6 +282,15 @@ fn d8_a_line_of_a_dialect_is_shown_as_the_tool_it_uses() {
     }
     assert_eq!(tool_in("{\"type\":\"init\"}"), None);
     assert_eq!(tool_in("plain words"), None);
+}
+
+#[test]
+fn d14_a_result_of_two_megabytes_is_read_with_its_usage() {
+    let long = "x".repeat(2 << 20);
+    let text = String::from_utf8(fixture!("claude-ok.jsonl").to_vec()).unwrap();
+    let answer = read(text.replace("Done: wrote docs/analysis.md", &long).as_bytes());
+    assert_eq!(answer.usage, Some(usage(135, 5, 7, Some(840), Some("claude-opus-4-8[1m]"))));
+    assert!(answer.text.is_some_and(|text| text.starts_with("xxx")));
 }
 
 #[test]

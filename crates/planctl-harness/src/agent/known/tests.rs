@@ -168,6 +168,32 @@ fn d5_codex_may_write_to_the_repository_that_it_commits_to() {
 }
 
 #[test]
+fn d7_opencode_is_given_a_title_so_that_no_model_is_asked_for_one() {
+    let line = line("opencode", PermissionMode::List, None);
+    assert!(line.contains("'--title=-- Fixit'"), "{line}");
+}
+
+#[test]
+fn d11_aider_fetches_installs_suggests_and_begins_nothing_by_itself() {
+    use PermissionMode::{Deny, List};
+    for mode in [Deny, List] {
+        let line = line("aider", mode, None);
+        for flag in [
+            "--no-detect-urls",
+            "--no-suggest-shell-commands",
+            "--no-auto-lint",
+            "--no-auto-test",
+            "--lint-cmd true",
+            "--test-cmd true",
+            "--no-gitignore",
+            "--no-git",
+        ] {
+            assert!(line.split_once("--message-file").unwrap().1.contains(flag), "{flag}: {line}");
+        }
+    }
+}
+
+#[test]
 fn d10_neither_the_users_nor_the_repositorys_settings_start_programs() {
     use PermissionMode::{Deny, List};
     for mode in [Deny, List] {

@@ -1,5 +1,6 @@
 //! `planctl guard`: a command that must succeed before a session may stop as done, as a plan of one step behind the scenes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use planctl_api::wire::calls::{Approving, Start};
@@ -10,13 +11,14 @@ use planctl_glob::Glob;
 
 use super::hook::{Hook, open_client};
 use super::hooks::Reply;
+use super::tree::state_of_files;
 use super::{guided, install};
 use crate::args::{Format, GuardArgs, GuardCommand};
 use crate::checking;
 use crate::client::{Client, How, handle_of};
 use crate::commands::{Context, verify};
 use crate::failure::{Answer, Exit, Failure};
-use crate::guidance::{Guard, Guidance, LockedGuidance, tree_of};
+use crate::guidance::{Guard, Guidance, LockedGuidance};
 use crate::show::{self, BOLD, styled};
 
 /// How often a session tries before a person is asked; the last failure is told by the ask.
@@ -47,7 +49,7 @@ async fn add(context: &Context, command: &str, paths: Vec<String>) -> Answer {
     write(&plan, &text_of(command, &context.actor()))?;
     approve(context, &plan, number).await?;
     // Files that lie there already are not the session's work.
-    let passed = (!globs.is_empty()).then(|| tree_of(context.workspace(), &globs));
+    let passed = if globs.is_empty() { None } else { state_of_files(context.workspace(), &globs) };
     held.guidance.guards.push(Guard { number, command: command.to_owned(), paths, passed, open: None });
     held.save()?;
     drop(held);
@@ -179,18 +181,33 @@ pub(super) fn guards_text(guidance: &Guidance) -> Option<String> {
     Some(format!("Your turn does not end as done while one of these fails:\n{}", commands.join("\n")))
 }
 
+/// Says whether each guard held with the very files that lie there. This needs no database, and is what most turns end with.
+pub(super) fn all_hold(workspace: &Path, guidance: &Guidance) -> bool {
+    let mut states: BTreeMap<&[String], Option<String>> = BTreeMap::new();
+    guidance.guards.iter().all(|guard| {
+        let files = states.entry(&guard.paths).or_insert_with(|| {
+            globs_of(&guard.paths).ok().and_then(|globs| state_of_files(workspace, &globs))
+        });
+        holds_with(guard, files.as_ref())
+    })
+}
+
+fn holds_with(guard: &Guard, files: Option<&String>) -> bool {
+    guard.open.is_none() && guard.passed.is_some() && guard.passed.as_ref() == files
+}
+
 /// Tries the guards whose files changed since they held; says what becomes of the session where one does not hold.
 pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) -> Result<Reply, Failure> {
     // The run of a guard that does not hold has the workspace, so it comes first.
     let mut guards: Vec<&Guard> = guidance.guards.iter().collect();
     guards.sort_by_key(|guard| guard.open.is_none());
     for guard in guards {
-        let tree = tree_of(hook.workspace(), &globs_of(&guard.paths)?);
-        if guard.open.is_none() && guard.passed.as_ref() == Some(&tree) {
+        let files = state_of_files(hook.workspace(), &globs_of(&guard.paths)?);
+        if holds_with(guard, files.as_ref()) {
             continue;
         }
         let client = open_client(context).await?;
-        let reply = try_guard(context, &client, (hook, guidance), guard, tree).await;
+        let reply = try_guard(context, &client, (hook, guidance), guard, files).await;
         client.close().await;
         match reply? {
             Reply::Pass => {}
@@ -208,7 +225,7 @@ async fn try_guard(
     client: &Client,
     (hook, guidance): (&Hook, &Guidance),
     guard: &Guard,
-    tree: String,
+    files: Option<String>,
 ) -> Result<Reply, Failure> {
     let state_dir = &context.state_dir()?;
     let run = match &guard.open {
@@ -244,7 +261,7 @@ async fn try_guard(
     update_guard(state_dir, hook.workspace(), guard.number, |guard| {
         if state.is_over() {
             guard.open = None;
-            guard.passed = (state == RunState::Done).then_some(tree);
+            guard.passed = files.filter(|_| state == RunState::Done);
         }
     })?;
     Ok(if state == RunState::Done { Reply::Pass } else { reply })

@@ -93,6 +93,9 @@ fn handle(agent: SessionAgent, event: SessionEvent) -> Reply {
         SessionEvent::ToolDone | SessionEvent::ToolFailed => {
             return hook.record_output(agent, event, &guidance);
         }
+        SessionEvent::Stop if guidance.guided.is_none() && guard::all_hold(&hook.workspace, &guidance) => {
+            return Reply::Pass;
+        }
         SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {

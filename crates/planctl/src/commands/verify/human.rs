@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use planctl_engine::Graph;
+use planctl_engine::{Graph, Role};
 use planctl_lang::{Code, Diagnostic, Severity, Source, Verification, groups};
 use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
-use super::picture::is_linear;
+use super::picture::{is_linear, plan_view, unserved_roles};
 use super::{Looked, is_input, typed};
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
                 if context.verbosity() > 0 {
                     show::print(&defaults(checked))?;
                 }
-                show::print(&show::folded(&summary(checked, &one.file)))?;
+                show::print(&show::folded(&summary(checked, &one.file, &without_agent(context, checked)?)))?;
                 gap = "\n";
             }
             Err(failure) => show::say_failure(failure),
@@ -84,8 +84,14 @@ pub fn grouped<'d>(found: impl IntoIterator<Item = &'d Diagnostic>, source: &Sou
     text
 }
 
-/// Says in a few lines what was verified, and what to type next.
-pub fn summary(checked: &Checked, file: &Path) -> String {
+/// Returns the roles of a plan's steps for which planctl.toml names no agent.
+pub fn without_agent(context: &Context, checked: &Checked) -> Result<Vec<Role>, Failure> {
+    let Some(graph) = checked.verification.graph.as_ref() else { return Ok(Vec::new()) };
+    Ok(unserved_roles(&plan_view(context, checked, graph)?, None))
+}
+
+/// Says in a few lines what was verified, and what to type next, also where no agent is named for some roles.
+pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String {
     let name = show::safe(&file.display().to_string());
     let counts = format!("{}{}", trial_words(checked), counted(&checked.verification));
     let Some(graph) = checked.verification.graph.as_ref() else {
@@ -113,7 +119,17 @@ pub fn summary(checked: &Checked, file: &Path) -> String {
             .diagnostics
             .iter()
             .any(|found| matches!(found.code, Code::P401 | Code::P402));
-        let worker = if lacks_workers { " --exec CMD" } else { "" };
+        let worker = match (lacks_workers, without_agent.first()) {
+            (true, _) => " --exec CMD",
+            (false, None) => "",
+            (false, Some(role)) => {
+                let role = show::safe(role.as_str());
+                text.push_str(&format!(
+                    "no agent is named for the role {role}: name one here, or in planctl.toml below [roles.{role}]\n"
+                ));
+                " --agent NAME"
+            }
+        };
         text.push_str(&format!("{} planctl run {}{worker}\n", styled(BOLD, "next:"), typed(file)));
     }
     if let Some(fixing) = fixing_line(&checked.verification, file) {
