@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use planctl_engine::view::plain;
+use planctl_engine::view::strip_terminal_sequences;
 
 use crate::wire::{
     AskView, AttemptSummary, BlocksView, BudgetView, ChangedFile, LevelView, OptionView, RunState, SpentView,
@@ -57,7 +57,7 @@ pub fn safe_block(text: &str) -> String {
 
 /// Makes what a program printed safe to print, without terminal sequences.
 pub fn printed_block(text: &str) -> String {
-    escape(&plain(text), true)
+    escape(&strip_terminal_sequences(text), true)
 }
 
 /// Makes a part of a plan safe to print, with stars in place of text that looks like a credential (P604).

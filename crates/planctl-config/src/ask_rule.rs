@@ -82,7 +82,7 @@ impl AskRule {
     }
 
     /// Says whether a person's vote counts; `own` are the people whose own plan it is.
-    pub fn counts(&self, person: &str, own: &BTreeSet<String>) -> bool {
+    pub fn counts_vote_of(&self, person: &str, own: &BTreeSet<String>) -> bool {
         self.of.as_ref().is_none_or(|of| of.contains(person)) && (self.self_approval || !own.contains(person))
     }
 
@@ -163,9 +163,12 @@ mod tests {
         let people = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
         let own = people(&["ann"]);
         let open = AskRule::default();
-        assert!(open.counts("ann", &own) && !open.wants_votes());
+        assert!(open.counts_vote_of("ann", &own) && !open.wants_votes());
         let strict = AskRule { of: Some(people(&["ann", "ben"])), self_approval: false, ..open };
         assert!(strict.wants_votes());
-        assert_eq!(["ann", "ben", "eve"].map(|person| strict.counts(person, &own)), [false, true, false]);
+        assert_eq!(
+            ["ann", "ben", "eve"].map(|person| strict.counts_vote_of(person, &own)),
+            [false, true, false]
+        );
     }
 }

@@ -111,7 +111,7 @@ pub fn places(sources: &Sources<'_>) -> Result<Vec<Place>, ConfigError> {
     if let Some(path) = named(sources) {
         let is_there = read_small(&path)?.is_some();
         places.push(Place { path, of: PlaceOf::Named, is_there });
-    } else if let Some((path, text)) = found_upward(sources.workspace)? {
+    } else if let Some((path, text)) = find_upward(sources.workspace)? {
         let dir = path.parent().unwrap_or(Path::new("/"));
         let standing = Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes()));
         places.push(Place { path, of: PlaceOf::Project(standing), is_there: true });
@@ -142,13 +142,14 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded, ConfigError> {
         }
         read => read?,
     };
-    let mut layer = flags(sources)?.over(environment(sources)?).over(user).over(project);
+    let mut layer =
+        flags(sources)?.layered_over(environment(sources)?).layered_over(user).layered_over(project);
     let origins = std::mem::take(&mut layer.origins);
     let config = layer.effective();
     warnings.extend(distrusted.iter().map(Distrusted::warning));
     warnings.extend(unknown_responders(&config));
     warnings.extend(responders_asked_twice(&config));
-    warnings.extend(roles_in_a_circle(&config));
+    warnings.extend(role_cycles(&config));
     Ok(Loaded { config, warnings, files, origins, distrusted })
 }
 
@@ -193,7 +194,7 @@ fn responders_asked_twice(config: &Config) -> Vec<String> {
 /// Says which roles answer for each other in a circle.
 ///
 /// A step climbs the levels of its own role alone, so it never goes round; but who wrote a circle may expect that.
-fn roles_in_a_circle(config: &Config) -> Vec<String> {
+fn role_cycles(config: &Config) -> Vec<String> {
     let answers = |role: &Role| -> Vec<&Role> {
         let levels = config.roles.get(role).into_iter().flat_map(|role| role.pace.levels());
         let roles = levels.filter_map(|(_, responder)| match responder {
@@ -205,7 +206,7 @@ fn roles_in_a_circle(config: &Config) -> Vec<String> {
     let mut said = BTreeSet::new();
     let mut warnings = Vec::new();
     for role in config.roles.keys() {
-        let Some(circle) = circle_from(role, &answers) else { continue };
+        let Some(circle) = cycle_from(role, &answers) else { continue };
         if circle.iter().any(|role| said.contains(role)) {
             continue;
         }
@@ -221,7 +222,7 @@ fn roles_in_a_circle(config: &Config) -> Vec<String> {
 }
 
 /// Returns the shortest way from a role over those that answer for it back to itself.
-fn circle_from<'a>(role: &'a Role, answers: &impl Fn(&Role) -> Vec<&'a Role>) -> Option<Vec<&'a Role>> {
+fn cycle_from<'a>(role: &'a Role, answers: &impl Fn(&Role) -> Vec<&'a Role>) -> Option<Vec<&'a Role>> {
     let mut seen = BTreeSet::from([role]);
     let mut ways = VecDeque::from([vec![role]]);
     while let Some(way) = ways.pop_front() {
@@ -256,7 +257,7 @@ fn project_layer(
         let layer = read_layer(&path, files)?.ok_or(ConfigError::Missing { path })?;
         return Ok((layer, None));
     }
-    let Some((path, text)) = found_upward(sources.workspace)? else {
+    let Some((path, text)) = find_upward(sources.workspace)? else {
         return Ok((Layer::default(), None));
     };
     let mut layer = read::layer(&path, &text)?;
@@ -271,7 +272,7 @@ fn project_layer(
         Standing::Unknown => "is not trusted",
         Standing::Changed => "has changed since it was trusted",
     };
-    let keys = layer.distrust();
+    let keys = layer.drop_untrusted();
     let distrusted = Distrusted { dir: dir.to_owned(), path, why, keys };
     Ok((layer, Some(distrusted).filter(|distrusted| !distrusted.keys.is_empty())))
 }
@@ -281,12 +282,12 @@ fn is_of_nobody_trusted(sources: &Sources<'_>) -> Result<bool, ConfigError> {
     if named(sources).is_some() {
         return Ok(false);
     }
-    let Some((path, text)) = found_upward(sources.workspace)? else { return Ok(false) };
+    let Some((path, text)) = find_upward(sources.workspace)? else { return Ok(false) };
     let dir = path.parent().unwrap_or(Path::new("/"));
     Ok(Trust::load(sources.state_dir)?.standing(dir, &sha256(text.as_bytes())) != Standing::Trusted)
 }
 
-fn found_upward(workspace: &Path) -> Result<Option<(PathBuf, String)>, ConfigError> {
+fn find_upward(workspace: &Path) -> Result<Option<(PathBuf, String)>, ConfigError> {
     let start = workspace
         .canonicalize()
         .map_err(|source| ConfigError::Unreadable { path: workspace.to_owned(), source })?;
@@ -322,7 +323,7 @@ pub fn user_folder(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 fn environment(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
-    Ok(isolation_variable(sources)?.over(database_variable(sources)?))
+    Ok(isolation_variable(sources)?.layered_over(database_variable(sources)?))
 }
 
 fn isolation_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
@@ -333,7 +334,7 @@ fn isolation_variable(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
     let text = value.to_string_lossy();
     let isolation = super::Isolation::parse(&text)
         .ok_or_else(|| ConfigError::Value { name: NAME, what: super::Isolation::expected(&text) })?;
-    let origins = Origins::one(&["isolation"], Origin::Variable(NAME));
+    let origins = Origins::of_key(&["isolation"], Origin::Variable(NAME));
     Ok(Layer { isolation: Some(isolation), origins, ..Layer::default() })
 }
 
@@ -350,8 +351,8 @@ fn flags(sources: &Sources<'_>) -> Result<Layer, ConfigError> {
         .database_url
         .map_or(Ok(Layer::default()), |value| database(value, "--database-url", Origin::Flag))?;
     let Some(mode) = sources.workspace_mode else { return Ok(database) };
-    let origins = Origins::one(&["workspace", "mode"], Origin::Flag("--workspace"));
-    Ok(Layer { workspace_mode: Some(mode), origins, ..Layer::default() }.over(database))
+    let origins = Origins::of_key(&["workspace", "mode"], Origin::Flag("--workspace"));
+    Ok(Layer { workspace_mode: Some(mode), origins, ..Layer::default() }.layered_over(database))
 }
 
 fn database(
@@ -360,6 +361,6 @@ fn database(
     origin: fn(&'static str) -> Origin,
 ) -> Result<Layer, ConfigError> {
     let url = DatabaseUrl::parse(value).map_err(|what| ConfigError::Value { name, what })?;
-    let origins = Origins::one(&["database", "url"], origin(name));
+    let origins = Origins::of_key(&["database", "url"], origin(name));
     Ok(Layer { database: Some(url), origins, ..Layer::default() })
 }

@@ -70,10 +70,10 @@ pub(crate) struct RoleLayer {
 
 impl Layer {
     /// Takes out the keys that start processes, hand over secrets, weaken isolation or hide findings, and names them.
-    pub(crate) fn distrust(&mut self) -> Vec<Ignored> {
+    pub(crate) fn drop_untrusted(&mut self) -> Vec<Ignored> {
         let origins = &mut self.origins;
         let mut ignored = Vec::new();
-        let mut ignore = |words: &[&str]| ignored.push(origins.ignore(words, words.join(".")));
+        let mut ignore = |words: &[&str]| ignored.push(origins.remove_ignored(words, words.join(".")));
         if !std::mem::take(&mut self.contract_env).is_empty() {
             ignore(&["contracts", "env"]);
         }
@@ -91,7 +91,7 @@ impl Layer {
             if layer.env.take().is_some() {
                 ignore(&["roles", role.as_str(), "env"]);
             }
-            layer.distrust(role.as_str(), &mut ignore);
+            layer.drop_untrusted(role.as_str(), &mut ignore);
         }
         // A source that names an address and a variable would send any secret anywhere.
         for name in std::mem::take(&mut self.models).into_keys() {
@@ -153,13 +153,13 @@ impl Layer {
         }
         // A source that hides a finding would hide it from the person who approves.
         for name in self.verify.only_stricter() {
-            ignored.push(self.origins.ignore(&["verify", name], format!("verify: {name}")));
+            ignored.push(self.origins.remove_ignored(&["verify", name], format!("verify: {name}")));
         }
         ignored
     }
 
     /// Lets this source go before a weaker one.
-    pub(crate) fn over(mut self, mut weaker: Layer) -> Layer {
+    pub(crate) fn layered_over(mut self, mut weaker: Layer) -> Layer {
         // Nothing is downgraded silently: of two demands the stricter one counts.
         let isolation = match (self.isolation, weaker.isolation) {
             (Some(strong), Some(weak)) => Some(strong.stricter(weak)),
@@ -187,7 +187,7 @@ impl Layer {
         let mut roles = weaker.roles;
         for (role, layer) in self.roles {
             let below = roles.remove(&role).unwrap_or_default();
-            roles.insert(role, layer.over(below));
+            roles.insert(role, layer.layered_over(below));
         }
         Layer {
             project: self.project.or(weaker.project),
@@ -225,7 +225,7 @@ impl Layer {
             trace_protocol: self.trace_protocol.or(weaker.trace_protocol),
             trace_service: self.trace_service.or(weaker.trace_service),
             isolation,
-            origins: self.origins.over(weaker.origins),
+            origins: self.origins.layered_over(weaker.origins),
         }
     }
 
@@ -285,7 +285,7 @@ impl Layer {
 
 impl RoleLayer {
     /// Takes out what lets an agent do more than is usual, or somebody else answer for it, and names it.
-    fn distrust(&mut self, role: &str, ignore: &mut impl FnMut(&[&str])) {
+    fn drop_untrusted(&mut self, role: &str, ignore: &mut impl FnMut(&[&str])) {
         if self.permissions.is_some_and(|mode| mode != PermissionMode::Deny) {
             self.permissions = None;
             ignore(&["roles", role, "permissions"]);
@@ -306,7 +306,7 @@ impl RoleLayer {
         Permissions { mode: self.permissions.unwrap_or_default(), allow: self.allow.clone() }
     }
 
-    fn over(self, weaker: RoleLayer) -> RoleLayer {
+    fn layered_over(self, weaker: RoleLayer) -> RoleLayer {
         // An allow list of one source does not apply to a mode that another source sets.
         let says_permissions = self.permissions.is_some() || self.allow.is_some();
         let (permissions, allow) = if says_permissions {

@@ -72,7 +72,7 @@ pub struct Origins(BTreeMap<Key, Origin>);
 
 impl Origins {
     /// Makes the origins of a source with one key.
-    pub(crate) fn one(words: &[&str], origin: Origin) -> Origins {
+    pub(crate) fn of_key(words: &[&str], origin: Origin) -> Origins {
         Origins(BTreeMap::from([(Key::of(words), origin)]))
     }
 
@@ -90,7 +90,7 @@ impl Origins {
     }
 
     /// Takes out a key with all beneath it, and says that it was there and does not count.
-    pub(crate) fn ignore(&mut self, words: &[&str], shown: String) -> Ignored {
+    pub(crate) fn remove_ignored(&mut self, words: &[&str], shown: String) -> Ignored {
         let prefix = Key::of(words).0;
         let taken: Vec<Key> = self.0.keys().filter(|key| key.begins_with(&prefix)).cloned().collect();
         let origins = taken.iter().filter_map(|key| self.0.remove(key));
@@ -106,8 +106,8 @@ impl Origins {
         self.0.remove(&Key::of(words))
     }
 
-    /// Lets these origins go before weaker ones, as [`super::layer::Layer::over`] does with the values.
-    pub(crate) fn over(mut self, weaker: Origins) -> Origins {
+    /// Lets these origins go before weaker ones, as [`super::layer::Layer::layered_over`] does with the values.
+    pub(crate) fn layered_over(mut self, weaker: Origins) -> Origins {
         let added: Vec<(Key, Origin)> = weaker.0.into_iter().filter(|(key, _)| !self.replaces(key)).collect();
         self.0.extend(added);
         self

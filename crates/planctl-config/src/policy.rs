@@ -32,7 +32,7 @@ impl ApprovalPolicy {
             refusals.push(format!("it is for {}", self.plan_words()));
         }
         self.refuse_budget(graph.budget(), &mut refusals);
-        let steps = graph.numbered().len() as u64;
+        let steps = graph.numbered_steps().len() as u64;
         if let Some(most) = self.steps.filter(|most| steps > *most) {
             let are = if most == 1 { "is" } else { "are" };
             refusals.push(format!("it has {steps} steps, and {most} {are} allowed"));

@@ -189,7 +189,7 @@ impl Agent {
             Some(Program::Shell(command)) => {
                 let mut words = command.split_whitespace().skip_while(|word| word.contains('='));
                 let program = words.next().and_then(|word| word.rsplit('/').next());
-                let known = program.and_then(KnownAgent::named);
+                let known = program.and_then(KnownAgent::from_word);
                 prices.is_empty() && known.is_some_and(|known| !known.reports_money())
             }
             Some(Program::Arguments(_)) | None => false,

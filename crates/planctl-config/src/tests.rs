@@ -222,7 +222,7 @@ fn p_78_a_policy_counts_only_where_its_file_is_trusted_and_is_taken_whole() {
 
     let user = read::layer(Path::new("user.toml"), &policy("steps = 2\n")).unwrap();
     let own = read::layer(Path::new("planctl.toml"), &policy("roles = [\"coder\"]\n")).unwrap();
-    let both = user.over(own);
+    let both = user.layered_over(own);
     assert_eq!(both.origins.get(&Key::of(&["approval", "chores", "roles"])), None);
     assert_eq!(both.effective().approval["chores"].words(), "plans chores/*.md; at most $1.00; 2 steps");
 }

@@ -110,7 +110,7 @@ impl Writer<'_> {
         self.add_some(1, &["contracts", "path"], (!path.is_empty()).then(|| json!(path)));
         self.add(1, &["contracts", "red_first"], json!(contracts.red_first.word()));
         for resource in Resource::ALL {
-            let limit = contracts.limits.of(resource).map(|limit| match resource {
+            let limit = contracts.limits.limit_of(resource).map(|limit| match resource {
                 Resource::Cpu => time(Duration::from_secs(limit)),
                 Resource::Memory | Resource::FileSize => json!(bytes_words(limit).replace(' ', "")),
                 Resource::Processes | Resource::OpenFiles => json!(limit),

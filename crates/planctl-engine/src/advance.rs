@@ -32,7 +32,7 @@ use crate::run::{Head, NodeState, Outcome, Run, RunStatus, Scope};
 use crate::time::Timestamp;
 
 pub use choose::{Choosing, Decider, Tried};
-pub use option::{key_of, option_meant, plain_label};
+pub use option::{key_of, match_option, plain_label};
 pub use revise::changed_nodes;
 
 /// The result of one event.
@@ -75,13 +75,13 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
         dead_end: None,
     };
     match event {
-        Event::Agent(event) => agent::said(&mut turn, event)?,
-        Event::Harness(event) => harness::found(&mut turn, event)?,
-        Event::Human(event) => human::decided(&mut turn, event)?,
-        Event::Clock(event) => clock::ticked(&mut turn, event)?,
+        Event::Agent(event) => agent::apply_event(&mut turn, event)?,
+        Event::Harness(event) => harness::apply_event(&mut turn, event)?,
+        Event::Human(event) => human::apply_event(&mut turn, event)?,
+        Event::Clock(event) => clock::apply_event(&mut turn, event)?,
     }
-    route::arrive_everywhere(&mut turn)?;
-    turns::count(&mut turn, event)?;
+    route::arrive_at_all(&mut turn)?;
+    turns::count_turn(&mut turn, event)?;
     turn.finish(event, &run.head);
     Ok(Advance { run: turn.run, effects: turn.effects, facts: turn.facts, noted: turn.noted })
 }
@@ -90,8 +90,8 @@ pub fn advance(graph: &Graph, run: &Run, event: &Event, now: Timestamp) -> Resul
 ///
 /// The guess is complete for what an agent, a gate or a lease brings; where a decision needs more, [`advance`] says so
 /// with [`Refusal::NotLoaded`].
-pub fn touched(graph: &Graph, event: &Event) -> Scope {
-    let with_successors = |node: &NodeId| Scope::Nodes(within_reach(graph, node));
+pub fn initial_scope(graph: &Graph, event: &Event) -> Scope {
+    let with_successors = |node: &NodeId| Scope::Nodes(reachable_nodes(graph, node));
     match event {
         Event::Agent(event) => with_successors(&event.at.node),
         Event::Harness(event) => with_successors(&event.at.node),
@@ -120,13 +120,13 @@ pub fn touched(graph: &Graph, event: &Event) -> Scope {
 
 /// Returns a node and what may be looked at when it is left: its successors, through those at which nobody works, and
 /// the nodes that conditions on the way name.
-fn within_reach(graph: &Graph, node: &NodeId) -> BTreeSet<NodeId> {
+fn reachable_nodes(graph: &Graph, node: &NodeId) -> BTreeSet<NodeId> {
     let mut reach = BTreeSet::from([node.clone()]);
     let mut open = vec![node.clone()];
     while let Some(id) = open.pop() {
         for edge in graph.edges_from(&id) {
             if let Some(when) = &edge.when {
-                reach.extend(choose::named(when));
+                reach.extend(choose::nodes_named(when));
             }
             if !reach.insert(edge.to.clone()) {
                 continue;
@@ -224,12 +224,14 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the node that last worked, decided or asked on the way to one that only passes on what came.
-    fn subject(&self, id: &NodeId) -> Result<NodeId, Refusal> {
+    fn last_acting_node(&self, id: &NodeId) -> Result<NodeId, Refusal> {
         let mut seen = BTreeSet::new();
         let mut subject = id;
         while self.graph.node(subject).is_some_and(Node::is_routing) {
             match &self.run.record(subject)?.entered_from {
-                Some(entered_from) if seen.insert(subject) && !self.waits_anew(&entered_from.from)? => {
+                Some(entered_from)
+                    if seen.insert(subject) && !self.awaits_branches(&entered_from.from)? =>
+                {
                     subject = &entered_from.from
                 }
                 // A way back that went in circles leads to nobody.
@@ -242,7 +244,7 @@ impl<'a> Turn<'a> {
 
     /// Says whether a join waits for branches. Work done before its fork was entered again belongs to an earlier pass and is
     /// not awaited.
-    fn waits_anew(&self, id: &NodeId) -> Result<bool, Refusal> {
+    fn awaits_branches(&self, id: &NodeId) -> Result<bool, Refusal> {
         let is_join = matches!(self.graph.node(id).map(|node| &node.kind), Some(NodeKind::Join(_)));
         Ok(is_join && self.state(id)?.outcome().is_none())
     }
@@ -270,9 +272,9 @@ impl<'a> Turn<'a> {
         Ok(&self.run.record(id)?.state)
     }
 
-    fn set(&mut self, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
+    fn set_state(&mut self, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
         let is_over = self.state(id)?.is_held() && !state.is_held();
-        self.run.set(self.graph, id, state)?;
+        self.run.set_state(self.graph, id, state)?;
         if is_over && self.question(id).is_ok_and(|question| question.default.is_some()) {
             self.effects.push(Effect::Disarm(TimerId::Answer(id.clone())));
         }
@@ -286,7 +288,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the try that a gate or a rehearsal is out for, if one is.
-    fn evaluating(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
+    fn attempt_in_evaluation(&self, id: &NodeId) -> Result<Option<Attempt>, Refusal> {
         Ok(match self.state(id)? {
             NodeState::Checking { attempt, .. } | NodeState::Nested { attempt, .. } => Some(*attempt),
             NodeState::Rehearsing | NodeState::Saving { .. } | NodeState::Branching => {
@@ -323,8 +325,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the item that a live state has out.
-    fn item_out(&self, id: &NodeId) -> Result<Option<ItemId>, Refusal> {
-        let at = self.run.at(id)?;
+    fn outstanding_item(&self, id: &NodeId) -> Result<Option<ItemId>, Refusal> {
+        let at = self.run.newest_try(id)?;
         Ok(match self.state(id)? {
             NodeState::Working { .. } | NodeState::Resting { .. } => Some(ItemId::agent(self.run.id, &at)),
             NodeState::Checking { .. } => {
@@ -348,23 +350,23 @@ impl<'a> Turn<'a> {
 
     /// Takes back the item that a node has out and leaves the node pending.
     fn withdraw(&mut self, id: &NodeId) -> Result<(), Refusal> {
-        if let Some(item) = self.item_out(id)? {
+        if let Some(item) = self.outstanding_item(id)? {
             self.take_back(item);
-            self.charge_noted(id)?;
-            self.set(id, NodeState::Pending)?;
+            self.charge_noted_usage(id)?;
+            self.set_state(id, NodeState::Pending)?;
         } else if *self.state(id)? == NodeState::Ready {
-            self.set(id, NodeState::Pending)?;
+            self.set_state(id, NodeState::Pending)?;
         }
         Ok(())
     }
 
     /// Charges what the holder of an item that is taken back has said so far that it uses: nobody reports that any more.
-    fn charge_noted(&mut self, id: &NodeId) -> Result<(), Refusal> {
+    fn charge_noted_usage(&mut self, id: &NodeId) -> Result<(), Refusal> {
         if !matches!(self.state(id)?, NodeState::Working { .. } | NodeState::Resting { .. }) {
             return Ok(());
         }
         let Some(usage) = self.run.noted.remove(id) else { return Ok(()) };
-        agent::charge_told(self, id, Some(&usage))?;
+        agent::charge_if_reported(self, id, Some(&usage))?;
         self.noted.insert(id.clone(), usage);
         Ok(())
     }
@@ -424,7 +426,7 @@ impl<'a> Turn<'a> {
         if is_progress(event) {
             head.moved_at = now;
         }
-        notice_budget(head, &mut self.facts);
+        note_budget_thresholds(head, &mut self.facts);
         if cfg!(debug_assertions) {
             assert_invariants(&self.run);
         }
@@ -462,7 +464,7 @@ fn is_progress(event: &Event) -> bool {
 /// The percentage of a budget whose use is worth a word.
 const NOTICE_PERCENT: u128 = 80;
 
-fn notice_budget(head: &mut Head, facts: &mut Vec<Fact>) {
+fn note_budget_thresholds(head: &mut Head, facts: &mut Vec<Fact>) {
     let percent = |limit: Option<u128>, spent: u128| match limit {
         Some(limit) if limit > 0 => spent.saturating_mul(100) / limit,
         Some(_) | None => 0,

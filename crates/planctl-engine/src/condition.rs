@@ -155,16 +155,16 @@ impl Condition {
 impl Clause {
     /// Says whether it holds.
     pub fn holds(&self, input: &impl ConditionInput) -> bool {
-        self.judge(self.found(input).as_deref().unwrap_or_default())
+        self.is_met_by(self.found(input).as_deref().unwrap_or_default())
     }
 
     fn weigh(&self, input: &impl ConditionInput) -> Weighed {
         let found = self.found(input);
-        let holds = self.judge(found.as_deref().unwrap_or_default());
+        let holds = self.is_met_by(found.as_deref().unwrap_or_default());
         Weighed { clause: self.to_string(), found: found.as_deref().map(shortened), holds }
     }
 
-    fn judge(&self, found: &str) -> bool {
+    fn is_met_by(&self, found: &str) -> bool {
         match &self.test {
             Test::Is(value) => found == value,
             Test::IsNot(value) => found != value,
@@ -184,8 +184,8 @@ impl Clause {
     }
 
     fn names_failure(&self, expected: &dyn Fn(Option<&str>) -> Option<Option<u8>>) -> bool {
-        let fails_on_pass = || !self.judge(SUCCESS);
-        let fails_on_exit = |code: Option<u8>| code.is_some_and(|code| !self.judge(&code.to_string()));
+        let fails_on_pass = || !self.is_met_by(SUCCESS);
+        let fails_on_exit = |code: Option<u8>| code.is_some_and(|code| !self.is_met_by(&code.to_string()));
         match &self.key {
             Key::Outcome => !self.asks_for_label() && fails_on_pass(),
             Key::Context(name) | Key::Variable(name) => match name.as_str() {

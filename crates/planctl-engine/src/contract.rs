@@ -158,11 +158,11 @@ impl Contract {
     /// Says whether the harness looks at the workspace before the work: it rehearses the contract, or records the files, so that
     /// a judge can be shown what the work changed.
     pub fn is_prepared(&self) -> bool {
-        self.judge.is_some() || !self.rehearsal().is_off()
+        self.judge.is_some() || !self.rehearsal_mode().is_off()
     }
 
     /// Returns what is asked of this contract before the work; one that guards is never rehearsed.
-    pub fn rehearsal(&self) -> RedFirst {
+    pub fn rehearsal_mode(&self) -> RedFirst {
         let is_asked = !self.guard && !self.command.trim().is_empty();
         if is_asked { self.red_first } else { RedFirst::Off }
     }
@@ -171,7 +171,7 @@ impl Contract {
     ///
     /// Returns `None` for evidence of another contract. A contract that ran past its timeout is red, as it would have
     /// failed.
-    pub fn shown(&self, evidence: &Evidence) -> Option<RehearsalResult> {
+    pub fn rehearsal_result(&self, evidence: &Evidence) -> Option<RehearsalResult> {
         Some(match self.verdict_of_command(evidence)? {
             Verdict::Passed => RehearsalResult::Green,
             Verdict::Failed | Verdict::TimedOut => RehearsalResult::Red,

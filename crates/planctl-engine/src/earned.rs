@@ -57,13 +57,13 @@ enum Way {
 
 impl Earned {
     /// Reads the next fact, under the graph that held when it followed. Returns what breaks the invariant.
-    pub fn read(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
+    pub fn check_fact(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
         self.read += 1;
         match fact {
-            Fact::NodeEntered { node, .. } if works(graph, node) => {
+            Fact::NodeEntered { node, .. } if is_work_node(graph, node) => {
                 self.nodes.insert(node.clone(), Way::Entered(self.read));
             }
-            Fact::NodeEntered { node, .. } => self.forked(graph, node),
+            Fact::NodeEntered { node, .. } => self.reset_branches(graph, node),
             Fact::NodeVerified { node, verdict, .. } => {
                 let way = match verdict {
                     Verdict::Passed => Way::Passed,
@@ -90,15 +90,15 @@ impl Earned {
             Fact::BranchesJoined { node, .. } => {
                 self.joined.insert(node.clone(), self.read);
             }
-            Fact::NodeSettled { node, outcome, by, .. } if works(graph, node) => {
-                return self.settled(node, *outcome, by.is_some());
+            Fact::NodeSettled { node, outcome, by, .. } if is_work_node(graph, node) => {
+                return self.check_settled(node, *outcome, by.is_some());
             }
             // A person also decides about a routing node, if the path back from it went in circles.
             Fact::NodeSettled { node, by: Some(_), outcome, .. } if *outcome != Outcome::Failed => {
                 self.carried.remove(node);
                 self.nodes.insert(node.clone(), Way::Decided);
             }
-            Fact::EdgeFollowed { .. } => return self.followed(graph, fact),
+            Fact::EdgeFollowed { .. } => return self.check_followed_edge(graph, fact),
             Fact::EpochBegan { .. } => {
                 self.nodes.clear();
                 self.joined.clear();
@@ -109,7 +109,7 @@ impl Earned {
             Fact::NodeReopened { .. } => {
                 self.nodes.retain(|_, way| !matches!(way, Way::Entered(_) | Way::Failed(_)));
             }
-            Fact::PlanCompleted { .. } => return self.completed(graph),
+            Fact::PlanCompleted { .. } => return self.check_completed(graph),
             Fact::NodeSettled { node, .. } => {
                 self.nodes.remove(node);
             }
@@ -143,7 +143,7 @@ impl Earned {
     }
 
     /// Forgets what the branches of a fork had begun that is entered again: they begin anew.
-    fn forked(&mut self, graph: &Graph, node: &NodeId) {
+    fn reset_branches(&mut self, graph: &Graph, node: &NodeId) {
         if let Some(NodeKind::Fork(fork)) = graph.node(node).map(|node| &node.kind)
             && let Some(join) = &fork.join
         {
@@ -154,7 +154,7 @@ impl Earned {
         }
     }
 
-    fn settled(&mut self, node: &NodeId, outcome: Outcome, by_person: bool) -> Option<String> {
+    fn check_settled(&mut self, node: &NodeId, outcome: Outcome, by_person: bool) -> Option<String> {
         let before = self.nodes.get(node).copied();
         let (way, is_founded) = match outcome {
             Outcome::Passed | Outcome::Waived if by_person => (Way::Decided, true),
@@ -168,7 +168,7 @@ impl Earned {
         (!is_founded).then(|| format!("`{node}` is {} without a verdict or a person", outcome.word()))
     }
 
-    fn followed(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
+    fn check_followed_edge(&mut self, graph: &Graph, fact: &Fact) -> Option<String> {
         let Fact::EdgeFollowed { from, to, signal, on, label, .. } = fact else { return None };
         let is_let_pass = self.is_let_pass(from);
         match graph.node(to).map(|node| &node.kind) {
@@ -195,7 +195,7 @@ impl Earned {
         }
         if *signal == Signal::Success {
             let is_earned = match self.nodes.get(from) {
-                _ if !works(graph, from) => self.passes(from),
+                _ if !is_work_node(graph, from) => self.is_entered_from_pass(from),
                 Some(Way::Passed | Way::Answered | Way::Decided | Way::LetPass) => true,
                 Some(Way::Entered(_) | Way::Failed(_) | Way::Left) | None => false,
             };
@@ -228,7 +228,7 @@ impl Earned {
 
     fn names_failure(&self, graph: &Graph, edge: &Edge) -> bool {
         let Some(when) = &edge.when else { return true };
-        let subject = self.subject(&edge.from);
+        let subject = self.status_source(&edge.from);
         let code = |node: &NodeId| graph.gated(node).map(|gated| gated.contract.expect);
         let expected = |named: Option<&str>| match named {
             None => Some(code(&subject)),
@@ -241,7 +241,7 @@ impl Earned {
     }
 
     /// Returns the node whose status passes through decisions at which nobody works.
-    fn subject(&self, node: &NodeId) -> NodeId {
+    fn status_source(&self, node: &NodeId) -> NodeId {
         let mut subject = node;
         for _ in 0..=self.carried.len() {
             let Some(carried) = self.carried.get(subject) else { break };
@@ -251,12 +251,12 @@ impl Earned {
     }
 
     /// Says whether a decision at which nobody works was entered from a pass, or from what is let pass.
-    fn passes(&self, node: &NodeId) -> bool {
+    fn is_entered_from_pass(&self, node: &NodeId) -> bool {
         let Some(carried) = self.carried.get(node) else { return true };
         carried.signal == Signal::Success || carried.is_let_pass
     }
 
-    fn completed(&self, graph: &Graph) -> Option<String> {
+    fn check_completed(&self, graph: &Graph) -> Option<String> {
         // The first branch that comes well suffices for some joins, and the others are taken back. So is what a branch still has
         // under way side by side once it has come to its join.
         let is_taken_back = |node: &NodeId, since: u64| {
@@ -297,7 +297,7 @@ fn is_of_branch(graph: &Graph, join: &NodeId, node: &NodeId) -> bool {
         let begins = graph.edges_from(&fork.id).iter();
         let members: BTreeSet<&NodeId> =
             begins.flat_map(|edge| graph.branch_from(&edge.to, |id| id == join)).collect();
-        members.contains(node) && members.iter().any(|id| graph.branch_into(join, id).is_some())
+        members.contains(node) && members.iter().any(|id| graph.branch_number(join, id).is_some())
     })
 }
 
@@ -318,7 +318,7 @@ fn is_without_contract(node: &Node) -> bool {
 }
 
 /// Says whether somebody works, answers or decides at a node.
-fn works(graph: &Graph, id: &NodeId) -> bool {
+fn is_work_node(graph: &Graph, id: &NodeId) -> bool {
     let is_work = |kind: &NodeKind| matches!(kind, NodeKind::Human(_) | NodeKind::SubPlan(_));
     graph.node(id).is_some_and(|node| node.gated().is_some() || is_work(&node.kind))
 }

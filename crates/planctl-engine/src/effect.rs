@@ -55,7 +55,7 @@ impl TimerId {
     }
 
     /// Reads the name it is stored under.
-    pub fn read(word: &str) -> Option<TimerId> {
+    pub fn parse(word: &str) -> Option<TimerId> {
         match word.split_once(' ') {
             None if word == "budget" => Some(TimerId::Budget),
             None => (word == "stale").then_some(TimerId::Stale),
@@ -248,7 +248,7 @@ impl AskKind {
     }
 
     /// Returns the answers it takes where its newest failure is this one.
-    pub fn answers_to(self, failure: Option<&Failure>) -> &'static [&'static str] {
+    pub fn answers_for_failure(self, failure: Option<&Failure>) -> &'static [&'static str] {
         match self {
             AskKind::Escalation if failure.is_some_and(|failure| !failure.tampered().is_empty()) => {
                 &["allow", "restore", "retry", "skip", "waive", "reassign", "revise", "abort"]

@@ -46,7 +46,7 @@ impl AgentEvent {
     }
 
     /// Returns what was used, where it was told.
-    pub fn used(&self) -> Option<&Usage> {
+    pub fn reported_usage(&self) -> Option<&Usage> {
         self.said.usage().or(self.noted.as_ref())
     }
 }
@@ -267,7 +267,7 @@ pub enum HarnessResult {
 
 impl HarnessResult {
     /// Returns what a judge used for it.
-    pub fn used_by_judge(&self) -> Option<&Usage> {
+    pub fn judge_usage(&self) -> Option<&Usage> {
         match self {
             HarnessResult::Evidence(evidence) => evidence.judgement.as_deref()?.usage.as_ref(),
             HarnessResult::Nothing(Inconclusive::Unjudged { usage, .. }) => usage.as_ref(),

@@ -227,7 +227,7 @@ impl Graph {
     /// Returns the first [`GraphDefect`] found.
     pub fn new(mut parts: GraphParts) -> Result<Graph, GraphDefect> {
         shape::refuse_misfits(&parts)?;
-        let outgoing = shape::outgoing(&parts)?;
+        let outgoing = shape::edges_by_source(&parts)?;
         parts.nodes.sort_by(|a, b| a.id.cmp(&b.id));
         shape::refuse_unreachable(&parts, &outgoing)?;
         shape::refuse_dead_ends(&parts)?;
@@ -237,7 +237,7 @@ impl Graph {
             return Err(GraphDefect::RestartInWorktree(edge.to.clone()));
         }
         let steps = parts.nodes.iter().filter(|node| node.step().is_some()).count();
-        let (watched, asked) = looked_at(&parts);
+        let (watched, asked) = watched_by_conditions(&parts);
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         Ok(Graph { outgoing, branches, watched, asked, steps, parts })
     }
@@ -296,7 +296,7 @@ impl Graph {
     }
 
     /// Returns the nodes that are steps of the plan, in the author's order.
-    pub fn numbered(&self) -> Vec<(u32, &Node)> {
+    pub fn numbered_steps(&self) -> Vec<(u32, &Node)> {
         let mut steps: Vec<(u32, &Node)> =
             self.nodes().iter().filter_map(|node| Some((node.step()?, node))).collect();
         steps.sort_by_key(|(step, _)| *step);
@@ -326,11 +326,11 @@ impl Graph {
     pub fn edge_for(&self, id: &NodeId, signal: Signal) -> Option<&Edge> {
         let edges = self.edges_from(id);
         let plain = |on: &On| edges.iter().find(|edge| edge.on == *on && edge.when.is_none());
-        signal.preference().iter().find_map(plain)
+        signal.conditions_in_order().iter().find_map(plain)
     }
 
     /// Says whether a run that follows an edge may come back to where it leaves without asking a person or beginning anew.
-    pub fn leads_back(&self, edge: &Edge) -> bool {
+    pub fn can_loop_back(&self, edge: &Edge) -> bool {
         let mut seen = BTreeSet::new();
         let mut open = vec![edge];
         while let Some(edge) = open.pop() {
@@ -347,8 +347,8 @@ impl Graph {
     }
 
     /// Returns the branch by which an edge from this node comes into a join, counted from 0.
-    pub fn branch_into(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
-        self.branches.arm(join, from)
+    pub fn branch_number(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
+        self.branches.branch_number(join, from)
     }
 
     /// Returns how many branches come into a join.
@@ -363,7 +363,7 @@ impl Graph {
 
     /// Returns the nodes between a join and the forks where its branches begin.
     pub fn members_of(&self, join: &NodeId) -> BTreeSet<NodeId> {
-        self.branches.members(self, join)
+        self.branches.members_of(self, join)
     }
 
     /// Says whether a node is reached from a fork before the join of that fork, so that others may go on beside it.
@@ -381,8 +381,8 @@ impl Graph {
     }
 
     /// Returns the fork of which a branch begins with a node, and which of its edges leads there, counted from 0.
-    pub fn begins_branch(&self, id: &NodeId) -> Option<(&NodeId, u16)> {
-        self.branches.begins(id)
+    pub fn branch_beginning_at(&self, id: &NodeId) -> Option<(&NodeId, u16)> {
+        self.branches.branch_beginning_at(id)
     }
 
     /// Says whether a node makes worktrees for branches, or merges them: a fork whose branches have worktrees, or its join.
@@ -403,11 +403,11 @@ impl Graph {
 
     /// Says whether a condition wants to know more of a node than its outcome.
     pub fn is_watched(&self, id: &NodeId) -> bool {
-        self.watched.contains(id) || self.asks_for("exit_code")
+        self.watched.contains(id) || self.conditions_ask_for("exit_code")
     }
 
     /// Says whether a condition looks at a value of the context, or at one whose name begins so (`parallel.results.`).
-    pub fn asks_for(&self, name: &str) -> bool {
+    pub fn conditions_ask_for(&self, name: &str) -> bool {
         let from = self.asked.range::<str, _>((std::ops::Bound::Included(name), std::ops::Bound::Unbounded));
         from.take(1).any(|asked| asked == name || name.ends_with('.') && asked.starts_with(name))
     }
@@ -440,7 +440,7 @@ impl Graph {
 
 /// Returns the nodes of whose last gate conditions want to know more than the outcome, and the names of the context that they
 /// look at.
-fn looked_at(parts: &GraphParts) -> (BTreeSet<NodeId>, BTreeSet<String>) {
+fn watched_by_conditions(parts: &GraphParts) -> (BTreeSet<NodeId>, BTreeSet<String>) {
     let (mut watched, mut asked) = (BTreeSet::new(), BTreeSet::new());
     let of_edges = parts.edges.iter().filter_map(|edge| edge.when.as_ref());
     let of_plans = parts.nodes.iter().filter_map(|node| node.sub_plan()?.until.as_ref());

@@ -31,7 +31,8 @@ mod time;
 pub mod view;
 
 pub use advance::{
-    Advance, Choosing, Decider, Tried, advance, changed_nodes, key_of, option_meant, plain_label, touched,
+    Advance, Choosing, Decider, Tried, advance, changed_nodes, initial_scope, key_of, match_option,
+    plain_label,
 };
 pub use budget::{Budget, BudgetPart, Day, DayScope, Reserved, Shortfall, Spent, Usage};
 pub use contract::{

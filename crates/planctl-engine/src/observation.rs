@@ -93,7 +93,7 @@ impl OutputCheck {
     }
 
     /// Says why the check does not hold of an observation; `None` where it holds.
-    pub fn refutes(&self, seen: &Observation) -> Option<String> {
+    pub fn mismatch(&self, seen: &Observation) -> Option<String> {
         let has = |text: &str| seen.output.to_lowercase().contains(&text.to_lowercase());
         if let Some(code) = seen.exit_code.filter(|code| *code != 0) {
             return Some(format!("the command exited with {code}"));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn holds(check: &OutputCheck, exit_code: Option<i32>, output: &str) -> bool {
-        check.refutes(&seen(exit_code, output)).is_none()
+        check.mismatch(&seen(exit_code, output)).is_none()
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         assert!(holds(&check, Some(0), "all is well") && holds(&check, None, "all is well"));
         assert!(!holds(&check, Some(2), "all is well"), "X-02: a silent crash does not pass");
         let long = "x".repeat(OBSERVED_BYTES_MAX + 1);
-        let why = check.refutes(&seen(Some(0), &long)).expect("it is not known");
+        let why = check.mismatch(&seen(Some(0), &long)).expect("it is not known");
         assert!(why.contains("too long to see whole"), "{why}");
     }
 

@@ -112,7 +112,7 @@ pub struct Handover {
 }
 
 /// Says whether levels rise from one to the next and leave the primary to the step's own role.
-pub(crate) fn rises(pace_levels: &[PaceLevel]) -> bool {
+pub(crate) fn levels_rise(pace_levels: &[PaceLevel]) -> bool {
     let levels = std::iter::once(Level::Primary).chain(pace_levels.iter().map(|pace_level| pace_level.level));
     levels.is_sorted_by(|one, next| one < next)
 }
@@ -145,7 +145,7 @@ impl Record {
 
     /// Returns the role whose worker makes the attempts: the one a person chose, else that of the level; where a person
     /// answers at the level, that of the level before.
-    pub fn worker<'a>(&'a self, task: &'a Task) -> &'a Role {
+    pub fn worker_role<'a>(&'a self, task: &'a Task) -> &'a Role {
         let at_level = || task.level_at(self.level()).map_or(&task.role, |(role, _)| role);
         self.role.as_ref().unwrap_or_else(at_level)
     }
@@ -176,9 +176,9 @@ impl Record {
     }
 
     /// Returns how the step came to the agent that has it, where it is not the first.
-    pub(crate) fn handed_over(&self, task: &Task) -> Option<&Handover> {
+    pub(crate) fn handover(&self, task: &Task) -> Option<&Handover> {
         let handover = self.pace.as_deref()?;
-        let is_with_level = self.role.is_none() && handover.from != *self.worker(task);
+        let is_with_level = self.role.is_none() && handover.from != *self.worker_role(task);
         is_with_level.then_some(handover)
     }
 }

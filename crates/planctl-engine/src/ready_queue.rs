@@ -52,7 +52,7 @@ impl ReadyQueue {
 
     /// Puts a node at the end.
     pub(crate) fn push(&mut self, graph: &Graph, id: &NodeId) {
-        let Some((fork, branch)) = graph.begins_branch(id) else {
+        let Some((fork, branch)) = graph.branch_beginning_at(id) else {
             return self.0.push(Entry::Node(id.clone()));
         };
         match self.0.last_mut() {
@@ -69,7 +69,7 @@ impl ReadyQueue {
 
     /// Removes a node, wherever it stands.
     pub(crate) fn remove(&mut self, graph: &Graph, id: &NodeId) {
-        let begins = graph.begins_branch(id);
+        let begins = graph.branch_beginning_at(id);
         let is_it = |waiting: &Entry| match (waiting, begins) {
             (Entry::Node(node), _) => node == id,
             (Entry::Branches { fork, first, last }, Some((of, branch))) => {

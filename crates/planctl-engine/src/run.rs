@@ -103,7 +103,7 @@ const fn is_zero(count: &u32) -> bool {
 
 impl Head {
     /// Returns what attempts at other nodes than this one are expected to use.
-    pub(crate) fn reserved_beside(&self, node: &NodeId) -> Reserved {
+    pub(crate) fn reserved_by_others(&self, node: &NodeId) -> Reserved {
         let others = self.reserved.iter().filter(|(other, _)| *other != node).map(|(_, reserved)| *reserved);
         others.fold(Reserved::default(), |sum, one| Reserved {
             tokens: sum.tokens.saturating_add(one.tokens),
@@ -113,8 +113,8 @@ impl Head {
 
     /// Returns what is left of the budget for an attempt at a node: without what was used, and without what others that are
     /// under way are expected to use. A part that is absent has no limit.
-    pub fn left_for(&self, node: &NodeId) -> Budget {
-        let others = self.reserved_beside(node);
+    pub fn budget_left_for(&self, node: &NodeId) -> Budget {
+        let others = self.reserved_by_others(node);
         let left =
             |limit: u64, spent: u64, reserved: u64| limit.saturating_sub(spent).saturating_sub(reserved);
         Budget {
@@ -139,10 +139,10 @@ impl Head {
 
     /// Returns the highest budget that the run of a node's sub-plan may have. Its usage is charged here when it is over,
     /// but its time passes here as well.
-    pub fn most_for(&self, node: &NodeId, within: &Head, now: Timestamp) -> Budget {
+    pub fn budget_max_for_sub_plan(&self, node: &NodeId, within: &Head, now: Timestamp) -> Budget {
         let left = |limit: Duration| limit.saturating_sub(self.time_spent(now));
         let time = self.budget.time.map(|limit| left(limit).saturating_add(within.time_spent(now)));
-        Budget { time, ..self.left_for(node) }
+        Budget { time, ..self.budget_left_for(node) }
     }
 
     /// Returns the time that was used up to `now`; it stands still while the run is held.
@@ -152,7 +152,7 @@ impl Head {
     }
 
     /// Says whether nothing goes on until a person decides, so that no time is used.
-    pub fn waits(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         match self.status {
             RunStatus::Awaiting | RunStatus::Paused => true,
             RunStatus::Active => self.clock_since.is_none(),
@@ -231,7 +231,7 @@ impl Outcomes {
         self.passed + self.failed + self.skipped + self.waived + self.warned
     }
 
-    fn slot(&mut self, outcome: Outcome) -> &mut u32 {
+    fn counter_mut(&mut self, outcome: Outcome) -> &mut u32 {
         match outcome {
             Outcome::Passed => &mut self.passed,
             Outcome::Failed => &mut self.failed,
@@ -283,7 +283,7 @@ impl Run {
     }
 
     /// Puts a run together from what was stored.
-    pub fn loaded(id: RunId, head: Head, scope: Scope, nodes: BTreeMap<NodeId, Record>) -> Run {
+    pub fn from_parts(id: RunId, head: Head, scope: Scope, nodes: BTreeMap<NodeId, Record>) -> Run {
         Run { id, head, scope, nodes, noted: BTreeMap::new() }
     }
 
@@ -358,7 +358,7 @@ impl Run {
     /// # Errors
     ///
     /// [`Refusal::NotLoaded`] where not all of them are loaded.
-    pub(crate) fn live(&self) -> Result<Vec<NodeId>, Refusal> {
+    pub(crate) fn live_nodes(&self) -> Result<Vec<NodeId>, Refusal> {
         let live: Vec<NodeId> = self
             .nodes
             .iter()
@@ -373,19 +373,20 @@ impl Run {
     }
 
     /// Returns where the newest try at a node stands.
-    pub fn at(&self, id: &NodeId) -> Result<At, Refusal> {
+    pub fn newest_try(&self, id: &NodeId) -> Result<At, Refusal> {
         let tally = self.record(id)?.tally;
         Ok(At { node: id.clone(), visit: tally.visits, attempt: tally.attempt })
     }
 
     /// Moves a node to another state and keeps the head's counters true.
-    pub(crate) fn set(&mut self, graph: &Graph, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
+    pub(crate) fn set_state(&mut self, graph: &Graph, id: &NodeId, state: NodeState) -> Result<(), Refusal> {
         let record = self.record_mut(id)?;
         let before = std::mem::replace(&mut record.state, state.clone());
         let head = &mut self.head;
         head.out = head.out + u32::from(state.is_out()) - u32::from(before.is_out());
         head.held = head.held + u32::from(state.is_held()) - u32::from(before.is_held());
-        head.waiting = head.waiting + u32::from(state.waits_within()) - u32::from(before.waits_within());
+        head.waiting =
+            head.waiting + u32::from(state.waits_in_sub_plan()) - u32::from(before.waits_in_sub_plan());
         if !state.keeps_reservation() {
             head.reserved.remove(id);
         }
@@ -409,10 +410,10 @@ impl Run {
         }
         if node.step().is_some() {
             if let Some(outcome) = before.outcome() {
-                *head.settled.slot(outcome) -= 1;
+                *head.settled.counter_mut(outcome) -= 1;
             }
             if let Some(outcome) = state.outcome() {
-                *head.settled.slot(outcome) += 1;
+                *head.settled.counter_mut(outcome) += 1;
             }
         }
         Ok(())
@@ -425,7 +426,7 @@ impl Run {
         }
         let entered: Vec<NodeId> = self.nodes.keys().filter(|id| *id != graph.start()).cloned().collect();
         for id in entered {
-            self.set(graph, &id, NodeState::Pending)?;
+            self.set_state(graph, &id, NodeState::Pending)?;
             let record = self.record_mut(&id)?;
             let Tally { attempt, rehearsals, spent, .. } = record.tally;
             *record = Record {

@@ -10,11 +10,11 @@ mod so_far;
 mod traversal;
 mod waiting;
 
-pub use branches::{Branch, Joining, Stands, joining};
+pub use branches::{Branch, Joining, Stands, open_joins};
 pub use choice::{Choice, EdgeResult, Looked, choice, decider_word};
 pub use context::{Form, Manual, Scene, Verify, context};
-pub use parallel::{SideBySide, side_by_side};
-pub use printed::{plain, telling_line};
+pub use parallel::{SideBySide, parallel_branches};
+pub use printed::{strip_terminal_sequences, telling_line};
 pub use salute::{Activity, Duty, Equipment, LiveStep, Location, Past, Salute, Size, Times, Who, salute};
 pub use so_far::{so_far, so_far_facts};
 pub use traversal::{PATH_MAX, Traversal, Visited, traversal};
@@ -257,8 +257,9 @@ fn edge_followed(
 ) -> String {
     let target = graph.node(to).map(|node| &node.kind);
     let reason = if let Some(NodeKind::Escalate { reason, .. }) = target { reason.as_deref() } else { None };
-    let decides = graph.node(from).filter(|node| node.decides() != Some(node.title.as_str()));
-    let decides = decides.and_then(Node::decides).map(|what| format!(" ({what})")).unwrap_or_default();
+    let decides = graph.node(from).filter(|node| node.decision_description() != Some(node.title.as_str()));
+    let decides =
+        decides.and_then(Node::decision_description).map(|what| format!(" ({what})")).unwrap_or_default();
     let signal = if is_start(graph, from) { "is approved" } else { signal_words(signal) };
     format!(
         "{}{decides} {signal}, so the run went to {}{}{}",

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use planctl_engine::view::{plain, telling_line};
+use planctl_engine::view::{strip_terminal_sequences, telling_line};
 
 fn printed(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/printed").join(name);
@@ -38,6 +38,6 @@ fn the_reason_is_the_line_that_says_why_whatever_tool_failed() {
         let (err, out) = (printed(&format!("{tool}.err")), printed(&format!("{tool}.out")));
         assert!(!err.is_empty() || !out.is_empty(), "{tool}");
         assert_eq!(telling_line(&err, &out).as_deref(), Some(line), "{tool}");
-        assert!(!plain(&format!("{err}{out}")).contains('\u{1b}'), "{tool}");
+        assert!(!strip_terminal_sequences(&format!("{err}{out}")).contains('\u{1b}'), "{tool}");
     }
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planctl_engine::view::plain;
+use planctl_engine::view::strip_terminal_sequences;
 use planctl_engine::{
     AgentSaid, Circumstances, Ending, Fault, FaultKind, Hints, Overrun, Profile, Report, Tier,
 };
@@ -166,7 +166,7 @@ impl Agent {
     /// Runs the agent on one item until it ends, its deadline, or `cancel`.
     ///
     /// Nothing in its output decides anything: the gate follows unless its infrastructure failed (INTERFACE 3.3).
-    pub async fn work(
+    pub async fn run_item(
         &self,
         spawner: &Spawner,
         assignment: &Assignment,
@@ -179,15 +179,15 @@ impl Agent {
             tokio::task::spawn_blocking(move || AttemptFolder::prepare(&scratch, &prompt, &context)).await;
         let folder = match prepared.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             Ok(folder) => folder,
-            Err(error) => return could_not_run(format!("its private folder could not be made: {error}")),
+            Err(error) => return transient_fault(format!("its private folder could not be made: {error}")),
         };
-        let worked = self.work_in(&folder, spawner, assignment, watch, cancel).await;
+        let worked = self.run_in_folder(&folder, spawner, assignment, watch, cancel).await;
         // Nobody waits until what the agent left there is removed.
         tokio::task::spawn_blocking(move || drop(folder));
         worked
     }
 
-    async fn work_in(
+    async fn run_in_folder(
         &self,
         folder: &AttemptFolder,
         spawner: &Spawner,
@@ -197,13 +197,13 @@ impl Agent {
     ) -> Worked {
         let command = match exec::command(self, assignment, folder) {
             Ok(command) => command,
-            Err(fault) => return faulted(fault),
+            Err(fault) => return fault_result(fault),
         };
         let mut listener = Listener::default();
         let is_refused = Notify::new();
         let mut both = |stream: Stream, chunk: &[u8]| {
             if stream == Stream::Stdout {
-                listener.hear(chunk);
+                listener.feed(chunk);
                 // Clients try a refused login again for minutes.
                 if listener.is_refused() {
                     is_refused.notify_one();
@@ -228,16 +228,16 @@ impl Agent {
                 if answer.text.is_none() {
                     answer.text = folder.last_message();
                 }
-                self.masks.captured(&mut finished.stdout);
-                self.masks.captured(&mut finished.stderr);
+                self.masks.mask_captured(&mut finished.stdout);
+                self.masks.mask_captured(&mut finished.stderr);
                 answer.text = answer.text.map(|text| self.masks.text(&text).into_owned());
                 if was_refused && finished.end == End::Cancelled {
                     finished.end = End::Signalled(nix::libc::SIGTERM);
                     answer.error = answer.error.or(answer.notice.take());
                 }
-                said(&command, finished, answer, self.program.known())
+                outcome_of_exit(&command, finished, answer, self.program.known())
             }
-            Err(error) => could_not_run(format!("its process could not be started: {error}")),
+            Err(error) => transient_fault(format!("its process could not be started: {error}")),
         }
     }
 }
@@ -251,17 +251,22 @@ async fn run(
     spawner.run(command, watch, cancel).await
 }
 
-fn could_not_run(message: String) -> Worked {
-    faulted(Fault::new(FaultKind::Transient, message))
+fn transient_fault(message: String) -> Worked {
+    fault_result(Fault::new(FaultKind::Transient, message))
 }
 
-fn faulted(fault: Fault) -> Worked {
+fn fault_result(fault: Fault) -> Worked {
     let said = AgentSaid::Faulted(fault);
     Worked { said, outputs: Vec::new(), session: None, artifacts: Vec::new(), is_mute: true }
 }
 
 /// Decides what the engine hears: our own ending first, then errors by shape, then the exit status (INTERFACE 3.3).
-fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option<&NamedAgent>) -> Worked {
+fn outcome_of_exit(
+    command: &Command,
+    finished: Finished,
+    mut answer: Answer,
+    known: Option<&NamedAgent>,
+) -> Worked {
     if let (Some(usage), Some(known)) = (&mut answer.usage, known)
         && usage.model.is_none()
     {
@@ -269,10 +274,10 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
     }
     let mut outputs = Vec::new();
     let usage = answer.usage.clone();
-    let said = match fault(command, &finished, &answer, known) {
+    let said = match fault_of_exit(command, &finished, &answer, known) {
         // Something of the work may be done: the contract says whether all of it is.
         Some(fault) if answer.worked => {
-            let mut report = report(&finished, &answer, known, &mut outputs);
+            let mut report = build_report(&finished, &answer, known, &mut outputs);
             report.circumstances.get_or_insert_default().cut_off = Some(fault);
             AgentSaid::Reported(report)
         }
@@ -286,9 +291,9 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
             }
             End::Cancelled | End::HelperLost | End::NotStarted { .. } => AgentSaid::Released,
             End::Exited(_) | End::Signalled(_) | End::Flooded | End::OverLimit(_) => {
-                match answer.question.clone().or_else(|| denied(&answer, known)) {
+                match answer.question.clone().or_else(|| denial_question(&answer, known)) {
                     Some(question) => AgentSaid::Asked { question, usage },
-                    None => AgentSaid::Reported(report(&finished, &answer, known, &mut outputs)),
+                    None => AgentSaid::Reported(build_report(&finished, &answer, known, &mut outputs)),
                 }
             }
         },
@@ -298,7 +303,7 @@ fn said(command: &Command, finished: Finished, mut answer: Answer, known: Option
 }
 
 /// Names what there was no way to start a command with.
-fn missing(command: &Command, stage: Stage) -> String {
+fn missing_program(command: &Command, stage: Stage) -> String {
     match stage {
         Stage::Execute => {
             command.arguments.first().map_or(String::new(), |program| program.display().to_string())
@@ -310,7 +315,7 @@ fn missing(command: &Command, stage: Stage) -> String {
 }
 
 /// Makes a question of an agent's denied requests, where a person is to be asked.
-fn denied(answer: &Answer, known: Option<&NamedAgent>) -> Option<String> {
+fn denial_question(answer: &Answer, known: Option<&NamedAgent>) -> Option<String> {
     let asks = known.is_some_and(|known| known.permissions.mode == PermissionMode::Ask);
     (asks && !answer.denials.is_empty()).then(|| {
         format!(
@@ -322,7 +327,7 @@ fn denied(answer: &Answer, known: Option<&NamedAgent>) -> Option<String> {
 
 /// Finds infrastructure trouble, which spends no attempt: the process that would not start, what the agent says of its service,
 /// and the statuses that mean trouble.
-fn fault(
+fn fault_of_exit(
     command: &Command,
     finished: &Finished,
     answer: &Answer,
@@ -336,7 +341,7 @@ fn fault(
     let error = answer.error.as_ref().filter(|error| error.kind != ErrorKind::Own);
     let (kind, message) = match finished.end {
         End::Cancelled | End::HelperLost => return None,
-        End::NotStarted { stage, errno } => return Some(not_started(command, stage, errno)),
+        End::NotStarted { stage, errno } => return Some(spawn_fault(command, stage, errno)),
         // It was at it still, and waited for its service.
         End::TimedOut | End::IdleTimedOut => {
             let notice = answer.notice.as_ref().filter(|notice| notice.kind != ErrorKind::Own)?;
@@ -364,7 +369,7 @@ fn fault(
     } else {
         shorten(&message)
     };
-    let sign_in = known.filter(|_| kind == FaultKind::Permission).map(|known| known.agent.sign_in());
+    let sign_in = known.filter(|_| kind == FaultKind::Permission).map(|known| known.agent.sign_in_hint());
     let message = sign_in.map_or(message.clone(), |sign_in| format!("{message} ({sign_in})"));
     Some(Fault::new(kind, message))
 }
@@ -377,14 +382,14 @@ fn kind_of(error: &AgentError) -> FaultKind {
 }
 
 /// Says why there is no process; a program that is not there will not be there in a second either.
-fn not_started(command: &Command, stage: Stage, errno: i32) -> Fault {
+fn spawn_fault(command: &Command, stage: Stage, errno: i32) -> Fault {
     let error = std::io::Error::from_raw_os_error(errno);
     let tier = command.confinement.as_ref().map_or(Tier::SameUser, |confinement| confinement.tier);
     let note = own_users_note(tier, stage, errno);
     let is_permanent = matches!(stage, Stage::Execute)
         && matches!(errno, nix::libc::ENOENT | nix::libc::EACCES | nix::libc::ENOTDIR | nix::libc::ENOEXEC);
     let kind = if is_permanent { FaultKind::Permanent } else { FaultKind::Transient };
-    Fault::new(kind, format!("it could not be started: {}: {error}{note}", missing(command, stage)))
+    Fault::new(kind, format!("it could not be started: {}: {error}{note}", missing_program(command, stage)))
 }
 
 /// Returns the line by which a program refuses its arguments or its surroundings; its usage text says nothing.
@@ -392,7 +397,7 @@ fn refusal_line(finished: &Finished) -> Option<String> {
     let words = ["error", "unknown", "invalid", "unexpected", "cannot", "can't", "not "];
     let printed = [&finished.stderr, &finished.stdout].map(|stream| {
         let text = String::from_utf8_lossy(&stream.joined()).into_owned();
-        plain(&text).into_owned()
+        strip_terminal_sequences(&text).into_owned()
     });
     let lines = || printed.iter().flat_map(|text| text.lines()).map(str::trim);
     let is_telling = |line: &&str| {
@@ -406,7 +411,7 @@ fn refusal_line(finished: &Finished) -> Option<String> {
 /// How much of one line is told.
 const LINE_CHARACTERS_MAX: usize = 300;
 
-fn report(
+fn build_report(
     finished: &Finished,
     answer: &Answer,
     known: Option<&NamedAgent>,

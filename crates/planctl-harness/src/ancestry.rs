@@ -152,8 +152,8 @@ fn name_and_parent(process: i32) -> Option<(String, i32)> {
 /// When the note can't be written.
 pub fn note_session_agent(state_dir: &Path, agent: &str) -> io::Result<()> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let Some(process) = around(own).find(|process| is_program(*process, agent)) else { return Ok(()) };
-    let Some(began) = began_at(process) else { return Ok(()) };
+    let Some(process) = ancestors(own).find(|process| is_program(*process, agent)) else { return Ok(()) };
+    let Some(began) = start_time(process) else { return Ok(()) };
     let folder = session_agents(state_dir);
     let file = folder.join(process.to_string());
     if fs::read_to_string(&file).is_ok_and(|noted| noted == began) {
@@ -163,7 +163,7 @@ pub fn note_session_agent(state_dir: &Path, agent: &str) -> io::Result<()> {
     // Agents that are gone are forgotten when another one comes.
     for entry in fs::read_dir(&folder)?.flatten() {
         let process = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if process.and_then(began_at).is_none() {
+        if process.and_then(start_time).is_none() {
             fs::remove_file(entry.path())?;
         }
     }
@@ -174,9 +174,9 @@ pub fn note_session_agent(state_dir: &Path, agent: &str) -> io::Result<()> {
 pub fn is_inside_session(process: i32, state_dir: &Path) -> bool {
     let folder = session_agents(state_dir);
     folder.is_dir()
-        && around(process).any(|process| {
+        && ancestors(process).any(|process| {
             let noted = fs::read_to_string(folder.join(process.to_string())).ok();
-            noted.is_some() && noted == began_at(process)
+            noted.is_some() && noted == start_time(process)
         })
 }
 
@@ -185,14 +185,14 @@ fn session_agents(state_dir: &Path) -> PathBuf {
 }
 
 /// A process and those around it, the nearest first.
-fn around(process: i32) -> impl Iterator<Item = i32> {
+fn ancestors(process: i32) -> impl Iterator<Item = i32> {
     let parent =
         |process: &i32| name_and_parent(*process).map(|(_, parent)| parent).filter(|parent| *parent > 0);
     std::iter::successors(Some(process), parent).take(GENERATIONS_MAX)
 }
 
 /// Returns when a process began, in the kernel's ticks: with its number, this names it for ever.
-fn began_at(process: i32) -> Option<String> {
+fn start_time(process: i32) -> Option<String> {
     let stat = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(19).map(str::to_owned)

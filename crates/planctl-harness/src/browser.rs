@@ -11,7 +11,7 @@ pub struct Browser(OsString);
 
 impl Browser {
     /// Returns the program that `BROWSER` names; else, at a desktop, the one that desktops have for it.
-    pub fn named(variable: impl Fn(&str) -> Option<OsString>) -> Option<Browser> {
+    pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Browser> {
         let has = |name: &str| variable(name).filter(|value| !value.is_empty());
         let desktop =
             || has("WAYLAND_DISPLAY").or_else(|| has("DISPLAY")).map(|_| OsString::from("xdg-open"));
@@ -38,7 +38,7 @@ mod tests {
     fn named(variables: &[(&str, &str)]) -> Option<Browser> {
         let value =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into());
-        Browser::named(value)
+        Browser::from_environment(value)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::git::{git_common, git_folder};
 use crate::spawn::Spawner;
 use crate::worktree::call::{Called, Git};
-use crate::worktree::{Changes, WorktreeError, compared, remove_locks};
+use crate::worktree::{Changes, WorktreeError, changes_between, remove_locks};
 
 /// Where the references are that keep what was recorded.
 const CHECKPOINTS: &str = "refs/checkpoints";
@@ -70,13 +70,13 @@ impl Checkpoints {
     ) -> Result<Option<Changes>, WorktreeError> {
         self.prepare(workspace).await?;
         let name = format!("{NAMED}/{name}");
-        let found = self.call(workspace, ["for-each-ref", "--format=%(objectname)", &name]).await?.line();
+        let found = self.call(workspace, ["for-each-ref", "--format=%(objectname)", &name]).await?.text();
         if found.is_empty() {
             return Ok(None);
         }
         let tree = self.tree_of(workspace).await?;
         let git = Git::of_repository(&self.spawner, workspace, &self.kept)?;
-        compared(&git, &found, &tree, but, bytes).await.map(Some)
+        changes_between(&git, &found, &tree, but, bytes).await.map(Some)
     }
 
     /// Makes the files of a workspace what they were, and removes those that came since; ignored ones stay.
@@ -97,7 +97,7 @@ impl Checkpoints {
     /// Returns the tree of the workspace as it is.
     async fn tree_of(&self, workspace: &Path) -> Result<String, WorktreeError> {
         self.call(workspace, ["add", "--all", "--", "."]).await?;
-        Ok(self.call(workspace, ["write-tree"]).await?.line())
+        Ok(self.call(workspace, ["write-tree"]).await?.text())
     }
 
     /// Completes the repository where an interrupted call left it unfinished. The caller holds the workspace, so no other
@@ -110,7 +110,7 @@ impl Checkpoints {
             std::fs::create_dir_all(&self.kept).map_err(io)?;
             let folder = self.kept.as_os_str().to_owned();
             let init = [OsString::from("init"), "--quiet".into(), "--bare".into(), folder];
-            Git::without_repository(&self.spawner, workspace)?.call_well(init).await?;
+            Git::without_repository(&self.spawner, workspace)?.call_checked(init).await?;
         }
         let own = git_folder(workspace).map(|folder| git_common(&folder).join("objects"));
         let Some(own) = own.filter(|objects| objects.is_dir()) else { return Ok(()) };
@@ -124,6 +124,6 @@ impl Checkpoints {
         workspace: &Path,
         words: [&str; N],
     ) -> Result<Called, WorktreeError> {
-        Git::of_repository(&self.spawner, workspace, &self.kept)?.call_well(words).await
+        Git::of_repository(&self.spawner, workspace, &self.kept)?.call_checked(words).await
     }
 }

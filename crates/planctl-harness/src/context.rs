@@ -109,13 +109,15 @@ fn push(entries: &mut Vec<ContextEntry>, root: &Root, path: &str, left: &mut usi
     }
     entries.push(match read(root, path, *left) {
         Err(error) => ContextEntry::absent(path, format!("not available: {error}")),
-        Ok((bytes, size, target)) => match withheld(path).or(target).or_else(|| holds_secret(&bytes)) {
-            Some(why) => ContextEntry::absent(path, why.to_owned()),
-            None => {
-                *left -= bytes.len();
-                entry(path, bytes, size)
+        Ok((bytes, size, target)) => {
+            match withheld_reason(path).or(target).or_else(|| holds_secret(&bytes)) {
+                Some(why) => ContextEntry::absent(path, why.to_owned()),
+                None => {
+                    *left -= bytes.len();
+                    text_entry(path, bytes, size)
+                }
             }
-        },
+        }
     });
 }
 
@@ -130,7 +132,7 @@ fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64, Option<&'
     // The kernel names the opened file, even where links lead to it or change meanwhile.
     let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let target = opened.map_err(Unreadable::Refused)?;
-    let target = withheld(&target.to_string_lossy());
+    let target = withheld_reason(&target.to_string_lossy());
     let most = FILE_BYTES_MAX.min(left);
     let mut bytes = Vec::new();
     // One more than is kept: the size that was told says nothing of a file that grows, or of one that tells none.
@@ -141,7 +143,7 @@ fn read(root: &Root, path: &str, left: usize) -> Result<(Vec<u8>, u64, Option<&'
 }
 
 /// Says why a file of this name is given to no agent (A28).
-pub fn withheld(path: &str) -> Option<&'static str> {
+pub fn withheld_reason(path: &str) -> Option<&'static str> {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
     let is_sample = SAMPLE_ENDINGS.iter().any(|ending| name.ends_with(ending));
@@ -164,7 +166,7 @@ fn holds_secret(bytes: &[u8]) -> Option<&'static str> {
 ///
 /// Joiners and marks of single letters stay: languages need them.
 /// `None` where there is nothing of it (A27).
-pub fn without_hidden(text: &str) -> Option<String> {
+pub fn escape_hidden(text: &str) -> Option<String> {
     let is_hidden = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{206a}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' | '\u{1b}');
     text.contains(is_hidden).then(|| {
         text.chars()
@@ -173,7 +175,7 @@ pub fn without_hidden(text: &str) -> Option<String> {
     })
 }
 
-fn entry(path: &str, bytes: Vec<u8>, size: u64) -> ContextEntry {
+fn text_entry(path: &str, bytes: Vec<u8>, size: u64) -> ContextEntry {
     let mut remarks = Vec::new();
     if (bytes.len() as u64) < size {
         remarks.push(format!("cut: the first {} of {size} bytes", bytes.len()));
@@ -197,7 +199,7 @@ fn entry(path: &str, bytes: Vec<u8>, size: u64) -> ContextEntry {
             }
         }
     };
-    let text = match without_hidden(&text) {
+    let text = match escape_hidden(&text) {
         Some(shown) => {
             remarks.push("it holds hidden characters, shown as \\u{…}".into());
             shown

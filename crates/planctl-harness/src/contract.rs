@@ -167,7 +167,7 @@ impl ContractRunner {
     }
 
     /// Says that a contract can't be run as it stands, as evidence: nothing ran.
-    pub fn refuse(&self, contract: &Contract, why: &str) -> Gate {
+    pub fn refused_gate(&self, contract: &Contract, why: &str) -> Gate {
         let mut evidence = self.evidence_before(contract, None, Comparison::default());
         (evidence.stderr, _) = excerpt_of(why);
         gate(HarnessResult::Evidence(Box::new(evidence)))
@@ -221,22 +221,22 @@ impl ContractRunner {
         let git_head = git_head(&self.workspace);
         let (before, comparing) = match Comparing::begin(baseline, &self.workspace).await {
             Ok(begun) => begun,
-            Err(error) => return nothing(Inconclusive::ToolMissing { what: error }),
+            Err(error) => return inconclusive_gate(Inconclusive::ToolMissing { what: error }),
         };
         let mut evidence = self.evidence_before(contract, git_head, before);
         if !evidence.tampered.is_empty() {
             return gate(HarnessResult::Evidence(Box::new(evidence)));
         }
         let folder =
-            match GateFolder::make(&self.spawner, &self.setting, &self.workspace, self.isolation.tier) {
+            match GateFolder::acquire(&self.spawner, &self.setting, &self.workspace, self.isolation.tier) {
                 Ok(folder) => folder,
-                Err(error) => return nothing(unstarted("its private folder", &error).await),
+                Err(error) => return inconclusive_gate(spawn_failure("its private folder", &error).await),
             };
         if let Err(error) = self.put_outputs(folder.path()) {
-            return nothing(unstarted("the outputs that it reads", &error).await);
+            return inconclusive_gate(spawn_failure("the outputs that it reads", &error).await);
         }
         let Some(command) = self.command(contract, &folder, baseline) else {
-            return nothing(Inconclusive::ToolMissing { what: "bash".into() });
+            return inconclusive_gate(Inconclusive::ToolMissing { what: "bash".into() });
         };
         let steady = self.begin_steady().await;
         let finished = self.spawner.run(&command, watch, cancel).await;
@@ -247,31 +247,31 @@ impl ContractRunner {
         let setting = self.setting.clone();
         // Nobody waits until what the contract left there is removed.
         tokio::task::spawn_blocking(move || match is_nothing_alive {
-            true => folder.give_back(&setting),
+            true => folder.release(&setting),
             false => drop(folder),
         });
         let mut finished = match finished {
             Ok(finished) => finished,
-            Err(error) => return nothing(unstarted("a process", &error).await),
+            Err(error) => return inconclusive_gate(spawn_failure("a process", &error).await),
         };
         for masks in [Some(&self.masks), self.program.as_ref().map(|(_, masks)| masks)].into_iter().flatten()
         {
-            masks.captured(&mut finished.stdout);
-            masks.captured(&mut finished.stderr);
+            masks.mask_captured(&mut finished.stdout);
+            masks.mask_captured(&mut finished.stderr);
         }
         let compared = match comparing.finish().await {
             Ok(compared) => compared,
-            Err(error) => return nothing(Inconclusive::ToolMissing { what: error }),
+            Err(error) => return inconclusive_gate(Inconclusive::ToolMissing { what: error }),
         };
         let made = compared.made;
-        evidence.ending = match ending(&finished, &self.workspace, self.isolation.tier) {
-            Ok(ending) => self.over_limit(contract, finished.end.clone()).unwrap_or(ending),
-            Err(inconclusive) => return Gate { made, ..nothing(inconclusive) },
+        evidence.ending = match ending_of(&finished, &self.workspace, self.isolation.tier) {
+            Ok(ending) => self.limit_ending(contract, finished.end.clone()).unwrap_or(ending),
+            Err(inconclusive) => return Gate { made, ..inconclusive_gate(inconclusive) },
         };
         (evidence.protected, evidence.tampered) = (compared.found.digests, compared.found.tampered);
         if evidence.tampered.is_empty() && !compared.put_back.is_empty() {
             let what = format!("{} changed and was put back", compared.put_back.join(", "));
-            return Gate { made, ..nothing(Inconclusive::Unstable { what }) };
+            return Gate { made, ..inconclusive_gate(Inconclusive::Unstable { what }) };
         }
         let mut written = Written::new();
         if let Some(steady) = steady
@@ -282,7 +282,7 @@ impl ContractRunner {
         {
             written = unsteady.written;
             if let Some(what) = unsteady.what {
-                return Gate { made, written, ..nothing(Inconclusive::Unstable { what }) };
+                return Gate { made, written, ..inconclusive_gate(Inconclusive::Unstable { what }) };
             }
         }
         let outputs = self.record_process(&mut evidence, contract, &finished);
@@ -354,7 +354,7 @@ impl ContractRunner {
 
     /// Says which limit ended a contract. A file that grows past its limit ends who writes it by SIGXFSZ, which a shell
     /// passes on as its exit code.
-    fn over_limit(&self, contract: &Contract, end: End) -> Option<Ending> {
+    fn limit_ending(&self, contract: &Contract, end: End) -> Option<Ending> {
         const BY_FILE_SIZE: i32 = 128 + nix::libc::SIGXFSZ;
         let resource = match end {
             End::OverLimit(resource) => resource,
@@ -369,7 +369,7 @@ impl ContractRunner {
             | End::NotStarted { .. }
             | End::HelperLost => return None,
         };
-        Some(Ending::OverLimit { resource, max: self.limits.of(resource)? })
+        Some(Ending::OverLimit { resource, max: self.limits.limit_of(resource)? })
     }
 
     /// Names the limit behind an error that a program met and printed in its own words, for those who read the output.
@@ -381,7 +381,7 @@ impl ContractRunner {
         let tail = String::from_utf8_lossy(&finished.stderr.tail);
         let head = String::from_utf8_lossy(&finished.stderr.head);
         named.into_iter().find_map(|(errno, resource)| {
-            let max = self.limits.of(resource)?;
+            let max = self.limits.limit_of(resource)?;
             let words = nix::errno::Errno::from_raw(errno).desc();
             let is_told = head.contains(words) || tail.contains(words);
             is_told.then(|| format!("\n[planctl: maybe {}]\n", resource.exceeded(max)))
@@ -446,7 +446,7 @@ impl ContractRunner {
         // One that is gone is told of when the command is started in it.
         let workspace = self.workspace.canonicalize().unwrap_or_else(|_| self.workspace.clone());
         let judges =
-            baseline.files.keys().filter(|file| !baseline.frees(file)).map(|file| workspace.join(file));
+            baseline.files.keys().filter(|file| !baseline.may_change(file)).map(|file| workspace.join(file));
         let caches = self.spawner.scratch().map(|scratch| scratch.join(GO_CACHE));
         let private: Vec<PathBuf> = [folder.path().to_owned()].into_iter().chain(caches).collect();
         let confinement = self.isolation.of_contract(&workspace, &private, judges);
@@ -460,12 +460,12 @@ fn gate(found: HarnessResult) -> Gate {
     Gate { found, outputs: Vec::new(), made: BTreeMap::new(), written: Written::new() }
 }
 
-fn nothing(inconclusive: Inconclusive) -> Gate {
+fn inconclusive_gate(inconclusive: Inconclusive) -> Gate {
     gate(HarnessResult::Nothing(inconclusive))
 }
 
 /// Says why a contract did not run. A shortage passes after a while, and is nothing that a person has to bring.
-async fn unstarted(what: &str, error: &io::Error) -> Inconclusive {
+async fn spawn_failure(what: &str, error: &io::Error) -> Inconclusive {
     if is_shortage(error.raw_os_error()) {
         tokio::time::sleep(SHORTAGE_PAUSE).await;
         return Inconclusive::Interrupted;
@@ -473,7 +473,7 @@ async fn unstarted(what: &str, error: &io::Error) -> Inconclusive {
     Inconclusive::ToolMissing { what: format!("{what}: {error}") }
 }
 
-fn ending(finished: &Finished, workspace: &Path, tier: Tier) -> Result<Ending, Inconclusive> {
+fn ending_of(finished: &Finished, workspace: &Path, tier: Tier) -> Result<Ending, Inconclusive> {
     match &finished.end {
         End::Exited(code) => Ok(Ending::Exited { code: *code }),
         End::Signalled(signal) => Ok(Ending::Signalled { signal: *signal }),

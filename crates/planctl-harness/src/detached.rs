@@ -16,7 +16,7 @@ pub struct Detached {
 impl Detached {
     /// Starts a program with these arguments and further variables; its output goes to the end of `log`.
     ///
-    /// The program itself has to leave the terminal's session, see [`leave_the_terminal`].
+    /// The program itself has to leave the terminal's session, see [`detach_from_terminal`].
     ///
     /// # Errors
     ///
@@ -59,6 +59,6 @@ impl Detached {
 /// # Errors
 ///
 /// Where this process leads a group already.
-pub fn leave_the_terminal() -> io::Result<()> {
+pub fn detach_from_terminal() -> io::Result<()> {
     Ok(rustix::process::setsid().map(drop)?)
 }

@@ -14,7 +14,7 @@ pub struct Editor(OsString);
 
 impl Editor {
     /// Returns the editor that `VISUAL` names, else `EDITOR`; nothing where neither names one.
-    pub fn named(variable: impl Fn(&str) -> Option<OsString>) -> Option<Editor> {
+    pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Editor> {
         let named = ["VISUAL", "EDITOR"].into_iter().filter_map(variable);
         named.into_iter().find(|command| !command.to_string_lossy().trim().is_empty()).map(Editor)
     }
@@ -73,12 +73,14 @@ mod tests {
     fn visual_goes_before_editor_and_an_empty_name_is_none() {
         let with = |visual: &str, editor: &str| {
             let (visual, editor) = (OsString::from(visual), OsString::from(editor));
-            Editor::named(|name| Some(if name == "VISUAL" { visual.clone() } else { editor.clone() }))
+            Editor::from_environment(|name| {
+                Some(if name == "VISUAL" { visual.clone() } else { editor.clone() })
+            })
         };
         assert_eq!(with("code -w", "vi"), Some(Editor("code -w".into())));
         assert_eq!(with(" ", "vi"), Some(Editor("vi".into())));
         assert_eq!(with("", ""), None);
-        assert_eq!(Editor::named(|_| None), None);
+        assert_eq!(Editor::from_environment(|_| None), None);
     }
 
     #[test]

@@ -66,20 +66,20 @@ impl FolderContent {
 
     /// Adds a symbolic link.
     pub(crate) fn link(&mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) {
-        self.put(path.as_ref(), Entry::Link(target.into()));
+        self.insert(path.as_ref(), Entry::Link(target.into()));
     }
 
     /// Adds a file that its owner alone can read and write.
     pub(crate) fn file(&mut self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
-        self.put(path.as_ref(), Entry::File { bytes: bytes.into(), mode: 0o600 });
+        self.insert(path.as_ref(), Entry::File { bytes: bytes.into(), mode: 0o600 });
     }
 
     /// Adds a program that its owner alone can read, write and execute.
     pub(crate) fn program(&mut self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
-        self.put(path.as_ref(), Entry::File { bytes: bytes.into(), mode: 0o700 });
+        self.insert(path.as_ref(), Entry::File { bytes: bytes.into(), mode: 0o700 });
     }
 
-    fn put(&mut self, path: &Path, entry: Entry) {
+    fn insert(&mut self, path: &Path, entry: Entry) {
         if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
             self.folder(parent).entries.insert(name.to_owned(), entry);
         }
@@ -104,7 +104,7 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 
 impl Entry {
     /// Makes the entry where nothing is, a folder empty; returns the folder.
-    fn make(&self, folder: &OwnedFd, name: &OsStr) -> io::Result<Option<OwnedFd>> {
+    fn create(&self, folder: &OwnedFd, name: &OsStr) -> io::Result<Option<OwnedFd>> {
         match self {
             Entry::Folder(_) => {
                 mkdirat(folder, name, Mode::RWXU)?;
@@ -150,9 +150,9 @@ impl Restorer {
                 Comparison::Same(inner) => inner,
                 Comparison::Other => {
                     remove(folder, name, path)?;
-                    entry.make(folder, name)?
+                    entry.create(folder, name)?
                 }
-                Comparison::Missing => entry.make(folder, name)?,
+                Comparison::Missing => entry.create(folder, name)?,
             };
             if let (Entry::Folder(content), Some(inner)) = (entry, inner) {
                 self.restore(content, &inner, &path.join(name), OsStr::new(""))?;

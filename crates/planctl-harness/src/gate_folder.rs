@@ -87,7 +87,7 @@ impl GateSetting {
         GateSetting {
             links: links(std::env::var_os("HOME").map(PathBuf::from).as_deref()),
             idle: Arc::default(),
-            repositories: Repositories::note(workspace),
+            repositories: Repositories::snapshot(workspace),
             bash,
             git: find_program(OsStr::new("git"), path),
             has_go: find_program(OsStr::new("go"), path).is_some(),
@@ -137,7 +137,7 @@ impl GateFolder {
     /// Makes the folder with everything in it. One that a contract of the same workspace has used is used again, once nothing
     /// of that contract is in it. At a tier at which workers can't reach the folder, what could still be open for writing is
     /// made anew; at tier 0 they can, while a contract runs, in a new folder as well.
-    pub(crate) fn make(
+    pub(crate) fn acquire(
         spawner: &Spawner,
         setting: &GateSetting,
         workspace: &Path,
@@ -216,7 +216,7 @@ impl GateFolder {
     }
 
     /// Removes what a contract left in the folder, and keeps the folder for the next one; nothing of the contract may be alive.
-    pub(crate) fn give_back(self, setting: &GateSetting) {
+    pub(crate) fn release(self, setting: &GateSetting) {
         // One that can't be restored goes here, with everything in it.
         if self.restore(OldFiles::Keep).is_ok() {
             setting.idle().push(self.folder);

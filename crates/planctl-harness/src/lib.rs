@@ -1,7 +1,7 @@
 //! Owns every child process: contracts and agents.
 //!
 //! [`Spawner`] starts and ends process trees through the helper `planctl __spawn` ([`helper_main`]), and everything else
-//! is built on it: [`ContractRunner::evaluate`] runs a contract and says what it showed, [`Agent::work`] lets an agent work on
+//! is built on it: [`ContractRunner::evaluate`] runs a contract and says what it showed, [`Agent::run_item`] lets an agent work on
 //! one item. [`Baseline`] keeps the files a step is judged by; [`assemble`] and [`read_context`] make the prompt; the
 //! `probe_…` functions find out what is true of a workspace before a plan runs; [`Workspace`] says which one it is.
 //!
@@ -55,10 +55,11 @@ pub use browser::Browser;
 pub use capture::{Captured, KEPT_BYTES};
 pub use checkpoint::Checkpoints;
 pub use context::{
-    CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, read_context, withheld, without_hidden,
+    CONTEXT_BYTES_MAX, ContextEntry, FILE_BYTES_MAX, GLOB_FILES_MAX, escape_hidden, read_context,
+    withheld_reason,
 };
 pub use contract::{ContractRunner, Gate, OUTPUT_BYTES_MAX, PROCESSES_MAX};
-pub use detached::{Detached, leave_the_terminal};
+pub use detached::{Detached, detach_from_terminal};
 pub use digest::digest_of;
 pub use editor::Editor;
 pub use environment::{
@@ -91,7 +92,7 @@ pub use scratch::sweep_scratch;
 pub use spawn::{Spawner, Stage, helper_main};
 pub use tool_server::ToolServer;
 pub use trial::{Trial, TrialPlace, TrialRunner};
-pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, files as list_files};
+pub use walk::{ENTRIES_MAX, FoundFiles, expand as expand_glob, list_files};
 pub use workspace::{
     FolderIdentity, PLAN_BYTES_MAX, Workspace, WorkspaceLock, boot_id, host_id, read_plan, write_plan,
 };

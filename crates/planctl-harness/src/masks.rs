@@ -56,7 +56,7 @@ impl Masks {
             let bytes_min = if is_secret { SECRET_BYTES_MIN } else { VALUE_BYTES_MIN };
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * VALUE_BYTES_MIN);
             for part in [value.trim()].into_iter().chain(lines).filter(|part| part.len() >= bytes_min) {
-                forms.extend(forms_of(part));
+                forms.extend(encodings_of(part));
             }
         }
         let forms: Vec<Vec<u8>> = forms.into_iter().filter(|form| form.len() >= SECRET_BYTES_MIN).collect();
@@ -74,7 +74,7 @@ impl Masks {
     }
 
     /// Masks what stands in bytes.
-    pub fn bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    pub fn mask_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let Some(found) = &self.found else { return Cow::Borrowed(bytes) };
         let (finder, _) = &**found;
         if finder.find(bytes).is_none() {
@@ -93,25 +93,25 @@ impl Masks {
 
     /// Masks what stands in a text.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self.bytes(text.as_bytes()) {
+        match self.mask_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
 
     /// Masks what a stream held, also a value of which only a part was kept.
-    pub(crate) fn captured(&self, captured: &mut Captured) {
+    pub(crate) fn mask_captured(&self, captured: &mut Captured) {
         if self.is_empty() {
             return;
         }
         if !captured.is_cut() {
-            let whole = self.bytes(&captured.joined()).into_owned();
+            let whole = self.mask_bytes(&captured.joined()).into_owned();
             *captured = Captured { bytes: whole.len() as u64, head: whole, tail: Vec::new() };
             return;
         }
         let gone = captured.bytes - (captured.head.len() + captured.tail.len()) as u64;
-        captured.head = self.without_part_at_end(self.bytes(&captured.head).into_owned());
-        captured.tail = self.without_part_at_start(self.bytes(&captured.tail).into_owned());
+        captured.head = self.mask_partial_end(self.mask_bytes(&captured.head).into_owned());
+        captured.tail = self.mask_partial_start(self.mask_bytes(&captured.tail).into_owned());
         captured.bytes = gone + (captured.head.len() + captured.tail.len()) as u64;
     }
 
@@ -120,7 +120,7 @@ impl Masks {
     /// # Errors
     ///
     /// When the value is none that JSON keeps.
-    pub fn stored<T: Serialize + DeserializeOwned>(
+    pub fn mask_stored<T: Serialize + DeserializeOwned>(
         &self,
         value: T,
         outputs: &mut [Output],
@@ -130,7 +130,7 @@ impl Masks {
         }
         let mut renamed = Vec::new();
         for output in outputs {
-            if let Cow::Owned(bytes) = self.bytes(&output.bytes) {
+            if let Cow::Owned(bytes) = self.mask_bytes(&output.bytes) {
                 let digest = digest_of(&bytes);
                 renamed.push((std::mem::replace(&mut output.digest, digest.clone()), digest));
                 output.bytes = bytes;
@@ -165,12 +165,12 @@ impl Masks {
         if let (Some(bytes), Some(Value::String(tail))) = (bytes, fields.get_mut("tail"))
             && bytes > tail.len() as u64
         {
-            let whole = self.without_part_at_start(tail.as_bytes().to_vec());
+            let whole = self.mask_partial_start(tail.as_bytes().to_vec());
             *tail = String::from_utf8_lossy(&whole).into_owned();
         }
     }
 
-    fn without_part_at_end(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+    fn mask_partial_end(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         if let Some(length) = self.longest_part(|form, length| bytes.ends_with(&form[..length])) {
             bytes.truncate(bytes.len() - length);
             bytes.extend_from_slice(MASK.as_bytes());
@@ -178,7 +178,7 @@ impl Masks {
         bytes
     }
 
-    fn without_part_at_start(&self, bytes: Vec<u8>) -> Vec<u8> {
+    fn mask_partial_start(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.longest_part(|form, length| bytes.starts_with(&form[form.len() - length..])) {
             Some(length) => [MASK.as_bytes(), &bytes[length..]].concat(),
             None => bytes,
@@ -194,7 +194,7 @@ impl Masks {
 }
 
 /// Returns a value in each form that is looked for.
-fn forms_of(value: &str) -> Vec<Vec<u8>> {
+fn encodings_of(value: &str) -> Vec<Vec<u8>> {
     let bytes = value.as_bytes();
     let json = serde_json::Value::from(value).to_string();
     let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned();
@@ -328,11 +328,11 @@ mod tests {
         let masks = Masks::new([("A", "canary-canary")]);
         let mut captured =
             Captured { head: b"a canary-c".to_vec(), tail: b"nary-canary z".to_vec(), bytes: 100 };
-        masks.captured(&mut captured);
+        masks.mask_captured(&mut captured);
         assert_eq!((captured.head.as_slice(), captured.tail.as_slice()), (&b"a ****"[..], &b"**** z"[..]));
         assert!(captured.is_cut());
         let mut whole = Captured { head: b"a canary".to_vec(), tail: b"-canary z".to_vec(), bytes: 17 };
-        masks.captured(&mut whole);
+        masks.mask_captured(&mut whole);
         assert_eq!((whole.joined().as_slice(), whole.is_cut()), (&b"a **** z"[..], false));
     }
 
@@ -343,7 +343,7 @@ mod tests {
         let mut outputs = [Output { digest: digest_of(&bytes), bytes }];
         let excerpt =
             Excerpt { bytes: 18, tail: "nary-canary".into(), stored: Some(outputs[0].digest.clone()) };
-        let stored = masks.stored(excerpt, &mut outputs).unwrap();
+        let stored = masks.mask_stored(excerpt, &mut outputs).unwrap();
         assert_eq!((stored.tail.as_str(), outputs[0].bytes.as_slice()), ("****", &b"long ****"[..]));
         assert_eq!(stored.stored, Some(digest_of(b"long ****")));
     }

@@ -32,7 +32,7 @@ pub fn raise_open_files() -> io::Result<u64> {
 }
 
 /// Returns what tells the helper of the limit that it shall have.
-pub(crate) fn argument() -> Option<OsString> {
+pub(crate) fn helper_argument() -> Option<OsString> {
     OF_CHILDREN.get().map(|files| files.to_string().into())
 }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::beneath::{LastLink, Root, Unreadable, kind_word};
 use crate::process::{Command, End, Input, find_program};
 use crate::spawn::Spawner;
-use crate::walk::files;
+use crate::walk::list_files;
 
 /// How many scripts are checked at once.
 const CHECKS_AT_ONCE: usize = 4;
@@ -128,7 +128,7 @@ pub fn near_paths(existing: &[String], missing: &str, most: usize) -> Vec<String
 
 /// Lists existing files for [`near_paths`], without those of builds and dependencies.
 pub fn existing_files(workspace: &Path) -> Vec<String> {
-    files(workspace, 20_000).files
+    list_files(workspace, 20_000).files
 }
 
 /// Counts the edits between two words, up to a limit.
@@ -196,7 +196,7 @@ pub async fn probe_scripts(spawner: &Spawner, scripts: BTreeSet<String>) -> BTre
         {
             let spawner = spawner.clone();
             running.spawn(async move {
-                let syntax = check(&spawner, &script).await;
+                let syntax = check_syntax(&spawner, &script).await;
                 (script, syntax)
             });
         }
@@ -210,7 +210,7 @@ pub async fn probe_scripts(spawner: &Spawner, scripts: BTreeSet<String>) -> BTre
     }
 }
 
-async fn check(spawner: &Spawner, script: &str) -> Syntax {
+async fn check_syntax(spawner: &Spawner, script: &str) -> Syntax {
     let mut command = Command::new(["/bin/bash", "--noprofile", "--norc", "-p", "-n"], "/");
     command.environment = vec![("LANG".into(), "C.UTF-8".into()), ("LC_MESSAGES".into(), "C".into())];
     command.input = Input::Bytes(script.as_bytes().to_vec());
@@ -223,7 +223,7 @@ async fn check(spawner: &Spawner, script: &str) -> Syntax {
     let said = String::from_utf8_lossy(&finished.stderr.joined()).into_owned();
     match finished.end {
         End::Exited(0) if said.is_empty() => Syntax::Accepted,
-        End::Exited(_) => refused(&said),
+        End::Exited(_) => parse_syntax_error(&said),
         End::Signalled(_)
         | End::TimedOut
         | End::IdleTimedOut
@@ -236,7 +236,7 @@ async fn check(spawner: &Spawner, script: &str) -> Syntax {
 }
 
 /// Reads `/bin/bash: line 3: syntax error near unexpected token …`.
-fn refused(said: &str) -> Syntax {
+fn parse_syntax_error(said: &str) -> Syntax {
     let first = said.lines().next().unwrap_or_default();
     let after_name = first.strip_prefix("/bin/bash: ").unwrap_or(first);
     let located = after_name.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
@@ -318,9 +318,11 @@ mod tests {
     #[test]
     fn bashs_message_is_read_with_its_line() {
         assert_eq!(
-            refused("/bin/bash: line 3: syntax error near unexpected token `fi'\n/bin/bash: line 3: `fi'\n"),
+            parse_syntax_error(
+                "/bin/bash: line 3: syntax error near unexpected token `fi'\n/bin/bash: line 3: `fi'\n"
+            ),
             Syntax::Refused { message: "syntax error near unexpected token `fi'".into(), line: Some(3) }
         );
-        assert_eq!(refused("odd\n"), Syntax::Refused { message: "odd".into(), line: None });
+        assert_eq!(parse_syntax_error("odd\n"), Syntax::Refused { message: "odd".into(), line: None });
     }
 }

@@ -88,7 +88,7 @@ impl ResourceLimits {
     }
 
     /// Returns the limit of a resource, in the resource's unit.
-    pub fn of(&self, resource: Resource) -> Option<u64> {
+    pub fn limit_of(&self, resource: Resource) -> Option<u64> {
         match resource {
             Resource::Cpu => self.cpu.map(|time| time.as_secs().max(1)),
             Resource::Memory => self.memory,
@@ -100,7 +100,7 @@ impl ResourceLimits {
 
     fn to_wire(self) -> Limits {
         Limits {
-            cpu_seconds: self.of(Resource::Cpu),
+            cpu_seconds: self.limit_of(Resource::Cpu),
             memory_bytes: self.memory,
             processes: self.processes,
             file_bytes: self.file_size,

@@ -1,6 +1,6 @@
 //! Writes the prompt: the task, what the step subscribes to, what failed before, a person's words (P-49, A29).
 
-use planctl_engine::view::{plain, reason_words};
+use planctl_engine::view::{reason_words, strip_terminal_sequences};
 use planctl_engine::{Brief, Ending, Failing, Failure, Handover, Overrun, Verdict};
 
 use crate::context::ContextEntry;
@@ -198,7 +198,7 @@ impl Prompt<'_> {
                 self.stream("Stdout", &failure.stdout);
                 if !failure.denied.is_empty() {
                     self.line("\nSome of what the worker wanted to do is not permitted, and will not be this time:");
-                    self.data("what was denied", &plain(&failure.denied.join("\n")));
+                    self.data("what was denied", &strip_terminal_sequences(&failure.denied.join("\n")));
                 }
             }
             Failing::Overran { past: Overrun::Deadline } => {
@@ -225,10 +225,10 @@ impl Prompt<'_> {
                 self.line("\nThe command that checks this step passes. A judge looked at the work and says that it does not.\n");
                 self.data("what the judge was asked", parts.question);
                 self.text.push('\n');
-                self.data("what the judge says", &plain(&judgement.reason));
+                self.data("what the judge says", &strip_terminal_sequences(&judgement.reason));
                 if !judgement.quotes.is_empty() {
                     self.text.push('\n');
-                    self.data("the lines it quotes", &plain(&judgement.quotes.join("\n")));
+                    self.data("the lines it quotes", &strip_terminal_sequences(&judgement.quotes.join("\n")));
                 }
             }
             // A contract that passed before the work is no failure of a worker's.
@@ -254,13 +254,13 @@ impl Prompt<'_> {
             name.to_owned()
         };
         self.text.push('\n');
-        self.data(&label, &plain(&excerpt.tail));
+        self.data(&label, &strip_terminal_sequences(&excerpt.tail));
     }
 
     fn message(&mut self, introduction: &str, message: &str) {
         self.line(introduction);
         self.text.push('\n');
-        self.data("message", &plain(message));
+        self.data("message", &strip_terminal_sequences(message));
     }
 }
 

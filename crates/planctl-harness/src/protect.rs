@@ -241,7 +241,7 @@ impl Baseline {
     }
 
     /// Says whether the step at hand may change an entry: one that its own patterns protect it may not.
-    pub fn frees(&self, path: &str) -> bool {
+    pub fn may_change(&self, path: &str) -> bool {
         let is_free = self.free.contains(path) || self.free.iter().any(|glob| matches(glob, path));
         is_free && !self.globs.iter().any(|glob| matches(glob, path))
     }
@@ -322,7 +322,7 @@ impl Baseline {
         if self.is_empty() {
             return Ok(Comparison::default());
         }
-        Ok(self.judge(&self.survey(workspace, None)?))
+        Ok(self.compare_survey(&self.survey(workspace, None)?))
     }
 
     /// Looks at everything that is protected; `before` spares the digests of entries that nobody touched since.
@@ -334,10 +334,10 @@ impl Baseline {
     }
 
     /// Says what of a survey differs from what was approved.
-    pub(crate) fn judge(&self, survey: &Survey) -> Comparison {
+    pub(crate) fn compare_survey(&self, survey: &Survey) -> Comparison {
         let mut comparison = Comparison::default();
         for (path, seen) in &survey.entries {
-            if self.frees(path) {
+            if self.may_change(path) {
                 continue;
             }
             let found = seen.state.content();

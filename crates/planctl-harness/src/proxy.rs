@@ -92,7 +92,7 @@ impl Handoff {
         Ok(Handoff { ours: UnixDatagram::from_std(ours)?, theirs, hosts: hosts.clone() })
     }
 
-    pub(crate) fn theirs(&self) -> BorrowedFd<'_> {
+    pub(crate) fn worker_end(&self) -> BorrowedFd<'_> {
         self.theirs.as_fd()
     }
 
@@ -131,7 +131,7 @@ async fn serve(listener: &TcpListener, hosts: &Arc<Hosts>) -> Infallible {
             Ok((stream, _)) => {
                 let hosts = hosts.clone();
                 connections.spawn(async move {
-                    converse(stream, hosts).await;
+                    serve_connection(stream, hosts).await;
                     drop(place);
                 });
             }
@@ -145,24 +145,24 @@ async fn serve(listener: &TcpListener, hosts: &Arc<Hosts>) -> Infallible {
 /// Work that goes on beside a connection: tunnels, and the connections that its requests are passed on with.
 type Beside = Arc<Mutex<JoinSet<()>>>;
 
-fn go_on(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) {
+fn spawn_beside(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) {
     let mut beside = beside.lock().unwrap_or_else(PoisonError::into_inner);
     while beside.try_join_next().is_some() {}
     beside.spawn(work);
 }
 
 /// Serves one connection of the worker's to its end.
-async fn converse(stream: TcpStream, hosts: Arc<Hosts>) {
+async fn serve_connection(stream: TcpStream, hosts: Arc<Hosts>) {
     let beside = Beside::default();
     let service = hyper::service::service_fn(|request| {
         let (hosts, beside) = (hosts.clone(), beside.clone());
-        async move { Ok::<_, Infallible>(answer(request, &hosts, &beside).await) }
+        async move { Ok::<_, Infallible>(respond(request, &hosts, &beside).await) }
     });
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(Idle::of(stream)), service)
+        .serve_connection(TokioIo::new(Idle::new(stream)), service)
         .with_upgrades()
         .await;
     if let Err(error) = served {
@@ -187,8 +187,8 @@ impl Refusal {
 
 type Body = Either<Full<Bytes>, Incoming>;
 
-async fn answer(request: Request<Incoming>, hosts: &Hosts, beside: &Beside) -> Response<Body> {
-    pass_on(request, hosts, beside).await.unwrap_or_else(|refusal| {
+async fn respond(request: Request<Incoming>, hosts: &Hosts, beside: &Beside) -> Response<Body> {
+    forward(request, hosts, beside).await.unwrap_or_else(|refusal| {
         let mut response = Response::new(Either::Left(Full::from(format!("planctl: {}\n", refusal.text))));
         *response.status_mut() = refusal.status;
         response
@@ -198,16 +198,16 @@ async fn answer(request: Request<Incoming>, hosts: &Hosts, beside: &Beside) -> R
     })
 }
 
-async fn pass_on(
+async fn forward(
     mut request: Request<Incoming>,
     hosts: &Hosts,
     beside: &Beside,
 ) -> Result<Response<Body>, Refusal> {
-    let wanted = wanted(request.method(), request.uri())?;
-    let mut stream = Idle::of(hosts.connect(&wanted).await?);
+    let wanted = requested_host(request.method(), request.uri())?;
+    let mut stream = Idle::new(hosts.connect(&wanted).await?);
     if request.method() == Method::CONNECT {
         let upgrade = hyper::upgrade::on(&mut request);
-        go_on(beside, async move {
+        spawn_beside(beside, async move {
             if let Ok(upgraded) = upgrade.await {
                 // How a tunnel ends is the business of its two ends.
                 copy_bidirectional(&mut TokioIo::new(upgraded), &mut stream).await.ok();
@@ -221,7 +221,7 @@ async fn pass_on(
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     // Its errors are those of the answer.
-    go_on(beside, async move { drop(connection.await) });
+    spawn_beside(beside, async move { drop(connection.await) });
     make_own(&mut request);
     let mut response = sender.send_request(request).await.map_err(failed)?;
     strip(response.headers_mut());
@@ -229,7 +229,7 @@ async fn pass_on(
 }
 
 /// Reads where a request wants to go.
-fn wanted(method: &Method, uri: &Uri) -> Result<Wanted, Refusal> {
+fn requested_host(method: &Method, uri: &Uri) -> Result<Wanted, Refusal> {
     let is_tunnel = method == Method::CONNECT;
     let port = match (is_tunnel, uri.scheme_str(), uri.port_u16()) {
         (true, _, Some(port)) => Some(port),
@@ -359,11 +359,15 @@ struct Idle {
 }
 
 impl Idle {
-    fn of(stream: TcpStream) -> Idle {
+    fn new(stream: TcpStream) -> Idle {
         Idle { stream, end: Box::pin(sleep(IDLE_MAX)) }
     }
 
-    fn unless_idle<T>(&mut self, polled: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn poll_or_time_out<T>(
+        &mut self,
+        polled: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.end.as_mut().reset(Instant::now() + IDLE_MAX);
             return polled;
@@ -381,7 +385,7 @@ impl AsyncRead for Idle {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.stream).poll_read(cx, buffer);
-        this.unless_idle(polled, cx)
+        this.poll_or_time_out(polled, cx)
     }
 }
 
@@ -389,7 +393,7 @@ impl AsyncWrite for Idle {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.stream).poll_write(cx, bytes);
-        this.unless_idle(polled, cx)
+        this.poll_or_time_out(polled, cx)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -408,7 +412,7 @@ mod tests {
     #[test]
     fn a_request_says_where_it_goes_or_is_none_for_a_proxy() {
         let read = |method: &str, uri: &str| {
-            let wanted = wanted(&method.parse().unwrap(), &uri.parse().unwrap());
+            let wanted = requested_host(&method.parse().unwrap(), &uri.parse().unwrap());
             wanted.map(|wanted| wanted.entry()).map_err(|refusal| refusal.status.as_u16())
         };
         for (method, uri, expected) in [

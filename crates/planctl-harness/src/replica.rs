@@ -150,11 +150,11 @@ impl Replica {
         is_stopped: Stop,
     ) -> Result<Replica, ReplicaError> {
         let checkout = git_top_level(workspace).unwrap_or(workspace).to_owned();
-        let scratch = scratch.canonicalize().map_err(wrong("use the folder for copies"))?;
+        let scratch = scratch.canonicalize().map_err(io_error("use the folder for copies"))?;
         if scratch.starts_with(&checkout) {
             return Err(ReplicaError::Inside { folder: scratch });
         }
-        let folder = ScratchFolder::make(&scratch, TRIAL_PREFIX).map_err(wrong("make a folder"))?;
+        let folder = ScratchFolder::make(&scratch, TRIAL_PREFIX).map_err(io_error("make a folder"))?;
         let tree = folder.path().join("tree");
         let survey = Survey::take(&checkout, &tree, limits, &is_stopped)?;
         let roots = survey.open_roots()?;
@@ -174,7 +174,7 @@ impl Replica {
             is_stopped,
         };
         replica.shares = replica.check_room(limits, &weights)?;
-        replica.fill()?;
+        replica.create_pieces()?;
         Ok(replica)
     }
 
@@ -184,7 +184,7 @@ impl Replica {
     }
 
     /// Returns what was copied: the git checkout, else the workspace.
-    pub fn checkout(&self) -> &Path {
+    pub fn copied_root(&self) -> &Path {
         &self.checkout
     }
 
@@ -218,8 +218,8 @@ impl Replica {
     }
 
     /// Returns a text with the original's path replaced by the copy's.
-    pub fn translated(&self, text: &str) -> String {
-        survey::translated(text, &self.checkout, &self.tree().join(survey::WORK))
+    pub fn with_paths_of_copy(&self, text: &str) -> String {
+        survey::replace_paths(text, &self.checkout, &self.tree().join(survey::WORK))
     }
 
     fn tree(&self) -> PathBuf {
@@ -229,7 +229,7 @@ impl Replica {
     /// Says whether the file system shares the files' content; where it doesn't, their size counts.
     fn check_room(&self, limits: ReplicaLimits, weights: &survey::Weights) -> Result<bool, ReplicaError> {
         let transfer = Transfer { roots: &self.roots, tree: &self.tree() };
-        if transfer.shares(&self.pieces, self.folder.path()) {
+        if transfer.supports_reflink(&self.pieces, self.folder.path()) {
             return Ok(true);
         }
         if self.bytes > limits.bytes_max {
@@ -242,7 +242,7 @@ impl Replica {
             });
         }
         let room = rustix::fs::statvfs(self.folder.path())
-            .map_err(|error| wrong("ask for free space")(error.into()))?;
+            .map_err(|error| io_error("ask for free space")(error.into()))?;
         let free = room.f_bavail.saturating_mul(room.f_frsize);
         // Small files take a block each, and the contracts need some room as well.
         let needed = self.bytes + 4096 * self.pieces.len() as u64 + (64 << 20);
@@ -254,7 +254,7 @@ impl Replica {
     }
 
     /// Makes all pieces, then gives the folders their modes and times, and stamps everything.
-    fn fill(&mut self) -> Result<(), ReplicaError> {
+    fn create_pieces(&mut self) -> Result<(), ReplicaError> {
         let tree = self.tree();
         let mut gone = Vec::new();
         for (path, piece) in &mut self.pieces {
@@ -266,14 +266,14 @@ impl Replica {
                 Ok(()) => {}
                 // It went or changed its kind since the survey, or may not be read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => gone.push(path.clone()),
-                Err(error) => return Err(wrong(format!("copy {}", path.display()))(error)),
+                Err(error) => return Err(io_error(format!("copy {}", path.display()))(error)),
             }
         }
         self.left_out += gone.len();
         for path in gone {
             self.pieces.remove(&path);
         }
-        self.settle(|_| true).map_err(wrong("finish the copy"))
+        self.settle(|_| true).map_err(io_error("finish the copy"))
     }
 
     /// Gives folders their modes and times, the inner ones first, and stamps what is chosen.
@@ -290,7 +290,7 @@ impl Replica {
     }
 }
 
-pub(crate) fn wrong(what: impl Into<String>) -> impl FnOnce(io::Error) -> ReplicaError {
+pub(crate) fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> ReplicaError {
     let what = what.into();
     |source| ReplicaError::Io { what, source }
 }

@@ -69,7 +69,7 @@ impl Spawner {
             tokio::select! {
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(SHORTAGE_LOOK_MAX),
                 () = cancel.as_mut() => {
-                    return Ok(finished_early(End::Cancelled));
+                    return Ok(end_before_start(End::Cancelled));
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Spawner {
         let id = self.next_id();
         let request = match command.request(id) {
             Ok(request) => request,
-            Err(errno) => return Ok(finished_early(End::NotStarted { stage: Stage::Execute, errno })),
+            Err(errno) => return Ok(end_before_start(End::NotStarted { stage: Stage::Execute, errno })),
         };
         let hosts = command.confinement.as_ref().and_then(Confinement::hosts);
         let handoff = hosts.map(Handoff::open).transpose()?;
@@ -101,28 +101,28 @@ impl Spawner {
         };
         let report = tokio::select! {
             biased;
-            report = run.until_reported(&mut streams, watch, cancel) => report?,
-            never = proxied(handoff) => match never {},
+            report = run.run_until_report(&mut streams, watch, cancel) => report?,
+            never = serve_proxy(handoff) => match never {},
         };
         run.drain(&mut streams, watch);
         let (stopped, stdout, stderr) = (run.stopped, run.stdout.finish(), run.stderr.finish());
         if report.as_ref().is_some_and(|report| report.survivors == 0 && report.cause != Cause::Abandoned) {
-            self.give_back(GuardianSocket(line.into_inner().0));
+            self.release_guardian(GuardianSocket(line.into_inner().0));
         }
-        Ok(finished(report, stopped, stdout, stderr))
+        Ok(assemble_finished(report, stopped, stdout, stderr))
     }
 }
 
 /// Leads out of a command's network where a proxy shall.
-async fn proxied(handoff: Option<Handoff>) -> Infallible {
+async fn serve_proxy(handoff: Option<Handoff>) -> Infallible {
     match handoff {
         Some(handoff) => handoff.serve().await,
         None => pending().await,
     }
 }
 
-fn finished_early(end: End) -> Finished {
-    finished(None, Some(end), Captured::default(), Captured::default())
+fn end_before_start(end: End) -> Finished {
+    assemble_finished(None, Some(end), Captured::default(), Captured::default())
 }
 
 /// Returns why a command did not start.
@@ -134,7 +134,12 @@ fn errno_of(finished: &io::Result<Finished>) -> Option<i32> {
     }
 }
 
-fn finished(report: Option<Report>, stopped: Option<End>, stdout: Captured, stderr: Captured) -> Finished {
+fn assemble_finished(
+    report: Option<Report>,
+    stopped: Option<End>,
+    stdout: Captured,
+    stderr: Captured,
+) -> Finished {
     let end = match &report {
         None => stopped.unwrap_or(End::HelperLost),
         Some(Report { outcome: Outcome::NotStarted { stage, errno }, .. }) => {
@@ -190,13 +195,13 @@ impl<'a> Streams<'a> {
         };
         let mut descriptors: Vec<BorrowedFd<'_>> =
             vec![input_end.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
-        descriptors.extend(handoff.map(Handoff::theirs));
+        descriptors.extend(handoff.map(Handoff::worker_end));
         descriptors.extend(spawner.locks().iter().chain(&command.locks).map(|lock| lock.as_fd()));
-        let line = spawner.line()?;
+        let line = spawner.acquire_guardian()?;
         let line = match Order::send_run(&line.0, request, &descriptors) {
             Ok(()) => line,
             Err(_) => {
-                let another = spawner.line()?;
+                let another = spawner.acquire_guardian()?;
                 Order::send_run(&another.0, request, &descriptors)?;
                 another
             }
@@ -261,7 +266,7 @@ impl Allowance {
         Allowance { bytes: READ_BYTES_BURST, at }
     }
 
-    fn take(&mut self, bytes: u64) {
+    fn consume(&mut self, bytes: u64) {
         let now = Instant::now();
         let grown = now.duration_since(self.at).as_secs_f64() * READ_BYTES_PER_SECOND;
         (self.bytes, self.at) = ((self.bytes + grown).min(READ_BYTES_BURST) - bytes as f64, now);
@@ -294,7 +299,7 @@ impl std::os::fd::AsRawFd for GuardianSocket {
 
 impl Run<'_> {
     /// Moves bytes until the guardian reports; `None` when it never will.
-    async fn until_reported(
+    async fn run_until_report(
         &mut self,
         streams: &mut Streams<'_>,
         watch: &mut (dyn FnMut(Stream, &[u8]) + Send),
@@ -320,10 +325,10 @@ impl Run<'_> {
             let reads_again = allowance.reads_again();
             tokio::select! {
                 biased;
-                report = self.report() => return report,
+                report = self.receive_report() => return report,
                 () = &mut cancel, if self.stopped.is_none() => stop = Some(End::Cancelled),
                 () = streams.writable() => streams.write(),
-                () = sleep_until(reads_again.unwrap_or(never)), if reads_again.is_some() => allowance.take(0),
+                () = sleep_until(reads_again.unwrap_or(never)), if reads_again.is_some() => allowance.consume(0),
                 () = either_readable(streams), if reads_again.is_none() => {
                     // Both, so that neither waits for the other's end.
                     let before = self.printed();
@@ -332,7 +337,7 @@ impl Run<'_> {
                     let count = self.printed() - before;
                     if count > 0 {
                         idle_at = after(idle_timeout);
-                        allowance.take(count);
+                        allowance.consume(count);
                     }
                 }
                 () = sleep_until(idle_at.min(lost_at)) => {
@@ -358,7 +363,7 @@ impl Run<'_> {
         }
     }
 
-    async fn report(&self) -> io::Result<Option<Report>> {
+    async fn receive_report(&self) -> io::Result<Option<Report>> {
         let mut buffer = [0; 256];
         loop {
             let mut ready = self.line.readable().await?;

@@ -43,7 +43,7 @@ impl ToolServer {
     }
 
     /// Waits until the server has ended, whose input was closed; one that does not end is killed.
-    pub async fn end(mut self) {
+    pub async fn shut_down(mut self) {
         if tokio::time::timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
             // One that can't be killed is left to the helper.
             self.child.kill().await.ok();

@@ -93,11 +93,11 @@ impl TrialRunner {
         let make = move || Replica::make(&scratch, &workspace, place.limits, is_stopped);
         let replica = tokio::task::spawn_blocking(make).await.map_err(|error| broken(&error))??;
         // Folders of the original workspace must not be on the path either.
-        let path = safe_path(&place.path, replica.checkout());
+        let path = safe_path(&place.path, replica.copied_root());
         let mut variables = replica.variables();
         for (name, value) in &place.environment {
             variables.retain(|(own, _)| own != name);
-            variables.push((name.clone(), replica.translated(value)));
+            variables.push((name.clone(), replica.with_paths_of_copy(value)));
         }
         // Beside the copy and not in it: a contract's files in its home are gone before the next one.
         let spawner = spawner.with_scratch(&place.scratch);

@@ -40,7 +40,7 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<FoundFiles, NotAGl
     let mut files = BTreeSet::new();
     let names_leftovers = glob.contains(".aider");
     let skip: &[&str] = &[".git"];
-    let is_cut = visit(root, &start, skip, |path, is_file| {
+    let is_cut = visit_entries(root, &start, skip, |path, is_file| {
         if is_file && matcher.matches(path) && (names_leftovers || !is_leftover(path)) {
             files.insert(path.to_owned());
         }
@@ -51,9 +51,9 @@ pub fn expand(root: &Path, glob: &str, most: usize) -> Result<FoundFiles, NotAGl
 }
 
 /// Lists the regular files of a workspace, without those of builds and dependencies.
-pub fn files(root: &Path, most: usize) -> FoundFiles {
+pub fn list_files(root: &Path, most: usize) -> FoundFiles {
     let mut files = Vec::new();
-    let is_cut = visit(root, Path::new(""), &SKIPPED, |path, is_file| {
+    let is_cut = visit_entries(root, Path::new(""), &SKIPPED, |path, is_file| {
         if is_file && !is_leftover(path) {
             files.push(path.to_owned());
         }
@@ -82,7 +82,7 @@ fn literal_folder(glob: &str) -> PathBuf {
 }
 
 /// Calls `see` for each entry until it returns false; says whether anything was left out.
-fn visit(root: &Path, start: &Path, skip: &[&str], mut see: impl FnMut(&str, bool) -> bool) -> bool {
+fn visit_entries(root: &Path, start: &Path, skip: &[&str], mut see: impl FnMut(&str, bool) -> bool) -> bool {
     let mut seen = 0;
     let mut folders = vec![start.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(expand("*"), [".aider.conf.yml", "a.md"]);
         assert_eq!(expand("**/*.db"), [""; 0]);
         assert_eq!(expand(".aider.*.md"), [".aider.chat.history.md"], "named by the plan itself");
-        assert_eq!(files(folder.path(), 100).files[..2], [".aider.conf.yml", "a.md"]);
+        assert_eq!(list_files(folder.path(), 100).files[..2], [".aider.conf.yml", "a.md"]);
     }
 
     #[test]
@@ -169,9 +169,9 @@ mod tests {
     fn a_listing_leaves_out_builds_and_dependencies() {
         let folder = workspace();
         assert_eq!(
-            files(folder.path(), 100).files,
+            list_files(folder.path(), 100).files,
             ["a.md", "src/deep/er/lib.rs", "src/main.rs", "tests/one.rs"]
         );
-        assert!(files(folder.path(), 2).is_cut);
+        assert!(list_files(folder.path(), 2).is_cut);
     }
 }

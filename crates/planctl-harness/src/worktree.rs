@@ -12,12 +12,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use self::call::{Called, Git, call, call_well, call_with_own_configuration, path_of};
+use self::call::{Called, Git, call, call_checked, call_with_own_configuration, path_of};
 use crate::git::{git_common, git_folder, git_head, git_top_level};
 use crate::spawn::Spawner;
 
 pub use branches::{BranchWorktrees, Joined};
-pub(crate) use changes::compared;
+pub(crate) use changes::changes_between;
 pub use changes::{Change, ChangeKind, Changes, changes_since_head};
 pub use merge::{Conflict, Merged, merge};
 
@@ -153,7 +153,7 @@ pub(crate) fn remove_locks(folders: &[PathBuf]) -> Result<(), WorktreeError> {
 }
 
 /// Returns a path as git tells it: without links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
     let resolved = there.and_then(|(folder, real)| Some(real.join(path.strip_prefix(folder).ok()?)));
     resolved.unwrap_or_else(|| path.to_owned())
@@ -226,7 +226,7 @@ impl Checkout {
     pub async fn find(spawner: &Spawner, folder: &Path) -> Result<Checkout, WorktreeError> {
         let bare = async || {
             let called = call(spawner, folder, ["rev-parse", "--is-bare-repository"]).await?;
-            Ok::<_, WorktreeError>(called.status == 0 && called.line() == "true")
+            Ok::<_, WorktreeError>(called.status == 0 && called.text() == "true")
         };
         let Some(top) = git_top_level(folder) else {
             return Err(match bare().await? {
@@ -266,7 +266,7 @@ impl Checkout {
             return Err(WorktreeError::NoCommit { folder: folder() });
         }
         self.refuse_unsupported().await?;
-        Ok(Survey { commit: head.line(), uncommitted: uncommitted(&self.spawner, &self.top).await? })
+        Ok(Survey { commit: head.text(), uncommitted: uncommitted(&self.spawner, &self.top).await? })
     }
 
     /// Refuses what a worktree would hold in another way than the checkout does.
@@ -277,13 +277,13 @@ impl Checkout {
         let reads = async |arguments: [&str; 4]| {
             call_with_own_configuration(&self.spawner, &self.top, arguments).await
         };
-        if reads(["config", "--type=bool", "--get", "core.sparseCheckout"]).await?.line() == "true" {
+        if reads(["config", "--type=bool", "--get", "core.sparseCheckout"]).await?.text() == "true" {
             return unsupported(
                 "it is a sparse checkout, of which a worktree may hold other files".to_owned(),
                 "git sparse-checkout disable, or run in the workspace itself",
             );
         }
-        let entries = call_well(&self.spawner, &self.top, ["ls-files", "-z", "--stage"]).await?;
+        let entries = call_checked(&self.spawner, &self.top, ["ls-files", "-z", "--stage"]).await?;
         let submodule = entries.records().find(|entry| entry.starts_with(b"160000 "));
         if let Some((_, path)) =
             submodule.map(String::from_utf8_lossy).as_deref().and_then(|entry| entry.split_once('\t'))
@@ -293,7 +293,7 @@ impl Checkout {
                 "run in the workspace itself, without --workspace worktree",
             );
         }
-        let large = call_well(&self.spawner, &self.top, ["ls-files", "-z", ":(attr:filter=lfs)"]).await?;
+        let large = call_checked(&self.spawner, &self.top, ["ls-files", "-z", ":(attr:filter=lfs)"]).await?;
         let Some(path) = large.records().next().map(String::from_utf8_lossy) else { return Ok(()) };
         for key in ["filter.lfs.process", "filter.lfs.smudge"] {
             if self.call(["config", "--get", key]).await?.status == 0 {
@@ -309,7 +309,7 @@ impl Checkout {
     /// # Errors
     ///
     /// Those of git.
-    pub async fn not_committed<'a>(
+    pub async fn uncommitted_among<'a>(
         &self,
         survey: &Survey,
         paths: impl IntoIterator<Item = &'a str>,
@@ -321,7 +321,7 @@ impl Checkout {
         for some in paths.chunks(PATHS_AT_ONCE) {
             let arguments = ["ls-tree", "-z", "--name-only", "--full-tree", survey.commit.as_str(), "--"];
             let named = arguments.into_iter().chain(some.iter().copied());
-            let called = call_well(&self.spawner, &self.top, named).await?;
+            let called = call_checked(&self.spawner, &self.top, named).await?;
             committed.extend(called.records().map(<[u8]>::to_vec));
         }
         let is_changed = |path: &str| {
@@ -364,7 +364,7 @@ impl Checkout {
     /// # Errors
     ///
     /// Those of git.
-    pub async fn holds(&self, commit: &str, path: &str) -> Result<bool, WorktreeError> {
+    pub async fn commit_has_path(&self, commit: &str, path: &str) -> Result<bool, WorktreeError> {
         Ok(self.call(["cat-file", "-e", &format!("{commit}:{path}")]).await?.status == 0)
     }
 
@@ -379,12 +379,12 @@ impl Checkout {
     pub async fn add(&self, new: &NewWorktree<'_>) -> Result<(), WorktreeError> {
         let reference = format!("refs/heads/{}", new.branch);
         let tip = self.call(["rev-parse", "--verify", "--quiet", &reference]).await?;
-        if tip.status == 0 && tip.line() != new.commit {
+        if tip.status == 0 && tip.text() != new.commit {
             return Err(WorktreeError::BranchTaken { branch: new.branch.to_owned() });
         }
         // The name is this worktree's alone; a lock on it was left by a killed call.
-        remove_file(&self.shared()?.join(format!("{reference}.lock")))?;
-        self.clear(new.path).await?;
+        remove_file(&self.common_git_dir()?.join(format!("{reference}.lock")))?;
+        self.remove_folder(new.path).await?;
         if let Some(parent) = new.path.parent() {
             use std::os::unix::fs::DirBuilderExt;
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
@@ -408,7 +408,7 @@ impl Checkout {
         path: &Path,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<(), WorktreeError> {
-        let records = self.shared()?.join("worktrees");
+        let records = self.common_git_dir()?.join("worktrees");
         let io = |what: &str, path: &Path| {
             let what = format!("{what} {}", path.display());
             |source| WorktreeError::Io { what, source }
@@ -417,7 +417,7 @@ impl Checkout {
         std::fs::create_dir_all(&records).map_err(io("make", &records))?;
         let words = ["worktree", "add", "--quiet"].map(OsString::from);
         let arguments = words.into_iter().chain(arguments.into_iter().map(Into::into));
-        call_well(&self.spawner, &self.top, arguments).await?;
+        call_checked(&self.spawner, &self.top, arguments).await?;
         // Git has named the folder by way of that repository, which is gone by now.
         let pointer = path.join(".git");
         let named = git_folder(path).and_then(|own| Some(records.join(own.file_name()?)));
@@ -426,13 +426,13 @@ impl Checkout {
             said: format!("{} names no worktree", pointer.display()),
         })?;
         let mut line = b"gitdir: ".to_vec();
-        line.extend([real(&named).as_os_str().as_bytes(), b"\n"].concat());
+        line.extend([resolve_links(&named).as_os_str().as_bytes(), b"\n"].concat());
         std::fs::write(&pointer, line).map_err(io("write", &pointer))
     }
 
     /// Removes a folder in which nobody works, and git's records of it and of its contents.
-    async fn clear(&self, path: &Path) -> Result<(), WorktreeError> {
-        let real = real(path);
+    async fn remove_folder(&self, path: &Path) -> Result<(), WorktreeError> {
+        let real = resolve_links(path);
         // Before the record: of a folder that is not there git needs to know nothing, one that it made half it refuses.
         match std::fs::remove_dir_all(path) {
             Err(source)
@@ -448,13 +448,13 @@ impl Checkout {
         for gone in known.filter(|other| other.starts_with(&real)) {
             let arguments = ["worktree", "remove", "--force", "--force"].map(std::ffi::OsStr::new);
             let arguments = arguments.into_iter().chain([gone.as_os_str()]);
-            call_well(&self.spawner, &self.top, arguments).await?;
+            call_checked(&self.spawner, &self.top, arguments).await?;
         }
         Ok(())
     }
 
     /// Returns where the repository's references are, and its records of worktrees.
-    fn shared(&self) -> Result<PathBuf, WorktreeError> {
+    fn common_git_dir(&self) -> Result<PathBuf, WorktreeError> {
         let own = git_folder(&self.top);
         let own = own.ok_or_else(|| WorktreeError::NotARepository { folder: self.top.clone() })?;
         Ok(git_common(&own))
@@ -473,7 +473,7 @@ impl Checkout {
                 return Err(WorktreeError::Uncommitted { folder: path.to_owned(), uncommitted });
             }
         }
-        self.clear(path).await?;
+        self.remove_folder(path).await?;
         let reference = format!("refs/heads/{branch}");
         if self.call(["rev-parse", "--verify", "--quiet", &reference]).await?.status != 0 {
             return Ok(true);
@@ -512,7 +512,7 @@ pub async fn uncommitted(spawner: &Spawner, folder: &Path) -> Result<Vec<String>
     let mut git = Git::open(spawner, folder)?;
     git.with_index_of("HEAD").await?;
     let arguments = ["status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"];
-    let called = git.call_well(arguments).await?;
+    let called = git.call_checked(arguments).await?;
     let paths = called.records().filter_map(|entry| entry.get(3..));
     Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
@@ -540,7 +540,7 @@ pub async fn differing_from_head<'a>(
     for some in paths.iter().copied().collect::<Vec<_>>().chunks(PATHS_AT_ONCE) {
         let words = ["--literal-pathspecs", "status", "--porcelain", "-z", "--no-renames", "--ignored"];
         let words = words.into_iter().chain(["--untracked-files=all", "--"]);
-        let called = git.call_well(words.chain(some.iter().copied())).await?;
+        let called = git.call_checked(words.chain(some.iter().copied())).await?;
         let entries = called.records().filter_map(|entry| entry.get(3..)).map(OsStr::from_bytes);
         let own = entries.filter_map(|path| Path::new(path).strip_prefix(within).ok());
         differing.extend(own.map(|path| path.to_string_lossy().into_owned()));
@@ -562,13 +562,13 @@ pub async fn commit_all(
     let identity = identity(spawner, worktree).await?;
     let mut git = Git::open(spawner, worktree)?;
     let index = git.with_index_of("HEAD").await?;
-    git.call_well(["add", "--all"]).await?;
+    git.call_checked(["add", "--all"]).await?;
     if git.call(["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.status == 0 {
         return Ok(None);
     }
     let words = ["commit", "--quiet", "--no-verify", "--message", message].map(str::to_owned);
-    git.call_well(identity.into_iter().chain(words)).await?;
-    let commit = git.call_well(["rev-parse", "HEAD"]).await?.line();
+    git.call_checked(identity.into_iter().chain(words)).await?;
+    let commit = git.call_checked(["rev-parse", "HEAD"]).await?.text();
     // The worktree's own index would say otherwise that everything was changed back.
     let own = git_folder(worktree).map(|own| own.join("index"));
     if let Some(own) = own {
@@ -584,7 +584,7 @@ async fn identity(spawner: &Spawner, folder: &Path) -> Result<Vec<String>, Workt
     for (key, otherwise) in [("user.name", "planctl"), ("user.email", "planctl@localhost")] {
         // Nothing is started by reading, and the user's own configuration may name them by way of other files.
         let found = call_with_own_configuration(spawner, folder, ["config", "--get", key]).await?;
-        let value = if found.status == 0 { found.line() } else { otherwise.to_owned() };
+        let value = if found.status == 0 { found.text() } else { otherwise.to_owned() };
         options.extend(["-c".to_owned(), format!("{key}={value}")]);
     }
     Ok(options)

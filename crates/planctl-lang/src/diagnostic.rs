@@ -33,7 +33,7 @@ macro_rules! codes {
             }
 
             /// Returns the code of this name, in any case.
-            pub fn named(name: &str) -> Option<Code> {
+            pub fn from_word(name: &str) -> Option<Code> {
                 Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(name))
             }
 
@@ -279,7 +279,7 @@ impl Diagnostic {
 
     /// Says which one line mends every finding of this kind in the file.
     #[must_use]
-    pub fn mends_all(mut self, line: impl Into<String>) -> Diagnostic {
+    pub fn fix_all_with(mut self, line: impl Into<String>) -> Diagnostic {
         self.mends_all = Some(line.into());
         self
     }

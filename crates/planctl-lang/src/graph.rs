@@ -84,13 +84,13 @@ pub(crate) fn lower(plan: &Plan<'_>) -> Result<(Graph, Vec<Diagnostic>), Vec<Dia
     if !later.is_empty() {
         return Err(later);
     }
-    let joined = (!plan.is_markdown).then(|| meetings::joined(plan.workflow)).flatten();
+    let joined = (!plan.is_markdown).then(|| meetings::insert_joins(plan.workflow)).flatten();
     let plan = &Plan { workflow: joined.as_ref().unwrap_or(plan.workflow), ..*plan };
     let lowering = Lowering::of(plan);
     let mut parts = lowering.parts();
     let mut net = Net::of(&parts);
-    let mut found = net.join(&mut parts, plan.workflow)?;
-    part::part(&mut parts, plan.workflow, &net)?;
+    let mut found = net.assign_joins(&mut parts, plan.workflow)?;
+    part::part_forks(&mut parts, plan.workflow, &net)?;
     found.extend(overlap::keep_apart(&mut parts, plan, &net));
     let defect = |defect: planctl_engine::GraphDefect| {
         vec![Diagnostic::new(Code::P301, defect.to_string()).at(Span::at(0), "")]
@@ -173,7 +173,7 @@ impl<'p> Lowering<'p> {
     // R2: the node's own preset, else the graph's.
     fn backoff(&self, node: &NodeTree) -> Option<Backoff> {
         let said = node.said.text("retry_policy").or_else(|| self.plan.workflow.said.text("retry_policy"));
-        Backoff::named(&said?.value)?.0
+        Backoff::from_word(&said?.value)?.0
     }
 
     // A13, A14, F1, F3: the node's profile, else its graph's; a plan in markdown has none.
@@ -189,7 +189,7 @@ impl<'p> Lowering<'p> {
             model: text("llm_model"),
             provider: text("llm_provider"),
             effort: text("reasoning_effort"),
-            fidelity: fidelity.as_deref().and_then(Fidelity::named).or(Some(Fidelity::Compact)),
+            fidelity: fidelity.as_deref().and_then(Fidelity::from_word).or(Some(Fidelity::Compact)),
             thread: text("thread_id"),
             common_thread: of_graph("thread_id").or_else(|| node.classes.first().cloned()),
         })
@@ -350,10 +350,10 @@ impl<'p> Lowering<'p> {
         for (at, node) in workflow.nodes.iter().enumerate() {
             nodes.push(self.node(at, node));
             let step = self.step(node).map(|(_, step)| step);
-            self.edges.leave(at, node, step);
+            self.edges.add_outgoing(at, node, step);
         }
-        let start = self.edges.start(&mut nodes);
-        let (edges, helpers) = self.edges.done();
+        let start = self.edges.ensure_start(&mut nodes);
+        let (edges, helpers) = self.edges.into_parts();
         nodes.extend(helpers);
         let has_forks = workflow.nodes.iter().any(|node| node.kind.value == Kind::Fork);
         let parallel = if has_forks && !self.plan.is_markdown { PARALLEL } else { 1 };
@@ -459,7 +459,7 @@ pub fn to_graph(source: &Source, workflow: &Workflow) -> Result<Graph, Vec<Diagn
     let workflow = &workflow;
     let tree = steps(source, workflow);
     let scripts = Scripts::read(&tree);
-    let order = Order::read(source, &tree, &scripts).along(&tree, workflow);
+    let order = Order::read(source, &tree, &scripts).ordered_by_graph(&tree, workflow);
     let plan = Plan { tree: &tree, workflow, scripts: &scripts, order: &order, is_markdown: false };
     Ok(lower(&plan)?.0)
 }

@@ -44,7 +44,7 @@ impl Entry {
 
     /// Returns how many triggers a message must hit, with what was learned.
     pub fn threshold(&self) -> u32 {
-        let raised = self.success.is_some_and(Success::raises);
+        let raised = self.success.is_some_and(Success::raises_threshold);
         self.written_threshold().saturating_add(u32::from(raised))
     }
 }

@@ -64,7 +64,7 @@ pub fn read(source: &Source) -> ReadPlan<'_> {
     let scripts = Scripts::read(&outlined.tree);
     let mut order = Order::read(source, &outlined.tree, &scripts);
     if !outlined.is_linear {
-        order = order.along(&outlined.tree, &outlined.workflow);
+        order = order.ordered_by_graph(&outlined.tree, &outlined.workflow);
     }
     let Outlined { tree, workflow, found: diagnostics, .. } = outlined;
     ReadPlan { source, tree, workflow, diagnostics, scripts, order, no_plan }

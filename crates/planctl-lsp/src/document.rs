@@ -86,11 +86,11 @@ impl Document {
         }
         self.version = version;
         self.reading = OnceCell::new();
-        self.outdate();
+        self.invalidate();
     }
 
     /// Says that the findings may differ by now.
-    pub fn outdate(&mut self) {
+    pub fn invalidate(&mut self) {
         self.findings = None;
         self.generation += 1;
     }

@@ -10,18 +10,18 @@ use super::document::Document;
 use super::text::Places;
 
 /// Returns the findings to mark in the text. That a default applies is no mark: hovers say it.
-pub fn marks(document: &Document) -> Vec<lsp::Diagnostic> {
+pub fn diagnostics(document: &Document) -> Vec<lsp::Diagnostic> {
     let places = document.text.places();
-    shown(document).map(|found| mark(document, &places, found)).collect()
+    marked_findings(document).map(|found| diagnostic(document, &places, found)).collect()
 }
 
 /// Returns the findings that are marked.
-pub fn shown(document: &Document) -> impl Iterator<Item = &Diagnostic> {
+pub fn marked_findings(document: &Document) -> impl Iterator<Item = &Diagnostic> {
     let found = document.findings.iter().flat_map(|findings| &findings.diagnostics);
     found.filter(|found| found.code != Code::P020)
 }
 
-fn mark(document: &Document, places: &Places<'_>, found: &Diagnostic) -> lsp::Diagnostic {
+fn diagnostic(document: &Document, places: &Places<'_>, found: &Diagnostic) -> lsp::Diagnostic {
     let primary = found.spans.first().map(|label| label.span).unwrap_or_default();
     let others = found.spans.iter().skip(1).map(|label| lsp::DiagnosticRelatedInformation {
         location: lsp::Location { uri: document.uri.clone(), range: places.range(label.span) },
@@ -67,7 +67,7 @@ pub fn actions(document: &Document, params: &lsp::CodeActionParams) -> Vec<lsp::
     };
     let mut actions = Vec::new();
     if is_wanted(params, "quickfix") {
-        let found = shown(document).filter(|found| touches(found));
+        let found = marked_findings(document).filter(|found| touches(found));
         actions.extend(found.filter_map(|found| quick_fix(document, &places, found)));
     }
     if is_wanted(params, "source.fixAll") {
@@ -96,7 +96,7 @@ fn quick_fix(document: &Document, places: &Places<'_>, found: &Diagnostic) -> Op
     Some(lsp::CodeAction {
         title: format!("{}: {}", found.code, printable(&help)),
         kind: Some(lsp::CodeActionKind::QuickFix),
-        diagnostics: Some(vec![mark(document, places, found)]),
+        diagnostics: Some(vec![diagnostic(document, places, found)]),
         is_preferred: fix.safe.then_some(true),
         edit: Some(change(document, places, &edits)),
         ..lsp::CodeAction::default()
@@ -112,7 +112,7 @@ fn fix_words(edits: &[Edit]) -> String {
 }
 
 fn fix_all(document: &Document, places: &Places<'_>) -> Option<lsp::CodeAction> {
-    let edits = fixing_edits(&document.reading().source, shown(document), Reach::Safe);
+    let edits = fixing_edits(&document.reading().source, marked_findings(document), Reach::Safe);
     (!edits.is_empty()).then(|| lsp::CodeAction {
         title: "planctl: mend all that is safe to mend".to_owned(),
         kind: Some(lsp::CodeActionKind::SourceFixAll),

@@ -20,7 +20,7 @@ pub fn hover(document: &Document, position: lsp::Position) -> Option<lsp::Hover>
     let offset = document.text.offset(position);
     let reading = document.reading();
     let mut parts: Vec<(Span, String)> = Vec::new();
-    parts.extend(findings::shown(document).filter_map(|found| finding(found, offset)));
+    parts.extend(findings::marked_findings(document).filter_map(|found| finding(found, offset)));
     // The nearest comes first.
     parts.sort_by_key(|(span, _)| span.end - span.start);
     parts.extend(field_at(document, &reading, offset).map(|(span, help)| (span, field_words(help))));

@@ -34,14 +34,14 @@ pub async fn serve(host: &dyn Host) -> bool {
                 Some(frame) => session.handle_frame(frame),
                 None => break false,
             },
-            done = session.done() => session.handle_done(done),
-            () = gone(&mut parent) => break false,
+            done = session.next_finished() => session.handle_done(done),
+            () = parent_has_exited(&mut parent) => break false,
         }
         if let Some(is_in_order) = session.exit() {
             break is_in_order;
         }
         if let (None, Some(pid)) = (&parent, session.take_parent()) {
-            match watched(pid) {
+            match watch_process(pid) {
                 Ok(watched) => parent = Some(watched),
                 Err(rustix::io::Errno::SRCH) => break false,
                 // Its end of the pipe closes all the same when it dies.
@@ -79,7 +79,7 @@ fn listen() -> mpsc::Receiver<Frame> {
 }
 
 /// Watches a process from a thread; the receiver hears of its end.
-fn watched(pid: i32) -> Result<oneshot::Receiver<()>, rustix::io::Errno> {
+fn watch_process(pid: i32) -> Result<oneshot::Receiver<()>, rustix::io::Errno> {
     let pid = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH)?;
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let (sender, receiver) = oneshot::channel();
@@ -98,7 +98,7 @@ fn watched(pid: i32) -> Result<oneshot::Receiver<()>, rustix::io::Errno> {
 }
 
 /// Waits for the watched process to end; for ever where there is none.
-async fn gone(parent: &mut Option<oneshot::Receiver<()>>) {
+async fn parent_has_exited(parent: &mut Option<oneshot::Receiver<()>>) {
     let ended = match parent {
         Some(parent) => parent.await,
         None => return std::future::pending().await,

@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
     }
 
     /// Waits for something that runs beside the conversation; for ever where nothing does.
-    pub async fn done(&mut self) -> Done {
+    pub async fn next_finished(&mut self) -> Done {
         tokio::select! {
             Some(looked) = self.checks.join_next() => Done::Looked(looked),
             Some(ran) = self.trials.join_next() => Done::Ran(ran),
@@ -144,7 +144,7 @@ impl<'a> Session<'a> {
             (Some(method), Some(id)) => self.request(id.clone(), method, params()),
             (Some(method), None) if !message.contains_key("id") => self.notification(method, params()),
             (None, Some(id)) if message.contains_key("result") || message.contains_key("error") => {
-                self.answered(id, !message.contains_key("error"))
+                self.on_answer(id, !message.contains_key("error"))
             }
             _ => {
                 let refusal =
@@ -321,17 +321,17 @@ impl<'a> Session<'a> {
                 let refusal = Refusal::new(Refusal::INVALID_PARAMS, "the file was closed");
                 self.client.answer(&waiting.id, Err(refusal));
             }
-            self.unmark(&mut document);
+            self.clear_marks(&mut document);
         }
     }
 
-    fn unmark(&self, document: &mut Document) {
+    fn clear_marks(&self, document: &mut Document) {
         if std::mem::take(&mut document.is_marked) {
             self.client.notify("textDocument/publishDiagnostics", findings::published(document, &[]));
         }
     }
 
-    fn say_once(&mut self, weight: Weight, message: &str) {
+    fn show_once(&mut self, weight: Weight, message: &str) {
         if self.said.insert(message.to_owned()) {
             self.client.show(weight, &format!("planctl: {}", planctl_lang::printable(message)));
         }
@@ -340,12 +340,12 @@ impl<'a> Session<'a> {
     /// Takes in what ended beside the conversation.
     pub fn handle_done(&mut self, done: Done) {
         match done {
-            Done::Looked(Ok(looked)) => self.looked(looked),
-            Done::Ran(Ok(ran)) => self.ran(&ran),
+            Done::Looked(Ok(looked)) => self.apply_check(looked),
+            Done::Ran(Ok(ran)) => self.on_run_end(&ran),
             Done::Looked(Err(error)) | Done::Ran(Err(error)) => {
                 if !error.is_cancelled() {
                     tracing::error!(%error, "part of the server ended");
-                    self.say_once(
+                    self.show_once(
                         Weight::Error,
                         "a defect: verification ended without an answer; see the log",
                     );

@@ -38,7 +38,7 @@ impl ApiCall {
 
     /// Shows the token of an item's lease.
     #[must_use]
-    pub fn held_by(mut self, token: &str) -> ApiCall {
+    pub fn with_lease_token(mut self, token: &str) -> ApiCall {
         self.lease_token = Some(token.to_owned());
         self
     }

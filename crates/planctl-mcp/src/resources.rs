@@ -91,7 +91,7 @@ async fn plan_text(door: &impl Door, plan: &str) -> Result<String, Refused> {
 
 /// Returns the code of this name.
 pub fn named(name: &str) -> Result<Code, Refused> {
-    Code::named(name.trim()).ok_or_else(|| {
+    Code::from_word(name.trim()).ok_or_else(|| {
         Refused::new("not_found", format!("there is no code {name:?}"))
             .help(format!("the resource {DIAGNOSTICS} lists them"))
     })

@@ -51,7 +51,7 @@ impl Scratch {
                 (Some(session), list)
             }
             (Scratch::Off | Scratch::Own(_) | Scratch::Shared { .. }, session) => {
-                (session.clone(), self.changed(session.as_deref(), begun)?)
+                (session.clone(), self.change_list(session.as_deref(), begun)?)
             }
         };
         let mut answer = answer(format!("Plan initialised with {}.", steps(list.steps.len())), &list);
@@ -62,26 +62,28 @@ impl Scratch {
     }
 
     pub(crate) fn add(&self, given: &AddStep) -> Result<Value, Refused> {
-        let list = self.changed(given.session.as_deref(), |list| present(list)?.add(&given.steps))?;
+        let list =
+            self.change_list(given.session.as_deref(), |list| require_list(list)?.add(&given.steps))?;
         Ok(answer(format!("Added {}.", steps(given.steps.len())), &list))
     }
 
     pub(crate) fn update(&self, given: &UpdateStep) -> Result<Value, Refused> {
         let (title, details) = (given.title.as_deref(), given.details.as_deref());
-        let change = |list: Option<&List>| present(list)?.update(&given.step_id, title, details);
-        let list = self.changed(given.session.as_deref(), change)?;
+        let change = |list: Option<&List>| require_list(list)?.update(&given.step_id, title, details);
+        let list = self.change_list(given.session.as_deref(), change)?;
         Ok(answer(format!("Step {} updated.", given.step_id.trim()), &list))
     }
 
     pub(crate) fn mark(&self, given: &MarkStep) -> Result<Value, Refused> {
-        let change =
-            |list: Option<&List>| present(list)?.mark(&given.step_id, given.status, given.note.as_deref());
-        let list = self.changed(given.session.as_deref(), change)?;
+        let change = |list: Option<&List>| {
+            require_list(list)?.mark(&given.step_id, given.status, given.note.as_deref())
+        };
+        let list = self.change_list(given.session.as_deref(), change)?;
         Ok(answer(format!("Step {} marked as {}.", given.step_id.trim(), given.status), &list))
     }
 
     pub(crate) fn clear(&self, given: &OfSession) -> Result<Value, Refused> {
-        let list = self.changed(given.session.as_deref(), |list| present(list)?.clear())?;
+        let list = self.change_list(given.session.as_deref(), |list| require_list(list)?.clear())?;
         Ok(answer("Plan marked as abandoned.".to_owned(), &list))
     }
 
@@ -105,7 +107,7 @@ impl Scratch {
     }
 
     /// Puts what a change makes of the session's list in its place.
-    fn changed(
+    fn change_list(
         &self,
         session: Option<&str>,
         change: impl FnOnce(Option<&List>) -> Result<List, Refusal>,
@@ -126,7 +128,7 @@ impl Scratch {
     }
 }
 
-fn present(list: Option<&List>) -> Result<&List, Refusal> {
+fn require_list(list: Option<&List>) -> Result<&List, Refusal> {
     list.ok_or(Refusal::NoList)
 }
 

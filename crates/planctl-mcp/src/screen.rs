@@ -52,7 +52,10 @@ impl Screen {
 }
 
 /// Asks the person while the call waits; nothing where they gave no answer.
-pub(crate) async fn elicited(context: &RequestContext<RoleServer>, question: &str) -> Option<String> {
+pub(crate) async fn ask_by_elicitation(
+    context: &RequestContext<RoleServer>,
+    question: &str,
+) -> Option<String> {
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(question)));
     let options = PeerRequestOptions::with_timeout(WITHIN);
     let asked = context.peer.send_request_with_option(request, options).await.ok()?;
@@ -61,13 +64,13 @@ pub(crate) async fn elicited(context: &RequestContext<RoleServer>, question: &st
 }
 
 /// Returns what a client is told that shall ask the person and make the call again.
-pub(crate) fn required(question: &str) -> InputRequiredResult {
+pub(crate) fn input_required(question: &str) -> InputRequiredResult {
     let request = InputRequest::Elicitation(ElicitRequest::new(form(question)));
     InputRequiredResult::from_input_requests(InputRequests::from([(ANSWER.to_owned(), request)]))
 }
 
 /// Returns the person's answer that a call brings; nothing where they gave none.
-pub(crate) fn brought(responses: &InputResponses) -> Option<String> {
+pub(crate) fn answer_in(responses: &InputResponses) -> Option<String> {
     let result: ElicitResult = serde_json::from_value(responses.get(ANSWER)?.clone()).ok()?;
     answer_of(result)
 }

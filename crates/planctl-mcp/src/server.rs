@@ -53,11 +53,11 @@ impl<D: Door> Server<D> {
         (!tool.is_planning() || self.scratch.is_offered()) && (!tool.takes_plans() || self.door.takes_plans())
     }
 
-    fn described(&self, tool: Tool) -> rmcp::model::Tool {
-        tool.described(self.scratch.names_session(), self.door.workspace().is_none())
+    fn describe(&self, tool: Tool) -> rmcp::model::Tool {
+        tool.describe(self.scratch.names_session(), self.door.workspace().is_none())
     }
 
-    async fn called(&self, tool: Tool, given: JsonObject) -> Result<Value, Refused> {
+    async fn call_tool(&self, tool: Tool, given: JsonObject) -> Result<Value, Refused> {
         match tool {
             Tool::PlanVerify => {
                 let PlanVerify { path, text, workspace } = read(given)?;
@@ -81,15 +81,15 @@ impl<D: Door> Server<D> {
             Tool::ItemClaim => self.claim(read(given)?).await,
             Tool::ItemHeartbeat => {
                 let ItemHeartbeat { item, token } = read(given)?;
-                self.of_item("heartbeat", &item, &token, json!({})).await
+                self.post_item("heartbeat", &item, &token, json!({})).await
             }
             Tool::ItemComplete => {
                 let ItemComplete { item, token, text, gave_up } = read(given)?;
-                self.of_item("complete", &item, &token, json!({ "text": text, "gave_up": gave_up })).await
+                self.post_item("complete", &item, &token, json!({ "text": text, "gave_up": gave_up })).await
             }
             Tool::PersonAsk => {
                 let PersonAsk { item, token, question } = read(given)?;
-                self.of_item("ask", &item, &token, json!({ "question": question })).await
+                self.post_item("ask", &item, &token, json!({ "question": question })).await
             }
             Tool::SetupPlan => self.scratch.setup(&read(given)?),
             Tool::AddStep => self.scratch.add(&read(given)?),
@@ -129,13 +129,13 @@ impl<D: Door> Server<D> {
         Ok(json!({ "claimed": claimed }))
     }
 
-    async fn of_item(&self, verb: &str, item: &str, token: &str, body: Value) -> Result<Value, Refused> {
+    async fn post_item(&self, verb: &str, item: &str, token: &str, body: Value) -> Result<Value, Refused> {
         let path = format!("/v1/items/{}/{verb}", resources::segment(item));
-        self.content(ApiCall::post(path, body).held_by(token)).await
+        self.content(ApiCall::post(path, body).with_lease_token(token)).await
     }
 
     /// Has the person at the client's screen asked about an item; nothing where they gave no answer.
-    async fn asked_at_screen(
+    async fn ask_at_screen(
         &self,
         screen: Screen,
         request: &CallToolRequestParams,
@@ -143,33 +143,33 @@ impl<D: Door> Server<D> {
     ) -> Result<Option<CallToolResponse>, Refused> {
         let PersonAsk { item, token, question } = read(request.arguments.clone().unwrap_or_default())?;
         // Only an item's holder has a person asked about it.
-        self.of_item("heartbeat", &item, &token, json!({})).await?;
+        self.post_item("heartbeat", &item, &token, json!({})).await?;
         let answer = match (screen, &request.input_responses) {
-            (Screen::TakesInput, None) => return Ok(Some(screen::required(&question).into())),
-            (Screen::TakesInput, Some(brought)) => screen::brought(brought),
-            (Screen::Elicits, _) => self.elicited(&item, &token, &question, context).await,
+            (Screen::TakesInput, None) => return Ok(Some(screen::input_required(&question).into())),
+            (Screen::TakesInput, Some(brought)) => screen::answer_in(brought),
+            (Screen::Elicits, _) => self.elicit_renewing(&item, &token, &question, context).await,
         };
         let Some(answer) = answer else { return Ok(None) };
-        let held = self.of_item("heartbeat", &item, &token, json!({})).await?;
+        let held = self.post_item("heartbeat", &item, &token, json!({})).await?;
         let content = json!({ "answer": answer, "decides": false, "item": held });
         Ok(Some(CallToolResult::structured(content).into()))
     }
 
     /// Asks the person at the client's screen, and renews the item's lease meanwhile.
-    async fn elicited(
+    async fn elicit_renewing(
         &self,
         item: &str,
         token: &str,
         question: &str,
         context: &RequestContext<RoleServer>,
     ) -> Option<String> {
-        let mut asked = std::pin::pin!(screen::elicited(context, question));
+        let mut asked = std::pin::pin!(screen::ask_by_elicitation(context, question));
         loop {
             tokio::select! {
                 answer = &mut asked => return answer,
                 () = tokio::time::sleep(HEARTBEAT) => {
                     // A lease that is lost is told with the answer.
-                    self.of_item("heartbeat", item, token, json!({})).await.ok();
+                    self.post_item("heartbeat", item, token, json!({})).await.ok();
                 }
             }
         }
@@ -214,11 +214,11 @@ impl<D: Door> ServerHandler for Server<D> {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let offered = Tool::ALL.into_iter().filter(|tool| self.offers(*tool));
-        Ok(ListToolsResult::with_all_items(offered.map(|tool| self.described(tool)).collect()))
+        Ok(ListToolsResult::with_all_items(offered.map(|tool| self.describe(tool)).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
-        Tool::named(name).filter(|tool| self.offers(*tool)).map(|tool| self.described(tool))
+        Tool::from_name(name).filter(|tool| self.offers(*tool)).map(|tool| self.describe(tool))
     }
 
     async fn call_tool(
@@ -226,7 +226,7 @@ impl<D: Door> ServerHandler for Server<D> {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tool = Tool::named(&request.name).filter(|tool| self.offers(*tool));
+        let tool = Tool::from_name(&request.name).filter(|tool| self.offers(*tool));
         let tool = tool
             .ok_or_else(|| ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None))?;
         // The one event of every tool alike; the planning tools have no telemetry of their own.
@@ -234,11 +234,11 @@ impl<D: Door> ServerHandler for Server<D> {
         let answered = async {
             if tool == Tool::PersonAsk
                 && let Some(screen) = Screen::of(self.door.screens(), &context)
-                && let Some(answer) = self.asked_at_screen(screen, &request, &context).await?
+                && let Some(answer) = self.ask_at_screen(screen, &request, &context).await?
             {
                 return Ok(answer);
             }
-            let content = self.called(tool, request.arguments.unwrap_or_default()).await?;
+            let content = self.call_tool(tool, request.arguments.unwrap_or_default()).await?;
             Ok(CallToolResult::structured(content).into())
         };
         let answer = tokio::select! {

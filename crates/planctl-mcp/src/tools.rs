@@ -68,7 +68,7 @@ impl Tool {
     ];
 
     /// Returns the tool of this name.
-    pub fn named(name: &str) -> Option<Tool> {
+    pub fn from_name(name: &str) -> Option<Tool> {
         Tool::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
@@ -185,7 +185,7 @@ impl Tool {
 
     /// Describes the tool to a client. A session is an argument only where one server keeps those of several callers, and a
     /// workspace only where the door stands in none.
-    pub fn described(self, names_session: bool, names_workspace: bool) -> rmcp::model::Tool {
+    pub fn describe(self, names_session: bool, names_workspace: bool) -> rmcp::model::Tool {
         let mut schema = self.schema();
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.retain(|name, _| match name.as_str() {

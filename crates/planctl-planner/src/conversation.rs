@@ -139,14 +139,14 @@ impl Round {
 /// The next thing to do.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Next {
-    /// Ask, and say the answer to [`Conversation::answered`].
+    /// Ask, and say the answer to [`Conversation::apply_answer`].
     Ask {
         /// The one to ask.
         who: Asked,
         /// The question.
         prompt: Prompt,
     },
-    /// Verify this text and try its contracts, and say what that showed to [`Conversation::looked`].
+    /// Verify this text and try its contracts, and say what that showed to [`Conversation::apply_verification`].
     Verify {
         /// The plan.
         text: String,
@@ -240,7 +240,7 @@ impl Conversation {
     }
 
     /// Sees the workspace as it is now: the last text is verified anew, since what was red then may be green by now.
-    pub fn see(&mut self, workspace: WorkspaceFacts) {
+    pub fn set_workspace(&mut self, workspace: WorkspaceFacts) {
         self.brief.workspace = workspace;
         if let Some(last) = self.rounds.last_mut()
             && Proposal::read(&last.answer.text).is_ok()
@@ -250,7 +250,7 @@ impl Conversation {
     }
 
     /// Sets other limits; they count from here on.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn set_limits(&mut self, limits: Limits) {
         self.brief.limits = limits;
     }
 
@@ -269,7 +269,7 @@ impl Conversation {
     /// Says what has to happen next. It changes nothing: asked again it says the same.
     pub fn next(&self) -> Next {
         let Some(last) = self.rounds.last() else { return self.ask_writer() };
-        if self.said_after().any(|after| after == self.rounds.len()) {
+        if self.rounds_answered_after().any(|after| after == self.rounds.len()) {
             return self.ask_writer();
         }
         let proposal = Proposal::read(&last.answer.text).ok();
@@ -296,12 +296,12 @@ impl Conversation {
     }
 
     /// Hears an answer to what [`Conversation::next`] asked.
-    pub fn answered(&mut self, who: Asked, answer: Answer) {
+    pub fn apply_answer(&mut self, who: Asked, answer: Answer) {
         match who {
             Asked::Writer => {
                 let judgement = Proposal::read(&answer.text).err().map(|unreadable| {
                     let faults = unreadable.faults.into_iter();
-                    Judgement::of(faults.map(|fault| Finding::error(Rule::Form, fault)).collect())
+                    Judgement::from_findings(faults.map(|fault| Finding::error(Rule::Form, fault)).collect())
                 });
                 self.rounds.push(Round { answer, judgement, review: None });
             }
@@ -313,7 +313,7 @@ impl Conversation {
     }
 
     /// Hears what verifying and trying the last text showed.
-    pub fn looked(&mut self, looked: Looked<'_>) {
+    pub fn apply_verification(&mut self, looked: Looked<'_>) {
         let Some(last) = self.rounds.last() else { return };
         let Ok(proposal) = Proposal::read(&last.answer.text) else { return };
         let text = self.text_of(&proposal);
@@ -327,7 +327,7 @@ impl Conversation {
     }
 
     /// Hears what a person says of the draft; the writer is asked again. Words that were heard already change nothing.
-    pub fn hinted(&mut self, text: &str) {
+    pub fn apply_hint(&mut self, text: &str) {
         self.hint(None, text);
     }
 
@@ -337,7 +337,7 @@ impl Conversation {
     /// # Errors
     ///
     /// How many repairs there were, where there may be no more.
-    pub fn failed(&mut self, failed: FailedRun) -> Result<usize, usize> {
+    pub fn apply_failed_run(&mut self, failed: FailedRun) -> Result<usize, usize> {
         if let Some(at) = self.repairs.iter().position(|repair| repair.failed == failed) {
             return Ok(at + 1);
         }
@@ -358,7 +358,7 @@ impl Conversation {
     /// # Errors
     ///
     /// The ids of the questions that there are, where this is none of them.
-    pub fn question_answered(&mut self, id: &str, text: &str) -> Result<(), Vec<String>> {
+    pub fn answer_question(&mut self, id: &str, text: &str) -> Result<(), Vec<String>> {
         let all = self.all_questions();
         let found = all.iter().find(|(own, _)| own.eq_ignore_ascii_case(id));
         let Some((_, question)) = found else {
@@ -396,12 +396,12 @@ impl Conversation {
     }
 
     fn rounds_since_hint(&self) -> u32 {
-        let from = self.said_after().max().unwrap_or(0);
+        let from = self.rounds_answered_after().max().unwrap_or(0);
         u32::try_from(self.rounds.len().saturating_sub(from)).unwrap_or(u32::MAX)
     }
 
     /// Returns after how many rounds each word of a person's and each failed run came.
-    fn said_after(&self) -> impl Iterator<Item = usize> {
+    fn rounds_answered_after(&self) -> impl Iterator<Item = usize> {
         let hints = self.hints.iter().map(|hint| hint.after);
         hints.chain(self.repairs.iter().map(|repair| repair.after))
     }
@@ -475,5 +475,5 @@ fn judged_by_reviewer(answer: &Answer) -> Judgement {
             findings.into_iter().map(|text| finding(is_error, text)).collect()
         }
     };
-    Judgement::of(findings)
+    Judgement::from_findings(findings)
 }

@@ -122,7 +122,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// Sums findings up.
-    pub(crate) fn of(mut findings: Vec<Finding>) -> Judgement {
+    pub(crate) fn from_findings(mut findings: Vec<Finding>) -> Judgement {
         findings.sort_by_key(|finding| (!finding.is_error, finding.step.unwrap_or(0)));
         findings.dedup();
         let outcome = match findings.first() {
@@ -141,7 +141,7 @@ impl Judgement {
             let is_of_trial = finding.rule == Rule::Red || finding.code == Some(Code::P103.to_string());
             is_of_trial && finding.step.is_some_and(is_done)
         };
-        Judgement::of(self.findings.into_iter().filter(|finding| !is_green(finding)).collect())
+        Judgement::from_findings(self.findings.into_iter().filter(|finding| !is_green(finding)).collect())
     }
 }
 
@@ -197,12 +197,12 @@ pub(crate) fn judge(
             .help("write plain text in tasks, and one script in each contract");
         findings.push(Finding { step, ..finding });
     }
-    verified(looked.verification, &mut findings);
+    check_verified(looked.verification, &mut findings);
     red(looked, &mut findings);
-    coverage(goal, proposal, without, &mut findings);
-    clarity(proposal, &mut findings);
-    injection(goal, proposal, &mut findings);
-    Judgement::of(findings)
+    check_coverage(goal, proposal, without, &mut findings);
+    check_clarity(proposal, &mut findings);
+    check_injection(goal, proposal, &mut findings);
+    Judgement::from_findings(findings)
 }
 
 /// Findings that are warnings elsewhere: with one of these a contract proves nothing, or not what it should.
@@ -221,7 +221,7 @@ const REFUSED: [Code; 10] = [
 /// Notes of what planctl chooses, and of the draft's own place.
 const UNSAID: [Code; 4] = [Code::P020, Code::P122, Code::P402, Code::P603];
 
-fn verified(verification: &Verification, findings: &mut Vec<Finding>) {
+fn check_verified(verification: &Verification, findings: &mut Vec<Finding>) {
     for found in &verification.diagnostics {
         if UNSAID.contains(&found.code) {
             continue;
@@ -366,7 +366,7 @@ fn is_own(verification: &Verification, name: &str) -> bool {
     })
 }
 
-fn coverage(goal: &Goal, proposal: &Proposal, without: &BTreeSet<String>, findings: &mut Vec<Finding>) {
+fn check_coverage(goal: &Goal, proposal: &Proposal, without: &BTreeSet<String>, findings: &mut Vec<Finding>) {
     for trace in &proposal.requirements {
         let id = trace.id.trim();
         let is_listed = goal.requirements.iter().any(|own| own.id == id);
@@ -407,7 +407,7 @@ fn coverage(goal: &Goal, proposal: &Proposal, without: &BTreeSet<String>, findin
 /// Tasks with fewer words than this leave the worker to guess.
 const TASK_WORDS_MIN: usize = 3;
 
-fn clarity(proposal: &Proposal, findings: &mut Vec<Finding>) {
+fn check_clarity(proposal: &Proposal, findings: &mut Vec<Finding>) {
     for question in &proposal.questions {
         let text = question.text.trim();
         let words = text.split_whitespace().count();
@@ -433,7 +433,7 @@ fn clarity(proposal: &Proposal, findings: &mut Vec<Finding>) {
     }
 }
 
-fn injection(goal: &Goal, proposal: &Proposal, findings: &mut Vec<Finding>) {
+fn check_injection(goal: &Goal, proposal: &Proposal, findings: &mut Vec<Finding>) {
     let smuggled: Vec<String> = goal.suspicions.iter().map(|one| one.text.to_lowercase()).collect();
     for (at, step) in proposal.steps.iter().enumerate() {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);

@@ -46,7 +46,7 @@ pub use resolve::{
     ASK_PERSON, Action, Argument, ArgumentValue, Binding, Call, Candidate, Capability, Catalog, Decision,
     Found, History, MendNext, Mending, Open, Parameter, ParameterKind, Planned, PlannedStep, Quest, QuestAsk,
     QuestAskKind, QuestEvent, QuestNext, Remark, Remembered, Resolver, Served, Source, Tally, Tried, Vectors,
-    Verified, Went, bind, coerced, embedded, key_of, planned, type_of, verified, written,
+    Verified, Went, bind, coerced, key_of, planned, text_to_embed, type_of, verified, write_plan,
 };
 pub use review::{REVIEW_BYTES_MAX, Review, review_schema};
 pub use signals::{Signal, signals};

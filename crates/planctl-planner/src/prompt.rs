@@ -73,14 +73,14 @@ pub(crate) fn to_writer(conversation: &Conversation) -> Prompt {
     let brief = conversation.brief();
     let mut text = about(brief);
     for hint in conversation.hints() {
-        text.push_str(&hinted(hint, &fence_of(brief)));
+        text.push_str(&hint_section(hint, &fence_of(brief)));
     }
     for (at, repair) in conversation.repairs().iter().enumerate() {
-        text.push_str(&failed(at + 1, repair, &fence_of(brief)));
+        text.push_str(&failed_run_section(at + 1, repair, &fence_of(brief)));
     }
     let last = conversation.rounds().last();
     if let Some(last) = last {
-        text.push_str(&again(last, &fence_of(brief)));
+        text.push_str(&retry_section(last, &fence_of(brief)));
     }
     Prompt { system: with_form(WRITER, &schema(), brief), text, schema: schema(), name: "draft" }
 }
@@ -144,7 +144,7 @@ fn workspace(facts: &WorkspaceFacts, fence: &Fence) -> String {
 }
 
 // A question is a writer's own words, which may repeat what a goal has it say.
-fn hinted(hint: &Hint, fence: &Fence) -> String {
+fn hint_section(hint: &Hint, fence: &Fence) -> String {
     match &hint.question {
         Some(question) => {
             let question = fence.around("the question", question);
@@ -154,11 +154,11 @@ fn hinted(hint: &Hint, fence: &Fence) -> String {
     }
 }
 
-fn failed(number: usize, repair: &Repair, fence: &Fence) -> String {
+fn failed_run_section(number: usize, repair: &Repair, fence: &Fence) -> String {
     let step = repair.failed.step;
     let mut text = format!(
         "\n# A run of the draft failed\n\nThis is repair {number} of {REPAIRS_MAX}. Step {step} of the draft did not pass:\n\n{}",
-        fence.around("the failure", repair.failed.told())
+        fence.around("the failure", repair.failed.failure_text())
     );
     if !repair.passed.is_empty() {
         text.push_str(&format!(
@@ -169,7 +169,7 @@ fn failed(number: usize, repair: &Repair, fence: &Fence) -> String {
     text
 }
 
-fn again(round: &Round, fence: &Fence) -> String {
+fn retry_section(round: &Round, fence: &Fence) -> String {
     let mut text = "\n# Your answer before\n\n".to_owned();
     text.push_str(&fence.around("your answer", cut(&round.answer.text, 64 * 1024)));
     let findings = round.findings();

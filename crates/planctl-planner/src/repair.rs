@@ -35,7 +35,7 @@ pub struct Repair {
 
 impl FailedRun {
     /// Returns the failure as the writer is told it.
-    pub(crate) fn told(&self) -> &str {
+    pub(crate) fn failure_text(&self) -> &str {
         let mut start = self.failure.len().saturating_sub(FAILURE_BYTES_MAX);
         while !self.failure.is_char_boundary(start) {
             start += 1;

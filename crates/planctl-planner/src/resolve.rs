@@ -31,7 +31,7 @@ pub use self::parameter::{Parameter, ParameterKind, coerced};
 pub use self::planned::{Action, Call, Decision, Open, Planned, PlannedStep, Remark, planned};
 pub use self::quest::{Quest, QuestAsk, QuestAskKind, QuestEvent, QuestNext};
 pub use self::verify::{Verified, verified};
-pub use self::written::written;
+pub use self::write_plan::write_plan;
 
 use self::catalog::Near;
 use self::score::{Reach, Score, score};
@@ -223,12 +223,12 @@ impl Resolver<'_> {
             Source::Catalog | Source::Mcp => {
                 let is_asked = |server: Option<&str>| server.is_none() == (source == Source::Catalog);
                 let ranked = self.ranked(wording, near, Reach::Name, is_asked);
-                decided(source, ranked, NAME_MIN)
+                accept_best(source, ranked, NAME_MIN)
             }
             Source::Library => self.by_library(intent),
             Source::Semantic => match self.by_vectors(intent) {
-                Some(ranked) => decided(source, ranked, COSINE_MIN),
-                None => decided(source, self.ranked(wording, near, Reach::Text, |_| true), TEXT_MIN),
+                Some(ranked) => accept_best(source, ranked, COSINE_MIN),
+                None => accept_best(source, self.ranked(wording, near, Reach::Text, |_| true), TEXT_MIN),
             },
         }
     }
@@ -325,7 +325,7 @@ impl Resolver<'_> {
             .catalog
             .capabilities()
             .filter_map(|capability| {
-                let score = vectors.cosine(&intent.text, &embedded(capability))?;
+                let score = vectors.cosine(&intent.text, &text_to_embed(capability))?;
                 Some(Candidate { capability: capability.id(), score, why: String::new() })
             })
             .collect();
@@ -345,7 +345,7 @@ fn entry_of(candidate: &str) -> Option<&str> {
 }
 
 /// Returns the text by which a capability is embedded.
-pub fn embedded(capability: &Capability) -> String {
+pub fn text_to_embed(capability: &Capability) -> String {
     format!("{}: {}", capability.id(), capability.description)
 }
 
@@ -379,7 +379,7 @@ fn found(source: Source, capability: &str, why: String) -> (Option<Served>, Trie
 }
 
 /// Takes the best of a ranking, where it is good enough and stands alone.
-fn decided(source: Source, ranked: Vec<Candidate>, least: f64) -> (Option<Served>, Tried) {
+fn accept_best(source: Source, ranked: Vec<Candidate>, least: f64) -> (Option<Served>, Tried) {
     let Some(best) = ranked.first().filter(|best| best.score >= least).cloned() else {
         let why = match ranked.first() {
             Some(best) => {

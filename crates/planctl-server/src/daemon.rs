@@ -136,8 +136,8 @@ async fn serve_at(
     };
     let listening = Listening::open(options).await?;
     let info = listening.info();
-    singleton.announce(&info).map_err(ServiceError::io("say where the daemon listens"))?;
-    health.begins();
+    singleton.write_info(&info).map_err(ServiceError::io("say where the daemon listens"))?;
+    health.set_running();
     systemd::is_ready();
     ready(&info);
 
@@ -157,13 +157,13 @@ async fn serve_at(
     let asked = async {
         let final_word = tokio::select! {
             () = stop => None,
-            error = pulse::feel(&shared) => error,
+            error = pulse::watch_health(&shared) => error,
         };
-        health.stops();
-        systemd::stops();
+        health.set_stopping();
+        systemd::notify_stopping();
         tracing::info!("stopping");
-        signals.stop();
-        signals.halt();
+        signals.stop_claiming();
+        signals.stop_agents();
         final_word
     };
     let loops = loops.fuse();
@@ -189,7 +189,7 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
     loop {
         tokio::select! {
             gate = taken.recv() => match gate {
-                Some(gate) => shared.see_through(gate.claimed, "gates", gate.slot),
+                Some(gate) => shared.spawn_item(gate.claimed, "gates", gate.slot),
                 None => return,
             },
             () = stopped(&mut stop) => return,
@@ -199,8 +199,8 @@ async fn run_taken(shared: &Arc<Shared>, mut taken: UnboundedReceiver<TakenGate>
 
 /// Waits for what is under way: agents have received the stop, gates get a grace period.
 async fn end_work(shared: &Shared, signals: &Signals) {
-    if tokio::time::timeout(GATES_END_WITHIN, shared.over()).await.is_err() {
-        signals.cut();
-        shared.over().await;
+    if tokio::time::timeout(GATES_END_WITHIN, shared.wait_until_idle()).await.is_err() {
+        signals.stop_gates();
+        shared.wait_until_idle().await;
     }
 }

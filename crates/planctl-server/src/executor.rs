@@ -100,17 +100,17 @@ pub struct Executor {
 impl Executor {
     /// Sees a claimed item through, and what follows from it and is the harness's: the gate, a rehearsal, a call, a decision.
     /// Returns the work that was claimed with the last of these.
-    pub(crate) async fn see_through(
+    pub(crate) async fn execute(
         &self,
         claimed: &Claimed,
         slot: &Slot,
     ) -> Result<Option<Claimed>, ServiceError> {
         let done = match &claimed.item.work {
-            Work::Agent { .. } => self.work(claimed, slot).await,
+            Work::Agent { .. } => self.run_agent(claimed, slot).await,
             Work::Harness { .. } | Work::Human { .. } => self.evaluate(claimed, slot).await,
         };
         let next = match done {
-            Ok(next) => self.pass_gates(next, slot).await,
+            Ok(next) => self.run_gates(next, slot).await,
             Err(error) => Err(error),
         };
         self.activity.end();
@@ -118,7 +118,7 @@ impl Executor {
     }
 
     /// Evaluates a gate and those that follow from its verdict; returns the work that was claimed with the last verdict.
-    async fn pass_gates(
+    async fn run_gates(
         &self,
         mut next: Option<Claimed>,
         slot: &Slot,
@@ -164,9 +164,9 @@ impl Executor {
         said: AgentSaid,
         stop: &watch::Receiver<bool>,
     ) -> Result<Option<Claimed>, ServiceError> {
-        let slot = Slot::alone(stop);
+        let slot = Slot::for_one_run(stop);
         let next = self.reported(claimed, said, &slot).await?;
-        self.pass_gates(next, &slot).await
+        self.run_gates(next, &slot).await
     }
 
     /// Says what came of the work on an item; returns what was claimed with it.
@@ -178,14 +178,14 @@ impl Executor {
     ) -> Result<Option<Claimed>, ServiceError> {
         let said = self.settings.priced(said);
         let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), said));
-        self.say(claimed, &event, self.next_claim(slot).as_ref()).await
+        self.apply_event(claimed, &event, self.next_claim(slot).as_ref()).await
     }
 
     /// Claims what follows a report or a verdict: a gate, or work that this share may do as well. Nothing is claimed where a
     /// gate could only wait for the workspace behind another gate of the run.
     fn next_claim(&self, slot: &Slot) -> Option<NextClaim> {
         let claim = || NextClaim {
-            served: if slot.takes_work() { self.settings.served() } else { Vec::new() },
+            served: if slot.may_claim_next() { self.settings.served() } else { Vec::new() },
             holder: self.holder.clone(),
             lease: self.store.own_lease(),
         };
@@ -206,11 +206,11 @@ impl Executor {
                 Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found })
             }
         };
-        self.say(claimed, &event, None).await.map(drop)
+        self.apply_event(claimed, &event, None).await.map(drop)
     }
 
     /// Says what came of an item; late news is dropped, since the store keeps it as a note.
-    async fn say(
+    async fn apply_event(
         &self,
         claimed: &Claimed,
         event: &Event,
@@ -218,14 +218,14 @@ impl Executor {
     ) -> Result<Option<Claimed>, ServiceError> {
         let applied = loop {
             match self.store.apply(self.run, event, &claimed.proof(), next_claim).await {
-                Err(error) if self.waits_out(&error) => {}
+                Err(error) if self.retries_after(&error) => {}
                 applied => break applied,
             }
         };
         match applied {
             Ok(applied) => {
                 if !applied.duplicate {
-                    self.metrics.applied(self.agent_of(claimed), event, &applied.facts);
+                    self.metrics.count_event(self.agent_of(claimed), event, &applied.facts);
                 }
                 Ok(applied.claimed_next)
             }
@@ -243,11 +243,11 @@ impl Executor {
         self.settings.worker_for(role).map_or("", Agent::name)
     }
 
-    async fn keep(&self, outputs: &[Output]) -> Result<(), ServiceError> {
+    async fn store_outputs(&self, outputs: &[Output]) -> Result<(), ServiceError> {
         for output in outputs {
             loop {
                 match self.store.put_output(&output.digest, &output.bytes).await {
-                    Err(error) if self.waits_out(&error) => {}
+                    Err(error) if self.retries_after(&error) => {}
                     kept => break kept?,
                 }
             }
@@ -256,7 +256,7 @@ impl Executor {
     }
 
     /// Says that the same call is tried again: the executor of a daemon does so for as long as the database is away.
-    fn waits_out(&self, error: &StoreError) -> bool {
+    fn retries_after(&self, error: &StoreError) -> bool {
         let waits = error.is_retryable() && self.outlasts_outages;
         if waits {
             tracing::debug!(%error, "what came of an item waits for the database");
@@ -264,7 +264,7 @@ impl Executor {
         waits
     }
 
-    fn begin(&self, claimed: &Claimed, is_gate: bool) {
+    fn begin_activity(&self, claimed: &Claimed, is_gate: bool) {
         self.activity.begin(Activity {
             step: claimed.graph.node(&claimed.item.at.node).and_then(Node::step),
             attempt: claimed.item.at.attempt,
@@ -277,7 +277,7 @@ impl Executor {
     }
 
     /// Returns what hears a worker or a contract print: the live view, and the file that others read.
-    fn watch<S>(&self, claimed: &Claimed, from: &str) -> impl FnMut(S, &[u8]) + use<S> {
+    fn output_sink<S>(&self, claimed: &Claimed, from: &str) -> impl FnMut(S, &[u8]) + use<S> {
         let (activity, masks) = (self.activity.clone(), self.masks().clone());
         let at = &claimed.item.at;
         let line = OutputLine {
@@ -288,10 +288,10 @@ impl Executor {
             from: from.to_owned(),
             text: String::new(),
         };
-        let mut printer = Spool::in_state(&self.state_dir).printer(self.run, line, masks.clone());
+        let mut printer = Spool::in_state(&self.state_dir).open_printer(self.run, line, masks.clone());
         move |_, bytes| {
-            activity.printed(&masks.bytes(bytes));
-            printer.printed(bytes);
+            activity.printed(&masks.mask_bytes(bytes));
+            printer.feed(bytes);
         }
     }
 

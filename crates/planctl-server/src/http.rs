@@ -136,7 +136,7 @@ impl ApiState {
     }
 
     /// Waits for news, for at most this long; no longer where the daemon stops.
-    async fn until_news(&self, listener: &Listener, most: Duration) {
+    async fn wait_for_news(&self, listener: &Listener, most: Duration) {
         let mut stop = self.options().stop.clone();
         tokio::select! {
             () = listener.notified() => {}
@@ -314,6 +314,6 @@ fn name(key: &str) -> Option<String> {
     Some(key.to_owned())
 }
 
-fn nothing() -> Response {
+fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }

@@ -38,11 +38,11 @@ pub(crate) struct SendError {
 }
 
 impl SendError {
-    fn again(what: impl Into<String>) -> SendError {
+    fn retryable(what: impl Into<String>) -> SendError {
         SendError { what: what.into(), is_final: false, again_after: None }
     }
 
-    fn last(what: impl Into<String>) -> SendError {
+    fn permanent(what: impl Into<String>) -> SendError {
         SendError { what: what.into(), is_final: true, again_after: None }
     }
 }
@@ -58,7 +58,10 @@ impl ServerNode {
 }
 
 /// Returns the channels that want to hear of an event, and the hours in which each of them is quiet about it.
-pub(crate) fn wanting(channels: &BTreeMap<String, ChannelConfig>, event: MessageEvent) -> Vec<ToChannel> {
+pub(crate) fn channels_wanting(
+    channels: &BTreeMap<String, ChannelConfig>,
+    event: MessageEvent,
+) -> Vec<ToChannel> {
     let wanting = channels.iter().filter(|(_, channel)| channel.on.contains(&event));
     let to_channel = |(name, channel): (&String, &ChannelConfig)| ToChannel {
         name: name.clone(),
@@ -76,7 +79,7 @@ pub(crate) fn wanting(channels: &BTreeMap<String, ChannelConfig>, event: Message
 /// Returns the value of a variable that the configuration names.
 fn secret(variable: &str) -> Result<String, SendError> {
     let value = std::env::var(variable).ok().filter(|value| !value.trim().is_empty());
-    value
-        .map(|value| value.trim().to_owned())
-        .ok_or_else(|| SendError::again(format!("the variable {variable} is not set where the daemon runs")))
+    value.map(|value| value.trim().to_owned()).ok_or_else(|| {
+        SendError::retryable(format!("the variable {variable} is not set where the daemon runs"))
+    })
 }

@@ -109,7 +109,7 @@ pub(crate) struct Daemon {
 }
 
 /// Brings the schema up to date, or checks that it is.
-async fn prepared(store: &Store, migrates: bool) -> Result<(), StoreError> {
+async fn prepare_schema(store: &Store, migrates: bool) -> Result<(), StoreError> {
     if migrates { store.migrate().await } else { store.check_schema().await }
 }
 
@@ -128,7 +128,7 @@ async fn private_store(cluster: &Cluster, options: &ServerNodeOptions) -> Result
     }
     cluster.create_roles().await.map_err(StoreError::from)?;
     let owner = Store::connect(cluster.owner_options(), options.store.clone()).await?;
-    prepared(&owner, options.migrates).await?;
+    prepare_schema(&owner, options.migrates).await?;
     Ok(connected().await?)
 }
 
@@ -146,7 +146,7 @@ impl ServerNode {
                     .parse()
                     .map_err(|source| ServiceError::Store(StoreError::from_configuration(source)))?;
                 let store = Store::connect(connect, options.store.clone()).await?;
-                prepared(&store, options.migrates).await?;
+                prepare_schema(&store, options.migrates).await?;
                 (None, store, url.to_string())
             }
             None => {
@@ -160,12 +160,12 @@ impl ServerNode {
             }
         };
         // A wrong setting keeps nobody from working.
-        let traces = Traces::wanted(&options.traces).unwrap_or_else(|error| {
+        let traces = Traces::from_config(&options.traces).unwrap_or_else(|error| {
             tracing::warn!(%error, "no traces are sent");
             None
         });
         let listening = store.clone();
-        let notifier = tokio::spawn(async move { listening.carry_notifications().await });
+        let notifier = tokio::spawn(async move { listening.exchange_notifications().await });
         let inner = Inner {
             state_dir: options.state_dir,
             program: options.program,
@@ -195,7 +195,7 @@ impl ServerNode {
     ///
     /// Those of the store.
     pub(crate) async fn services(&self, mut caller: Caller) -> Result<Services, ServiceError> {
-        caller.config = self.sealed(caller.config)?;
+        caller.config = self.seal_secrets(caller.config)?;
         let workspace = match &caller.workspace {
             Some(path) if caller.is_looking => {
                 Some(self.store.find_workspace(self.host(), &path.to_string_lossy()).await?)
@@ -207,7 +207,7 @@ impl ServerNode {
     }
 
     /// Keeps the values of variables of a configuration, and puts their seals in their place.
-    pub(crate) fn sealed(&self, mut config: Config) -> Result<Config, ServiceError> {
+    pub(crate) fn seal_secrets(&self, mut config: Config) -> Result<Config, ServiceError> {
         let keep = self.secrets().seal_config(&mut config);
         keep.map_err(ServiceError::io("keep the values of variables in the state directory"))?;
         Ok(config)
@@ -310,7 +310,7 @@ impl ServerNode {
         self.close().await;
         let left = tokio::task::spawn_blocking(move || {
             if let Some(cluster) = &inner.cluster {
-                cluster.leave(grace_period);
+                cluster.detach(grace_period);
             }
         });
         if let Err(error) = left.await {
@@ -338,15 +338,15 @@ impl ServerNode {
     }
 
     /// Lets every view know that this process works on a run.
-    pub(crate) fn works_on(&self, run: RunId) -> Result<(), ServiceError> {
+    pub(crate) fn mark_worked_on(&self, run: RunId) -> Result<(), ServiceError> {
         let wrong = ServiceError::io("say which run this process works on");
-        self.process()?.instance.works_on(run).map_err(wrong)
+        self.process()?.instance.mark_worked_on(run).map_err(wrong)
     }
 
     /// Lets every view know that this process works on no run any more.
-    pub(crate) fn works_on_nothing(&self) -> Result<(), ServiceError> {
+    pub(crate) fn clear_worked_on(&self) -> Result<(), ServiceError> {
         let wrong = ServiceError::io("say that this process works on no run");
-        self.process()?.instance.works_on_nothing().map_err(wrong)
+        self.process()?.instance.clear_worked_on().map_err(wrong)
     }
 
     /// Returns the items that this process works on.

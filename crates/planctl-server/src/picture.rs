@@ -120,7 +120,7 @@ pub fn svg(workflow: &Workflow, stages: &Stages) -> Result<String, Undrawable> {
     }
     let (cards, ties) = cards_and_ties(workflow, stages, None);
     let placed = place::lay_out(&cards, &ties)?;
-    Ok(drawn(workflow.title(), &cards, &ties, &placed, false))
+    Ok(draw(workflow.title(), &cards, &ties, &placed, false))
 }
 
 /// Draws a graph as a part of a page: its boxes are links, and its colours are those of [`style_within`]. Where nothing has
@@ -148,7 +148,7 @@ fn on_page(drawing: &Drawing<'_>, layouts: &Layouts) -> Result<String, Undrawabl
         return Err(Undrawable::TooLarge { nodes, edges });
     }
     let placed = layouts.of(&cards, &ties)?;
-    Ok(drawn(workflow.title(), &cards, &ties, &placed, true))
+    Ok(draw(workflow.title(), &cards, &ties, &placed, true))
 }
 
 fn cards_and_ties(
@@ -352,7 +352,7 @@ impl Tie {
     }
 }
 
-fn drawn(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of_page: bool) -> String {
+fn draw(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of_page: bool) -> String {
     // A page has its title above the picture.
     let title = if is_of_page { None } else { wrapped(whole_title, 90, 1).pop() };
     let title = title.unwrap_or_default();
@@ -368,38 +368,44 @@ fn drawn(whole_title: &str, cards: &[Card], ties: &[Tie], placed: &Placed, is_of
         h = number(height.ceil()),
     );
     let name = if whole_title.is_empty() { "Graph".to_owned() } else { escaped(whole_title) };
-    put(&mut text, format_args!("<title>{name}</title>\n"));
-    put(&mut text, format_args!("<desc>{} nodes, {} edges</desc>\n", cards.len(), ties.len()));
+    push_fmt(&mut text, format_args!("<title>{name}</title>\n"));
+    push_fmt(&mut text, format_args!("<desc>{} nodes, {} edges</desc>\n", cards.len(), ties.len()));
     if !is_of_page {
         text.push_str(STYLE);
     }
     text.push_str("<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
     if !title.is_empty() {
         let (x, y) = (number(MARGIN), number(MARGIN + TITLE));
-        put(&mut text, format_args!("<text class=\"head\" x=\"{x}\" y=\"{y}\">{}</text>\n", escaped(&title)));
+        push_fmt(
+            &mut text,
+            format_args!("<text class=\"head\" x=\"{x}\" y=\"{y}\">{}</text>\n", escaped(&title)),
+        );
     }
     let left = MARGIN + (width - 2.0 * MARGIN - placed.width) / 2.0;
-    put(&mut text, format_args!("<g transform=\"translate({} {})\">\n", number(left), number(MARGIN + head)));
+    push_fmt(
+        &mut text,
+        format_args!("<g transform=\"translate({} {})\">\n", number(left), number(MARGIN + head)),
+    );
     for (tie, way) in ties.iter().zip(&placed.ways) {
-        edge_drawn(&mut text, cards, placed, tie, way);
+        draw_edge(&mut text, cards, placed, tie, way);
     }
     for (card, centre) in cards.iter().zip(&placed.centres) {
         if let Some(link) = &card.link {
-            put(&mut text, format_args!("<a href=\"{}\">", escaped(link)));
+            push_fmt(&mut text, format_args!("<a href=\"{}\">", escaped(link)));
         }
-        node_drawn(&mut text, card, *centre);
+        draw_node(&mut text, card, *centre);
         if card.link.is_some() {
             text.push_str("</a>\n");
         }
     }
     for (tie, way) in ties.iter().zip(&placed.ways) {
-        label_drawn(&mut text, tie, way);
+        draw_label(&mut text, tie, way);
     }
     text.push_str("</g>\n</svg>\n");
     text
 }
 
-fn edge_drawn(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way: &Way) {
+fn draw_edge(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way: &Way) {
     let (from, to) = (placed.centres[tie.from], placed.centres[tie.to]);
     let points =
         path::clipped(&way.points, (&cards[tie.from].outline(), from), (&cards[tie.to].outline(), to));
@@ -410,10 +416,10 @@ fn edge_drawn(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way
     if to.1 <= from.1 {
         class.push_str(" back");
     }
-    let (tip_class, tip) = (class.replacen("edge", "tip", 1), path::tip(&points));
+    let (tip_class, tip) = (class.replacen("edge", "tip", 1), path::arrow_head(&points));
     let names = [&cards[tie.from], &cards[tie.to]].map(|card| escaped(&card.name));
     let words = if tie.words.is_empty() { String::new() } else { format!(": {}", escaped(&tie.words)) };
-    put(
+    push_fmt(
         text,
         format_args!(
             "<g><title>{} → {}{words}</title><path class=\"{class}\" d=\"{}\"/><path class=\"{tip_class}\" d=\"{tip}\"/></g>\n",
@@ -424,9 +430,9 @@ fn edge_drawn(text: &mut String, cards: &[Card], placed: &Placed, tie: &Tie, way
     );
 }
 
-fn node_drawn(text: &mut String, card: &Card, (x, y): (f64, f64)) {
+fn draw_node(text: &mut String, card: &Card, (x, y): (f64, f64)) {
     let about = escaped(&card.about);
-    put(text, format_args!("<g class=\"node {}\"><title>{about}</title>", card.class));
+    push_fmt(text, format_args!("<g class=\"node {}\"><title>{about}</title>", card.class));
     card.shape.draw(text, (x, y), (card.width, card.height));
     let mut line_y =
         y + card.shape.text_shift(card.height) - card.lines.iter().map(Line::height).sum::<f64>() / 2.0;
@@ -434,7 +440,7 @@ fn node_drawn(text: &mut String, card: &Card, (x, y): (f64, f64)) {
         line_y += line.height();
         let baseline = line_y - line.size() * 0.32;
         let (class, words) = (line.class(), escaped(&line.words));
-        put(
+        push_fmt(
             text,
             format_args!(
                 "<text class=\"{class}\" x=\"{}\" y=\"{}\">{words}</text>",
@@ -446,14 +452,14 @@ fn node_drawn(text: &mut String, card: &Card, (x, y): (f64, f64)) {
     text.push_str("</g>\n");
 }
 
-fn label_drawn(text: &mut String, tie: &Tie, way: &Way) {
+fn draw_label(text: &mut String, tie: &Tie, way: &Way) {
     if tie.lines.is_empty() {
         return;
     }
     let (x, y) = way.label;
     let (width, height) = (tie.width(), tie.height());
     let class = if tie.is_trouble { "label trouble" } else { "label" };
-    put(
+    push_fmt(
         text,
         format_args!(
             "<g class=\"{class}\"><rect class=\"paper\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"/>",
@@ -465,7 +471,7 @@ fn label_drawn(text: &mut String, tie: &Tie, way: &Way) {
     );
     for (index, line) in tie.lines.iter().enumerate() {
         let baseline = y - height / 2.0 + (index + 1) as f64 * letters::line_height(SMALL) - SMALL * 0.32;
-        put(
+        push_fmt(
             text,
             format_args!("<text x=\"{}\" y=\"{}\">{}</text>", number(x), number(baseline), escaped(line)),
         );
@@ -487,7 +493,7 @@ fn number(value: f64) -> String {
 }
 
 // Writing into a string cannot fail.
-fn put(text: &mut String, what: std::fmt::Arguments<'_>) {
+fn push_fmt(text: &mut String, what: std::fmt::Arguments<'_>) {
     text.write_fmt(what).unwrap_or_default();
 }
 

@@ -182,7 +182,7 @@ impl Services {
     /// those of the store.
     pub async fn approve(&self, checked: &Checked, given: &Approving) -> Result<Decided, ServiceError> {
         let note = given.note.as_deref();
-        let plan = self.keep(checked).await?;
+        let plan = self.store_revision(checked).await?;
         let newest = self.store.newest_run_of(plan.id).await?;
         if let Some(decided) = self.approve_by_vote(checked, newest.as_ref(), given).await? {
             return Ok(decided);
@@ -251,7 +251,7 @@ impl Services {
                 if run.revision == approval.digest =>
             {
                 // The protected files may have been approved anew: the run is held to what holds now.
-                self.bind(run.id, &approval, &sub_plans).await?;
+                self.bind_approval(run.id, &approval, &sub_plans).await?;
             }
             RunStatus::New
             | RunStatus::Awaiting
@@ -329,7 +329,7 @@ impl Services {
     }
 
     /// Keeps the verified text as the plan's newest revision.
-    pub(crate) async fn keep(&self, checked: &Checked) -> Result<Plan, ServiceError> {
+    pub(crate) async fn store_revision(&self, checked: &Checked) -> Result<Plan, ServiceError> {
         let Some(graph) = checked.verification.graph.as_ref().filter(|_| checked.verification.is_verified())
         else {
             return Err(ServiceError::NotVerified { plan: checked.path.clone() });
@@ -396,14 +396,14 @@ impl Services {
 
     /// Returns what an approval of a run is of, as it was handed in, its configuration too, with the protected files as they are
     /// now. Refuses it where something of it has changed since.
-    pub(crate) async fn handed_in(
+    pub(crate) async fn submission(
         &self,
         (run, ask): (RunRow, i64),
         plan: Plan,
         graph: Arc<Graph>,
         given: &Approving,
     ) -> Result<HandedIn, ServiceError> {
-        let place = PathBuf::from(run.place_now());
+        let place = PathBuf::from(run.present_folder());
         let now = self.baseline_now(&graph, &place).await?;
         let settings = RunSettings::of(&run)?;
         self.refuse_unless_as_shown(&run, settings.shown.as_ref(), &now)?;
@@ -443,11 +443,11 @@ impl Services {
         sub_plans: &BTreeMap<String, Digest>,
         note: Option<&str>,
     ) -> Result<Option<i64>, ServiceError> {
-        self.bind(run.id, approval, sub_plans).await?;
+        self.bind_approval(run.id, approval, sub_plans).await?;
         let Some(ask) = self.plan_ask(run).await? else { return Ok(None) };
         let decision = Decision::Answer { item: ask.item, answer: Answer::Approve };
         let decider = match policy_of(approval).is_some() {
-            true => &self.speaking_as(Actor::from(approval.by.as_str())),
+            true => &self.with_actor(Actor::from(approval.by.as_str())),
             false => self,
         };
         match decider.decide(run.id, decision, note).await {
@@ -502,7 +502,7 @@ impl Services {
     ) -> Result<(), ServiceError> {
         let old = self.store.revision(run.plan, &run.revision).await?;
         let new = self.store.revision(plan.id, &checked.verification.digest).await?;
-        self.bind(run.id, approval, sub_plans).await?;
+        self.bind_approval(run.id, approval, sub_plans).await?;
         let decision = Decision::Revise {
             revision: checked.verification.digest.clone(),
             changed: changed_nodes(&old.graph, &new.graph),
@@ -513,7 +513,7 @@ impl Services {
 
     /// Lets a run go by an approval that was given under the configuration of the caller, which may be newer than the run:
     /// the run uses the approved one.
-    async fn bind(
+    async fn bind_approval(
         &self,
         run: RunId,
         approval: &Approval,
@@ -537,9 +537,9 @@ impl Services {
         let home = self.caller.workspace.as_ref().and_then(|workspace| FolderIdentity::of(workspace).ok());
         pinned.home = home.or(kept.home.clone());
         if !pinned.agents().eq(kept.agents()) {
-            let place = PathBuf::from(self.store.run(run).await?.place_now());
+            let place = PathBuf::from(self.store.run(run).await?.present_folder());
             pinned = pinned.with_scripts_of(&place)?;
-            self.keep_scripts(&place, &pinned).await?;
+            self.store_script_copies(&place, &pinned).await?;
         }
         let text = settings_json(&pinned);
         if text != before {

@@ -99,7 +99,7 @@ impl Services {
             None => None,
         };
         let is_plan_file_changed = is_executed && file == PlanFile::Changed;
-        let worked_on_by = Presence::of(&self.server_node)?.on(shown).await?;
+        let worked_on_by = Presence::of(&self.server_node)?.worker_on(shown).await?;
         let reason = self.reason_of(shown).await?;
         Ok(RunView { reason, is_plan_file_changed, approved_by, worked_on_by, ..view })
     }
@@ -147,7 +147,7 @@ impl Services {
         for shown in self.shown_each(read, Records::Open).await? {
             match shown {
                 Ok(shown) => {
-                    let worked_on_by = presence.on(&shown).await?;
+                    let worked_on_by = presence.worker_on(&shown).await?;
                     runs.push(RunSummary { worked_on_by, ..shown.summary() });
                 }
                 // An error in one run keeps nobody from seeing the others.
@@ -167,7 +167,7 @@ impl Services {
     /// # Errors
     ///
     /// Those of the store.
-    pub(crate) async fn others_work(&self, run: RunId) -> Result<bool, ServiceError> {
+    pub(crate) async fn is_worked_on_by_agents(&self, run: RunId) -> Result<bool, ServiceError> {
         let shown = self.shown(run).await?;
         let settings = &shown.settings;
         let is_theirs = |step: &StepView| {

@@ -37,8 +37,8 @@ impl Traces {
     /// # Errors
     ///
     /// A sentence that says what is wrong with the settings.
-    pub(crate) fn wanted(config: &TraceConfig) -> Result<Option<Traces>, String> {
-        let exporter = Exporter::wanted(config, |name| std::env::var(name).ok())?;
+    pub(crate) fn from_config(config: &TraceConfig) -> Result<Option<Traces>, String> {
+        let exporter = Exporter::from_config(config, |name| std::env::var(name).ok())?;
         Ok(exporter.map(|exporter| Traces { exporter: Arc::new(exporter), calls: Arc::default() }))
     }
 

@@ -193,10 +193,10 @@ impl House {
             let look = async || {
                 // Readings of a moment ago are shared; the next look is a later one.
                 tokio::time::sleep(SHARED_FOR).await;
-                let before = node.store().calls();
+                let before = node.store().database_calls();
                 let bytes = door.load(page).await.len();
                 assert!(bytes < PAGE_BYTES_MAX, "{page}: {bytes}");
-                node.store().calls() - before
+                node.store().database_calls() - before
             };
             calls.push((look().await, look().await));
             door.close().await;
@@ -255,7 +255,7 @@ async fn lists_cost_as_many_calls_with_two_hundred_rows_as_with_ten() {
                 version: "1",
                 capacity: 1,
             };
-            house.store.see_worker(&seen).await.unwrap();
+            house.store.record_worker_seen(&seen).await.unwrap();
         }
         made = until;
     };
@@ -338,13 +338,13 @@ async fn pages_of_a_long_run_that_is_done_cost_the_database_what_they_show() {
             // The first look also reads the graph, which stays in memory.
             for look in 0..2 {
                 tokio::time::sleep(SHARED_FOR).await;
-                let before = (node.store().calls(), wire.bytes());
+                let before = (node.store().database_calls(), wire.bytes());
                 let html = door.load(&page).await;
                 assert!(html.len() < PAGE_BYTES_MAX && html.contains("passed"), "{page}: {html}");
                 let bytes = wire.bytes() - before.1;
                 assert!(look == 0 || bytes < 120_000, "{page}: {bytes} bytes of {steps} steps");
                 if look == 1 {
-                    cost.push(node.store().calls() - before.0);
+                    cost.push(node.store().database_calls() - before.0);
                 }
             }
         }
@@ -364,7 +364,7 @@ async fn two_hundred_loads_of_a_page_at_once_cost_the_database_little_more_than_
     let node = house.node().await;
     let door = std::sync::Arc::new(Door::open(&node, &house.secret).await);
     let cost = async |loads: u64| {
-        let before = node.store().calls();
+        let before = node.store().database_calls();
         let loading: Vec<_> = (0..loads)
             .map(|_| {
                 let door = door.clone();
@@ -374,7 +374,7 @@ async fn two_hundred_loads_of_a_page_at_once_cost_the_database_little_more_than_
         for load in loading {
             load.await.unwrap();
         }
-        node.store().calls() - before
+        node.store().database_calls() - before
     };
     cost(1).await;
     let one = cost(1).await;

@@ -172,7 +172,7 @@ fn success_is_earned(store: &Store) -> Result<(), String> {
     let mut earned = Earned::default();
     for entry in &store.history {
         let graph = &store.plans[entry.plan].graph;
-        if let Some(broken) = entry.facts.iter().find_map(|fact| earned.read(graph, fact)) {
+        if let Some(broken) = entry.facts.iter().find_map(|fact| earned.check_fact(graph, fact)) {
             return Err(format!("unearned: {broken}"));
         }
     }
@@ -347,7 +347,7 @@ fn proves(graph: &Graph, store: &Store, entry: &Entry, node: &NodeId) -> bool {
 fn red_comes_first(store: &Store) -> Result<(), String> {
     for (id, record) in store.whole.records() {
         let Some(task) = store.plan().graph.task(id) else { continue };
-        let must_be_red = task.contract.rehearsal() == RedFirst::Deny;
+        let must_be_red = task.contract.rehearsal_mode() == RedFirst::Deny;
         // Work reported before a revision demanded red is judged all the same.
         let is_worked_on = matches!(record.state, NodeState::Working { .. } | NodeState::Resting { .. });
         let must_be_red = must_be_red && demanded_red_on_entry(store, id);
@@ -483,7 +483,7 @@ fn usage_is_charged_once(store: &Store) -> Result<(), String> {
             Event::Clock(ClockEvent::LeaseLost { at, noted, .. } | ClockEvent::Overran { at, noted }) => {
                 (at, noted.as_ref())
             }
-            Event::Harness(event) => (&event.at, event.found.used_by_judge()),
+            Event::Harness(event) => (&event.at, event.found.judge_usage()),
             Event::Clock(
                 ClockEvent::Admitted
                 | ClockEvent::Due { .. }

@@ -186,7 +186,7 @@ pub fn plan(graph: &Graph) -> Vec<String> {
                     task.max_retries,
                     node.max_visits,
                     task.contract.expect,
-                    task.contract.rehearsal().word(),
+                    task.contract.rehearsal_mode().word(),
                     pace(task)
                 )
             }

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use planctl_engine::{
     Advance, ClockEvent, Decision, Effect, Event, Fact, Graph, HarnessResult, Head, HumanEvent, ItemId,
-    Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, touched,
+    Refusal, Run, RunId, RunStatus, Scope, Timestamp, Work, advance, changed_nodes, initial_scope,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -35,7 +35,7 @@ use uuid::Uuid;
 use crate::attendance::LeftRun;
 use crate::cache::RunMeta;
 use crate::connections::RetryPolicy;
-use crate::error::{Failure, StoreError, classify, raised, violates};
+use crate::error::{Failure, StoreError, classify, has_code, violates_constraint};
 use crate::history::{self, Input, Shared};
 use crate::proof::Proof;
 use crate::queue::{Claimed, NextClaim, RunConfig};
@@ -159,7 +159,7 @@ impl Store {
             proof,
             next_claim,
             command: crate::random::uuid(),
-            token: Token::draw(),
+            token: Token::generate(),
             scope: Scope::Nodes(std::collections::BTreeSet::new()),
             trusts_snapshot: matches!(proof, Proof::Lease { .. }),
             is_attended: matches!(event, Event::Clock(ClockEvent::Unattended { .. })),
@@ -181,7 +181,7 @@ impl Store {
                 ApplyError::Race => {
                     races += 1;
                     if turn.is_none() {
-                        turn = Some(self.races().turn(run).await);
+                        turn = Some(self.races().wait_turn(run).await);
                     } else {
                         // Another process was quicker, or a caller here that has lost no race yet.
                         wait_after_race(races).await;
@@ -190,11 +190,11 @@ impl Store {
                 ApplyError::Outage(error, decided) => {
                     turn = None;
                     unknown = decided.or(unknown);
-                    retries.after(error).await?;
+                    retries.wait_or_fail(error).await?;
                 }
                 ApplyError::Unsure(decided) => unknown = Some(decided),
                 ApplyError::Answered(applied) => return Ok(*applied),
-                ApplyError::Final(error) => return Err(error.of(run)),
+                ApplyError::Final(error) => return Err(error.in_run(run)),
             }
         }
     }
@@ -204,23 +204,25 @@ impl Store {
             && self.read_own_command(call, decided).await?
         {
             let claimed_next = self.read_claimed_next(call, decided).await?;
-            return Ok(finished(self, call, decided, claimed_next, true));
+            return Ok(finish_apply(self, call, decided, claimed_next, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
         }
         let decided = match self.decide(call).await {
             Ok(decided) => decided,
-            Err(failed) => return self.instead_of(call, unknown, failed).await,
+            Err(failed) => return self.answer_if_applied(call, unknown, failed).await,
         };
         match self.write(call, &decided).await {
             Ok(row) => {
-                let lease =
-                    row.try_get::<Option<i64>, _>("generation")?.map(|_| Lease::read(&row)).transpose()?;
-                let claimed_next = lease.map(|lease| claimed(call, &decided, lease)).transpose()?;
-                Ok(finished(self, call, &decided, claimed_next, row.try_get("served")?))
+                let lease = row
+                    .try_get::<Option<i64>, _>("generation")?
+                    .map(|_| Lease::from_row(&row))
+                    .transpose()?;
+                let claimed_next = lease.map(|lease| claimed_item(call, &decided, lease)).transpose()?;
+                Ok(finish_apply(self, call, &decided, claimed_next, row.try_get("served")?))
             }
-            Err(CommitError::Failed(error)) => Err(self.failed(call, decided, error).await),
+            Err(CommitError::Failed(error)) => Err(self.classify_commit_error(call, decided, error).await),
             Err(CommitError::Conflict) => Err(ApplyError::Race),
             Err(CommitError::Unknown) => {
                 call.is_apart = true;
@@ -231,7 +233,7 @@ impl Store {
 
     /// Answers in place of a refusal where the news was refused because it has been applied in the meantime: by an
     /// earlier try of this call that was still on its way, or under the same key by another.
-    async fn instead_of(
+    async fn answer_if_applied(
         &self,
         call: &mut Call<'_>,
         unknown: Option<&Decided>,
@@ -244,18 +246,18 @@ impl Store {
             && self.read_own_command(call, decided).await?
         {
             let claimed_next = self.read_claimed_next(call, decided).await?;
-            return Ok(finished(self, call, decided, claimed_next, true));
+            return Ok(finish_apply(self, call, decided, claimed_next, true));
         }
         if let Some(answer) = self.read_command(call).await? {
             return Ok(answer);
         }
         if let ApplyError::Final(StoreError::Refused(refusal)) = &failed {
-            self.refuse(call, &refusal.to_string()).await?;
+            self.record_refusal(call, &refusal.to_string()).await?;
         } else if matches!(failed, ApplyError::Final(StoreError::StaleLease)) {
-            self.refuse(call, "the lease is over").await?;
+            self.record_refusal(call, "the lease is over").await?;
             // Any report of the holder of a revoked lease acknowledges the revocation.
             if let Proof::Lease { item, generation, token } = call.proof {
-                self.acknowledge_by(item, *generation, token).await?;
+                self.acknowledge_with_token(item, *generation, token).await?;
             }
         }
         Err(failed)
@@ -271,7 +273,8 @@ impl Store {
                 None => meta.graph.clone(),
             };
             let graph = self.graph(&digest).await?;
-            call.scope = touched(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
+            call.scope =
+                initial_scope(&graph, call.event).union(std::mem::replace(&mut call.scope, Scope::All));
             let before = match self.cached_snapshot(call, &digest, &graph) {
                 Some(before) => before,
                 None => self.read(call).await?,
@@ -285,15 +288,16 @@ impl Store {
             self.pass_over_time_unattended(call, &before).await?;
             self.check_proof(call, &before).await?;
             self.check_change(call.event, &before, &graph).await?;
-            let run = Run::loaded(call.run, before.head.clone(), call.scope.clone(), before.records.clone())
-                .with_noted(before.noted.clone());
-            let event = before.complete(call.event)?;
+            let run =
+                Run::from_parts(call.run, before.head.clone(), call.scope.clone(), before.records.clone())
+                    .with_noted(before.noted.clone());
+            let event = before.with_noted_usage(call.event)?;
             match advance(&graph, &run, &event, before.now) {
                 // The holders of revoked items may have reported usage, which the snapshot does not hold.
-                Ok(after) if before.is_cached && takes_back(&after.effects) => call.distrust_snapshot(),
+                Ok(after) if before.is_cached && withdraws_items(&after.effects) => call.distrust_snapshot(),
                 Ok(after) => {
                     let event = event.into_owned();
-                    return Ok(Arc::new(decided(call, event, before, after, digest, meta, graph)));
+                    return Ok(Arc::new(assemble_decided(call, event, before, after, digest, meta, graph)));
                 }
                 Err(Refusal::NotLoaded(more)) => {
                     loads += 1;
@@ -345,15 +349,20 @@ impl Store {
     }
 
     /// Says what an error of the writing statement means for the call.
-    async fn failed(&self, call: &mut Call<'_>, decided: Arc<Decided>, error: sqlx::Error) -> ApplyError {
-        if violates(&error, "commands_pkey") {
+    async fn classify_commit_error(
+        &self,
+        call: &mut Call<'_>,
+        decided: Arc<Decided>,
+        error: sqlx::Error,
+    ) -> ApplyError {
+        if violates_constraint(&error, "commands_pkey") {
             return ApplyError::Race;
         }
-        if raised(&error, "PL002") {
+        if has_code(&error, "PL002") {
             // The item was renewed, lost or revoked since it was read; the next read shows which.
             return ApplyError::Race;
         }
-        if violates(&error, "one_active_run_per_workspace") {
+        if violates_constraint(&error, "one_active_run_per_workspace") {
             return match self.run_that_has_the_workspace_of(call.run).await {
                 Ok(Some(run)) => ApplyError::Final(StoreError::WorkspaceBusy { run }),
                 Ok(None) => ApplyError::Race,
@@ -376,7 +385,7 @@ async fn wait_after_race(races: u32) {
     }
 }
 
-fn decided(
+fn assemble_decided(
     call: &Call<'_>,
     event: Event,
     before: read::Loaded,
@@ -389,7 +398,7 @@ fn decided(
     let input = Input { event, graph: brings_graph.then_some(digest), noted: after.noted.clone() };
     let shared =
         Shared { at: before.now, cause: call.event.kind(), item: call.proof.item(), command: call.command };
-    let lines = history::drafts((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
+    let lines = history::draft_lines((before.seq, before.chain), &shared, &input, &after.facts, &after.run);
     let item = call.proof.item().map(|(item, generation)| (item.clone(), generation));
     Decided { before, after, input, item, command: call.command, meta, graph, lines }
 }
@@ -409,7 +418,7 @@ fn revised_to(event: &Event) -> Option<&planctl_engine::Digest> {
     }
 }
 
-fn takes_back(effects: &[Effect]) -> bool {
+fn withdraws_items(effects: &[Effect]) -> bool {
     effects.iter().any(|effect| matches!(effect, Effect::Withdraw(_)))
 }
 
@@ -436,7 +445,7 @@ impl Decided {
         });
         due.filter(|item| match &item.work {
             Work::Harness { .. } => true,
-            Work::Agent { role, .. } => claim.served.iter().any(|served| served.is(role)),
+            Work::Agent { role, .. } => claim.served.iter().any(|served| served.matches(role)),
             Work::Human { .. } => false,
         })
         .min_by_key(|item| matches!(item.work, Work::Agent { .. }))
@@ -452,17 +461,17 @@ struct Lease {
 }
 
 impl Lease {
-    fn read(row: &PgRow) -> Result<Lease, StoreError> {
+    fn from_row(row: &PgRow) -> Result<Lease, StoreError> {
         Ok(Lease {
             generation: row.try_get("generation")?,
             lease_until: time_at(row, "lease_until")?,
             hard_deadline: time_at(row, "hard_deadline")?,
-            run_config: RunConfig::read(row)?,
+            run_config: RunConfig::from_row(row)?,
         })
     }
 }
 
-fn claimed(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, StoreError> {
+fn claimed_item(call: &Call<'_>, decided: &Decided, lease: Lease) -> Result<Claimed, StoreError> {
     let item = decided
         .next_item(call)
         .ok_or_else(|| StoreError::corrupt("an item was leased that was not dispatched"))?;
@@ -489,7 +498,7 @@ impl Call<'_> {
     }
 }
 
-fn finished(
+fn finish_apply(
     store: &Store,
     call: &mut Call<'_>,
     decided: &Decided,

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::apply::is_of_speaker;
 use crate::error::StoreError;
-use crate::history::{HistoryLine, Input, Said, genesis, texts_of};
+use crate::history::{HistoryLine, Input, Said, excerpts_of, genesis};
 use crate::runs::RunView;
 use crate::store::Store;
 
@@ -68,7 +68,7 @@ impl Store {
         let around = view.run.around.as_ref().map(|around| around.budget).unwrap_or_default();
         let mut audit = Audit::new(view.run.id, view.run.created_at, around);
         match self.audit_all(&mut audit, &view).await {
-            Err(StoreError::Corrupt { what, .. }) => audit.find("I2", None, what),
+            Err(StoreError::Corrupt { what, .. }) => audit.add_finding("I2", None, what),
             audited => audited?,
         }
         Ok(audit.findings)
@@ -80,7 +80,7 @@ impl Store {
             let lines = match self.history(view.run.id, after, PAGE).await {
                 Ok(lines) => lines,
                 Err(StoreError::Corrupt { what, .. }) => {
-                    audit.find("I4", None, format!("after line {after}: {what}"));
+                    audit.add_finding("I4", None, format!("after line {after}: {what}"));
                     return Ok(());
                 }
                 Err(error) => return Err(error),
@@ -98,12 +98,12 @@ impl Store {
     async fn audit_line(&self, audit: &mut Audit, line: &HistoryLine) -> Result<(), StoreError> {
         if let Some(digest) = line.said.graph() {
             match self.stored_graph(digest).await {
-                Ok(graph) => audit.decided_by(digest, graph),
-                Err(StoreError::Corrupt { what, .. }) => audit.find("I12", Some(line.seq), what),
+                Ok(graph) => audit.use_graph(digest, graph),
+                Err(StoreError::Corrupt { what, .. }) => audit.add_finding("I12", Some(line.seq), what),
                 Err(error) => return Err(error),
             }
         }
-        audit.line(line);
+        audit.check_line(line);
         Ok(())
     }
 }
@@ -153,53 +153,57 @@ impl Audit {
         }
     }
 
-    fn find(&mut self, invariant: &'static str, seq: Option<i64>, what: impl Into<String>) {
+    fn add_finding(&mut self, invariant: &'static str, seq: Option<i64>, what: impl Into<String>) {
         self.findings.push(Finding { invariant, seq, what: what.into() });
     }
 
     /// Lets a graph decide from the next line on.
-    fn decided_by(&mut self, digest: &Digest, graph: Arc<Graph>) {
+    fn use_graph(&mut self, digest: &Digest, graph: Arc<Graph>) {
         self.graph = Some(graph);
         self.named_graph = Some(digest.clone());
     }
 
-    fn line(&mut self, line: &HistoryLine) {
-        self.number_and_chain(line);
+    fn check_line(&mut self, line: &HistoryLine) {
+        self.check_number_and_chain(line);
         match &line.said {
-            Said::Input(input) => self.input(line, input),
-            Said::Fact(fact) => self.fact(line, fact),
+            Said::Input(input) => self.check_input(line, input),
+            Said::Fact(fact) => self.check_fact(line, fact),
         }
     }
 
-    fn number_and_chain(&mut self, line: &HistoryLine) {
+    fn check_number_and_chain(&mut self, line: &HistoryLine) {
         if line.seq != self.seq + 1 {
-            self.find("I1", Some(line.seq), format!("it follows line {}", self.seq));
+            self.add_finding("I1", Some(line.seq), format!("it follows line {}", self.seq));
         }
         self.seq = line.seq;
         if line.expected_hash(&self.chain)[..] != line.hash[..] {
-            self.find("I4", Some(line.seq), "its hash does not fit what it says and the line before");
+            self.add_finding("I4", Some(line.seq), "its hash does not fit what it says and the line before");
         }
         self.chain = line.hash.clone();
     }
 
-    fn input(&mut self, line: &HistoryLine, input: &Input) {
+    fn check_input(&mut self, line: &HistoryLine, input: &Input) {
         let event = &input.event;
-        self.facts_are_complete(line.seq - 1);
+        self.check_facts_complete(line.seq - 1);
         self.seen = 0;
         self.expected.clear();
         self.cause = line.name.clone();
         if line.name != event.kind() {
-            self.find("I5", Some(line.seq), format!("it is named {} and says {}", line.name, event.kind()));
+            self.add_finding(
+                "I5",
+                Some(line.seq),
+                format!("it is named {} and says {}", line.name, event.kind()),
+            );
         }
         match line.command {
             Some(command) if self.commands.insert(command) => {}
-            Some(_) => self.find("I3", Some(line.seq), "its command id occurred before"),
-            None => self.find("I3", Some(line.seq), "it has no command id"),
+            Some(_) => self.add_finding("I3", Some(line.seq), "its command id occurred before"),
+            None => self.add_finding("I3", Some(line.seq), "it has no command id"),
         }
-        self.lease_of(line, event);
-        self.texts_of(line, event);
+        self.check_lease(line, event);
+        self.check_texts(line, event);
         let Some(graph) = self.graph.clone() else {
-            self.find("I2", Some(line.seq), "no graph was named before it");
+            self.add_finding("I2", Some(line.seq), "no graph was named before it");
             return;
         };
         let begin = || Run::new(self.run, &graph, self.created).within(self.around);
@@ -210,110 +214,126 @@ impl Audit {
                 self.folded = Some(after.run);
             }
             Err(refusal) => {
-                self.find("I5", Some(line.seq), format!("the engine refuses it: {refusal}"));
+                self.add_finding("I5", Some(line.seq), format!("the engine refuses it: {refusal}"));
                 self.folded = Some(run);
             }
         }
     }
 
     /// Checks the lease under which an agent or a gate spoke: its generations rise [I8].
-    fn lease_of(&mut self, line: &HistoryLine, event: &Event) {
+    fn check_lease(&mut self, line: &HistoryLine, event: &Event) {
         let speaks_under_lease = matches!(event, Event::Agent(_) | Event::Harness(_));
         let (Some(item), Some(generation)) = (&line.item, line.generation) else {
             if speaks_under_lease {
-                self.find("I11", Some(line.seq), "it came under no lease");
+                self.add_finding("I11", Some(line.seq), "it came under no lease");
             }
             return;
         };
         if !is_of_speaker(item, self.run, event) {
-            self.find("I11", Some(line.seq), format!("it came under {item}, which is not of its try"));
+            self.add_finding("I11", Some(line.seq), format!("it came under {item}, which is not of its try"));
         }
         let before = self.generations.insert(item.as_str().to_owned(), generation);
         if before.is_some_and(|before| before >= generation) {
-            self.find("I8", Some(line.seq), format!("generation {generation} of {item} was over"));
+            self.add_finding("I8", Some(line.seq), format!("generation {generation} of {item} was over"));
         }
         if let Event::Harness(harness) = event
             && let HarnessResult::Evidence(evidence) | HarnessResult::Rehearsed(evidence) = &harness.found
         {
             let gated = self.graph.as_ref().and_then(|graph| graph.gated(&harness.at.node));
             if gated.is_none_or(|gated| gated.contract.digest != evidence.contract) {
-                self.find("I12", Some(line.seq), "its evidence is not of the approved contract");
+                self.add_finding("I12", Some(line.seq), "its evidence is not of the approved contract");
             }
         }
     }
 
     /// Checks that no text is longer than history may hold [I23].
-    fn texts_of(&mut self, line: &HistoryLine, event: &Event) {
-        for text in texts_of(event) {
+    fn check_texts(&mut self, line: &HistoryLine, event: &Event) {
+        for text in excerpts_of(event) {
             // A byte that is no UTF-8 takes three as the replacement character.
             if text.tail.len() > 3 * Excerpt::TAIL_BYTES_MAX {
-                self.find("I23", Some(line.seq), format!("it holds {} bytes of output", text.tail.len()));
+                self.add_finding(
+                    "I23",
+                    Some(line.seq),
+                    format!("it holds {} bytes of output", text.tail.len()),
+                );
             }
             self.outputs.extend(text.stored.iter().map(|digest| digest.as_str().to_owned()));
         }
     }
 
-    fn fact(&mut self, line: &HistoryLine, fact: &Fact) {
+    fn check_fact(&mut self, line: &HistoryLine, fact: &Fact) {
         if self.expected.get(self.seen) != Some(fact) {
-            self.find(
+            self.add_finding(
                 "I2",
                 Some(line.seq),
                 format!("{} does not follow from the input before it", line.name),
             );
         }
         if line.name != fact.name() || line.cause != self.cause {
-            self.find("I2", Some(line.seq), "its name or cause is not what it says");
+            self.add_finding("I2", Some(line.seq), "its name or cause is not what it says");
         }
         self.seen += 1;
         if let Some(graph) = self.graph.clone()
-            && let Some(unearned) = self.earned.read(&graph, fact)
+            && let Some(unearned) = self.earned.check_fact(&graph, fact)
         {
-            self.find("I25", Some(line.seq), unearned);
+            self.add_finding("I25", Some(line.seq), unearned);
         }
         if let Fact::NodeVerified { node, attempt, .. } | Fact::NodeObserved { node, attempt, .. } = fact
             && !self.verdicts.insert((node.clone(), *attempt))
         {
-            self.find("I10", Some(line.seq), format!("attempt {attempt} at {node} has a second verdict"));
+            self.add_finding(
+                "I10",
+                Some(line.seq),
+                format!("attempt {attempt} at {node} has a second verdict"),
+            );
         }
     }
 
-    fn facts_are_complete(&mut self, seq: i64) {
+    fn check_facts_complete(&mut self, seq: i64) {
         if self.seen != self.expected.len() {
             let missing = self.expected.len().abs_diff(self.seen);
-            self.find("I2", Some(seq), format!("{missing} facts are missing or too many after the input"));
+            self.add_finding(
+                "I2",
+                Some(seq),
+                format!("{missing} facts are missing or too many after the input"),
+            );
         }
     }
 
     /// Compares the end of the history with what its run says of it.
-    fn end(&mut self, seq: i64, chain: &[u8]) {
-        self.facts_are_complete(self.seq);
+    fn check_end(&mut self, seq: i64, chain: &[u8]) {
+        self.check_facts_complete(self.seq);
         if seq != self.seq {
-            self.find("I1", None, format!("the run counts {seq} lines and has {}", self.seq));
+            self.add_finding("I1", None, format!("the run counts {seq} lines and has {}", self.seq));
         }
         if chain != self.chain {
-            self.find("I4", None, "the run's own hash is not that of its last line");
+            self.add_finding("I4", None, "the run's own hash is not that of its last line");
         }
     }
 
     /// Compares what is stored with the fold.
     fn finish(&mut self, view: &RunView) {
-        self.end(view.run.seq, &view.run.chain);
+        self.check_end(view.run.seq, &view.run.chain);
         if let Some(folded) = self.folded.take() {
             if folded.head != view.run.head {
-                self.find("I2", None, "the run's counters are not the fold of its inputs");
+                self.add_finding("I2", None, "the run's counters are not the fold of its inputs");
             }
             if *folded.records() != view.records {
                 let differs = |id: &&NodeId| folded.records().get(*id) != view.records.get(*id);
                 let ids: BTreeSet<&NodeId> = folded.records().keys().chain(view.records.keys()).collect();
                 let ids: Vec<&str> = ids.iter().filter(|id| differs(id)).map(|id| id.as_str()).collect();
-                self.find("I2", None, format!("nodes are not the fold of the inputs: {}", ids.join(", ")));
+                self.add_finding(
+                    "I2",
+                    None,
+                    format!("nodes are not the fold of the inputs: {}", ids.join(", ")),
+                );
             }
         }
-        self.items(view);
+        self.check_items(view);
     }
 
     /// Checks that exactly the items are out that the states of the nodes call for [I6, I7].
-    fn items(&mut self, view: &RunView) {
+    fn check_items(&mut self, view: &RunView) {
         let mut wanted: BTreeSet<String> = BTreeSet::new();
         for (id, record) in &view.records {
             let at = planctl_engine::At {
@@ -343,19 +363,19 @@ impl Audit {
         }
         let out: BTreeSet<String> = view.items.iter().map(|item| item.id.as_str().to_owned()).collect();
         for missing in wanted.difference(&out) {
-            self.find("I7", None, format!("item {missing} should be out and is not"));
+            self.add_finding("I7", None, format!("item {missing} should be out and is not"));
         }
         for extra in out.difference(&wanted) {
-            self.find("I6", None, format!("item {extra} is out and should not be"));
+            self.add_finding("I6", None, format!("item {extra} is out and should not be"));
         }
         let is_stuck = view.run.head.status == RunStatus::Active && out.is_empty();
         if is_stuck {
-            self.find("I7", None, "the run is active and nothing can move it");
+            self.add_finding("I7", None, "the run is active and nothing can move it");
         }
         for item in &view.items {
             let is_for_people = matches!(item.work, Work::Human { .. });
             if is_for_people != item.number.is_some() {
-                self.find("I7", None, format!("item {} is numbered wrongly", item.id.as_str()));
+                self.add_finding("I7", None, format!("item {} is numbered wrongly", item.id.as_str()));
             }
         }
     }

@@ -50,7 +50,7 @@ impl Store {
                 place.checked_sub(1).and_then(|index| Some((requests.get(index)?, all.get_mut(index)?)));
             let (request, claimed) =
                 found.ok_or_else(|| StoreError::corrupt("an item was claimed for nobody"))?;
-            *claimed = Some(self.claimed(row, request.token.clone()).await?);
+            *claimed = Some(self.claimed_from_row(row, request.token.clone()).await?);
         }
         Ok(all)
     }

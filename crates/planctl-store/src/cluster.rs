@@ -36,7 +36,7 @@ pub(crate) use data::NAME as OWNER;
 pub use error::ClusterError;
 pub use fetch::{Announce, Fetching};
 pub use layout::{ensure_state_dir, state_dir, state_dir_from};
-pub use watcher::{Linger, watch};
+pub use watcher::{Linger, stop_when_idle};
 
 use layout::Layout;
 use supervisor::{Attached, Supervisor};
@@ -78,7 +78,7 @@ impl ClusterOptions {
 /// A live attachment to the private cluster.
 ///
 /// While it lives, this process keeps the server up or stands by to. Dropping it detaches; the owner's drop stops a server
-/// that is not watched (usually 10 ms, at most 20 s; [`Cluster::leave`] says how long), after which another attached process
+/// that is not watched (usually 10 ms, at most 20 s; [`Cluster::detach`] says how long), after which another attached process
 /// starts it again.
 #[derive(Debug)]
 pub struct Cluster {
@@ -112,7 +112,7 @@ impl Cluster {
 
     /// Detaches, also while others use it; as owner stops the server, with all its processes by force once the timeout
     /// is over. Blocks until that is done.
-    pub fn leave(&self, timeout: Duration) {
+    pub fn detach(&self, timeout: Duration) {
         self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).end(Some(timeout));
     }
 
@@ -158,7 +158,7 @@ impl Cluster {
 
     /// Returns the data directory.
     pub fn data_dir(&self) -> PathBuf {
-        self.layout.data(self.attached.major)
+        self.layout.data_dir(self.attached.major)
     }
 
     /// Returns the directory of the server's socket.

@@ -55,7 +55,7 @@ impl Connections {
 
     /// Opens the connection that the first statement will want.
     pub(crate) async fn warm(&self) -> Result<(), StoreError> {
-        let mut retries = RetryPolicy::of(self.settings.connect_deadline);
+        let mut retries = RetryPolicy::with_deadline(self.settings.connect_deadline);
         loop {
             match self.open().await {
                 Ok(connection) => {
@@ -72,7 +72,7 @@ impl Connections {
                     let source = sqlx::Error::Configuration(format!("{what}: {error}").into());
                     return Err(StoreError::Denied { source });
                 }
-                Err(Opening::Failed(error)) => retries.after(error).await?,
+                Err(Opening::Failed(error)) => retries.wait_or_fail(error).await?,
             }
         }
     }
@@ -105,7 +105,7 @@ impl Connections {
         Ok(PooledConnection { connection: Some(connection), home: self, _permit: permit })
     }
 
-    pub(crate) fn acquired(&self) -> u64 {
+    pub(crate) fn acquisitions(&self) -> u64 {
         self.acquired.load(Ordering::Relaxed)
     }
 
@@ -203,15 +203,15 @@ impl RetryPolicy {
     const LONGEST: Duration = Duration::from_millis(500);
 
     pub(crate) fn new(settings: &Settings) -> RetryPolicy {
-        RetryPolicy::of(settings.deadline)
+        RetryPolicy::with_deadline(settings.deadline)
     }
 
-    fn of(deadline: Duration) -> RetryPolicy {
+    fn with_deadline(deadline: Duration) -> RetryPolicy {
         RetryPolicy { until: Instant::now() + deadline, pause: RetryPolicy::FIRST }
     }
 
     /// Waits before the next try, or gives the error up where another try is useless or the deadline has passed.
-    pub(crate) async fn after(&mut self, error: sqlx::Error) -> Result<(), StoreError> {
+    pub(crate) async fn wait_or_fail(&mut self, error: sqlx::Error) -> Result<(), StoreError> {
         match classify(&error) {
             Failure::Outage | Failure::Retryable if Instant::now() < self.until => {
                 tracing::debug!(%error, "the database is away; trying again");
@@ -240,7 +240,7 @@ macro_rules! repeated {
             match outcome {
                 Ok(value) => break Ok::<_, $crate::error::StoreError>(value),
                 Err(error) => {
-                    if let Err(error) = retries.after(error).await {
+                    if let Err(error) = retries.wait_or_fail(error).await {
                         break Err(error);
                     }
                 }

@@ -58,7 +58,7 @@ pub(crate) struct Rows<'a> {
 /// Turns effects into rows. `answered` is the ask that the event answers: it goes, unless it is dispatched again. `proven` is the
 /// item that proves the event, which the commit removes by itself. `claimed` is the item that the caller claims in the same
 /// transaction.
-pub(crate) fn rows<'a>(
+pub(crate) fn rows_of_effects<'a>(
     effects: &[Effect],
     graph: &Graph,
     host: &str,
@@ -75,7 +75,7 @@ pub(crate) fn rows<'a>(
                 removed.remove(&item.id);
                 let claimant =
                     claimed.as_ref().filter(|(id, _)| *id == &item.id).map(|(_, claimant)| claimant.clone());
-                rows.puts.push(put(item, graph, host, now, claimant)?);
+                rows.puts.push(item_row(item, graph, host, now, claimant)?);
             }
             Effect::Withdraw(item) => {
                 removed.insert(item);
@@ -98,7 +98,7 @@ pub(crate) fn rows<'a>(
     Ok(rows)
 }
 
-fn put<'a>(
+fn item_row<'a>(
     item: &Item,
     graph: &Graph,
     host: &str,

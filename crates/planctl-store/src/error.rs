@@ -152,7 +152,7 @@ impl StoreError {
     }
 
     /// Says of which run it is that something does not read.
-    pub(crate) fn of(self, of: RunId) -> StoreError {
+    pub(crate) fn in_run(self, of: RunId) -> StoreError {
         if let StoreError::Corrupt { run: None, what } = self {
             return StoreError::Corrupt { run: Some(of), what };
         }
@@ -179,7 +179,7 @@ pub struct Unread {
 
 impl Unread {
     pub(crate) fn new(run: RunId, error: StoreError) -> Unread {
-        Unread { run, error: error.of(run) }
+        Unread { run, error: error.in_run(run) }
     }
 }
 
@@ -264,18 +264,18 @@ impl From<sqlx::Error> for StoreError {
         match classify(&source) {
             Failure::Outage | Failure::Retryable => StoreError::Unavailable { source },
             Failure::Denied => StoreError::Denied { source },
-            Failure::Defect if raised(&source, "PL004") => StoreError::VotedMeanwhile,
+            Failure::Defect if has_code(&source, "PL004") => StoreError::VotedMeanwhile,
             Failure::Defect => StoreError::corrupt(source.to_string()),
         }
     }
 }
 
 /// Says that the database refused a row because of this constraint or index.
-pub(crate) fn violates(error: &sqlx::Error, constraint: &str) -> bool {
+pub(crate) fn violates_constraint(error: &sqlx::Error, constraint: &str) -> bool {
     error.as_database_error().is_some_and(|database| database.constraint() == Some(constraint))
 }
 
 /// Says that the database raised this code.
-pub(crate) fn raised(error: &sqlx::Error, code: &str) -> bool {
+pub(crate) fn has_code(error: &sqlx::Error, code: &str) -> bool {
     error.as_database_error().is_some_and(|database| database.code().as_deref() == Some(code))
 }

@@ -120,7 +120,7 @@ impl Said {
     /// Returns the texts of which no more than the end stands here, with the rest kept apart.
     pub fn outputs(&self) -> Vec<&Digest> {
         let texts = match self {
-            Said::Input(input) => texts_of(&input.event),
+            Said::Input(input) => excerpts_of(&input.event),
             Said::Fact(_) => Vec::new(),
         };
         texts.into_iter().filter_map(|excerpt| excerpt.stored.as_ref()).collect()
@@ -128,7 +128,7 @@ impl Said {
 }
 
 /// Returns what workers and contracts printed, as far as an event holds it.
-pub(crate) fn texts_of(event: &Event) -> Vec<&Excerpt> {
+pub(crate) fn excerpts_of(event: &Event) -> Vec<&Excerpt> {
     match event {
         Event::Agent(agent) => match &agent.said {
             AgentSaid::Reported(report) => vec![&report.text],
@@ -193,7 +193,7 @@ pub(crate) fn genesis(run: RunId) -> [u8; 32] {
 }
 
 /// Writes the lines of one transition: the input, then its facts in order.
-pub(crate) fn drafts(
+pub(crate) fn draft_lines(
     after: (i64, [u8; 32]),
     shared: &Shared<'_>,
     input: &Input,
@@ -214,7 +214,7 @@ pub(crate) fn drafts(
             body,
             hash,
         };
-        let draft = Draft { hash: link(&hash, shared, &draft), ..draft };
+        let draft = Draft { hash: line_hash(&hash, shared, &draft), ..draft };
         hash = draft.hash;
         lines.push(draft);
     };
@@ -292,9 +292,9 @@ impl LineSubject {
 }
 
 /// Computes the hash of a line over everything it says and the hash before.
-fn link(before: &[u8], shared: &Shared<'_>, draft: &Draft) -> [u8; 32] {
+fn line_hash(before: &[u8], shared: &Shared<'_>, draft: &Draft) -> [u8; 32] {
     let is_input = draft.kind == "input";
-    chained(
+    hash_chained(
         before,
         &Chained {
             seq: draft.seq,
@@ -329,7 +329,7 @@ struct Chained<'a> {
     body: &'a str,
 }
 
-fn chained(before: &[u8], line: &Chained<'_>) -> [u8; 32] {
+fn hash_chained(before: &[u8], line: &Chained<'_>) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(before);
     hasher.update(line.seq.to_be_bytes());
@@ -352,7 +352,7 @@ impl HistoryLine {
     /// Computes what the line's hash must be, given that of the line before.
     pub(crate) fn expected_hash(&self, before: &[u8]) -> [u8; 32] {
         let kind = self.said.kind();
-        chained(
+        hash_chained(
             before,
             &Chained {
                 seq: self.seq,
@@ -371,7 +371,7 @@ impl HistoryLine {
         )
     }
 
-    pub(crate) fn read(row: &PgRow) -> Result<HistoryLine, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<HistoryLine, StoreError> {
         let body: String = row.try_get("body")?;
         let said = Said::read(row.try_get("kind")?, &body)?;
         let small = |column| -> Result<Option<u16>, StoreError> {
@@ -406,7 +406,11 @@ impl Store {
     pub async fn newest_lines(&self, run: RunId, limit: i64) -> Result<Vec<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(NEWEST_LINES).bind(id).bind(limit).fetch_all(&mut *connection))?;
-        rows.iter().rev().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+        rows.iter()
+            .rev()
+            .map(HistoryLine::from_row)
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.in_run(run))
     }
 
     /// Returns the newest reports and findings about a node of a run, at most `limit`, in their order.
@@ -422,7 +426,11 @@ impl Store {
     ) -> Result<Vec<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(NEWEST_INPUTS_AT).bind(id).bind(node.as_str()).bind(limit).fetch_all(&mut *connection))?;
-        rows.iter().rev().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+        rows.iter()
+            .rev()
+            .map(HistoryLine::from_row)
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.in_run(run))
     }
 
     /// Returns the newest facts of a run, at most `limit`, in their order.
@@ -442,7 +450,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn newest_rests(
+    pub async fn newest_resting_facts(
         &self,
         nodes: &[(RunId, &NodeId)],
     ) -> Result<BTreeMap<(RunId, NodeId), Result<Fact, StoreError>>, StoreError> {
@@ -451,7 +459,7 @@ impl Store {
         let rows = repeated!(self, connection => sqlx::query(NEWEST_RESTS).bind(&runs).bind(&names).fetch_all(&mut *connection))?;
         let rest = |row: &PgRow| {
             let run = run_id(row.try_get("run")?);
-            let fact = fact_of(run, row).map_err(|error| error.of(run));
+            let fact = fact_of(run, row).map_err(|error| error.in_run(run));
             Ok(((run, NodeId::new(row.try_get::<String, _>("node")?)), fact))
         };
         rows.iter().map(rest).collect()
@@ -486,7 +494,7 @@ impl Store {
     pub async fn history(&self, run: RunId, after: i64, limit: i64) -> Result<Vec<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let rows = repeated!(self, connection => sqlx::query(HISTORY_AFTER).bind(id).bind(after).bind(limit).fetch_all(&mut *connection))?;
-        rows.iter().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+        rows.iter().map(HistoryLine::from_row).collect::<Result<_, _>>().map_err(|error| error.in_run(run))
     }
 
     /// Returns at most `limit` lines after line `after` that are about a node, and those of edges that led to it.
@@ -508,7 +516,7 @@ impl Store {
             .bind(node.as_str())
             .bind(limit)
             .fetch_all(&mut *connection))?;
-        rows.iter().map(HistoryLine::read).collect::<Result<_, _>>().map_err(|error| error.of(run))
+        rows.iter().map(HistoryLine::from_row).collect::<Result<_, _>>().map_err(|error| error.in_run(run))
     }
 
     /// Returns the line that says how an ask was answered; none where it is open, or was taken back.
@@ -516,10 +524,10 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::Corrupt`] where it does not read, and those of the connection.
-    pub async fn answer(&self, run: RunId, ask: &ItemId) -> Result<Option<HistoryLine>, StoreError> {
+    pub async fn answer_line(&self, run: RunId, ask: &ItemId) -> Result<Option<HistoryLine>, StoreError> {
         let id = stored_run(run);
         let row = repeated!(self, connection => sqlx::query(ANSWER).bind(id).bind(ask.as_str()).fetch_optional(&mut *connection))?;
-        row.as_ref().map(HistoryLine::read).transpose().map_err(|error| error.of(run))
+        row.as_ref().map(HistoryLine::from_row).transpose().map_err(|error| error.in_run(run))
     }
 }
 

@@ -71,7 +71,12 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn leased(&self, item: &ItemId, generation: i64, token: &Token) -> Result<Leased, StoreError> {
+    pub async fn find_lease(
+        &self,
+        item: &ItemId,
+        generation: i64,
+        token: &Token,
+    ) -> Result<Leased, StoreError> {
         let row = repeated!(self, connection => sqlx::query(ITEM).bind(item.as_str()).fetch_optional(&mut *connection))?;
         let Some(row) = row else {
             let run = item.agent_try().map(|(run, _)| run);
@@ -85,7 +90,7 @@ impl Store {
         let is_leased = row.try_get::<&str, _>("state")? == "leased";
         let hash: Option<Vec<u8>> = row.try_get("token_hash")?;
         if is_leased && newest == generation && hash.as_ref() == Some(&token.hash()) {
-            return Ok(Leased::Held(Box::new(self.claimed(&row, token.clone()).await?)));
+            return Ok(Leased::Held(Box::new(self.claimed_from_row(&row, token.clone()).await?)));
         }
         let is_past = newest > generation || (newest == generation && !is_leased);
         Ok(if is_past { Leased::Lost } else { Leased::Unknown })
@@ -96,7 +101,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn held_for(
+    pub async fn lease_age(
         &self,
         item: &ItemId,
         generation: i64,
@@ -124,7 +129,7 @@ impl Store {
         token: &Token,
         lease: Duration,
     ) -> Result<Renewal, StoreError> {
-        self.renewed(RENEW, item, generation, token, lease).await
+        self.renew_with(RENEW, item, generation, token, lease).await
     }
 
     /// Extends a lease under which nothing has begun: its hard deadline is as far away again as when it was claimed.
@@ -134,10 +139,10 @@ impl Store {
     /// Those of the connection.
     pub async fn renew_waiting(&self, claimed: &Claimed, lease: Duration) -> Result<Renewal, StoreError> {
         let Claimed { item, generation, token, .. } = claimed;
-        self.renewed(RENEW_WAITING, &item.id, *generation, token, lease).await
+        self.renew_with(RENEW_WAITING, &item.id, *generation, token, lease).await
     }
 
-    async fn renewed(
+    async fn renew_with(
         &self,
         statement: &'static str,
         item: &ItemId,

@@ -134,7 +134,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn followed(&self, run: RunId, made: Result<RunId, &str>) -> Result<(), StoreError> {
+    pub async fn record_follow_up(&self, run: RunId, made: Result<RunId, &str>) -> Result<(), StoreError> {
         let (made, trouble) = match made {
             Ok(made) => (Some(stored_run(made)), None),
             Err(trouble) => (None, Some(trouble)),

@@ -82,7 +82,7 @@ impl WakeFor {
         }
     }
 
-    fn and(self, other: WakeFor) -> WakeFor {
+    fn union(self, other: WakeFor) -> WakeFor {
         WakeFor {
             agents: self.agents || other.agents,
             served: self.served || other.served,
@@ -92,7 +92,7 @@ impl WakeFor {
     }
 
     /// Returns what a notification says of it: a letter for each kind of work, and one where every lease stays.
-    fn letters(self) -> String {
+    fn encode(self) -> String {
         let letters = [(self.agents, 'a'), (self.served, 's'), (self.gates, 'g'), (!self.revocations, 'l')];
         letters.into_iter().filter_map(|(is_said, letter)| is_said.then_some(letter)).collect()
     }
@@ -105,7 +105,7 @@ impl WakeFor {
             gates: letters.contains('g'),
             revocations: !letters.contains('l'),
         };
-        if wake_for.letters() == letters { wake_for } else { WakeFor::UNKNOWN }
+        if wake_for.encode() == letters { wake_for } else { WakeFor::UNKNOWN }
     }
 }
 
@@ -159,7 +159,7 @@ impl Notifier {
         self.notify_here(run, wake_for);
         let mut outgoing = lock(&self.outgoing);
         let pending = outgoing.entry(run).or_insert(WakeFor::NOTHING);
-        *pending = pending.and(wake_for);
+        *pending = pending.union(wake_for);
         drop(outgoing);
         self.has_outgoing.notify_one();
     }
@@ -190,13 +190,13 @@ impl Notifier {
 fn wake_matching<T: Copy>(listeners: &mut Listeners<T>, is_for: impl Fn(T) -> bool) {
     listeners.retain(
         |(topic, listener)| {
-            if is_for(*topic) { wake(listener) } else { listener.strong_count() > 0 }
+            if is_for(*topic) { wake_listener(listener) } else { listener.strong_count() > 0 }
         },
     );
 }
 
 /// Wakes a listener; says whether there still is one.
-fn wake(listener: &Weak<Notify>) -> bool {
+fn wake_listener(listener: &Weak<Notify>) -> bool {
     listener.upgrade().is_some_and(|notify| {
         notify.notify_one();
         true
@@ -220,7 +220,7 @@ impl Store {
     }
 
     /// Wakes the waiters for such news in this process: they can claim again.
-    pub fn wake(&self, news: News) {
+    pub fn wake_listeners(&self, news: News) {
         let wake_for = WakeFor::of(news);
         wake_matching(&mut lock(&self.notifier().all), |waited| wake_for.wakes(waited));
     }
@@ -228,15 +228,15 @@ impl Store {
     /// Exchanges notifications with other processes for as long as it is polled; reconnects by itself.
     ///
     /// Without it, or with `notifies` off, the store works, and notices the changes of other processes by polling only.
-    pub async fn carry_notifications(&self) {
+    pub async fn exchange_notifications(&self) {
         if !self.settings().notifies {
             return std::future::pending().await;
         }
-        tokio::join!(self.receive(), self.announce());
+        tokio::join!(self.receive_notifications(), self.send_notifications());
     }
 
     // Sends at once after a quiet time. Under load the sends are spaced: workers look often then anyway.
-    async fn announce(&self) {
+    async fn send_notifications(&self) {
         let mut allowance = NOTIFICATIONS_BURST;
         let mut refill = interval(NOTIFY_INTERVAL);
         refill.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -262,16 +262,16 @@ impl Store {
         }
     }
 
-    async fn receive(&self) {
+    async fn receive_notifications(&self) {
         loop {
-            if let Err(error) = self.receive_once().await {
+            if let Err(error) = self.receive_until_lost().await {
                 tracing::debug!(%error, "the listening connection was lost");
             }
             sleep(RECONNECT_AFTER).await;
         }
     }
 
-    async fn receive_once(&self) -> Result<(), sqlx::Error> {
+    async fn receive_until_lost(&self) -> Result<(), sqlx::Error> {
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .max_lifetime(None)
@@ -300,7 +300,7 @@ impl Store {
     }
 
     pub(crate) fn payload(&self, run: RunId, wake_for: WakeFor) -> String {
-        format!("{} {run} {}", self.name(), wake_for.letters())
+        format!("{} {run} {}", self.name(), wake_for.encode())
     }
 }
 
@@ -314,7 +314,7 @@ mod tests {
             let is_set = |bit: u8| bits & (1 << bit) != 0;
             let wake_for =
                 WakeFor { agents: is_set(0), served: is_set(1), gates: is_set(2), revocations: is_set(3) };
-            assert_eq!(WakeFor::parse(&wake_for.letters()), wake_for);
+            assert_eq!(WakeFor::parse(&wake_for.encode()), wake_for);
         }
         for other in ["", "-", "asg", "x", "al-"] {
             assert!(WakeFor::parse(other).revocations, "{other}");

@@ -214,7 +214,7 @@ impl Store {
     /// Those of the connection.
     pub async fn last_approval(&self, plan: PlanId) -> Result<Option<Approval>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(LAST_APPROVAL).bind(plan.0).fetch_optional(&mut *connection))?;
-        row.as_ref().map(Approval::read).transpose()
+        row.as_ref().map(Approval::from_row).transpose()
     }
 
     /// Returns the newest approval of a plan for work in one folder of the workspace (empty: the workspace itself), whether
@@ -227,7 +227,7 @@ impl Store {
         let row = repeated!(self, connection => {
             sqlx::query(LAST_APPROVAL_IN).bind(plan.0).bind(folder).fetch_optional(&mut *connection)
         })?;
-        row.as_ref().map(Approval::read).transpose()
+        row.as_ref().map(Approval::from_row).transpose()
     }
 
     /// Notes who works on a run from here on, as JSON, and the roles that this serves; seals it as what a person chose.

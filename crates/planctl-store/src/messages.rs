@@ -346,7 +346,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn asks_untold(&self, host: &str, limit: i64) -> Result<Vec<Untold<i64>>, StoreError> {
+    pub async fn unannounced_asks(&self, host: &str, limit: i64) -> Result<Vec<Untold<i64>>, StoreError> {
         untold!(self, ASKS_UNTOLD, host, limit, number)
     }
 
@@ -373,7 +373,11 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn ended_runs_untold(&self, host: &str, limit: i64) -> Result<Vec<Untold<RunId>>, StoreError> {
+    pub async fn unannounced_ended_runs(
+        &self,
+        host: &str,
+        limit: i64,
+    ) -> Result<Vec<Untold<RunId>>, StoreError> {
         untold!(self, RUNS_ENDED_UNTOLD, host, limit, run)
     }
 
@@ -382,7 +386,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn budgets_noticed(&self, host: &str, limit: i64) -> Result<Vec<Untold<RunId>>, StoreError> {
+    pub async fn runs_near_budget(&self, host: &str, limit: i64) -> Result<Vec<Untold<RunId>>, StoreError> {
         untold!(self, BUDGETS_NOTICED, host, limit, run)
     }
 
@@ -402,7 +406,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn tell(&self, new: &NewMessage<'_>, follows: Follows) -> Result<(), StoreError> {
+    pub async fn enqueue_message(&self, new: &NewMessage<'_>, follows: Follows) -> Result<(), StoreError> {
         let (statement, reminder) = match follows {
             Follows::Nothing => (TELL, None),
             Follows::Reminder { sent, after } => (TELL, Some((sent, after))),
@@ -444,7 +448,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn forget_ask(&self, ask: i64) -> Result<(), StoreError> {
+    pub async fn cancel_ask_messages(&self, ask: i64) -> Result<(), StoreError> {
         repeated!(self, connection => sqlx::query(FORGET_ASK).bind(ask).execute(&mut *connection))?;
         Ok(())
     }

@@ -77,7 +77,7 @@ pub(crate) async fn migrate(store: &Store) -> Result<(), StoreError> {
     let mut retries = RetryPolicy::new(store.settings());
     loop {
         match migrate_once(store).await {
-            Err(StoreError::Unavailable { source }) => retries.after(source).await?,
+            Err(StoreError::Unavailable { source }) => retries.wait_or_fail(source).await?,
             migrated => return migrated,
         }
     }
@@ -105,7 +105,7 @@ async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), StoreErro
     transaction.execute(SCHEMA_LOCK).await?;
     let known: bool = sqlx::query(SCHEMA_EXISTS).fetch_one(&mut *transaction).await?.try_get("known")?;
     let found = if known {
-        let found = whole(&sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *transaction).await?)?;
+        let found = check_applied(&sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *transaction).await?)?;
         transaction.execute(SCHEMA_DIGEST).await?;
         found
     } else {
@@ -124,7 +124,7 @@ async fn migrate_on(connection: &mut sqlx::PgConnection) -> Result<(), StoreErro
 
 /// Returns the newest of the migrations that were applied; refuses a newer schema than this program knows, and one that
 /// no planctl has made: with a migration left out, or one of another text (row 102).
-fn whole(applied: &[sqlx::postgres::PgRow]) -> Result<i64, StoreError> {
+fn check_applied(applied: &[sqlx::postgres::PgRow]) -> Result<i64, StoreError> {
     let found = match applied.last() {
         Some(last) => last.try_get("version")?,
         None => 0,
@@ -178,5 +178,5 @@ pub(crate) async fn version(store: &Store) -> Result<Option<i64>, StoreError> {
         return Ok(None);
     }
     let rows = crate::connections::repeated!(store, connection => sqlx::query(SCHEMA_APPLIED).fetch_all(&mut *connection))?;
-    whole(&rows).map(Some)
+    check_applied(&rows).map(Some)
 }

@@ -186,7 +186,7 @@ pub(crate) fn digest_at(row: &PgRow, column: &str) -> Result<Digest, StoreError>
 }
 
 impl Plan {
-    fn read(row: &PgRow) -> Result<Plan, StoreError> {
+    fn from_row(row: &PgRow) -> Result<Plan, StoreError> {
         Ok(Plan {
             id: PlanId(row.try_get("id")?),
             workspace: WorkspaceId(row.try_get("workspace")?),
@@ -277,7 +277,7 @@ impl Store {
     pub async fn plan(&self, plan: PlanId) -> Result<Plan, StoreError> {
         let row =
             repeated!(self, connection => sqlx::query(PLAN).bind(plan.0).fetch_optional(&mut *connection))?;
-        Plan::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", plan.0)))?)
+        Plan::from_row(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", plan.0)))?)
     }
 
     /// Returns the plan at a path of a workspace, where it is known.
@@ -287,7 +287,7 @@ impl Store {
     /// Those of the connection.
     pub async fn plan_at(&self, workspace: WorkspaceId, path: &str) -> Result<Option<Plan>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(PLAN_AT).bind(workspace.0).bind(path).fetch_optional(&mut *connection))?;
-        row.as_ref().map(Plan::read).transpose()
+        row.as_ref().map(Plan::from_row).transpose()
     }
 
     /// Returns the plans of a workspace, or of all, in every status; the newest comes first.
@@ -306,7 +306,7 @@ impl Store {
             .bind(page.after)
             .bind(page.limit)
             .fetch_all(&mut *connection))?;
-        rows.iter().map(Plan::read).collect()
+        rows.iter().map(Plan::from_row).collect()
     }
 
     /// Moves a plan's status and records who did it and why. A plan that is there already stays.

@@ -14,11 +14,13 @@ use uuid::Uuid;
 
 use crate::connections::{RetryPolicy, repeated};
 use crate::effects::micros;
-use crate::error::{StoreError, violates};
+use crate::error::{StoreError, violates_constraint};
 use crate::leases::Renewal;
 use crate::plans::ApprovalId;
 use crate::proof::Proof;
-use crate::rows::{bytes, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at, to_json};
+use crate::rows::{
+    bytea_literal, from_json, optional_time_at, run_id, stored_run, stored_runs, time_at, to_json,
+};
 use crate::runs::ServedRole;
 use crate::store::Store;
 use crate::token::Token;
@@ -124,7 +126,13 @@ impl<'a> Claimant<'a> {
         own: bool,
         lease: Duration,
     ) -> Claimant<'a> {
-        Claimant { token_hash: bytes(&token.hash()), boot, instance, own, lease_micros: micros(lease) }
+        Claimant {
+            token_hash: bytea_literal(&token.hash()),
+            boot,
+            instance,
+            own,
+            lease_micros: micros(lease),
+        }
     }
 }
 
@@ -190,7 +198,7 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    pub(crate) fn read(row: &PgRow) -> Result<RunConfig, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<RunConfig, StoreError> {
         Ok(RunConfig {
             revision: Digest::new(row.try_get::<String, _>("revision")?),
             approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
@@ -253,7 +261,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn claim(&self, claim: &Claim) -> Result<Option<Claimed>, StoreError> {
-        self.claim_under(claim, Token::draw()).await
+        self.claim_under(claim, Token::generate()).await
     }
 
     /// Returns what was claimed under a secret, and is still held.
@@ -261,9 +269,9 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn claimed_under(&self, token: &Token) -> Result<Option<Claimed>, StoreError> {
-        match self.held_under(token).await? {
-            Some(row) => Ok(Some(self.claimed(&row, token.clone()).await?)),
+    pub async fn claim_of_token(&self, token: &Token) -> Result<Option<Claimed>, StoreError> {
+        match self.leased_row_of_token(token).await? {
+            Some(row) => Ok(Some(self.claimed_from_row(&row, token.clone()).await?)),
             None => Ok(None),
         }
     }
@@ -281,27 +289,27 @@ impl Store {
             match self.try_claim(claim, &token).await {
                 Ok(Some(row)) => break Some(row),
                 Ok(None) if !is_unsure => break None,
-                Ok(None) => break self.held_under(&token).await?,
+                Ok(None) => break self.leased_row_of_token(&token).await?,
                 // The secret has a lease already; where that has ended by now, the claim is made again.
-                Err(error) if violates(&error, "items_token") => {
-                    if let Some(row) = self.held_under(&token).await? {
+                Err(error) if violates_constraint(&error, "items_token") => {
+                    if let Some(row) = self.leased_row_of_token(&token).await? {
                         break Some(row);
                     }
                 }
                 Err(error) => {
-                    retries.after(error).await?;
+                    retries.wait_or_fail(error).await?;
                     // It may have been committed before the connection broke: then the item carries our token.
                     is_unsure = true;
                 }
             }
         };
         match row {
-            Some(row) => Ok(Some(self.claimed(&row, token).await?)),
+            Some(row) => Ok(Some(self.claimed_from_row(&row, token).await?)),
             None => Ok(None),
         }
     }
 
-    async fn held_under(&self, token: &Token) -> Result<Option<PgRow>, StoreError> {
+    async fn leased_row_of_token(&self, token: &Token) -> Result<Option<PgRow>, StoreError> {
         repeated!(self, connection => sqlx::query(CLAIMED_BEFORE).bind(token.hash()).fetch_optional(&mut *connection))
     }
 
@@ -352,7 +360,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn work_ready(&self, roles: &[Role], host: &str) -> Result<Vec<(WorkOf, String)>, StoreError> {
+    pub async fn ready_work(&self, roles: &[Role], host: &str) -> Result<Vec<(WorkOf, String)>, StoreError> {
         let roles: Vec<&str> = roles.iter().map(Role::as_str).collect();
         let rows = repeated!(self, connection => sqlx::query(WORK_READY).bind(&roles).bind(host).fetch_all(&mut *connection))?;
         rows.iter()
@@ -363,7 +371,7 @@ impl Store {
             .collect()
     }
 
-    pub(crate) async fn claimed(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
+    pub(crate) async fn claimed_from_row(&self, row: &PgRow, token: Token) -> Result<Claimed, StoreError> {
         let run = run_id(row.try_get("run")?);
         let meta = self.run_meta(run).await?;
         let work: Work = from_json(row.try_get("work")?, "an item's work")?;
@@ -381,7 +389,7 @@ impl Store {
             run_name: meta.name.clone(),
             graph: self.graph(&Digest::new(row.try_get::<String, _>("graph")?)).await?,
             plan: meta.plan_path.clone(),
-            run_config: RunConfig::read(row)?,
+            run_config: RunConfig::from_row(row)?,
             host: meta.host.clone(),
             workspace: meta.workspace.clone(),
             lease_until: time_at(row, "lease_until")?,

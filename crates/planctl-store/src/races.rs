@@ -22,7 +22,7 @@ pub(crate) type Turn = OwnedMutexGuard<()>;
 
 impl Races {
     /// Waits for a turn of the run; those who lost first have it first.
-    pub(crate) async fn turn(&self, run: RunId) -> Turn {
+    pub(crate) async fn wait_turn(&self, run: RunId) -> Turn {
         let turn = {
             let mut turns = lock(&self.turns);
             match turns.get(&run).and_then(Weak::upgrade) {

@@ -89,7 +89,7 @@ pub struct RequestId(pub(crate) Uuid);
 
 impl RequestId {
     /// Returns the id of planctl's own request to have another plan follow a run: the same in every process.
-    pub fn following(run: RunId) -> RequestId {
+    pub fn for_follow_up(run: RunId) -> RequestId {
         let hash = Sha256::digest(format!("follow {run}"));
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&hash[..16]);
@@ -97,7 +97,7 @@ impl RequestId {
     }
 
     /// Returns the key of a decision that the request makes of a run: it makes each once.
-    pub fn key(&self, run: RunId, decision: &Decision) -> String {
+    pub fn decision_key(&self, run: RunId, decision: &Decision) -> String {
         let hash = Sha256::digest(format!("{run} {}", to_json(decision)));
         format!("{self}/{}", random::to_hex(&hash))
     }
@@ -204,7 +204,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn leave_request(&self, request: &Request, turn: &RequestTurn) -> Result<(), StoreError> {
+    pub async fn abandon_request(&self, request: &Request, turn: &RequestTurn) -> Result<(), StoreError> {
         repeated!(self, connection => sqlx::query(LEAVE_REQUEST)
             .bind(&request.principal)
             .bind(request.key.as_str())

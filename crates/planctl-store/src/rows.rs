@@ -63,7 +63,7 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
 }
 
 /// Writes bytes as Postgres reads them from JSON.
-pub(crate) fn bytes(bytes: &[u8]) -> String {
+pub(crate) fn bytea_literal(bytes: &[u8]) -> String {
     format!("\\x{}", to_hex(bytes))
 }
 

@@ -257,7 +257,7 @@ impl RunRow {
     }
 
     /// Returns the folder whose files its contracts see at present: that of the plan until its worktree is made.
-    pub fn place_now(&self) -> &str {
+    pub fn present_folder(&self) -> &str {
         if self.is_in_worktree() || self.around.is_some() { self.place() } else { &self.workspace_path }
     }
 
@@ -278,14 +278,14 @@ impl RunRow {
         rows.iter()
             .map(|row| {
                 let run = run_id(row.try_get("id")?);
-                Ok(RunRow::read(row).map_err(|error| Unread::new(run, error)))
+                Ok(RunRow::from_row(row).map_err(|error| Unread::new(run, error)))
             })
             .collect()
     }
 
-    pub(crate) fn read(row: &PgRow) -> Result<RunRow, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<RunRow, StoreError> {
         let id = run_id(row.try_get("id")?);
-        RunRow::of(id, row).map_err(|error| error.of(id))
+        RunRow::of(id, row).map_err(|error| error.in_run(id))
     }
 
     fn of(id: RunId, row: &PgRow) -> Result<RunRow, StoreError> {
@@ -297,8 +297,8 @@ impl RunRow {
             workspace: WorkspaceId(row.try_get("workspace")?),
             host: row.try_get("host")?,
             workspace_path: row.try_get("workspace_path")?,
-            worktree: WorktreeRow::read(row)?,
-            around: AroundRow::read(row)?,
+            worktree: WorktreeRow::from_row(row)?,
+            around: AroundRow::from_row(row)?,
             revision: Digest::new(row.try_get::<String, _>("revision")?),
             graph: Digest::new(row.try_get::<String, _>("graph")?),
             approval: row.try_get::<Option<i64>, _>("approval")?.map(ApprovalId),
@@ -317,7 +317,7 @@ impl RunRow {
 }
 
 /// Sorts rows by the run that each is about; those of one run stay in their order.
-fn rows_by_run(rows: Vec<PgRow>) -> Result<BTreeMap<RunId, Vec<PgRow>>, StoreError> {
+fn group_by_run(rows: Vec<PgRow>) -> Result<BTreeMap<RunId, Vec<PgRow>>, StoreError> {
     let mut sorted: BTreeMap<RunId, Vec<PgRow>> = BTreeMap::new();
     for row in rows {
         sorted.entry(run_id(row.try_get("run")?)).or_default().push(row);
@@ -369,7 +369,7 @@ impl Store {
     pub async fn run(&self, run: RunId) -> Result<RunRow, StoreError> {
         let id = stored_run(run);
         let row = repeated!(self, connection => sqlx::query(RUN).bind(id).fetch_optional(&mut *connection))?;
-        RunRow::read(&row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?)
+        RunRow::from_row(&row.ok_or_else(|| StoreError::not_found(format!("run {run}")))?)
     }
 
     /// Returns the run that a request made, where it made one.
@@ -380,7 +380,7 @@ impl Store {
     pub async fn run_of_request(&self, request: RequestId) -> Result<Option<RunRow>, StoreError> {
         let key = request.to_string();
         let row = repeated!(self, connection => sqlx::query(RUN_OF_REQUEST).bind(&key).fetch_optional(&mut *connection))?;
-        row.as_ref().map(RunRow::read).transpose()
+        row.as_ref().map(RunRow::from_row).transpose()
     }
 
     /// Returns the newest run of a plan.
@@ -390,7 +390,7 @@ impl Store {
     /// Those of the connection.
     pub async fn newest_run_of(&self, plan: PlanId) -> Result<Option<RunRow>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(RUN_OF_PLAN).bind(plan.0).fetch_optional(&mut *connection))?;
-        row.as_ref().map(RunRow::read).transpose()
+        row.as_ref().map(RunRow::from_row).transpose()
     }
 
     /// Returns the runs of a workspace, or of all, newest first.
@@ -467,7 +467,7 @@ impl Store {
             .bind(workspace)
             .bind(limit)
             .fetch_all(&mut *connection))?;
-        rows.iter().map(RunRow::read).collect()
+        rows.iter().map(RunRow::from_row).collect()
     }
 
     /// Returns the runs of a host that ended in a worktree at which nobody looked since, oldest first.
@@ -531,7 +531,7 @@ impl Store {
                 repeated!(self, connection => sqlx::query(ITEMS).bind(&wanted).fetch_all(&mut *connection))?;
             nodes = repeated!(self, connection => sqlx::query(RECORDS).bind(&wanted).bind(is_all).fetch_all(&mut *connection))?;
         }
-        let (mut items, mut nodes) = (rows_by_run(items)?, rows_by_run(nodes)?);
+        let (mut items, mut nodes) = (group_by_run(items)?, group_by_run(nodes)?);
         let views = runs.into_iter().map(|run| {
             let id = run.id;
             let (items, nodes) =

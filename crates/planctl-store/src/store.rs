@@ -139,8 +139,8 @@ impl Store {
     }
 
     /// Returns how often this process called the database, each time for one statement or one transaction.
-    pub fn calls(&self) -> u64 {
-        self.connections().acquired()
+    pub fn database_calls(&self) -> u64 {
+        self.connections().acquisitions()
     }
 
     pub(crate) fn connections(&self) -> &Connections {

@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::withdrawn::is_ending;
 
 /// An item that waits rests for decades; one that is due or may be soon is left alone, and so is one whose run within is
-/// over while somebody still works for it. A run within that waits for a person, as [`planctl_engine::Head::waits`] says it, or goes
+/// over while somebody still works for it. A run within that waits for a person, as [`planctl_engine::Head::is_waiting`] says it, or goes
 /// on, is told to the run around it, too.
 pub(crate) const WAKE_AROUND: &str = concat!(
     "update items i set available_at = clock_timestamp(), due_at = clock_timestamp() \
@@ -65,7 +65,7 @@ pub struct AroundRow {
 
 impl AroundRow {
     /// Reads the columns of the run around another, where there is one.
-    pub(crate) fn read(row: &PgRow) -> Result<Option<AroundRow>, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Option<AroundRow>, StoreError> {
         let Some(parent) = row.try_get("parent")? else { return Ok(None) };
         Ok(Some(AroundRow {
             run: run_id(parent),
@@ -82,11 +82,11 @@ impl AroundRow {
 
 impl Store {
     /// Returns what is left of the budget of an item's run for the run that the item waits for.
-    pub(crate) async fn left_for(&self, item: &ItemId) -> Result<Budget, StoreError> {
+    pub(crate) async fn budget_left_for(&self, item: &ItemId) -> Result<Budget, StoreError> {
         let row = repeated!(self, connection => sqlx::query(HEAD_AROUND).bind(item.as_str()).fetch_optional(&mut *connection))?;
         let Some(row) = row else { return Ok(Budget::default()) };
         let head: Head = from_json(row.try_get("head")?, "a run's head")?;
-        Ok(head.left_for(&NodeId::new(row.try_get::<String, _>("node")?)))
+        Ok(head.budget_left_for(&NodeId::new(row.try_get::<String, _>("node")?)))
     }
 
     /// Returns the highest budget that the run of a sub-plan may have, by what is left around it at that time.
@@ -94,12 +94,12 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn most_for(&self, within: &RunRow, around: &ItemId) -> Result<Budget, StoreError> {
+    pub async fn budget_max_for(&self, within: &RunRow, around: &ItemId) -> Result<Budget, StoreError> {
         let row = repeated!(self, connection => sqlx::query(HEAD_AROUND).bind(around.as_str()).fetch_optional(&mut *connection))?;
         let Some(row) = row else { return Ok(Budget::default()) };
         let head: Head = from_json(row.try_get("head")?, "a run's head")?;
         let node = NodeId::new(row.try_get::<String, _>("node")?);
-        Ok(head.most_for(&node, &within.head, within.read_at))
+        Ok(head.budget_max_for_sub_plan(&node, &within.head, within.read_at))
     }
 
     /// Lets the item that waits for a run be claimed, so that what the run may use is set aside around it.
@@ -124,7 +124,7 @@ impl Store {
     /// Those of the connection.
     pub async fn sub_plan_of(&self, item: &ItemId) -> Result<Option<RunRow>, StoreError> {
         let row = repeated!(self, connection => sqlx::query(SUB_PLAN_OF).bind(item.as_str()).fetch_optional(&mut *connection))?;
-        row.as_ref().map(RunRow::read).transpose()
+        row.as_ref().map(RunRow::from_row).transpose()
     }
 
     /// Returns the runs within another that are not over.
@@ -132,11 +132,11 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn sub_plans_open(&self, parent: RunId) -> Result<Vec<RunRow>, StoreError> {
+    pub async fn open_sub_plans(&self, parent: RunId) -> Result<Vec<RunRow>, StoreError> {
         let id = stored_run(parent);
         let rows =
             repeated!(self, connection => sqlx::query(SUB_PLANS_OPEN).bind(id).fetch_all(&mut *connection))?;
-        rows.iter().map(RunRow::read).collect()
+        rows.iter().map(RunRow::from_row).collect()
     }
 
     /// Lets items be claimed whose runs within are over, begin to wait for a person, or go on.
@@ -144,7 +144,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn wake_around(&self) -> Result<(), StoreError> {
+    pub async fn wake_parent_runs(&self) -> Result<(), StoreError> {
         let rows = repeated!(self, connection => sqlx::query(WAKE_AROUND).fetch_all(&mut *connection))?;
         for row in rows {
             self.notifier().notify(run_id(row.try_get("run")?), WakeFor::UNKNOWN);
@@ -158,7 +158,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn sub_plans_left(&self, except: &[RunId], limit: i64) -> Result<Vec<RunId>, StoreError> {
+    pub async fn orphaned_sub_plans(&self, except: &[RunId], limit: i64) -> Result<Vec<RunId>, StoreError> {
         let except = stored_runs(except);
         let rows = repeated!(self, connection => sqlx::query(SUB_PLANS_LEFT).bind(limit).bind(&except).fetch_all(&mut *connection))?;
         rows.iter().map(|row| Ok(run_id(row.try_get("run")?))).collect()

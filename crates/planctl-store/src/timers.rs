@@ -43,7 +43,7 @@ impl Store {
             .map(|row| {
                 let (run, word): (_, &str) = (run_id(row.try_get("run")?), row.try_get("timer")?);
                 let unknown = || Unread::new(run, StoreError::corrupt(format!("a timer is named `{word}`")));
-                Ok(TimerId::read(word).map(|timer| DueTimer { run, timer }).ok_or_else(unknown))
+                Ok(TimerId::parse(word).map(|timer| DueTimer { run, timer }).ok_or_else(unknown))
             })
             .collect()
     }

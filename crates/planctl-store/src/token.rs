@@ -12,7 +12,7 @@ pub struct Token([u8; 32]);
 
 impl Token {
     /// Draws a new one.
-    pub fn draw() -> Token {
+    pub fn generate() -> Token {
         Token(random::bytes())
     }
 

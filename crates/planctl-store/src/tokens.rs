@@ -135,7 +135,7 @@ pub struct TokenRow {
 }
 
 impl TokenRow {
-    fn read(row: &PgRow) -> Result<TokenRow, StoreError> {
+    fn from_row(row: &PgRow) -> Result<TokenRow, StoreError> {
         let word: &str = row.try_get("scope")?;
         Ok(TokenRow {
             id: row.try_get("id")?,
@@ -166,7 +166,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn create_token(&self, new: &NewToken<'_>) -> Result<NewlyMade, StoreError> {
-        let token = Token::draw();
+        let token = Token::generate();
         let hash = token.hash();
         let roles: Vec<&str> = new.roles.iter().map(Role::as_str).collect();
         loop {
@@ -184,12 +184,12 @@ impl Store {
             let made = repeated!(self, connection => sqlx::query(TOKEN_MADE).bind(&hash).fetch_optional(&mut *connection))?;
             if let Some(row) = made {
                 let secret = format!("{PREFIX}{}_{}", new.scope.word(), token.reveal());
-                return Ok(NewlyMade::Token(TokenRow::read(&row)?, secret));
+                return Ok(NewlyMade::Token(TokenRow::from_row(&row)?, secret));
             }
             if let Some(request) = new.request
                 && let Some(row) = repeated!(self, connection => sqlx::query(TOKEN_OF_REQUEST).bind(request.0).fetch_optional(&mut *connection))?
             {
-                return Ok(NewlyMade::Before(TokenRow::read(&row)?));
+                return Ok(NewlyMade::Before(TokenRow::from_row(&row)?));
             }
             // The short id was taken: another is drawn.
         }
@@ -204,7 +204,7 @@ impl Store {
         let Some((scope, token)) = parse(secret) else { return Ok(None) };
         let hash = token.hash();
         let row = repeated!(self, connection => sqlx::query(TOKEN_OF).bind(&hash).fetch_optional(&mut *connection))?;
-        let row = row.as_ref().map(TokenRow::read).transpose()?;
+        let row = row.as_ref().map(TokenRow::from_row).transpose()?;
         Ok(row.filter(|row| row.scope == scope))
     }
 
@@ -215,7 +215,7 @@ impl Store {
     /// Those of the connection.
     pub async fn tokens(&self, page: &Page<String>) -> Result<Vec<TokenRow>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(TOKENS).bind(&page.after).bind(page.limit).fetch_all(&mut *connection))?;
-        rows.iter().map(TokenRow::read).collect()
+        rows.iter().map(TokenRow::from_row).collect()
     }
 
     /// Takes a token back; one that was taken back before stays so since then.
@@ -227,6 +227,6 @@ impl Store {
         repeated!(self, connection => sqlx::query(REVOKE_TOKEN).bind(id).execute(&mut *connection))?;
         let row =
             repeated!(self, connection => sqlx::query(TOKEN).bind(id).fetch_optional(&mut *connection))?;
-        TokenRow::read(&row.ok_or_else(|| StoreError::not_found(format!("token {id}")))?)
+        TokenRow::from_row(&row.ok_or_else(|| StoreError::not_found(format!("token {id}")))?)
     }
 }

@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::connections::{RetryPolicy, repeated};
-use crate::error::{StoreError, violates};
+use crate::error::{StoreError, violates_constraint};
 use crate::page::Page;
 use crate::random;
 use crate::requests::RequestId;
@@ -84,7 +84,7 @@ pub struct TopicNote {
 }
 
 impl TopicNote {
-    fn read(row: &PgRow) -> Result<TopicNote, StoreError> {
+    fn from_row(row: &PgRow) -> Result<TopicNote, StoreError> {
         Ok(TopicNote {
             number: row.try_get("number")?,
             by: Actor::new(row.try_get::<String, _>("by")?),
@@ -126,13 +126,13 @@ impl Store {
             match attempt.await {
                 Ok(_) => break,
                 // Posted before the connection broke, or by an earlier call of the request.
-                Err(error) if violates(&error, "notes_call_key") => break,
-                Err(error) => retries.after(error).await?,
+                Err(error) if violates_constraint(&error, "notes_call_key") => break,
+                Err(error) => retries.wait_or_fail(error).await?,
             }
         }
         let row =
             repeated!(self, connection => sqlx::query(NOTE_OF_CALL).bind(call).fetch_one(&mut *connection))?;
-        TopicNote::read(&row)
+        TopicNote::from_row(&row)
     }
 
     /// Returns at most `limit` notes of a topic after number `since`, oldest first; of an unknown topic, none.
@@ -142,7 +142,7 @@ impl Store {
     /// Those of the connection.
     pub async fn notes(&self, topic: &str, since: i64, limit: i64) -> Result<Vec<TopicNote>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(NOTES).bind(topic).bind(since).bind(limit).fetch_all(&mut *connection))?;
-        rows.iter().map(TopicNote::read).collect()
+        rows.iter().map(TopicNote::from_row).collect()
     }
 
     /// Returns the newest notes of a topic, at most `limit` and of about `bytes_max` bytes together, oldest first.
@@ -157,7 +157,7 @@ impl Store {
         bytes_max: i64,
     ) -> Result<Vec<TopicNote>, StoreError> {
         let rows = repeated!(self, connection => sqlx::query(NEWEST_NOTES).bind(topic).bind(limit).bind(bytes_max).fetch_all(&mut *connection))?;
-        rows.iter().map(TopicNote::read).collect()
+        rows.iter().map(TopicNote::from_row).collect()
     }
 
     /// Returns topics, by name.

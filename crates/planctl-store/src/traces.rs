@@ -66,7 +66,12 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn holds_traces(&self, host: &str, holder: &str, lease: Duration) -> Result<bool, StoreError> {
+    pub async fn acquire_trace_lease(
+        &self,
+        host: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
         repeated!(self, connection => sqlx::query(HOLD_TRACES)
             .bind(host)
             .bind(holder)
@@ -81,7 +86,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn leave_traces(&self, host: &str, holder: &str) -> Result<(), StoreError> {
+    pub async fn release_trace_lease(&self, host: &str, holder: &str) -> Result<(), StoreError> {
         repeated!(self, connection => sqlx::query(LEAVE_TRACES).bind(host).bind(holder).execute(&mut *connection))?;
         Ok(())
     }

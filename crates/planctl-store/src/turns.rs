@@ -55,13 +55,13 @@ impl Store {
     ///
     /// [`StoreError::WorkspaceBusy`], which names the run it waits for; [`StoreError::Refused`] where it is not queued; and
     /// those of the connection.
-    pub async fn admit(&self, run: RunId) -> Result<(), StoreError> {
+    pub async fn admit_run(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
         repeated!(self, connection => sqlx::query(WANT).bind(id).execute(&mut *connection))?;
         if let Some(ahead) = self.waits_for(run).await? {
             return Err(StoreError::WorkspaceBusy { run: ahead.run });
         }
-        self.leave_workspace(run).await?;
+        self.reclaim_workspace(run).await?;
         self.apply(run, &Event::Clock(ClockEvent::Admitted), &Proof::Clock, None).await.map(drop)
     }
 

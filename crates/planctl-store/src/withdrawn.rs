@@ -4,7 +4,7 @@
 //!
 //! The item's row stays, in a state of its own, and is renewed by nobody. A run that ended keeps `active`, and with it its
 //! place in the index that lets one run at a time have a workspace, as long as such rows are left; then
-//! [`Store::admit`] gives the workspace to the next run.
+//! [`Store::admit_run`] gives the workspace to the next run.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// Those of the connection.
     pub async fn acknowledge(&self, claimed: &Claimed) -> Result<(), StoreError> {
-        self.acknowledge_by(&claimed.item.id, claimed.generation, &claimed.token).await
+        self.acknowledge_with_token(&claimed.item.id, claimed.generation, &claimed.token).await
     }
 
     /// Acknowledges the revocation of a lease, if the caller shows its generation and secret.
@@ -81,7 +81,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn acknowledge_by(
+    pub async fn acknowledge_with_token(
         &self,
         item: &ItemId,
         generation: i64,
@@ -114,7 +114,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn held_back(&self, runs: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
+    pub async fn runs_held_back(&self, runs: &[RunId]) -> Result<BTreeSet<RunId>, StoreError> {
         let ids = stored_runs(runs);
         let rows =
             repeated!(self, connection => sqlx::query(HELD_BACK).bind(&ids).fetch_all(&mut *connection))?;
@@ -122,7 +122,7 @@ impl Store {
     }
 
     /// Takes the workspace of a queued run from one that ended and left it.
-    pub(crate) async fn leave_workspace(&self, wanted_by: RunId) -> Result<(), StoreError> {
+    pub(crate) async fn reclaim_workspace(&self, wanted_by: RunId) -> Result<(), StoreError> {
         let id = stored_run(wanted_by);
         repeated!(self, connection => sqlx::query(LEAVE_WORKSPACE).bind(id).execute(&mut *connection))?;
         Ok(())

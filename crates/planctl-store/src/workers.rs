@@ -92,7 +92,7 @@ pub struct HeldItem {
 }
 
 impl WorkerRow {
-    fn read(row: &PgRow, holds: Vec<HeldItem>) -> Result<WorkerRow, StoreError> {
+    fn from_row(row: &PgRow, holds: Vec<HeldItem>) -> Result<WorkerRow, StoreError> {
         Ok(WorkerRow {
             id: row.try_get("id")?,
             roles: row.try_get::<Vec<String>, _>("roles")?.into_iter().map(Role::new).collect(),
@@ -115,7 +115,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn see_worker(&self, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
+    pub async fn record_worker_seen(&self, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let roles: Vec<&str> = worker.roles.iter().map(Role::as_str).collect();
         let row = repeated!(self, connection => sqlx::query(SEE_WORKER)
             .bind(worker.id)
@@ -136,7 +136,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn workers_since(&self, lately: Duration) -> Result<u64, StoreError> {
+    pub async fn count_workers_seen(&self, lately: Duration) -> Result<u64, StoreError> {
         let lately = micros(lately);
         let row = repeated!(self, connection => sqlx::query(WORKERS_SINCE).bind(lately).fetch_one(&mut *connection))?;
         Ok(u64::try_from(row.try_get::<i64, _>("count")?).unwrap_or(0))
@@ -161,7 +161,9 @@ impl Store {
         let rows = repeated!(self, connection => sqlx::query(WORKERS).bind(&page.after).bind(page.limit).fetch_all(&mut *connection))?;
         let mut held = self.held_items().await?;
         rows.iter()
-            .map(|row| WorkerRow::read(row, held.remove(row.try_get::<&str, _>("id")?).unwrap_or_default()))
+            .map(|row| {
+                WorkerRow::from_row(row, held.remove(row.try_get::<&str, _>("id")?).unwrap_or_default())
+            })
             .collect()
     }
 

@@ -64,7 +64,7 @@ pub struct WorktreeRow {
 
 impl WorktreeRow {
     /// Reads the columns of a run's worktree, where it has one.
-    pub(crate) fn read(row: &PgRow) -> Result<Option<WorktreeRow>, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Option<WorktreeRow>, StoreError> {
         let Some(root) = row.try_get("root")? else { return Ok(None) };
         Ok(Some(WorktreeRow {
             root,
@@ -88,7 +88,12 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_base(&self, run: RunId, base: &str, left_behind: usize) -> Result<(), StoreError> {
+    pub async fn set_worktree_base(
+        &self,
+        run: RunId,
+        base: &str,
+        left_behind: usize,
+    ) -> Result<(), StoreError> {
         let (id, left_behind) = (stored_run(run), i32::try_from(left_behind).unwrap_or(i32::MAX));
         repeated!(self, connection => sqlx::query(WORKTREE_BASE)
             .bind(id)
@@ -103,7 +108,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_made(&self, run: RunId) -> Result<(), StoreError> {
+    pub async fn mark_worktree_made(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
         repeated!(self, connection => sqlx::query(WORKTREE_MADE).bind(id).execute(&mut *connection))?;
         Ok(())
@@ -114,7 +119,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_trouble(&self, run: RunId, what: &str) -> Result<(), StoreError> {
+    pub async fn record_worktree_trouble(&self, run: RunId, what: &str) -> Result<(), StoreError> {
         let id = stored_run(run);
         // Postgres keeps no NUL in a text.
         let what = what.replace('\0', "\u{fffd}");
@@ -127,7 +132,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_again(&self, run: RunId) -> Result<(), StoreError> {
+    pub async fn retry_worktree(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
         repeated!(self, connection => sqlx::query(WORKTREE_AGAIN).bind(id).execute(&mut *connection))?;
         Ok(())
@@ -139,7 +144,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_result(
+    pub async fn record_worktree_result(
         &self,
         run: &RunRow,
         result: Option<(&str, usize)>,
@@ -161,7 +166,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn worktree_removed(&self, run: RunId) -> Result<(), StoreError> {
+    pub async fn mark_worktree_removed(&self, run: RunId) -> Result<(), StoreError> {
         let id = stored_run(run);
         repeated!(self, connection => sqlx::query(WORKTREE_REMOVED).bind(id).execute(&mut *connection))?;
         Ok(())

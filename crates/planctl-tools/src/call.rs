@@ -28,18 +28,20 @@ const WAITS_MAX: u8 = 2;
 pub fn main() -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return told(&Fault::new(FaultKind::Network, format!("could not start: {error}"))),
+        Err(error) => {
+            return report_fault(&Fault::new(FaultKind::Network, format!("could not start: {error}")));
+        }
     };
-    match ordered().and_then(|request| runtime.block_on(carried_out(request))) {
+    match read_order().and_then(|request| runtime.block_on(run_order(request))) {
         Ok(result) => match io::stdout().write_all(result.as_bytes()).and_then(|()| io::stdout().flush()) {
             Ok(()) => 0,
-            Err(error) => told(&Fault::new(FaultKind::Network, format!("could not print: {error}"))),
+            Err(error) => report_fault(&Fault::new(FaultKind::Network, format!("could not print: {error}"))),
         },
-        Err(fault) => told(&fault),
+        Err(fault) => report_fault(&fault),
     }
 }
 
-fn told(fault: &Fault) -> u8 {
+fn report_fault(fault: &Fault) -> u8 {
     say(&fault.to_string());
     fault.kind.exit_code()
 }
@@ -49,7 +51,7 @@ fn say(line: &str) {
     writeln!(io::stderr(), "{line}").ok();
 }
 
-fn ordered() -> Result<Request, Fault> {
+fn read_order() -> Result<Request, Fault> {
     let mut text = Vec::new();
     let unread =
         |error: String| Fault::new(FaultKind::Arguments, format!("the order can't be read: {error}"));
@@ -57,7 +59,7 @@ fn ordered() -> Result<Request, Fault> {
     serde_json::from_slice(&text).map_err(|error| unread(error.to_string()))
 }
 
-async fn carried_out(request: Request) -> Result<String, Fault> {
+async fn run_order(request: Request) -> Result<String, Fault> {
     let calls = match request.order {
         Order::List => {
             let connection = Connection::open(&request.server).await?;
@@ -73,8 +75,8 @@ async fn carried_out(request: Request) -> Result<String, Fault> {
     if let Some((_, tool)) = &calls.known {
         fitting(filled.clone(), tool)?;
     }
-    let connection = patiently(async || Connection::open(&request.server).await).await?;
-    let result = called(&connection, &calls, filled).await;
+    let connection = with_retries(async || Connection::open(&request.server).await).await?;
+    let result = call_each(&connection, &calls, filled).await;
     connection.close().await;
     let result = printed(&result?);
     refuse_too_long(result.len())?;
@@ -129,7 +131,7 @@ fn fitting_one(arguments: Value, tool: &Tool) -> Result<Map<String, Value>, Faul
     Ok(fields)
 }
 
-pub(crate) async fn called(
+pub(crate) async fn call_each(
     connection: &Connection,
     calls: &Calls,
     filled: Vec<Value>,
@@ -141,7 +143,7 @@ pub(crate) async fn called(
     let uses = each.into_iter().enumerate().map(move |(at, arguments)| async move {
         say(&format!("{} {}", calls.tool, Value::Object(arguments.clone())));
         let used = async || connection.call(&calls.tool, arguments.clone()).await.and_then(value_of);
-        patiently(used).await.map_err(|fault| match is_loop {
+        with_retries(used).await.map_err(|fault| match is_loop {
             true => Fault { message: format!("item {} of {count}: {}", at + 1, fault.message), ..fault },
             false => fault,
         })
@@ -186,7 +188,7 @@ async fn current(connection: &Connection, calls: &Calls) -> Result<Tool, Fault> 
 }
 
 /// Does something, and waits for a short rate limit: what was refused had no effect.
-async fn patiently<T>(mut attempt: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+async fn with_retries<T>(mut attempt: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, Fault> {
     let mut waits = 0;
     loop {
         match attempt().await {

@@ -118,7 +118,7 @@ impl Connection {
         // It ends in any case; how does not matter to a result that is there.
         self.service.cancel().await.ok();
         if let Some(program) = self.program {
-            program.end().await;
+            program.shut_down().await;
         }
     }
 }

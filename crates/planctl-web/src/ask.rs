@@ -68,7 +68,7 @@ impl<'a> AskScreen<'a> {
         (draft, refused): (&'a Draft, Option<&'a Problem>),
     ) -> AskScreen<'a> {
         let words = words::answer_words(&page.ask).into_iter();
-        let answers = words.filter(|word| is_offered(page, word)).map(|word| offered(page, word)).collect();
+        let answers = words.filter(|word| is_offered(page, word)).map(|word| offer_of(page, word)).collect();
         AskScreen { frame, page, attempts: rows(page), answers, form, draft, refused }
     }
 
@@ -96,7 +96,7 @@ fn is_offered(page: &AskPage, word: &str) -> bool {
     word != "edit" && !(word == "approve" && page.unfit.is_some())
 }
 
-fn offered(page: &AskPage, word: &str) -> Offered {
+fn offer_of(page: &AskPage, word: &str) -> Offered {
     let label = match word {
         "approve" if page.ask.kind == "insertion" => "put it in",
         "abort" => "cancel the run",

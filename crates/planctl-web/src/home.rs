@@ -26,7 +26,7 @@ impl Filters<'_> {
         *self == Filters::default()
     }
 
-    fn let_through(&self, ask: &AskView) -> bool {
+    fn matches(&self, ask: &AskView) -> bool {
         self.kind.is_none_or(|kind| ask.kind == kind)
             && self.project.is_none_or(|project| ask.workspace == project)
             && self.role.is_none_or(|role| ask.role.as_deref() == Some(role))
@@ -95,7 +95,7 @@ impl<'a> HomeScreen<'a> {
             failures,
             today,
             form,
-            asks: asks.asks.iter().filter(|ask| filters.let_through(ask)).collect(),
+            asks: asks.asks.iter().filter(|ask| filters.matches(ask)).collect(),
             more_wait: asks.next.is_some(),
             choices: choices(asks, runs, filters),
             is_filtered: !filters.are_none(),

@@ -120,7 +120,7 @@ impl Api {
     }
 
     /// Reads once and waits no longer than this, for a caller that asks how a daemon is and may hear that it is unwell.
-    pub async fn look<T: DeserializeOwned>(&self, path: &str, within: Duration) -> Result<T, Silence> {
+    pub async fn get_once<T: DeserializeOwned>(&self, path: &str, within: Duration) -> Result<T, Silence> {
         let (_, bytes) = self.send_once(path, within).await.map_err(|error| match error {
             Unanswered::Unreachable(error) if error.is_connect() => Silence::Shut,
             Unanswered::Unreachable(_) | Unanswered::Uncalled(_) => Silence::Late,
@@ -136,7 +136,9 @@ impl Api {
     /// Reads.
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, Failure> {
         let call = Sent { method: Method::GET, path, query, body: None, key: None };
-        self.answer(call).await?.ok_or_else(|| self.odd("nothing where something was asked for"))
+        self.answer(call)
+            .await?
+            .ok_or_else(|| self.unexpected_answer("nothing where something was asked for"))
     }
 
     /// Reads a list, all its pages as one.
@@ -163,9 +165,11 @@ impl Api {
         body: &impl Serialize,
     ) -> Result<T, Failure> {
         let key = uuid_of();
-        let body = Some(self.written(body)?);
+        let body = Some(self.to_json(body)?);
         let call = Sent { method: Method::POST, path, query, body, key: Some(&key) };
-        self.answer(call).await?.ok_or_else(|| self.odd("nothing where something was asked for"))
+        self.answer(call)
+            .await?
+            .ok_or_else(|| self.unexpected_answer("nothing where something was asked for"))
     }
 
     /// Changes something where there may be nothing to answer; under one key the same answer is found again.
@@ -176,7 +180,7 @@ impl Api {
         body: &impl Serialize,
         key: &str,
     ) -> Result<Option<T>, Failure> {
-        let body = Some(self.written(body)?);
+        let body = Some(self.to_json(body)?);
         self.answer(Sent { method: Method::POST, path, query, body, key: Some(key) }).await
     }
 
@@ -184,11 +188,13 @@ impl Api {
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let key = uuid_of();
         let call = Sent { method: Method::DELETE, path, query: &[], body: None, key: Some(&key) };
-        self.answer(call).await?.ok_or_else(|| self.odd("nothing where something was asked for"))
+        self.answer(call)
+            .await?
+            .ok_or_else(|| self.unexpected_answer("nothing where something was asked for"))
     }
 
-    fn written(&self, body: &impl Serialize) -> Result<Vec<u8>, Failure> {
-        serde_json::to_vec(body).map_err(|error| self.odd(&error.to_string()))
+    fn to_json(&self, body: &impl Serialize) -> Result<Vec<u8>, Failure> {
+        serde_json::to_vec(body).map_err(|error| self.unexpected_answer(&error.to_string()))
     }
 
     fn answer<'a, T: DeserializeOwned>(
@@ -201,7 +207,7 @@ impl Api {
                 None => Ok(None),
                 Some(bytes) => serde_json::from_slice(&bytes)
                     .map(Some)
-                    .map_err(|error| self.odd(&format!("{error}, at {}", call.path))),
+                    .map_err(|error| self.unexpected_answer(&format!("{error}, at {}", call.path))),
             }
         })
     }
@@ -235,7 +241,7 @@ impl Api {
                     return Err(self.unreachable(&error));
                 }
                 Err(Unanswered::Unreachable(error)) => self.unreachable(&error),
-                Err(Unanswered::Uncalled(error)) => return Err(self.odd(&error)),
+                Err(Unanswered::Uncalled(error)) => return Err(self.unexpected_answer(&error)),
             };
             // In this process the store has tried again by itself.
             if tries >= TRIES || matches!(self.transport, Transport::InProcess(_)) {
@@ -261,7 +267,9 @@ impl Api {
                 );
                 Err((failure_of(&problem), again))
             }
-            Err(_) => Err((self.odd(&format!("status {status} and no problem document")), false)),
+            Err(_) => {
+                Err((self.unexpected_answer(&format!("status {status} and no problem document")), false))
+            }
         }
     }
 
@@ -278,7 +286,7 @@ impl Api {
             .next("planctl daemon start")
     }
 
-    fn odd(&self, what: &str) -> Failure {
+    fn unexpected_answer(&self, what: &str) -> Failure {
         Failure::new(
             Exit::Unavailable,
             format!("could not understand the daemon at {}: {what}", self.address()),
@@ -340,7 +348,7 @@ pub fn failure_of(problem: &Problem) -> Failure {
         None => failure,
     };
     match &problem.next {
-        Some(next) => crate::next::add(failure, next),
+        Some(next) => crate::next::with_next(failure, next),
         None => failure,
     }
 }

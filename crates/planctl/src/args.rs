@@ -88,7 +88,7 @@ pub fn command() -> clap::Command {
         })
     });
     let listed = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
-    let root = laid_out(root).mut_subcommands(|below| {
+    let root = lay_out(root).mut_subcommands(|below| {
         let is_listed = listed(below.get_name());
         below.hide(!is_listed)
     });
@@ -100,10 +100,10 @@ pub fn command() -> clap::Command {
     root.help_template(layout)
 }
 
-fn laid_out(command: clap::Command) -> clap::Command {
+fn lay_out(command: clap::Command) -> clap::Command {
     let command = match command.get_before_help() {
         Some(examples) if show::columns().is_some() => {
-            let examples = examples_laid_out(&examples.to_string(), columns());
+            let examples = lay_out_examples(&examples.to_string(), columns());
             command.before_help(examples)
         }
         Some(_) | None => command,
@@ -123,7 +123,7 @@ fn columns() -> usize {
 }
 
 /// Puts what examples do below them where both don't fit beside one another; the sentences around them are folded.
-fn examples_laid_out(text: &str, columns: usize) -> String {
+fn lay_out_examples(text: &str, columns: usize) -> String {
     let parts = |line: &str| {
         let bare = line.strip_prefix("  ").filter(|bare| !bare.starts_with(' '))?;
         let (command, what) =

@@ -32,9 +32,9 @@ enum Sequence {
 
 impl Attention {
     /// Calls in the way that the configuration names, as far as this terminal wants it.
-    pub fn by(call: TerminalCall) -> Attention {
+    pub fn from_config(call: TerminalCall) -> Attention {
         let sequence = match call {
-            TerminalCall::Auto => known(|name| env::var(name).ok()),
+            TerminalCall::Auto => terminal_sequence(|name| env::var(name).ok()),
             TerminalCall::Osc9 => Some(Sequence::Osc9),
             TerminalCall::Osc777 => Some(Sequence::Osc777),
             TerminalCall::Sound => Some(Sequence::Sound),
@@ -44,11 +44,11 @@ impl Attention {
     }
 
     /// Calls where the run needs the person for something of which they were not told, or is over.
-    pub fn look(&mut self, view: &RunView) {
+    pub fn call_if_needed(&mut self, view: &RunView) {
         let Some(sequence) = self.sequence else { return };
         let why = reason(view);
         if why.is_some() && why != self.called_for {
-            let text = written(sequence, why.as_deref().unwrap_or_default());
+            let text = sequence_text(sequence, why.as_deref().unwrap_or_default());
             // Where nobody listens, nothing is lost.
             std::io::stderr().write_all(text.as_bytes()).unwrap_or(());
         }
@@ -58,7 +58,7 @@ impl Attention {
 
 /// Returns the form that the terminal is known to show. Programs that draw terminals within one, as tmux does, keep such
 /// sequences to themselves.
-fn known(variable: impl Fn(&str) -> Option<String>) -> Option<Sequence> {
+fn terminal_sequence(variable: impl Fn(&str) -> Option<String>) -> Option<Sequence> {
     if variable("TMUX").is_some() || variable("STY").is_some() {
         return None;
     }
@@ -93,7 +93,7 @@ fn reason(view: &RunView) -> Option<String> {
 }
 
 /// Writes the call; a name of a run can't end it or begin another.
-fn written(sequence: Sequence, why: &str) -> String {
+fn sequence_text(sequence: Sequence, why: &str) -> String {
     let why = show::safe(why).replace(';', ",");
     match sequence {
         Sequence::Osc9 => format!("\x1b]9;planctl: {why}\x1b\\"),
@@ -107,7 +107,9 @@ mod tests {
     use super::*;
 
     fn at(variables: &[(&str, &str)]) -> Option<Sequence> {
-        known(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        terminal_sequence(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
     }
 
     #[test]
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_said_ends_no_sequence() {
-        let text = written(Sequence::Osc777, "a;b\x1b\\\x07c");
+        let text = sequence_text(Sequence::Osc777, "a;b\x1b\\\x07c");
         assert_eq!(text.matches(['\x1b', '\x07']).count(), 2, "{text:?}");
         assert_eq!(text.matches(';').count(), 3, "{text:?}");
     }

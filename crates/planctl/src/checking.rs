@@ -128,7 +128,7 @@ impl Prober {
         let mut signals = Stop::listen()?;
         let ((say_stopped, stopped), (stop, is_stopped)) = (watch::channel(None), watch::channel(false));
         tokio::spawn(async move {
-            say_stopped.send_replace(Some(signals.asked().await));
+            say_stopped.send_replace(Some(signals.wait_for_signal().await));
             stop.send_replace(true);
         });
         let probe = Probe::new(spawner.clone(), context.state_dir()?, limits, is_stopped, progress);

@@ -183,7 +183,7 @@ impl Client {
     /// Returns the plan as a run executes it: the stored revision.
     pub async fn plan_of_run(&self, run: Handle) -> Result<Checked, Failure> {
         let plan: RunPlanView = self.api.get(&format!("/v1/runs/{}/plan", run.0), &[]).await?;
-        Ok(planctl_server::check::kept(plan))
+        Ok(planctl_server::check::restore_checked(plan))
     }
 
     /// Compares two texts of a plan by what they mean.
@@ -631,7 +631,7 @@ pub async fn take_place(
     stop_after: Duration,
 ) -> Result<Result<ServerNode, ServiceError>, Failure> {
     let config = &context.config()?.config;
-    limits::enough()?;
+    limits::raise_limits()?;
     let options = ServerNodeOptions {
         state_dir: context.state_dir()?,
         database_url: config.database.clone(),

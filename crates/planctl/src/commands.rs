@@ -337,15 +337,15 @@ impl Context {
         if self.global.yes {
             return Ok(());
         }
-        self.asked(question, "A terminal is needed to confirm, or --yes")
+        self.ask_or_refuse(question, "A terminal is needed to confirm, or --yes")
     }
 
     /// Makes sure that a person approves something; `--yes` is no approval.
     pub fn ask_for_approval(&self, question: &str) -> Result<(), Failure> {
-        self.asked(question, "A terminal is needed to approve, or --approve")
+        self.ask_or_refuse(question, "A terminal is needed to approve, or --approve")
     }
 
-    fn asked(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
+    fn ask_or_refuse(&self, question: &str, otherwise: &str) -> Result<(), Failure> {
         if !self.is_interactive() {
             return Err(Failure::usage(format!("{question} {otherwise}")));
         }

@@ -42,13 +42,13 @@ pub fn script(shell: clap_complete::Shell) -> Answer {
 
 /// Completes the name of a run.
 pub fn run() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, runs()))
+    ArgValueCompleter::new(|typed: &OsStr| matching_candidates(typed, runs()))
 }
 
 /// Completes the path of a plan.
 pub fn plan() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let known = beginning(typed, plan_files());
+        let known = matching_candidates(typed, plan_files());
         if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
     })
 }
@@ -56,32 +56,32 @@ pub fn plan() -> ArgValueCompleter {
 /// Completes a plan's path or a run's name.
 pub fn plan_or_run() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let known = beginning(typed, plan_files().into_iter().chain(runs()).collect());
+        let known = matching_candidates(typed, plan_files().into_iter().chain(runs()).collect());
         if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
     })
 }
 
 /// Completes the number of an open ask.
 pub fn ask() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, asks()))
+    ArgValueCompleter::new(|typed: &OsStr| matching_candidates(typed, asks()))
 }
 
 /// Completes a plan's path or the number of an open ask.
 pub fn plan_or_ask() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let known = beginning(typed, asks().into_iter().chain(plan_files()).collect());
+        let known = matching_candidates(typed, asks().into_iter().chain(plan_files()).collect());
         if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
     })
 }
 
 /// Completes a role of planctl.toml.
 pub fn role() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, roles()))
+    ArgValueCompleter::new(|typed: &OsStr| matching_candidates(typed, roles()))
 }
 
 /// Completes an entry of the library.
 pub fn entry() -> ArgValueCompleter {
-    ArgValueCompleter::new(|typed: &OsStr| beginning(typed, entries()))
+    ArgValueCompleter::new(|typed: &OsStr| matching_candidates(typed, entries()))
 }
 
 /// Completes a template of `plan new`.
@@ -92,7 +92,7 @@ pub fn template() -> ArgValueCompleter {
         known.extend(
             others.filter(|(name, _)| !known.iter().any(|(entry, _)| entry == name)).collect::<Vec<_>>(),
         );
-        let known = beginning(typed, known);
+        let known = matching_candidates(typed, known);
         if known.is_empty() { PathCompleter::any().complete(typed) } else { known }
     })
 }
@@ -100,7 +100,7 @@ pub fn template() -> ArgValueCompleter {
 /// A word, and what it stands for.
 type Known = (String, String);
 
-fn beginning(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandidate> {
+fn matching_candidates(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let fit = known.into_iter().filter(|(word, _)| word.starts_with(&*typed));
     fit.map(|(word, help)| {
@@ -114,7 +114,7 @@ fn context() -> Option<Context> {
 }
 
 /// Asks the daemon, or the database where there is one.
-fn asked<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> T {
+fn query_daemon<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> T {
     let answer = || {
         let context = context()?;
         let is_named = context.server().is_some() || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
@@ -130,7 +130,7 @@ fn asked<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Failure>) -
 }
 
 fn runs() -> Vec<Known> {
-    let mut known = asked(async |client| {
+    let mut known = query_daemon(async |client| {
         let runs = client.list(false).await?.runs;
         client.close().await;
         let word = |run: planctl_api::wire::RunSummary| {
@@ -144,7 +144,7 @@ fn runs() -> Vec<Known> {
 }
 
 fn asks() -> Vec<Known> {
-    asked(async |client| {
+    query_daemon(async |client| {
         let asks = client.asks(None).await?.asks;
         client.close().await;
         Ok(asks.into_iter().map(|ask| (ask.id.to_string(), format!("{}: {}", ask.run, ask.asks))).collect())

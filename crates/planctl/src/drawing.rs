@@ -27,7 +27,7 @@ impl Drawing {
             self.widths.clear();
         }
         let (columns, rows) = terminal::size();
-        let mut text = self.erased((columns, rows));
+        let mut text = self.erase_sequence((columns, rows));
         let from = lines.len().saturating_sub(rows.saturating_sub(1).max(1));
         let lines: Vec<String> = lines[from..].iter().map(|line| fitted(line, columns)).collect();
         self.widths = lines.iter().map(|line| width(line)).collect();
@@ -40,23 +40,23 @@ impl Drawing {
 
     /// Takes away what is drawn, and gives the terminal its echo back.
     pub fn clear(&mut self) {
-        let text = self.erased(terminal::size());
+        let text = self.erase_sequence(terminal::size());
         if !text.is_empty() && terminal::is_in_front() != Some(false) && !terminal::was_left() {
             write(&text);
         }
         self.widths.clear();
-        terminal::give_back();
+        terminal::restore_modes();
     }
 
     /// Leaves what is drawn on the screen, and gives the terminal its echo back.
-    pub fn leave(&mut self) {
+    pub fn leave_on_screen(&mut self) {
         self.widths.clear();
-        terminal::give_back();
+        terminal::restore_modes();
     }
 
     /// Returns what moves the cursor to the first row of what is drawn and erases from there. The terminal may have another
     /// width than when it was drawn, and show a line on several rows by now.
-    fn erased(&self, (columns, rows): (usize, usize)) -> String {
+    fn erase_sequence(&self, (columns, rows): (usize, usize)) -> String {
         let up: usize = self.widths.iter().map(|width| width.div_ceil(columns).max(1)).sum();
         match up.min(rows.saturating_sub(1)) {
             0 => String::new(),
@@ -67,7 +67,7 @@ impl Drawing {
 
 impl Drop for Drawing {
     fn drop(&mut self) {
-        terminal::give_back();
+        terminal::restore_modes();
     }
 }
 
@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn what_is_drawn_is_taken_away_on_all_the_rows_that_it_takes_by_now() {
         let drawing = Drawing { widths: vec![79, 0, 100] };
-        assert_eq!(drawing.erased((80, 24)), "\r\u{1b}[4A\u{1b}[J", "of a terminal of 80 columns");
-        assert_eq!(drawing.erased((100, 24)), "\r\u{1b}[3A\u{1b}[J", "it has become wider");
-        assert_eq!(drawing.erased((20, 24)), "\r\u{1b}[10A\u{1b}[J", "it has become narrower");
-        assert_eq!(drawing.erased((20, 8)), "\r\u{1b}[7A\u{1b}[J", "what has left the screen stays");
-        assert_eq!(Drawing::default().erased((80, 24)), "");
+        assert_eq!(drawing.erase_sequence((80, 24)), "\r\u{1b}[4A\u{1b}[J", "of a terminal of 80 columns");
+        assert_eq!(drawing.erase_sequence((100, 24)), "\r\u{1b}[3A\u{1b}[J", "it has become wider");
+        assert_eq!(drawing.erase_sequence((20, 24)), "\r\u{1b}[10A\u{1b}[J", "it has become narrower");
+        assert_eq!(drawing.erase_sequence((20, 8)), "\r\u{1b}[7A\u{1b}[J", "what has left the screen stays");
+        assert_eq!(Drawing::default().erase_sequence((80, 24)), "");
     }
 }

@@ -1,6 +1,6 @@
 //! Draws what workers and contracts wrote: a label stands on each line, so that no line reads as planctl's own.
 
-use planctl_engine::view::plain;
+use planctl_engine::view::strip_terminal_sequences;
 
 use crate::show;
 
@@ -31,7 +31,7 @@ pub fn printed(who: &str, text: &str, cut: Cut<'_>) -> String {
 }
 
 fn printed_in(who: &str, text: &str, cut: Cut<'_>, columns: Option<usize>) -> String {
-    let text = plain(text);
+    let text = strip_terminal_sequences(text);
     if columns.is_none() {
         return drawn(who, &text, cut, columns);
     }

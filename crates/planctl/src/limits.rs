@@ -12,7 +12,7 @@ const FILES: u64 = 64;
 /// # Errors
 ///
 /// Says which limit is too low, and how to raise it.
-pub fn enough() -> Result<(), Failure> {
+pub fn raise_limits() -> Result<(), Failure> {
     // Where more is not to be had, what there is may do.
     let has = planctl_harness::raise_open_files()
         .unwrap_or_else(|_| getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX));

@@ -132,7 +132,7 @@ fn quieten_the_parser(is_json: bool) {
             tracing::error!(place, "a panic: {what}");
             return;
         }
-        terminal::give_back();
+        terminal::restore_modes();
         said(panic);
     }));
 }

@@ -211,7 +211,7 @@ impl Model {
         let mut tried = 0;
         loop {
             tried += 1;
-            let error = match self.once(&body(is_structured), bytes_max).await {
+            let error = match self.send_once(&body(is_structured), bytes_max).await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
@@ -245,7 +245,7 @@ impl Model {
         Ok(answer)
     }
 
-    async fn once(&self, body: &Value, bytes_max: usize) -> Result<Value, ModelError> {
+    async fn send_once(&self, body: &Value, bytes_max: usize) -> Result<Value, ModelError> {
         let network = |error: &reqwest::Error| ModelError::Network { message: chain(error) };
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(body);
         let mut response = request.send().await.map_err(|error| network(&error))?;

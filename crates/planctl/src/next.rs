@@ -7,7 +7,7 @@ use crate::commands::plan::shell_word;
 use crate::failure::Failure;
 
 /// Adds a next step to a failure.
-pub fn add(failure: Failure, next: &Next) -> Failure {
+pub fn with_next(failure: Failure, next: &Next) -> Failure {
     // These say what to write into planctl.toml, and are no commands.
     if matches!(next, Next::HoldNetwork { .. } | Next::NameWorker { .. }) {
         return failure.help(words(next));

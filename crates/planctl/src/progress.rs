@@ -6,7 +6,7 @@ use std::time::Duration;
 use planctl_api::wire::{
     BranchState, BranchView, EventLine, JoinView, RunView, StepState, StepView, WaitingOn,
 };
-use planctl_engine::view::{VACUOUS, plain, telling_line};
+use planctl_engine::view::{VACUOUS, strip_terminal_sequences, telling_line};
 use planctl_server::Activity;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ impl Progress {
 
     /// Has a person who watches the live view called where the run needs them, and where it is over.
     #[must_use]
-    pub fn calling(self, attention: Attention) -> Progress {
+    pub fn with_attention(self, attention: Attention) -> Progress {
         Progress { attention, ..self }
     }
 
@@ -102,7 +102,7 @@ impl Progress {
                 self.print(lines)
             }
             Manner::Live => {
-                self.remember(line);
+                self.remember_failure(line);
                 Ok(())
             }
             Manner::Silent => Ok(()),
@@ -110,7 +110,7 @@ impl Progress {
     }
 
     /// Keeps how an attempt failed, for the last picture.
-    fn remember(&mut self, line: &EventLine) {
+    fn remember_failure(&mut self, line: &EventLine) {
         let Some(node) = &line.node else { return };
         if line.event == "harness.evaluated" {
             self.gates.insert(node.clone(), Gate::read(&line.data));
@@ -124,7 +124,7 @@ impl Progress {
     }
 
     /// Shows what waited for the events after it, of which there are none as yet.
-    pub fn settle(&mut self) -> Result<(), Failure> {
+    pub fn flush_pending(&mut self) -> Result<(), Failure> {
         let lines = self.begins.take().map(|(_, text)| text).into_iter().collect();
         self.print(lines)
     }
@@ -163,7 +163,7 @@ impl Progress {
     pub fn draw(&mut self, view: &RunView, now_unix_seconds: f64, activity: Option<&Activity>) {
         self.run = Some(view.run.clone());
         if self.manner == Manner::Live {
-            self.attention.look(view);
+            self.attention.call_if_needed(view);
             let (columns, rows) = terminal::size();
             let (lines_max, ctrl_c) = (rows.max(8), Some(self.ctrl_c));
             let mut lines =
@@ -179,7 +179,7 @@ impl Progress {
     /// Leaves the newest picture on the screen and stops drawing.
     pub fn finish(&mut self, view: &RunView, now_unix_seconds: f64) {
         if self.manner == Manner::Live {
-            self.attention.look(view);
+            self.attention.call_if_needed(view);
             self.drawing.clear();
             let (columns, _) = terminal::size();
             let look =
@@ -209,8 +209,8 @@ impl Progress {
     }
 
     /// Leaves the newest picture on the screen as it is, where no newer one can be had.
-    pub fn leave(&mut self) {
-        self.drawing.leave();
+    pub fn freeze(&mut self) {
+        self.drawing.leave_on_screen();
     }
 
     fn plain(&mut self, line: &EventLine) -> Option<String> {
@@ -375,7 +375,7 @@ fn report_words(data: &serde_json::Map<String, Value>) -> String {
         denied => format!("{code} denied={}", gutter::quoted(&denied.join(", "), 200)),
     };
     let tail = said.and_then(|said| said.get("text")?.get("tail")?.as_str()).unwrap_or("");
-    match show::last_line(&plain(tail)) {
+    match show::last_line(&strip_terminal_sequences(tail)) {
         "" => code,
         line => format!("{code} {}", gutter::quoted(line, 200)),
     }

@@ -49,7 +49,7 @@ impl Held {
     }
 
     /// Renews the lease; waits for so long, or until it ends.
-    pub async fn beat(&self, wait: Duration) -> Result<HeartbeatView, Failure> {
+    pub async fn send_heartbeat(&self, wait: Duration) -> Result<HeartbeatView, Failure> {
         let wait = wait.as_secs().to_string();
         self.api.post(&format!("{}/heartbeat", self.path), &[("wait", &wait)], &Nothing {}).await
     }
@@ -60,7 +60,7 @@ impl Held {
     }
 
     /// Says what was used so far.
-    pub async fn used(&self, usage: &UsageCall) -> Result<(), Failure> {
+    pub async fn send_usage(&self, usage: &UsageCall) -> Result<(), Failure> {
         self.post("usage", usage).await
     }
 

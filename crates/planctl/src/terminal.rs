@@ -79,7 +79,7 @@ fn change(is_changed: &AtomicBool, modes_of: impl Fn(&mut Termios) -> bool) {
 }
 
 /// Gives the terminal back as it was. Every way out of the process comes here.
-pub fn give_back() {
+pub fn restore_modes() {
     let is_echo_off = IS_ECHO_OFF.swap(false, Ordering::SeqCst);
     let ends_at_escape = ENDS_AT_ESCAPE.swap(false, Ordering::SeqCst);
     if !(is_echo_off || ends_at_escape) || is_in_front() != Some(true) {
@@ -98,7 +98,7 @@ pub fn give_back() {
 
 /// Stops this process as Ctrl-Z does, with the terminal as it was before; returns when it goes on.
 pub fn stop_as_told() {
-    give_back();
+    restore_modes();
     IS_LEFT.store(true, Ordering::SeqCst);
     let usual = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     // SAFETY: neither action runs code of ours that was not run before: one is the system's, the other was there already.
@@ -137,7 +137,7 @@ impl Lines {
 
     /// Reads what was typed before a question is put: Enter alone was not meant for it.
     pub fn clear(&mut self) -> Result<(), Failure> {
-        while let Some(typed) = self.now()? {
+        while let Some(typed) = self.try_next()? {
             let is_over = typed == Typed::End;
             if typed != Typed::Line(String::new()) {
                 self.ahead.push_back(typed);
@@ -150,7 +150,7 @@ impl Lines {
     }
 
     /// Returns what was typed next, where that is there.
-    pub fn now(&mut self) -> Result<Option<Typed>, Failure> {
+    pub fn try_next(&mut self) -> Result<Option<Typed>, Failure> {
         if is_in_front() == Some(false) || !is_readable(None)? { Ok(None) } else { read().map(Some) }
     }
 
@@ -161,7 +161,7 @@ impl Lines {
         }
         loop {
             end_lines_at_escape();
-            if let Some(typed) = self.now()? {
+            if let Some(typed) = self.try_next()? {
                 return Ok(typed);
             }
             tokio::time::sleep(LOOK).await;

@@ -14,7 +14,7 @@ use crate::run::{AttemptDetails, Failing, Failure, NodeState, Outcome, Unchecked
 
 use super::{Turn, dispatch, hold, pace, route, settle};
 
-pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
+pub(super) fn apply_event(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     let node = &event.at.node;
     turn.task(node)?;
@@ -31,36 +31,36 @@ pub(super) fn said(turn: &mut Turn<'_>, event: &AgentEvent) -> Result<(), Refusa
         | NodeState::Settled { .. } => return Err(Refusal::WrongState),
     };
     turn.refuse_unless_newest(&event.at, attempt)?;
-    let used = event.used();
+    let used = event.reported_usage();
     match &event.said {
         AgentSaid::Reported(report) => {
-            charge(turn, node, used, report.duration)?;
+            charge_usage(turn, node, used, report.duration)?;
             note_circumstances(turn, node, report)?;
-            reported(turn, node, report)
+            on_report(turn, node, report)
         }
         AgentSaid::Asked { question, .. } => {
-            charge(turn, node, used, Duration::ZERO)?;
+            charge_usage(turn, node, used, Duration::ZERO)?;
             turn.run.record_mut(node)?.question = Some(question.clone());
-            hold::ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
+            hold::hold_with_ask(turn, node, AskKind::Question, Reason::Asked, Some(question.clone()))
         }
         AgentSaid::Overran { past, duration, .. } => {
-            charge(turn, node, used, *duration)?;
-            overran(turn, node, *past)
+            charge_usage(turn, node, used, *duration)?;
+            on_overrun(turn, node, *past)
         }
         AgentSaid::Faulted(fault) => {
-            charge_told(turn, node, used)?;
-            faulted(turn, node, fault)
+            charge_if_reported(turn, node, used)?;
+            on_fault(turn, node, fault)
         }
         AgentSaid::Released => {
-            charge_told(turn, node, used)?;
+            charge_if_reported(turn, node, used)?;
             dispatch::after_interruption(turn, node)
         }
     }
 }
 
-fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
-    hint(turn, node, report.hints.as_deref())?;
-    if turn.graph.asks_for(LAST_RESPONSE) {
+fn on_report(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), Refusal> {
+    apply_hints(turn, node, report.hints.as_deref())?;
+    if turn.graph.conditions_ask_for(LAST_RESPONSE) {
         let said = shortened(report.text.tail.trim());
         turn.run.record_mut(node)?.context.insert(LAST_RESPONSE.to_owned(), said);
     }
@@ -70,15 +70,15 @@ fn reported(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Result<(), R
             turn.run.record_mut(node)?.unchecked =
                 Some(Unchecked { gave_up: report.gave_up, is_judged_anew: false });
             let text: String = text.chars().take(PROPOSAL_CHARS_MAX).collect();
-            hold::ask(turn, node, AskKind::Insertion, Reason::Proposed, Some(text))
+            hold::hold_with_ask(turn, node, AskKind::Insertion, Reason::Proposed, Some(text))
         }
-        None => check(turn, node, report.gave_up, report.observation.as_deref()),
+        None => start_check(turn, node, report.gave_up, report.observation.as_deref()),
     }
 }
 
 /// Sends out the gate of an attempt that was reported; without a command, an observation that the plan checks or a person
 /// judges it.
-fn check(
+fn start_check(
     turn: &mut Turn<'_>,
     node: &NodeId,
     gave_up: bool,
@@ -89,18 +89,20 @@ fn check(
     }
     if let Some(confirmation) = turn.confirmation(node).filter(|_| turn.is_without_contract(node)) {
         return match (&confirmation.check, seen) {
-            (Some(check), Some(seen)) if check.is_told_by(seen) => observed(turn, node, check, seen, gave_up),
+            (Some(check), Some(seen)) if check.is_told_by(seen) => {
+                judge_by_observation(turn, node, check, seen, gave_up)
+            }
             (Some(_) | None, _) => hold::for_choice(turn, node, &confirmation.question),
         };
     }
     let attempt = turn.run.record(node)?.tally.attempt;
-    turn.set(node, NodeState::Checking { attempt, gave_up })?;
-    dispatch::gate(turn, node, turn.now)
+    turn.set_state(node, NodeState::Checking { attempt, gave_up })?;
+    dispatch::dispatch_gate(turn, node, turn.now)
 }
 
 /// Judges an attempt by an observation (DESIGN 10): the one way in which an agent's side passes a step, and only where the plan
 /// has a check in place of a contract.
-fn observed(
+fn judge_by_observation(
     turn: &mut Turn<'_>,
     node: &NodeId,
     check: &OutputCheck,
@@ -108,7 +110,7 @@ fn observed(
     gave_up: bool,
 ) -> Result<(), Refusal> {
     let attempt = turn.run.record(node)?.tally.attempt;
-    let refuted = check.refutes(seen);
+    let refuted = check.mismatch(seen);
     turn.facts.push(Fact::NodeObserved {
         node: node.clone(),
         attempt,
@@ -119,7 +121,7 @@ fn observed(
     let Some(message) = refuted else {
         turn.run.record_mut(node)?.is_observed = true;
         settle::settle(turn, node, Outcome::Passed, None)?;
-        return route::success(turn, node);
+        return route::leave_on_success(turn, node);
     };
     let tail = seen.output.len().saturating_sub(Excerpt::TAIL_BYTES_MAX);
     let tail = (tail..=seen.output.len()).find(|at| seen.output.is_char_boundary(*at)).unwrap_or_default();
@@ -138,7 +140,7 @@ pub(super) fn take_up_report(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool,
     if is_judged_anew {
         dispatch::count_attempt(turn, node)?;
     }
-    check(turn, node, gave_up, None)?;
+    start_check(turn, node, gave_up, None)?;
     Ok(true)
 }
 
@@ -147,7 +149,7 @@ const PROPOSAL_CHARS_MAX: usize = 16 * 1024;
 
 /// Takes over what a worker says of the way on. It decides nothing but the choice among edges of a pass, and writes no
 /// name that planctl itself writes, which history tells (DOT X4, X5).
-fn hint(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
+fn apply_hints(turn: &mut Turn<'_>, node: &NodeId, hints: Option<&Hints>) -> Result<(), Refusal> {
     let Some(hints) = hints else {
         if turn.run.record(node)?.attempt_details.is_some() {
             turn.run.record_mut(node)?.attempt_details = None;
@@ -195,7 +197,7 @@ fn shortened(value: &str) -> String {
 }
 
 /// Spends an attempt without a gate: nobody knows what state the work was ended in.
-pub(super) fn overran(turn: &mut Turn<'_>, node: &NodeId, past: Overrun) -> Result<(), Refusal> {
+pub(super) fn on_overrun(turn: &mut Turn<'_>, node: &NodeId, past: Overrun) -> Result<(), Refusal> {
     let failure = settle::failure_without_gate(turn, node, Failing::Overran { past })?;
     settle::attempt_failed(turn, node, failure, false)
 }
@@ -212,14 +214,14 @@ fn note_circumstances(turn: &mut Turn<'_>, node: &NodeId, report: &Report) -> Re
 pub(super) fn cut_off(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
     match fault.kind {
         FaultKind::Transient => dispatch::after_judged_delivery(turn, node, &fault.message),
-        FaultKind::Permission | FaultKind::Permanent => faulted(turn, node, fault),
+        FaultKind::Permission | FaultKind::Permanent => on_fault(turn, node, fault),
     }
 }
 
-fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
+fn on_fault(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refusal> {
     match fault.kind {
-        FaultKind::Transient => dispatch::after_lost_delivery(turn, node, &fault.message),
-        FaultKind::Permanent => undeliverable(turn, node, &fault.message),
+        FaultKind::Transient => dispatch::redeliver_after_loss(turn, node, &fault.message),
+        FaultKind::Permanent => escalate_undeliverable(turn, node, &fault.message),
         FaultKind::Permission => {
             let what = Failing::Permission { message: fault.message.clone() };
             let failure = settle::failure_without_gate(turn, node, what)?;
@@ -230,7 +232,11 @@ fn faulted(turn: &mut Turn<'_>, node: &NodeId, fault: &Fault) -> Result<(), Refu
 }
 
 /// Asks a person about work that no worker could do.
-pub(super) fn undeliverable(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
+pub(super) fn escalate_undeliverable(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    message: &str,
+) -> Result<(), Refusal> {
     let what = Failing::Undelivered { message: message.to_owned() };
     let failure = settle::failure_without_gate(turn, node, what)?;
     turn.run.record_mut(node)?.failure = Some(Box::new(failure));
@@ -238,7 +244,7 @@ pub(super) fn undeliverable(turn: &mut Turn<'_>, node: &NodeId, message: &str) -
 }
 
 /// Charges the usage that a worker reported. Without a report the attempt is unmetered: shown, not charged (DESIGN 9).
-pub(super) fn charge(
+pub(super) fn charge_usage(
     turn: &mut Turn<'_>,
     node: &NodeId,
     usage: Option<&Usage>,
@@ -252,9 +258,13 @@ pub(super) fn charge(
 }
 
 /// Charges what was told of work that came to nothing; where nothing was told, the try that follows tells.
-pub(super) fn charge_told(turn: &mut Turn<'_>, node: &NodeId, usage: Option<&Usage>) -> Result<(), Refusal> {
+pub(super) fn charge_if_reported(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    usage: Option<&Usage>,
+) -> Result<(), Refusal> {
     match usage {
-        Some(_) => charge(turn, node, usage, Duration::ZERO),
+        Some(_) => charge_usage(turn, node, usage, Duration::ZERO),
         None => Ok(()),
     }
 }

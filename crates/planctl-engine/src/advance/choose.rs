@@ -68,8 +68,8 @@ pub(super) struct Chosen {
 }
 
 /// Chooses the edge that a run takes from a node, if one fits.
-pub(super) fn edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Option<Chosen>, Refusal> {
-    edge_as(turn, node, signal, None)
+pub(super) fn choose_edge(turn: &Turn<'_>, node: &NodeId, signal: Signal) -> Result<Option<Chosen>, Refusal> {
+    choose_edge_settling(turn, node, signal, None)
 }
 
 /// How a node that is exhausted comes to its end.
@@ -82,7 +82,7 @@ pub(super) struct Ending {
 }
 
 /// Chooses the edge of a node that is about to settle.
-pub(super) fn edge_as(
+pub(super) fn choose_edge_settling(
     turn: &Turn<'_>,
     node: &NodeId,
     signal: Signal,
@@ -96,11 +96,11 @@ pub(super) fn edge_as(
     }
     let looks = Looks::at(turn, node, signal, ending.map(|ending| ending.outcome))?;
     let is_open = |edge: &Edge| {
-        let stays = ends_loop && turn.graph.leads_back(edge);
+        let stays = ends_loop && turn.graph.can_loop_back(edge);
         !stays && (signal == Signal::Success || looks.names_failure(edge))
     };
     let rank = |edge: &Edge| {
-        let rank = signal.preference().iter().position(|on| *on == edge.on);
+        let rank = signal.conditions_in_order().iter().position(|on| *on == edge.on);
         rank.filter(|_| is_open(edge))
     };
     let mut tried = Vec::new();
@@ -195,7 +195,7 @@ impl<'t> Looks<'t> {
         signal: Signal,
         settling: Option<Outcome>,
     ) -> Result<Looks<'t>, Refusal> {
-        let last = turn.subject(node)?;
+        let last = turn.last_acting_node(node)?;
         let subject = turn.run.record(&last)?;
         let own = turn.run.record(node)?;
         // A join's own outcome counts, and not that of the branch which came last.
@@ -244,7 +244,7 @@ impl<'t> Looks<'t> {
 
     /// Checks that all nodes which a condition names are loaded.
     fn can_weigh(&self, when: &Condition) -> Result<(), Refusal> {
-        for node in named(when) {
+        for node in nodes_named(when) {
             self.turn.run.record(&node)?;
         }
         Ok(())
@@ -256,7 +256,7 @@ impl<'t> Looks<'t> {
 }
 
 /// Returns the nodes that a condition names.
-pub(super) fn named(when: &Condition) -> impl Iterator<Item = NodeId> {
+pub(super) fn nodes_named(when: &Condition) -> impl Iterator<Item = NodeId> {
     when.clauses.iter().filter_map(|clause| match &clause.key {
         Key::Step { node, .. } => Some(NodeId::new(node.as_str())),
         Key::Context(name) | Key::Variable(name) => name.strip_prefix(RETRY_COUNT).map(NodeId::new),

@@ -11,21 +11,21 @@ use crate::time::Timestamp;
 use super::settle::Said;
 use super::{Turn, agent, dispatch, exceeded, hold, human, pace, revise, route, settle};
 
-pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
+pub(super) fn apply_event(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refusal> {
     match event {
-        ClockEvent::Admitted => admitted(turn),
-        ClockEvent::Due { timer: TimerId::Stale } => stale(turn),
+        ClockEvent::Admitted => on_admitted(turn),
+        ClockEvent::Due { timer: TimerId::Stale } => on_stale(turn),
         ClockEvent::Due { timer: TimerId::Budget } => {
-            if !exceeded::stop(turn)? && turn.run.head.clock_since.is_some() {
+            if !exceeded::stop_over_budget(turn)? && turn.run.head.clock_since.is_some() {
                 turn.arm_budget();
             }
             Ok(())
         }
-        ClockEvent::Metered if exceeded::stop(turn)? => Ok(()),
+        ClockEvent::Metered if exceeded::stop_over_budget(turn)? => Ok(()),
         ClockEvent::Metered => Err(Refusal::WrongState),
         ClockEvent::DaySpent { at, part, limit, spent, day } => {
             turn.refuse_unless_active()?;
-            let node = working(turn, at)?;
+            let node = working_node(turn, at)?;
             let short = Shortfall {
                 part: *part,
                 limit: *limit,
@@ -38,20 +38,20 @@ pub(super) fn ticked(turn: &mut Turn<'_>, event: &ClockEvent) -> Result<(), Refu
         }
         ClockEvent::DayAllows { node } => day_allows(turn, node),
         ClockEvent::Unattended { since } => unattended(turn, *since),
-        ClockEvent::Due { timer: TimerId::Answer(node) } => unanswered(turn, node),
+        ClockEvent::Due { timer: TimerId::Answer(node) } => apply_default_answer(turn, node),
         ClockEvent::LeaseLost { at, interrupted, noted } => {
-            lease_lost(turn, at, *interrupted, noted.as_ref())
+            on_lease_lost(turn, at, *interrupted, noted.as_ref())
         }
         ClockEvent::Overran { at, noted } => {
-            let node = working(turn, at)?;
+            let node = working_node(turn, at)?;
             let timeout = turn.run.record(&node)?.work_timeout(turn.task(&node)?);
-            agent::charge(turn, &node, noted.as_ref(), timeout)?;
-            agent::overran(turn, &node, Overrun::Deadline)
+            agent::charge_usage(turn, &node, noted.as_ref(), timeout)?;
+            agent::on_overrun(turn, &node, Overrun::Deadline)
         }
     }
 }
 
-fn admitted(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+fn on_admitted(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let RunStatus::Queued { resuming } = turn.run.head.status else {
         return Err(Refusal::NotActive);
     };
@@ -59,15 +59,15 @@ fn admitted(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     turn.facts.push(Fact::PlanActivated { resumed: resuming });
     turn.arm_stale(turn.now);
     if resuming {
-        return revise::go_on(turn);
+        return revise::enter_stopped_nodes(turn);
     }
     let start = turn.graph.start().clone();
     settle::settle(turn, &start, Outcome::Passed, None)?;
-    route::success(turn, &start)
+    route::leave_on_success(turn, &start)
 }
 
 /// Asks a person about a run that stands still; one that already waits for a person is left alone.
-fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+fn on_stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     let Some(limit) = turn.graph.limits().stale_after else {
         return Err(Refusal::WrongState);
@@ -79,25 +79,25 @@ fn stale(turn: &mut Turn<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     // A sub-plan's run has its own limit (DOT P11).
-    for node in turn.run.live()? {
+    for node in turn.run.live_nodes()? {
         if matches!(turn.state(&node)?, NodeState::Nested { .. }) {
             turn.arm_stale(turn.now);
             return Ok(());
         }
     }
     turn.facts.push(Fact::PlanExpired { seconds: still.as_secs(), turns: None });
-    for node in turn.run.live()? {
+    for node in turn.run.live_nodes()? {
         if !turn.state(&node)?.is_out() {
             continue;
         }
         // A stalled evaluation is not the worker's fault, and another worker would not help.
-        let is_evaluated = turn.evaluating(&node)?.is_some();
-        if let Some(item) = turn.item_out(&node)? {
+        let is_evaluated = turn.attempt_in_evaluation(&node)?.is_some();
+        if let Some(item) = turn.outstanding_item(&node)? {
             turn.effects.push(Effect::Withdraw(item));
         }
-        turn.charge_noted(&node)?;
+        turn.charge_noted_usage(&node)?;
         if is_evaluated {
-            hold::ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
+            hold::hold_with_ask(turn, &node, AskKind::Escalation, Reason::Stale, None)?;
         } else {
             pace::escalate(turn, &node, Reason::Stale, None, None)?;
         }
@@ -129,8 +129,8 @@ fn day_allows(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         role: None,
         option: None,
     });
-    turn.set(node, NodeState::Pending)?;
-    dispatch::again(turn, node)
+    turn.set_state(node, NodeState::Pending)?;
+    dispatch::dispatch_node(turn, node)
 }
 
 /// Counts the time up to which a process worked on the run, and none from there to this moment.
@@ -148,7 +148,7 @@ fn unattended(turn: &mut Turn<'_>, since: Timestamp) -> Result<(), Refusal> {
 }
 
 /// Lets the declared answer count where nobody gave one in time.
-fn unanswered(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn apply_default_answer(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     let default = turn.question(node)?.default.clone().ok_or(Refusal::WrongState)?;
     let NodeState::Held { ask: AskKind::Choice, item } = turn.state(node)?.clone() else {
@@ -166,26 +166,31 @@ fn unanswered(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
         role: None,
         option: Some(default.answer.clone()),
     });
-    human::chosen(turn, node, &default.answer, Said { by: &by, note: None })
+    human::settle_choice(turn, node, &default.answer, Said { by: &by, note: None })
 }
 
-fn lease_lost(turn: &mut Turn<'_>, at: &At, interrupted: bool, noted: Option<&Usage>) -> Result<(), Refusal> {
+fn on_lease_lost(
+    turn: &mut Turn<'_>,
+    at: &At,
+    interrupted: bool,
+    noted: Option<&Usage>,
+) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
-    if let Some(attempt) = turn.evaluating(&at.node)? {
+    if let Some(attempt) = turn.attempt_in_evaluation(&at.node)? {
         turn.refuse_unless_newest(at, attempt)?;
         return dispatch::gate_after_interruption(turn, &at.node);
     }
-    let node = working(turn, at)?;
-    agent::charge_told(turn, &node, noted)?;
+    let node = working_node(turn, at)?;
+    agent::charge_if_reported(turn, &node, noted)?;
     if interrupted {
         dispatch::after_interruption(turn, &node)
     } else {
-        dispatch::after_lost_delivery(turn, &node, "the worker vanished")
+        dispatch::redeliver_after_loss(turn, &node, "the worker vanished")
     }
 }
 
 /// Checks that an agent's item of this very try is out.
-fn working(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
+fn working_node(turn: &Turn<'_>, at: &At) -> Result<NodeId, Refusal> {
     turn.refuse_unless_active()?;
     turn.task(&at.node)?;
     let attempt = match turn.state(&at.node)? {

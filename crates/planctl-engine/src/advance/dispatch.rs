@@ -14,31 +14,33 @@ use crate::time::Timestamp;
 use super::{Turn, agent, hold, join, revise, route};
 
 /// Sends a node's work out, or out again, in the lane that does it: agent, harness or human.
-pub(super) fn again(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn dispatch_node(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let target = turn.graph.node(node).ok_or_else(|| Refusal::NoSuchNode(node.clone()))?;
     match &target.kind {
-        NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::SubPlan(_) => attempt(turn, node),
-        NodeKind::Decision(choice) if choice.command.is_some() => attempt(turn, node),
+        NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::SubPlan(_) => start_attempt(turn, node),
+        NodeKind::Decision(choice) if choice.command.is_some() => start_attempt(turn, node),
         NodeKind::Human(question) => hold::for_choice(turn, node, question),
-        NodeKind::Checkpoint if has_room(turn, node)? => save(turn, node),
-        NodeKind::Checkpoint => queue(turn, node),
+        NodeKind::Checkpoint if has_room(turn, node)? => dispatch_checkpoint(turn, node),
+        NodeKind::Checkpoint => enqueue(turn, node),
         NodeKind::Fork(fork) if fork.in_worktree => join::fork_worktrees(turn, node, fork),
-        NodeKind::Join(_) if join::awaits_merge(turn, node)? => branch(turn, node),
-        NodeKind::Decision(_) => route::pass_on(turn, node),
+        NodeKind::Join(_) if join::awaits_merge(turn, node)? => dispatch_worktrees(turn, node),
+        NodeKind::Decision(_) => route::pass_status_on(turn, node),
         NodeKind::Fork(_) | NodeKind::Start => route::leave(turn, node, Signal::Success),
-        NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => revise::revive(turn, node),
+        NodeKind::Join(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
+            revise::reenter_stopped_node(turn, node)
+        }
     }
 }
 
 /// Has a node done again after an attempt of it failed: at once, or after the wait that its plan asks for (DOT R2). The wait
 /// is part of the item that goes out, so it survives a restart (DOT R7).
 pub(super) fn after_failure(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
-    again(turn, node)?;
+    dispatch_node(turn, node)?;
     let Some(backoff) = turn.graph.node(node).and_then(|node| node.backoff) else { return Ok(()) };
-    let (Some(id), failed) = (turn.item_out(node)?, turn.run.record(node)?.tally.failed) else {
+    let (Some(id), failed) = (turn.outstanding_item(node)?, turn.run.record(node)?.tally.failed) else {
         return Ok(());
     };
-    let until = turn.now.after(backoff.wait(&id, failed));
+    let until = turn.now.after(backoff.delay(&id, failed));
     let sent = turn.effects.iter_mut().rev().find_map(|effect| match effect {
         Effect::Dispatch(item) if item.id == id => Some(item),
         Effect::Dispatch(_) | Effect::Withdraw(_) | Effect::Arm { .. } | Effect::Disarm(_) => None,
@@ -48,7 +50,7 @@ pub(super) fn after_failure(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Re
     {
         item.available_at = until;
         if let NodeState::Working { attempt } = *turn.state(node)? {
-            turn.set(node, NodeState::Resting { attempt, until })?;
+            turn.set_state(node, NodeState::Resting { attempt, until })?;
         }
     }
     Ok(())
@@ -64,9 +66,9 @@ pub(super) fn next_ready(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
         if turn.run.head.out >= u32::from(turn.graph.limits().parallel) {
             return Ok(false);
         }
-        if has_room(turn, node)? && !awaits_funds(turn, node)? {
-            turn.set(node, NodeState::Pending)?;
-            again(turn, node)?;
+        if has_room(turn, node)? && !awaits_budget(turn, node)? {
+            turn.set_state(node, NodeState::Pending)?;
+            dispatch_node(turn, node)?;
             return Ok(true);
         }
     }
@@ -74,9 +76,9 @@ pub(super) fn next_ready(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
 }
 
 /// Lets a node wait until there is room for it.
-fn queue(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn enqueue(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     turn.facts.push(Fact::NodeQueued { node: node.clone() });
-    turn.set(node, NodeState::Ready)
+    turn.set_state(node, NodeState::Ready)
 }
 
 /// Says whether a node may be under way beside those that are: one that is itself may.
@@ -91,25 +93,25 @@ fn has_room(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 
 /// Sends out the next attempt, unless a limit or the budget stands against it; before the first one of a visit the
 /// contract is rehearsed, where that is asked for.
-fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn start_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     if let Some(NodeKind::Call(call)) = turn.graph.node(node).map(|node| &node.kind)
         && let Some(why) = &call.approval
         && !turn.run.record(node)?.is_allowed
     {
-        return hold::ask(turn, node, AskKind::Effect, Reason::Effect, Some(why.clone()));
+        return hold::hold_with_ask(turn, node, AskKind::Effect, Reason::Effect, Some(why.clone()));
     }
     if !has_room(turn, node)? {
-        return queue(turn, node);
+        return enqueue(turn, node);
     }
     if agent::take_up_report(turn, node)? {
         return Ok(());
     }
     if turn.run.head.attempts >= turn.graph.limits().attempts {
-        return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
+        return hold::hold_with_ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
     }
-    match funds(turn, node)? {
+    match check_budget(turn, node)? {
         Funds::Short(shortfall) => return hold::for_budget(turn, node, shortfall),
-        Funds::Later => return queue(turn, node),
+        Funds::Later => return enqueue(turn, node),
         Funds::Enough(estimate) => reserve(turn, node, estimate),
     }
     if let Some(task) = turn.graph.task(node)
@@ -117,7 +119,7 @@ fn attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     {
         return rehearse(turn, node);
     }
-    work(turn, node)
+    dispatch_attempt(turn, node)
 }
 
 /// Begins to count for the next attempt.
@@ -137,17 +139,17 @@ pub(super) fn count_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<Attemp
 }
 
 /// Sends out the next attempt, whether or not a rehearsal of the contract is known.
-fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn dispatch_attempt(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let attempt = count_attempt(turn, node)?;
     if turn.graph.sub_plan(node).is_some() {
-        turn.set(node, NodeState::Nested { attempt, waits: false })?;
-        return gate(turn, node, turn.now);
+        turn.set_state(node, NodeState::Nested { attempt, waits: false })?;
+        return dispatch_gate(turn, node, turn.now);
     }
     if turn.graph.task(node).is_none() {
-        turn.set(node, NodeState::Checking { attempt, gave_up: false })?;
-        return gate(turn, node, turn.now);
+        turn.set_state(node, NodeState::Checking { attempt, gave_up: false })?;
+        return dispatch_gate(turn, node, turn.now);
     }
-    turn.set(node, NodeState::Working { attempt })?;
+    turn.set_state(node, NodeState::Working { attempt })?;
     if let Some(asked) = fidelity(turn, node)?.filter(|asked| asked.supported() != *asked) {
         turn.facts.push(Fact::FidelityReduced { node: node.clone(), asked, given: asked.supported() });
     }
@@ -155,28 +157,28 @@ fn work(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
 }
 
 /// Has the state of the workspace recorded, or what was recorded restored where a failing path led back.
-fn save(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn dispatch_checkpoint(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let record = turn.run.record_mut(node)?;
     record.tally.rehearsals = record.tally.rehearsals.saturating_add(1);
     record.tally.interruptions = 0;
     record.tally.repeats = 0;
     let is_failing = record.entered_from.as_ref().is_some_and(|entry| entry.signal != Signal::Success);
     let restores = is_failing && record.saved.is_some();
-    turn.set(node, NodeState::Saving { restores })?;
-    gate(turn, node, turn.now)
+    turn.set_state(node, NodeState::Saving { restores })?;
+    dispatch_gate(turn, node, turn.now)
 }
 
 /// Has the worktrees of a fork's branches made, or merged at the join.
-pub(super) fn branch(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn dispatch_worktrees(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     if !has_room(turn, node)? {
-        return queue(turn, node);
+        return enqueue(turn, node);
     }
     let tally = &mut turn.run.record_mut(node)?.tally;
     tally.attempt = tally.attempt.next();
     tally.interruptions = 0;
     tally.repeats = 0;
-    turn.set(node, NodeState::Branching)?;
-    gate(turn, node, turn.now)
+    turn.set_state(node, NodeState::Branching)?;
+    dispatch_gate(turn, node, turn.now)
 }
 
 /// Has the contract evaluated before the work. It belongs to no attempt: its place is the visit and the attempt before.
@@ -186,12 +188,12 @@ fn rehearse(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     tally.deliveries = 0;
     tally.interruptions = 0;
     tally.repeats = 0;
-    turn.set(node, NodeState::Rehearsing)?;
-    gate(turn, node, turn.now)
+    turn.set_state(node, NodeState::Rehearsing)?;
+    dispatch_gate(turn, node, turn.now)
 }
 
 /// Sends the same attempt out once more after a worker was lost or could not run; never at the author's expense.
-pub(super) fn after_lost_delivery(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
+pub(super) fn redeliver_after_loss(turn: &mut Turn<'_>, node: &NodeId, message: &str) -> Result<(), Refusal> {
     deliver_later(turn, node, message, false)
 }
 
@@ -211,15 +213,15 @@ fn deliver_later(turn: &mut Turn<'_>, node: &NodeId, message: &str, is_judged: b
     tally.deliveries = tally.deliveries.saturating_add(1);
     let (deliveries, attempt) = (tally.deliveries, tally.attempt);
     if deliveries >= limit {
-        return agent::undeliverable(turn, node, message);
+        return agent::escalate_undeliverable(turn, node, message);
     }
     if is_judged && turn.run.head.attempts >= turn.graph.limits().attempts {
-        return hold::ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
+        return hold::hold_with_ask(turn, node, AskKind::Escalation, Reason::AttemptsLimit, None);
     }
     if !has_funds_again(turn, node)? {
         return Ok(());
     }
-    let item = ItemId::agent(turn.run.id, &turn.run.at(node)?);
+    let item = ItemId::agent(turn.run.id, &turn.run.newest_try(node)?);
     let until = turn.now.after(back_off(&item, deliveries));
     turn.facts.push(Fact::NodeResting {
         node: node.clone(),
@@ -230,7 +232,7 @@ fn deliver_later(turn: &mut Turn<'_>, node: &NodeId, message: &str, is_judged: b
     });
     let attempt = if is_judged { count_attempt(turn, node)? } else { attempt };
     turn.run.record_mut(node)?.tally.deliveries = deliveries;
-    turn.set(node, NodeState::Resting { attempt, until })?;
+    turn.set_state(node, NodeState::Resting { attempt, until })?;
     agent_item(turn, node, until)
 }
 
@@ -245,7 +247,7 @@ pub(super) fn after_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<(
         attempt: tally.attempt,
         interruptions: tally.interruptions,
     });
-    turn.set(node, NodeState::Working { attempt: tally.attempt })?;
+    turn.set_state(node, NodeState::Working { attempt: tally.attempt })?;
     agent_item(turn, node, turn.now)
 }
 
@@ -257,7 +259,7 @@ pub(super) fn gate_after_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Res
     let attempt = turn.run.record(node)?.tally.attempt;
     let (purpose, why) = (turn.purpose(node)?, "interrupted".to_owned());
     turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });
-    gate(turn, node, turn.now)
+    dispatch_gate(turn, node, turn.now)
 }
 
 /// Counts an interruption; asks a person and returns `false` when there were too many.
@@ -268,14 +270,18 @@ fn count_interruption(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusa
     if tally.interruptions < limit {
         return Ok(true);
     }
-    hold::ask(turn, node, AskKind::Escalation, Reason::Interrupted, None)?;
+    hold::hold_with_ask(turn, node, AskKind::Escalation, Reason::Interrupted, None)?;
     Ok(false)
 }
 
 /// Sends out the gate of the newest attempt, or the rehearsal before the next one, as the node's state calls for.
-pub(super) fn gate(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Result<(), Refusal> {
-    let id = turn.item_out(node)?.ok_or(Refusal::WrongState)?;
-    let at = turn.run.at(node)?;
+pub(super) fn dispatch_gate(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    available_at: Timestamp,
+) -> Result<(), Refusal> {
+    let id = turn.outstanding_item(node)?.ok_or(Refusal::WrongState)?;
+    let at = turn.run.newest_try(node)?;
     let work = Work::Harness { purpose: turn.purpose(node)? };
     turn.effects.push(Effect::Dispatch(Box::new(Item { id, run: turn.run.id, at, available_at, work })));
     Ok(())
@@ -283,18 +289,18 @@ pub(super) fn gate(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) 
 
 fn agent_item(turn: &mut Turn<'_>, node: &NodeId, available_at: Timestamp) -> Result<(), Refusal> {
     let task = turn.task(node)?;
-    let at = turn.run.at(node)?;
-    let so_far = so_far(turn, node)?;
+    let at = turn.run.newest_try(node)?;
+    let so_far = run_so_far(turn, node)?;
     let record = turn.run.record(node)?;
     let work = Work::Agent {
-        role: record.worker(task).clone(),
+        role: record.worker_role(task).clone(),
         work: task.work,
         timeout: record.work_timeout(task),
         brief: Box::new(Brief {
             failure: record.failure.clone(),
             question: record.question.clone(),
             note: record.note.clone(),
-            handover: record.handed_over(task).cloned().map(Box::new),
+            handover: record.handover(task).cloned().map(Box::new),
             so_far: so_far.map(Box::new),
         }),
     };
@@ -313,7 +319,7 @@ fn fidelity(turn: &Turn<'_>, node: &NodeId) -> Result<Option<Fidelity>, Refusal>
 
 /// Returns what the agent of a node is told of the run, and the thread it belongs to: the node's, the edge's, that of its graph
 /// or class, else that of the node before (DOT F3).
-fn so_far(turn: &Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
+fn run_so_far(turn: &Turn<'_>, node: &NodeId) -> Result<Option<SoFar>, Refusal> {
     let Some(asked) = fidelity(turn, node)? else { return Ok(None) };
     let profile = turn.graph.node(node).and_then(|node| node.profile.as_deref());
     let record = turn.run.record(node)?;
@@ -348,7 +354,7 @@ pub(super) enum Funds {
 /// Sets aside what an attempt is expected to use, from before it is sent out until what it used is charged (P15).
 fn reserve(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) {
     // The run of a sub-plan may use all that is left, until it says what its own plan allows.
-    let estimate = match turn.graph.sub_plan(node).map(|_| turn.run.head.left_for(node)) {
+    let estimate = match turn.graph.sub_plan(node).map(|_| turn.run.head.budget_left_for(node)) {
         Some(left) => Reserved { tokens: left.tokens.unwrap_or(0), micro_usd: left.micro_usd.unwrap_or(0) },
         None => estimate,
     };
@@ -368,9 +374,9 @@ fn uses_budget(turn: &Turn<'_>, node: &NodeId) -> bool {
 /// Says whether the budget suffices for sending the same attempt out once more: what its lost deliveries used is spent
 /// (P15). Where it does not, a person is asked, or the node waits for others, and its next attempt is made then.
 fn has_funds_again(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    match funds(turn, node)? {
+    match check_budget(turn, node)? {
         Funds::Short(shortfall) => hold::for_budget(turn, node, shortfall)?,
-        Funds::Later => queue(turn, node)?,
+        Funds::Later => enqueue(turn, node)?,
         Funds::Enough(estimate) => {
             reserve(turn, node, estimate);
             return Ok(true);
@@ -381,9 +387,9 @@ fn has_funds_again(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> 
 
 /// Says whether a node that waits has to wait on, since others under way may use what is left of the budget. A report that
 /// waits for its gate needs none.
-fn awaits_funds(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+fn awaits_budget(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let is_reported = turn.run.record(node)?.unchecked.is_some();
-    Ok(!is_reported && matches!(funds(turn, node)?, Funds::Later))
+    Ok(!is_reported && matches!(check_budget(turn, node)?, Funds::Later))
 }
 
 /// Returns how many steps have not settled.
@@ -407,9 +413,9 @@ pub(super) fn rest(turn: &Turn<'_>, part: BudgetPart) -> u64 {
 
 /// Compares each limit with what was used and what the next attempt is expected to use (DESIGN 9), and with what is set aside
 /// for others besides.
-pub(super) fn funds(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
+pub(super) fn check_budget(turn: &Turn<'_>, node: &NodeId) -> Result<Funds, Refusal> {
     let head = &turn.run.head;
-    let (budget, spent, others) = (head.budget, head.spent, head.reserved_beside(node));
+    let (budget, spent, others) = (head.budget, head.spent, head.reserved_by_others(node));
     let planned = turn.graph.budget();
     let own = turn.run.record(node)?.tally.spent;
     let steps = u64::from(turn.graph.task_count().max(1));

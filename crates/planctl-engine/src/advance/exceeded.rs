@@ -10,10 +10,10 @@ use super::{Turn, hold};
 
 /// Takes back the work of all agents if the run has used more than its budget, together with what they have reported so far;
 /// says whether it did. No attempt of the allowance is spent. A gate that is out goes on: the work that it judges is paid for.
-pub(super) fn stop(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
+pub(super) fn stop_over_budget(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
     turn.refuse_unless_active()?;
     let mut working = Vec::new();
-    for node in turn.run.live()? {
+    for node in turn.run.live_nodes()? {
         if matches!(turn.state(&node)?, NodeState::Working { .. } | NodeState::Resting { .. }) {
             working.push(node);
         }
@@ -22,13 +22,15 @@ pub(super) fn stop(turn: &mut Turn<'_>) -> Result<bool, Refusal> {
         return Ok(false);
     }
     for node in &working {
-        if let Some(item) = turn.item_out(node)? {
+        if let Some(item) = turn.outstanding_item(node)? {
             turn.effects.push(Effect::Withdraw(item));
         }
-        turn.charge_noted(node)?;
+        turn.charge_noted_usage(node)?;
     }
     for node in &working {
-        let Funds::Short(shortfall) = dispatch::funds(turn, node)? else { return Err(Refusal::WrongState) };
+        let Funds::Short(shortfall) = dispatch::check_budget(turn, node)? else {
+            return Err(Refusal::WrongState);
+        };
         hold::for_budget(turn, node, shortfall)?;
     }
     Ok(true)

@@ -13,17 +13,17 @@ use crate::run::{Failing, Failure, NodeState, Outcome, PromptWord, Rehearsal, Un
 
 use super::{Turn, dispatch, hold, join, route, settle, sub_plan};
 
-pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Refusal> {
+pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Refusal> {
     turn.refuse_unless_active()?;
     let node = &event.at.node;
     turn.refuse_unless_served_by_harness(node)?;
-    let Some(attempt) = turn.evaluating(node)? else {
+    let Some(attempt) = turn.attempt_in_evaluation(node)? else {
         return Err(Refusal::WrongState);
     };
     turn.refuse_unless_newest(&event.at, attempt)?;
     match &event.found {
         HarnessResult::Evidence(evidence) => match *turn.state(node)? {
-            NodeState::Checking { gave_up, .. } => judged(turn, node, evidence, gave_up),
+            NodeState::Checking { gave_up, .. } => on_evidence(turn, node, evidence, gave_up),
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Saving { .. }
@@ -35,9 +35,9 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             | NodeState::Held { .. }
             | NodeState::Settled { .. } => Err(Refusal::WrongState),
         },
-        HarnessResult::Rehearsed(evidence) => rehearsed(turn, node, evidence),
+        HarnessResult::Rehearsed(evidence) => on_rehearsal(turn, node, evidence),
         HarnessResult::Recorded { name } => match turn.state(node)? {
-            NodeState::Rehearsing => recorded(turn, node),
+            NodeState::Rehearsing => on_files_recorded(turn, node),
             NodeState::Pending
             | NodeState::Ready
             | NodeState::Saving { .. }
@@ -47,31 +47,36 @@ pub(super) fn found(turn: &mut Turn<'_>, event: &HarnessEvent) -> Result<(), Ref
             | NodeState::Resting { .. }
             | NodeState::Checking { .. }
             | NodeState::Held { .. }
-            | NodeState::Settled { .. } => saved(turn, node, Some(name.as_str())),
+            | NodeState::Settled { .. } => on_checkpoint_done(turn, node, Some(name.as_str())),
         },
-        HarnessResult::Restored => saved(turn, node, None),
-        HarnessResult::Forked { base } => join::worktrees_forked(turn, node, base),
-        HarnessResult::Merged { files, .. } => join::merged(turn, node, *files),
-        HarnessResult::Conflicted(conflict) => join::conflicted(turn, node, conflict),
-        HarnessResult::Begun { run, budget, waits } => sub_plan::begun(turn, node, *run, *budget, *waits),
-        HarnessResult::Ended(child) => sub_plan::ended(turn, node, child),
+        HarnessResult::Restored => on_checkpoint_done(turn, node, None),
+        HarnessResult::Forked { base } => join::on_worktrees_forked(turn, node, base),
+        HarnessResult::Merged { files, .. } => join::on_merged(turn, node, *files),
+        HarnessResult::Conflicted(conflict) => join::on_conflict(turn, node, conflict),
+        HarnessResult::Begun { run, budget, waits } => sub_plan::on_begun(turn, node, *run, *budget, *waits),
+        HarnessResult::Ended(child) => sub_plan::on_ended(turn, node, child),
         HarnessResult::Nothing(Inconclusive::Interrupted) => dispatch::gate_after_interruption(turn, node),
         HarnessResult::Nothing(Inconclusive::ToolMissing { what }) => {
-            told_nothing(turn, node, format!("missing: {what}"))
+            repeat_inconclusive_gate(turn, node, format!("missing: {what}"))
         }
         HarnessResult::Nothing(Inconclusive::Unstable { what }) => {
-            told_nothing(turn, node, format!("the workspace changed meanwhile: {what}"))
+            repeat_inconclusive_gate(turn, node, format!("the workspace changed meanwhile: {what}"))
         }
         HarnessResult::Nothing(Inconclusive::Unjudged { what, .. }) => {
-            charge_judge(turn, node, event.found.used_by_judge())?;
-            told_nothing(turn, node, format!("not judged: {what}"))
+            charge_judge(turn, node, event.found.judge_usage())?;
+            repeat_inconclusive_gate(turn, node, format!("not judged: {what}"))
         }
         HarnessResult::Nothing(Inconclusive::Unapproved { prompt }) => unapproved(turn, node, prompt),
         HarnessResult::Nothing(Inconclusive::Unfunded { estimate }) => unfunded(turn, node, *estimate),
     }
 }
 
-fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool) -> Result<(), Refusal> {
+fn on_evidence(
+    turn: &mut Turn<'_>,
+    node: &NodeId,
+    evidence: &Evidence,
+    gave_up: bool,
+) -> Result<(), Refusal> {
     let verdict = match turn.gated(node)?.contract.judge(evidence) {
         Some(verdict) => verdict,
         None => return Err(Refusal::ForeignEvidence),
@@ -81,13 +86,13 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
         return Err(Refusal::ForeignEvidence);
     }
     charge_judge(turn, node, judgement.and_then(|judgement| judgement.usage.as_ref()))?;
-    know(turn, node, evidence)?;
+    record_gate_context(turn, node, evidence)?;
     let attempt = turn.run.record(node)?.tally.attempt;
     if let Some(NodeKind::Decision(_)) = turn.graph.node(node).map(|node| &node.kind)
         && let Ending::Exited { .. } = evidence.ending
         && matches!(verdict, Verdict::Passed | Verdict::Failed)
     {
-        return decided(turn, node, verdict == Verdict::Passed, evidence.ending);
+        return on_decision(turn, node, verdict == Verdict::Passed, evidence.ending);
     }
     let vacuous = verdict == Verdict::Passed && turn.run.record(node)?.is_vacuous();
     turn.facts.push(Fact::NodeVerified { node: node.clone(), attempt, verdict, vacuous });
@@ -97,7 +102,7 @@ fn judged(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence, gave_up: bool
                 return hold::for_choice(turn, node, &confirmation.question);
             }
             settle::settle(turn, node, Outcome::Passed, None)?;
-            route::success(turn, node)
+            route::leave_on_success(turn, node)
         }
         Verdict::Failed | Verdict::TimedOut | Verdict::Tampered => {
             let crate::event::Circumstances { cut_off, denied, .. } =
@@ -144,7 +149,7 @@ fn unfunded(turn: &mut Turn<'_>, node: &NodeId, estimate: Reserved) -> Result<()
             wait_for_person(turn, node)?;
             hold::for_budget(turn, node, shortfall)
         }
-        None => told_nothing(turn, node, "not judged: the budget did not suffice".to_owned()),
+        None => repeat_inconclusive_gate(turn, node, "not judged: the budget did not suffice".to_owned()),
     }
 }
 
@@ -172,19 +177,19 @@ fn charge_judge(turn: &mut Turn<'_>, node: &NodeId, usage: Option<&Usage>) -> Re
 }
 
 /// Goes the way that a command decided: an exit code is an answer, and anything else is a failure of the command.
-fn decided(turn: &mut Turn<'_>, node: &NodeId, met: bool, ending: Ending) -> Result<(), Refusal> {
+fn on_decision(turn: &mut Turn<'_>, node: &NodeId, met: bool, ending: Ending) -> Result<(), Refusal> {
     turn.facts.push(Fact::NodeDecided { node: node.clone(), met, ending });
-    turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
     let signal = if met { Signal::Success } else { Signal::Exhausted };
     route::leave(turn, node, signal)
 }
 
 /// Keeps of a gate what conditions ask for, and takes over what its worker said of the way on where it passed.
-fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
+fn record_gate_context(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
     let graph = turn.graph;
-    let is_watched = graph.is_watched(node) || graph.asks_for("parallel.results.");
-    let is_tool =
-        matches!(graph.node(node).map(|node| &node.kind), Some(NodeKind::Call(_))) && graph.asks_for("tool.");
+    let is_watched = graph.is_watched(node) || graph.conditions_ask_for("parallel.results.");
+    let is_tool = matches!(graph.node(node).map(|node| &node.kind), Some(NodeKind::Call(_)))
+        && graph.conditions_ask_for("tool.");
     if !is_watched && !is_tool {
         return Ok(());
     }
@@ -192,13 +197,13 @@ fn know(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), R
         Ending::Exited { code } => Some(code),
         Ending::Signalled { .. } | Ending::TimedOut | Ending::OverLimit { .. } | Ending::NotRun => None,
     };
-    let output = last_of(&evidence.stdout.tail);
+    let output = output_tail(&evidence.stdout.tail);
     let record = turn.run.record_mut(node)?;
     if is_tool {
         record.context.insert(TOOL_OUTPUT.to_owned(), output.clone());
         let code = exit_code.map(|code| code.to_string()).unwrap_or_default();
         record.context.insert(TOOL_EXIT_CODE.to_owned(), code);
-        if graph.asks_for(TOOL_LAST_LINE) {
+        if graph.conditions_ask_for(TOOL_LAST_LINE) {
             let line = output.lines().next_back().unwrap_or_default().trim();
             record.context.insert(TOOL_LAST_LINE.to_owned(), line.to_owned());
         }
@@ -217,7 +222,7 @@ const TOOL_EXIT_CODE: &str = "tool.exit_code";
 /// The last line of the output: the word by which most pipelines of the dialect let a call choose the way (DOT B4).
 const TOOL_LAST_LINE: &str = "tool.last_line";
 
-fn last_of(printed: &str) -> String {
+fn output_tail(printed: &str) -> String {
     let printed = printed.trim();
     let begin = printed.len().saturating_sub(OUTPUT_BYTES_MAX);
     let begin = (begin..=printed.len()).find(|at| printed.is_char_boundary(*at)).unwrap_or(printed.len());
@@ -228,7 +233,7 @@ fn last_of(printed: &str) -> String {
 const OUTPUT_BYTES_MAX: usize = 1024;
 
 /// Goes on from a checkpoint whose workspace was recorded, or is again as it was.
-fn saved(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), Refusal> {
+fn on_checkpoint_done(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), Refusal> {
     let NodeState::Saving { restores } = *turn.state(node)? else { return Err(Refusal::WrongState) };
     if restores != name.is_none() {
         return Err(Refusal::WrongState);
@@ -240,33 +245,33 @@ fn saved(turn: &mut Turn<'_>, node: &NodeId, name: Option<&str>) -> Result<(), R
         }
         None => turn.facts.push(Fact::CheckpointRestored { node: node.clone() }),
     }
-    turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
-    route::success(turn, node)
+    turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
+    route::leave_on_success(turn, node)
 }
 
 /// Goes on to the work whose files its judge will be shown as they were before it.
-fn recorded(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn on_files_recorded(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let contract = &turn.task(node)?.contract;
-    if !contract.rehearsal().is_off() {
+    if !contract.rehearsal_mode().is_off() {
         return Err(Refusal::WrongState);
     }
     turn.run.record_mut(node)?.rehearsal = Some(Rehearsal::Recorded { contract: contract.digest.clone() });
-    dispatch::again(turn, node)
+    dispatch::dispatch_node(turn, node)
 }
 
 /// Notes what the contract showed before the work. Nothing of it is a verdict: the work follows, or a person is asked.
-fn rehearsed(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
+fn on_rehearsal(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<(), Refusal> {
     if *turn.state(node)? != NodeState::Rehearsing {
         return Err(Refusal::WrongState);
     }
     let contract = &turn.task(node)?.contract;
-    let showed = contract.shown(evidence).ok_or(Refusal::ForeignEvidence)?;
+    let showed = contract.rehearsal_result(evidence).ok_or(Refusal::ForeignEvidence)?;
     let (ending, tampered) = (evidence.ending, evidence.tampered.clone());
     turn.facts.push(Fact::NodeRehearsed { node: node.clone(), showed, ending, tampered: tampered.clone() });
     let record = turn.run.record_mut(node)?;
     record.rehearsal = Some(Rehearsal::Done { contract: contract.digest.clone(), showed, ending });
     if !record.awaits_rehearsal(contract) {
-        return dispatch::again(turn, node);
+        return dispatch::dispatch_node(turn, node);
     }
     let what = Failing::NotRed { showed, ending, tampered };
     let failure = Failure::from_evidence(Attempt::NONE, what, evidence);
@@ -274,7 +279,7 @@ fn rehearsed(turn: &mut Turn<'_>, node: &NodeId, evidence: &Evidence) -> Result<
 }
 
 /// Runs the gate again, a few times at most: something outside the work is wrong, and a person has to know.
-fn told_nothing(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), Refusal> {
+fn repeat_inconclusive_gate(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), Refusal> {
     let limit = turn.graph.limits().repeats;
     let tally = &mut turn.run.record_mut(node)?.tally;
     tally.repeats = tally.repeats.saturating_add(1);
@@ -301,6 +306,6 @@ fn told_nothing(turn: &mut Turn<'_>, node: &NodeId, why: String) -> Result<(), R
     }
     let purpose = turn.purpose(node)?;
     turn.facts.push(Fact::GateRepeated { node: node.clone(), attempt, purpose, why });
-    let wait = turn.item_out(node)?.map_or(Duration::ZERO, |item| dispatch::back_off(&item, repeats));
-    dispatch::gate(turn, node, turn.now.after(wait))
+    let wait = turn.outstanding_item(node)?.map_or(Duration::ZERO, |item| dispatch::back_off(&item, repeats));
+    dispatch::dispatch_gate(turn, node, turn.now.after(wait))
 }

@@ -12,7 +12,7 @@ use crate::run::{Failure, NodeState};
 use super::Turn;
 
 /// Holds a node until a person answers.
-pub(super) fn ask(
+pub(super) fn hold_with_ask(
     turn: &mut Turn<'_>,
     node: &NodeId,
     kind: AskKind,
@@ -22,7 +22,7 @@ pub(super) fn ask(
     // A node that was entered too often did not fail; the failure that it was told of is another node's.
     let failure = turn.run.record(node)?.failure.clone().filter(|_| reason != Reason::VisitsLimit);
     let ask = Ask { message, failure, ..bare(kind, reason) };
-    open(turn, node, ask)
+    open_ask(turn, node, ask)
 }
 
 /// Holds a node until a person answers an escalation that shows this failure, and not the newest of an attempt.
@@ -36,7 +36,7 @@ pub(super) fn with_failure(
     let kind = AskKind::Escalation;
     let failure = Some(Box::new(failure));
     let ask = Ask { message, failure, ..bare(kind, reason) };
-    open(turn, node, ask)
+    open_ask(turn, node, ask)
 }
 
 /// Holds a node until a person adds to the budget, or the day whose budget it is has ended.
@@ -48,19 +48,19 @@ pub(super) fn for_budget(turn: &mut Turn<'_>, node: &NodeId, shortfall: Shortfal
     };
     let shortfall = Some(shortfall);
     let ask = Ask { failure, shortfall, ..bare(kind, reason) };
-    open(turn, node, ask)
+    open_ask(turn, node, ask)
 }
 
 /// Holds a node until a person decides whether a prompt may be sent to its judge.
 pub(super) fn for_prompt(turn: &mut Turn<'_>, node: &NodeId, prompt: &PromptToJudge) -> Result<(), Refusal> {
     let prompt = Some(Box::new(prompt.clone()));
-    open(turn, node, Ask { prompt, ..bare(AskKind::Prompt, Reason::Prompt) })
+    open_ask(turn, node, Ask { prompt, ..bare(AskKind::Prompt, Reason::Prompt) })
 }
 
 /// Holds a node until a person chooses, or says something; arms the answer that counts if nobody does.
 pub(super) fn for_choice(turn: &mut Turn<'_>, node: &NodeId, question: &Question) -> Result<(), Refusal> {
     let (message, options) = (Some(question.text.clone()), question.options.clone());
-    open(turn, node, Ask { message, options, ..bare(AskKind::Choice, Reason::Planned) })?;
+    open_ask(turn, node, Ask { message, options, ..bare(AskKind::Choice, Reason::Planned) })?;
     if let Some(default) = &question.default {
         let timer = TimerId::Answer(node.clone());
         turn.effects.push(Effect::Arm { timer, at: turn.now.after(default.after) });
@@ -75,13 +75,13 @@ fn bare(kind: AskKind, reason: Reason) -> Ask {
 
 /// Opens an ask. A node that waits for a person is left by the answer alone. Edges chosen before that the run has not
 /// followed yet are dropped.
-fn open(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {
+fn open_ask(turn: &mut Turn<'_>, node: &NodeId, ask: Ask) -> Result<(), Refusal> {
     let Ask { kind, reason, shortfall, .. } = ask;
     turn.open.retain(|(chosen, _)| chosen.edge.from != *node);
     turn.run.head.asks = turn.run.head.asks.saturating_add(1);
-    let at = turn.run.at(node)?;
+    let at = turn.run.newest_try(node)?;
     let item = ItemId::ask(turn.run.id, &at, kind.word(), turn.run.head.asks);
-    turn.set(node, NodeState::Held { ask: kind, item: item.clone() })?;
+    turn.set_state(node, NodeState::Held { ask: kind, item: item.clone() })?;
     if kind == AskKind::Escalation {
         let message = ask.message.clone();
         turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason, message });

@@ -10,15 +10,15 @@ use crate::run::{AttemptDetails, End, Failing, Failure, NodeState, Note, Outcome
 use super::settle::Said;
 use super::{Turn, dispatch, hold, join, option, revise, route, settle};
 
-pub(super) fn decided(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
+pub(super) fn apply_event(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     match &event.decision {
         Decision::Submit => submit(turn),
-        Decision::Answer { item, answer } => answered(turn, event, item, answer),
+        Decision::Answer { item, answer } => on_answer(turn, event, item, answer),
         Decision::Vote { item, answer, .. } => asked(turn, item, answer).map(drop),
         Decision::Cancel => cancel(turn, event),
         Decision::Pause => pause(turn, event),
         Decision::Resume { from } => resume(turn, event, from.as_ref()),
-        Decision::Revise { changed, .. } => revise::revised(turn, changed),
+        Decision::Revise { changed, .. } => revise::apply_revision(turn, changed),
     }
 }
 
@@ -28,24 +28,24 @@ fn submit(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     }
     turn.run.head.status = RunStatus::Awaiting;
     let start = turn.graph.start().clone();
-    hold::ask(turn, &start, AskKind::Plan, crate::effect::Reason::Submitted, None)
+    hold::hold_with_ask(turn, &start, AskKind::Plan, crate::effect::Reason::Submitted, None)
 }
 
 /// Returns the node that an ask holds, and refuses an answer that the ask doesn't take.
 fn asked(turn: &Turn<'_>, item: &ItemId, answer: &Answer) -> Result<(NodeId, AskKind), Refusal> {
-    let (node, kind) = held_by(turn, item)?;
+    let (node, kind) = node_held_by_ask(turn, item)?;
     let is_plan = kind == AskKind::Plan;
     if turn.run.head.status != if is_plan { RunStatus::Awaiting } else { RunStatus::Active } {
         return Err(Refusal::NotActive);
     }
-    let answers = kind.answers_to(turn.run.record(&node)?.failure.as_deref());
+    let answers = kind.answers_for_failure(turn.run.record(&node)?.failure.as_deref());
     if !answers.contains(&answer.word()) {
         return Err(Refusal::WrongAnswer(answers));
     }
     Ok((node, kind))
 }
 
-fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Result<(), Refusal> {
+fn on_answer(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Answer) -> Result<(), Refusal> {
     let (node, kind) = asked(turn, item, answer)?;
     let needs_note = matches!(answer, Answer::Skip | Answer::Waive | Answer::Reply);
     if needs_note && event.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
@@ -53,7 +53,7 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     }
     let chosen;
     let answer = if let Answer::Choose { option } = answer {
-        chosen = Answer::Choose { option: offered(turn, &node, option)? };
+        chosen = Answer::Choose { option: matching_option(turn, &node, option)? };
         &chosen
     } else {
         answer
@@ -61,7 +61,7 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
     let (role, option) = match answer {
         Answer::Reassign { role } => (Some(role.clone()), None),
         Answer::Choose { option } => (None, Some(option.clone())),
-        Answer::Allow { files } => (None, Some(allow(turn, &node, files)?)),
+        Answer::Allow { files } => (None, Some(accept_changed_files(turn, &node, files)?)),
         Answer::Approve if kind == AskKind::Prompt => {
             (None, turn.run.record(&node)?.prompt.as_ref().map(|word| word.digest.as_str().to_owned()))
         }
@@ -86,28 +86,30 @@ fn answered(turn: &mut Turn<'_>, event: &HumanEvent, item: &ItemId, answer: &Ans
         role,
         option,
     });
-    turn.set(&node, NodeState::Pending)?;
+    turn.set_state(&node, NodeState::Pending)?;
     match (kind, answer) {
-        (AskKind::Choice, Answer::Skip) if turn.graph.task(&node).is_none() => unanswered(turn, event, &node),
+        (AskKind::Choice, Answer::Skip) if turn.graph.task(&node).is_none() => {
+            settle_unanswered(turn, event, &node)
+        }
         (AskKind::Effect, Answer::Approve) => {
             turn.run.record_mut(&node)?.is_allowed = true;
-            dispatch::again(turn, &node)
+            dispatch::dispatch_node(turn, &node)
         }
         (AskKind::Prompt, Answer::Approve) => {
             if let Some(word) = &mut turn.run.record_mut(&node)?.prompt {
                 word.is_approved = true;
             }
-            dispatch::again(turn, &node)
+            dispatch::dispatch_node(turn, &node)
         }
-        (AskKind::Effect | AskKind::Prompt, Answer::Reject) => unanswered(turn, event, &node),
+        (AskKind::Effect | AskKind::Prompt, Answer::Reject) => settle_unanswered(turn, event, &node),
         // The budget of the day is raised, not the run's.
-        (AskKind::Day, Answer::Raise { .. }) => dispatch::again(turn, &node),
-        _ => carry_out(turn, event, &node, answer),
+        (AskKind::Day, Answer::Raise { .. }) => dispatch::dispatch_node(turn, &node),
+        _ => apply_answer(turn, event, &node, answer),
     }
 }
 
 /// Notes which protected files a person accepts as the gate found them, and returns their names (DESIGN 8).
-fn allow(turn: &mut Turn<'_>, node: &NodeId, files: &[String]) -> Result<String, Refusal> {
+fn accept_changed_files(turn: &mut Turn<'_>, node: &NodeId, files: &[String]) -> Result<String, Refusal> {
     let record = turn.run.record_mut(node)?;
     let found = record.failure.as_deref().map(Failure::tampered).unwrap_or_default().to_vec();
     if let Some(unknown) = files.iter().find(|file| found.iter().all(|found| found.path != **file)) {
@@ -121,17 +123,17 @@ fn allow(turn: &mut Turn<'_>, node: &NodeId, files: &[String]) -> Result<String,
         record.allowed.retain(|known| known.path != file.path);
         record.allowed.push(file);
     }
-    Ok(cut(&names.join(", ")))
+    Ok(truncate_answer(&names.join(", ")))
 }
 
 /// Returns the option that was chosen, and refuses what is none of them: a typo approves nothing (DOT H3). An option that was
 /// named by its words stands as the person wrote it.
-fn offered(turn: &Turn<'_>, node: &NodeId, said: &str) -> Result<String, Refusal> {
+fn matching_option(turn: &Turn<'_>, node: &NodeId, said: &str) -> Result<String, Refusal> {
     let options = &turn.question(node)?.options;
     if options.is_empty() && !said.trim().is_empty() {
         return Ok(said.to_owned());
     }
-    match option::option_meant(options, said) {
+    match option::match_option(options, said) {
         Some(meant) if option::plain_label(meant) == option::plain_label(said) => Ok(said.to_owned()),
         Some(meant) => Ok(meant.to_owned()),
         None => Err(Refusal::NoSuchOption { option: said.to_owned(), options: options.clone() }),
@@ -139,7 +141,7 @@ fn offered(turn: &Turn<'_>, node: &NodeId, said: &str) -> Result<String, Refusal
 }
 
 /// Settles a node with what was chosen, and leaves it along the edge of that name (DOT H2).
-pub(super) fn chosen(
+pub(super) fn settle_choice(
     turn: &mut Turn<'_>,
     node: &NodeId,
     option: &str,
@@ -147,17 +149,17 @@ pub(super) fn chosen(
 ) -> Result<(), Refusal> {
     let refusal = turn.confirmation(node).map(|confirmation| option::plain_label(&confirmation.refusal));
     if refusal.is_some_and(|refusal| refusal == option::plain_label(option)) {
-        return refused(turn, node, said);
+        return fail_unconfirmed(turn, node, said);
     }
     let record = turn.run.record_mut(node)?;
     for name in [SELECTED, LABEL] {
-        if name == SELECTED || turn.graph.asks_for(name) {
-            record.context.insert(name.to_owned(), cut(option));
+        if name == SELECTED || turn.graph.conditions_ask_for(name) {
+            record.context.insert(name.to_owned(), truncate_answer(option));
         }
     }
     record.attempt_details = Some(Box::new(AttemptDetails {
-        label: Some(cut(option)),
-        output: Some(cut(option)),
+        label: Some(truncate_answer(option)),
+        output: Some(truncate_answer(option)),
         ..AttemptDetails::default()
     }));
     settle::settle(turn, node, Outcome::Passed, Some(said))?;
@@ -171,12 +173,12 @@ pub(super) fn chosen(
             route::follow(turn, edge.clone(), Signal::Success);
             Ok(())
         }
-        None => route::success(turn, node),
+        None => route::leave_on_success(turn, node),
     }
 }
 
 /// Spends the attempt whose work a person does not confirm; their words go into the next prompt.
-fn refused(turn: &mut Turn<'_>, node: &NodeId, said: Said<'_>) -> Result<(), Refusal> {
+fn fail_unconfirmed(turn: &mut Turn<'_>, node: &NodeId, said: Said<'_>) -> Result<(), Refusal> {
     let note = said.note.map(str::to_owned);
     let what = Failing::Unconfirmed { by: said.by.clone(), note };
     let failure = settle::failure_without_gate(turn, node, what)?;
@@ -190,12 +192,12 @@ const LABEL: &str = "human.gate.label";
 /// The most characters of an answer that conditions can look at.
 const ANSWER_CHARS_MAX: usize = 1_000;
 
-fn cut(text: &str) -> String {
+fn truncate_answer(text: &str) -> String {
     text.chars().take(ANSWER_CHARS_MAX).collect()
 }
 
 /// Finds the node that an ask holds.
-fn held_by(turn: &Turn<'_>, item: &ItemId) -> Result<(NodeId, AskKind), Refusal> {
+fn node_held_by_ask(turn: &Turn<'_>, item: &ItemId) -> Result<(NodeId, AskKind), Refusal> {
     for (id, record) in turn.run.records() {
         if let NodeState::Held { ask, item: held } = &record.state
             && held == item
@@ -206,39 +208,44 @@ fn held_by(turn: &Turn<'_>, item: &ItemId) -> Result<(NodeId, AskKind), Refusal>
     Err(Refusal::WrongState)
 }
 
-fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &Answer) -> Result<(), Refusal> {
+fn apply_answer(
+    turn: &mut Turn<'_>,
+    event: &HumanEvent,
+    node: &NodeId,
+    answer: &Answer,
+) -> Result<(), Refusal> {
     match answer {
         Answer::Approve => {
             turn.run.head.status = RunStatus::Queued { resuming: false };
             Ok(())
         }
         // The report of the worker whose proposal is rejected counts as it stands.
-        Answer::Reject if turn.run.record(node)?.unchecked.is_some() => dispatch::again(turn, node),
+        Answer::Reject if turn.run.record(node)?.unchecked.is_some() => dispatch::dispatch_node(turn, node),
         Answer::Reject => {
             end_cancelled(turn, &event.by, event.note.as_deref());
             Ok(())
         }
         Answer::Retry | Answer::Restore => {
-            grant(turn, event, node)?;
-            dispatch::again(turn, node)
+            grant_attempt(turn, event, node)?;
+            dispatch::dispatch_node(turn, node)
         }
         Answer::Allow { .. } => {
-            grant(turn, event, node)?;
+            grant_attempt(turn, event, node)?;
             turn.run.record_mut(node)?.unchecked = Some(Unchecked { gave_up: false, is_judged_anew: true });
-            dispatch::again(turn, node)
+            dispatch::dispatch_node(turn, node)
         }
         Answer::Reassign { role } => {
-            grant(turn, event, node)?;
+            grant_attempt(turn, event, node)?;
             turn.run.record_mut(node)?.role = Some(role.clone());
-            dispatch::again(turn, node)
+            dispatch::dispatch_node(turn, node)
         }
         Answer::Reply => {
             take_note(turn, event, node)?;
-            dispatch::again(turn, node)
+            dispatch::dispatch_node(turn, node)
         }
         Answer::Choose { option } => {
             let said = Said { by: &event.by, note: event.note.as_deref() };
-            chosen(turn, node, option, said)
+            settle_choice(turn, node, option, said)
         }
         Answer::Skip => settle_by(turn, event, node, Outcome::Skipped),
         Answer::Waive => settle_by(turn, event, node, Outcome::Waived),
@@ -263,7 +270,7 @@ fn carry_out(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId, answer: &An
             }
             turn.run.head.budget = after;
             turn.run.head.noticed = false;
-            dispatch::again(turn, node)
+            dispatch::dispatch_node(turn, node)
         }
     }
 }
@@ -276,17 +283,17 @@ fn settle_by(
 ) -> Result<(), Refusal> {
     let said = Said { by: &event.by, note: event.note.as_deref() };
     settle::settle(turn, node, outcome, Some(said))?;
-    join::leave_out(turn, node, outcome, said)?;
+    join::settle_skipped_fork(turn, node, outcome, said)?;
     let leads_nowhere = turn.graph.edges_from(node).is_empty();
     if leads_nowhere {
         return route::end_failed(turn, node, End::Failed);
     }
-    route::success(turn, node)
+    route::leave_on_success(turn, node)
 }
 
 /// Takes the way for failures of a question that a person leaves unanswered, of a call that they do not allow, and of work
 /// whose judge they do not let be asked; what that counts as, the plan says of the step (DOT H5).
-fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+fn settle_unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     if turn.run.record(node)?.unchecked.is_some() {
         turn.run.record_mut(node)?.unchecked = None;
     }
@@ -298,7 +305,7 @@ fn unanswered(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<
 
 /// Grants one attempt beyond the allowance, with the person's words in its prompt. Where a rehearsal comes first and the
 /// allowance is not used up, the rehearsal is what is tried again, and the work needs no grant.
-fn grant(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
+fn grant_attempt(turn: &mut Turn<'_>, event: &HumanEvent, node: &NodeId) -> Result<(), Refusal> {
     take_note(turn, event, node)?;
     let contract = turn.graph.task(node).map(|task| &task.contract);
     let record = turn.run.record_mut(node)?;
@@ -321,7 +328,7 @@ fn cancel(turn: &mut Turn<'_>, event: &HumanEvent) -> Result<(), Refusal> {
     if let RunStatus::Ended { .. } = turn.run.head.status {
         return Err(Refusal::NotActive);
     }
-    for node in turn.run.live()? {
+    for node in turn.run.live_nodes()? {
         turn.withdraw(&node)?;
     }
     end_cancelled(turn, &event.by, event.note.as_deref());
@@ -357,7 +364,7 @@ fn resume(turn: &mut Turn<'_>, event: &HumanEvent, from: Option<&NodeId>) -> Res
                 let (by, note) = (event.by.clone(), event.note.clone());
                 turn.facts.push(Fact::NodeReopened { node: from.clone(), by, note });
             }
-            revise::queue(turn)
+            revise::enqueue_run(turn)
         }
         RunStatus::New
         | RunStatus::Awaiting

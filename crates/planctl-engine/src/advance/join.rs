@@ -21,8 +21,8 @@ const BEST: &str = "parallel.fan_in.best_id";
 const BEST_OUTCOME: &str = "parallel.fan_in.best_outcome";
 
 /// Goes along the edges of a fork: all of them, or as many as may be under way at once.
-pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
-    turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+pub(super) fn start_branches(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
+    turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
     if turn.run.record(node)?.tally.visits > 1 {
         // Entered again before all its branches of the time before were begun: each is begun once.
         turn.open.retain(|(chosen, _)| chosen.edge.from != *node);
@@ -45,7 +45,7 @@ pub(super) fn spread(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<
 /// Has a join wait again; the caller says which arrivals of its branches it keeps.
 fn wait_anew<'t>(turn: &'t mut Turn<'_>, join: &NodeId) -> Result<&'t mut Arrivals, Refusal> {
     turn.withdraw(join)?;
-    turn.set(join, NodeState::Pending)?;
+    turn.set_state(join, NodeState::Pending)?;
     let record = turn.run.record_mut(join)?;
     record.entered_from = None;
     Ok(record.arrivals.get_or_insert_default())
@@ -59,7 +59,7 @@ fn begin_anew(turn: &mut Turn<'_>, fork: &NodeId) -> Result<(), Refusal> {
         }
         let arrivals = wait_anew(turn, &join)?;
         for branch in branches {
-            arrivals.forget(branch);
+            arrivals.forget_branch(branch);
         }
     }
     Ok(())
@@ -71,13 +71,13 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     let Some(NodeKind::Join(awaited)) = turn.graph.node(join).map(|node| &node.kind) else {
         return Err(Refusal::NoSuchNode(join.clone()));
     };
-    let branch = turn.graph.branch_into(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
+    let branch = turn.graph.branch_number(join, from).ok_or_else(|| Refusal::NoSuchNode(from.clone()))?;
     let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     let is_met = signal == Signal::Success || is_passed_over;
     let is_over = turn.state(join)?.outcome().is_some() || awaits_merge(turn, join)?;
     let is_forked = turn.graph.fork_of(join).is_some();
     let context = turn.run.record(from)?.context.clone();
-    let result = result(turn, from)?;
+    let result = branch_result(turn, from)?;
     turn.dead_end = Some(join.clone());
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
@@ -87,10 +87,10 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
     }
     // A branch may arrive again in a loop, where no fork begins all branches anew: the newest arrival counts.
     if is_known {
-        arrivals.forget(branch);
+        arrivals.forget_branch(branch);
     }
     if is_met {
-        arrivals.meet(branch);
+        arrivals.record_success(branch);
     } else {
         arrivals.failed.insert(branch, from.clone());
     }
@@ -119,11 +119,13 @@ pub(super) fn arrive(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result
 }
 
 /// Returns what is kept of the branch that ends with a node; nothing where no condition asks for it.
-fn result(turn: &Turn<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusal> {
-    if !turn.graph.asks_for("parallel.results.") && !turn.graph.asks_for("parallel.fan_in.") {
+fn branch_result(turn: &Turn<'_>, from: &NodeId) -> Result<Option<BranchResult>, Refusal> {
+    if !turn.graph.conditions_ask_for("parallel.results.")
+        && !turn.graph.conditions_ask_for("parallel.fan_in.")
+    {
         return Ok(None);
     }
-    let node = turn.subject(from)?;
+    let node = turn.last_acting_node(from)?;
     let known = turn.run.record(&node)?.attempt_details.as_ref();
     let output = known.and_then(|known| known.output.clone()).unwrap_or_default();
     Ok(Some(BranchResult { node, output }))
@@ -147,7 +149,7 @@ fn take_back_branches(turn: &mut Turn<'_>, join: &NodeId) -> Result<(), Refusal>
     if members.is_empty() {
         return Ok(());
     }
-    for live in turn.run.live()?.into_iter().filter(|live| members.contains(live)) {
+    for live in turn.run.live_nodes()?.into_iter().filter(|live| members.contains(live)) {
         turn.withdraw(&live)?;
     }
     let fork = turn.graph.fork_of(join).cloned();
@@ -181,14 +183,14 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
             [("outcome", outcome), ("node", result.node.as_str()), ("output", result.output.as_str())]
         {
             let name = format!("{RESULTS}.{branch}.{what}");
-            if turn.graph.asks_for(&name) {
+            if turn.graph.conditions_ask_for(&name) {
                 results.insert(name, value.to_owned());
             }
         }
     }
     let ranked = |(branch, _): &(&u16, &BranchResult)| arrivals.failed.contains_key(*branch);
     if let Some((branch, best)) = arrivals.results.iter().min_by_key(ranked)
-        && turn.graph.asks_for("parallel.fan_in.")
+        && turn.graph.conditions_ask_for("parallel.fan_in.")
     {
         results.insert(BEST.to_owned(), best.node.as_str().to_owned());
         results.insert(BEST_OUTCOME.to_owned(), word(*branch).to_owned());
@@ -206,13 +208,13 @@ fn complete(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), 
     }
     turn.facts.push(Fact::BranchesJoined { node: join.clone(), met, failed });
     if is_in_worktree && outcome != Outcome::Failed {
-        return dispatch::again(turn, join);
+        return dispatch::dispatch_node(turn, join);
     }
-    end(turn, join, outcome)
+    settle_join(turn, join, outcome)
 }
 
 /// Settles a join and goes on from it.
-fn end(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
+fn settle_join(turn: &mut Turn<'_>, join: &NodeId, outcome: Outcome) -> Result<(), Refusal> {
     settle::settle(turn, join, outcome, None)?;
     let signal = if outcome == Outcome::Failed { Signal::Exhausted } else { Signal::Success };
     route::leave(turn, join, signal)
@@ -233,7 +235,7 @@ pub(super) fn begin_in_worktrees(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork
         && let Some(join) = &fork.join
         && turn.state(join)?.outcome().is_some_and(|outcome| outcome != Outcome::Failed)
     {
-        turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+        turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return route::leave(turn, join, Signal::Success);
     }
     fork_worktrees(turn, node, fork)
@@ -248,12 +250,12 @@ pub(super) fn fork_worktrees(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) ->
         take_back_branches(turn, join)?;
         turn.withdraw(join)?;
     }
-    dispatch::branch(turn, node)
+    dispatch::dispatch_worktrees(turn, node)
 }
 
 /// Settles the join of a fork that a person leaves out, whose branches would have worktrees: without worktrees of their own they
 /// would meet in one workspace, and nothing would merge what they did. Nothing is to be done at any other node.
-pub(super) fn leave_out(
+pub(super) fn settle_skipped_fork(
     turn: &mut Turn<'_>,
     node: &NodeId,
     outcome: Outcome,
@@ -271,9 +273,9 @@ pub(super) fn leave_out(
 }
 
 /// Goes on behind branches that a person left out; where their join is open again, their fork is tried anew.
-pub(super) fn go_behind(turn: &mut Turn<'_>, join: &NodeId, fork: &NodeId) -> Result<(), Refusal> {
+pub(super) fn continue_behind_join(turn: &mut Turn<'_>, join: &NodeId, fork: &NodeId) -> Result<(), Refusal> {
     match turn.state(join)?.outcome() {
-        None | Some(Outcome::Failed) => dispatch::again(turn, fork),
+        None | Some(Outcome::Failed) => dispatch::dispatch_node(turn, fork),
         Some(Outcome::Passed | Outcome::Skipped | Outcome::Waived | Outcome::Warned) => {
             route::leave(turn, join, Signal::Success)
         }
@@ -281,28 +283,28 @@ pub(super) fn go_behind(turn: &mut Turn<'_>, join: &NodeId, fork: &NodeId) -> Re
 }
 
 /// Begins the branches of a fork, which have their worktrees.
-pub(super) fn worktrees_forked(turn: &mut Turn<'_>, node: &NodeId, base: &str) -> Result<(), Refusal> {
+pub(super) fn on_worktrees_forked(turn: &mut Turn<'_>, node: &NodeId, base: &str) -> Result<(), Refusal> {
     let fork = match turn.graph.node(node).map(|node| &node.kind) {
         Some(NodeKind::Fork(fork)) if *turn.state(node)? == NodeState::Branching => fork.clone(),
         Some(_) | None => return Err(Refusal::WrongState),
     };
     turn.run.record_mut(node)?.saved = Some(base.to_owned());
     turn.facts.push(Fact::BranchesForked { node: node.clone(), base: base.to_owned() });
-    spread(turn, node, &fork)
+    start_branches(turn, node, &fork)
 }
 
 /// Goes on from a join whose branches are merged.
-pub(super) fn merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(), Refusal> {
-    let outcome = merging(turn, join)?;
+pub(super) fn on_merged(turn: &mut Turn<'_>, join: &NodeId, files: u32) -> Result<(), Refusal> {
+    let outcome = outcome_being_merged(turn, join)?;
     turn.facts.push(Fact::BranchesMerged { node: join.clone(), files });
     turn.run.record_mut(join)?.failure = None;
     turn.run.record_mut(join)?.arrivals.get_or_insert_default().merging = None;
-    end(turn, join, outcome)
+    settle_join(turn, join, outcome)
 }
 
 /// Asks a person about branches that don't fit together.
-pub(super) fn conflicted(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict) -> Result<(), Refusal> {
-    merging(turn, join)?;
+pub(super) fn on_conflict(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict) -> Result<(), Refusal> {
+    outcome_being_merged(turn, join)?;
     let files = conflict.files.clone();
     turn.facts.push(Fact::MergeConflicted { node: join.clone(), files: files.clone() });
     let what = Failing::Conflict { branch: conflict.branch, files, folder: conflict.folder.clone() };
@@ -317,7 +319,7 @@ pub(super) fn conflicted(turn: &mut Turn<'_>, join: &NodeId, conflict: &Conflict
 }
 
 /// Returns what a join settles as whose branches are being merged.
-fn merging(turn: &Turn<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
+fn outcome_being_merged(turn: &Turn<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
     let record = turn.run.record(join)?;
     let merging = record.arrivals.as_ref().and_then(|arrivals| arrivals.merging);
     match &record.state {
@@ -339,14 +341,14 @@ fn merging(turn: &Turn<'_>, join: &NodeId) -> Result<Outcome, Refusal> {
 const RESULTS_MAX: u16 = 64;
 
 /// Opens a join again for a branch that comes once more; the others stay as they came.
-pub(super) fn forget(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Result<(), Refusal> {
-    let branch = turn.graph.branch_into(join, from);
-    turn.set(join, NodeState::Pending)?;
+pub(super) fn reopen_for_branch(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Result<(), Refusal> {
+    let branch = turn.graph.branch_number(join, from);
+    turn.set_state(join, NodeState::Pending)?;
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     arrivals.merging = None;
     if let Some(branch) = branch {
-        arrivals.forget(branch);
+        arrivals.forget_branch(branch);
     }
     let other = arrivals.failed.values().next().cloned();
     record.entered_from = other.map(|from| EnteredFrom { from, signal: Signal::Exhausted });
@@ -356,13 +358,13 @@ pub(super) fn forget(turn: &mut Turn<'_>, join: &NodeId, from: &NodeId) -> Resul
 /// Opens a join again whose branches failed, and returns the nodes at which they did; where none did, the one by which
 /// its way on was decided.
 pub(super) fn reopen(turn: &mut Turn<'_>, join: &NodeId) -> Result<BTreeSet<NodeId>, Refusal> {
-    turn.set(join, NodeState::Pending)?;
+    turn.set_state(join, NodeState::Pending)?;
     let record = turn.run.record_mut(join)?;
     let arrivals = record.arrivals.get_or_insert_default();
     let failed: BTreeSet<NodeId> = std::mem::take(&mut arrivals.failed).into_values().collect();
     let entered_from = record.entered_from.take();
     if let (true, Some(entered_from)) = (failed.is_empty(), entered_from) {
-        forget(turn, join, &entered_from.from)?;
+        reopen_for_branch(turn, join, &entered_from.from)?;
         return Ok(BTreeSet::from([entered_from.from]));
     }
     Ok(failed)

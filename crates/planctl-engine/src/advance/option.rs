@@ -14,7 +14,7 @@ pub fn key_of(label: &str) -> Option<String> {
 /// nothing (DOT H3).
 ///
 /// In this order: the option's words, with or without its key; the key; the number that counts from 1; its first letter.
-pub fn option_meant<'o>(options: &'o [String], answer: &str) -> Option<&'o str> {
+pub fn match_option<'o>(options: &'o [String], answer: &str) -> Option<&'o str> {
     let wanted = plain_label(answer);
     if wanted.is_empty() {
         return None;
@@ -24,7 +24,7 @@ pub fn option_meant<'o>(options: &'o [String], answer: &str) -> Option<&'o str> 
         return Some(option);
     }
     let bare = answer.trim().to_lowercase();
-    let keyed = only(options, |option| key_of(option).as_deref() == Some(bare.as_str()));
+    let keyed = unique_match(options, |option| key_of(option).as_deref() == Some(bare.as_str()));
     if !matches!(keyed, Meant::None) {
         return keyed.one();
     }
@@ -33,7 +33,7 @@ pub fn option_meant<'o>(options: &'o [String], answer: &str) -> Option<&'o str> 
     }
     let is_letter = bare.chars().count() == 1;
     let first = |option: &str| key_of(option).is_none() && plain_label(option).starts_with(&bare);
-    only(options, |option| is_letter && first(option)).one()
+    unique_match(options, |option| is_letter && first(option)).one()
 }
 
 enum Meant<'o> {
@@ -51,7 +51,7 @@ impl<'o> Meant<'o> {
     }
 }
 
-fn only<'o>(options: &'o [String], fits: impl Fn(&str) -> bool) -> Meant<'o> {
+fn unique_match<'o>(options: &'o [String], fits: impl Fn(&str) -> bool) -> Meant<'o> {
     let mut fitting = options.iter().filter(|option| fits(option));
     match (fitting.next(), fitting.next()) {
         (None, _) => Meant::None,
@@ -82,7 +82,7 @@ mod tests {
 
     fn meant(options: &[&str], answer: &str) -> Option<String> {
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        option_meant(&options, answer).map(str::to_owned)
+        match_option(&options, answer).map(str::to_owned)
     }
 
     #[test]

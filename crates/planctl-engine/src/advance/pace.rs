@@ -21,18 +21,18 @@ pub(super) fn escalate(
     named: Option<Level>,
 ) -> Result<(), Refusal> {
     let Some(task) = turn.graph.task(node) else {
-        return hold::ask(turn, node, AskKind::Escalation, reason, message);
+        return hold::hold_with_ask(turn, node, AskKind::Escalation, reason, message);
     };
     let now = turn.run.record(node)?.level();
-    let (level, responder) = next(task, now, named.unwrap_or_default());
+    let (level, responder) = next_level(task, now, named.unwrap_or_default());
     if level != now {
         hand_over(turn, node, level, &responder, reason, message.clone())?;
     }
     match responder {
-        Responder::Human => hold::ask(turn, node, AskKind::Escalation, reason, message),
+        Responder::Human => hold::hold_with_ask(turn, node, AskKind::Escalation, reason, message),
         Responder::Role(_) => {
             turn.facts.push(Fact::PlanEscalated { node: node.clone(), reason, message });
-            dispatch::again(turn, node)
+            dispatch::dispatch_node(turn, node)
         }
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn begin_anew(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refus
 
 /// Returns the level that follows, and who answers there: the first configured one above this and not below the named.
 /// With none left it is the named one, else the last where any is configured, and a person answers.
-fn next(task: &Task, now: Level, named: Level) -> (Level, Responder) {
+fn next_level(task: &Task, now: Level, named: Level) -> (Level, Responder) {
     let mut above = task.pace.iter().filter(|pace_level| pace_level.level > now && pace_level.level >= named);
     match above.next() {
         Some(pace_level) => (pace_level.level, pace_level.responder.clone()),
@@ -79,7 +79,7 @@ fn hand_over(
     let from = turn.run.record(node)?.level();
     let left = settle::attempts_left(turn, node)?;
     let record = turn.run.record_mut(node)?;
-    let had_it = record.worker(task).clone();
+    let had_it = record.worker_role(task).clone();
     let handover = Handover { level, from: had_it, reason, message, after: record.tally.attempt };
     record.pace = Some(Box::new(handover));
     if let Responder::Role(_) = responder {

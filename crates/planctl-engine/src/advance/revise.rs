@@ -12,7 +12,7 @@ use super::{Turn, dispatch, join, route};
 
 /// Pauses the run: all items are withdrawn. It stopped at these nodes, and at those that were under way.
 pub(super) fn pause(turn: &mut Turn<'_>, mut stopped: Vec<NodeId>) -> Result<(), Refusal> {
-    for live in turn.run.live()? {
+    for live in turn.run.live_nodes()? {
         turn.withdraw(&live)?;
         stopped.push(live);
     }
@@ -23,7 +23,7 @@ pub(super) fn pause(turn: &mut Turn<'_>, mut stopped: Vec<NodeId>) -> Result<(),
 }
 
 /// Queues a run again; one that was paused before it had the workspace has yet to begin.
-pub(super) fn queue(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+pub(super) fn enqueue_run(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let resuming = turn.state(turn.graph.start())?.outcome().is_some();
     turn.run.head.status = RunStatus::Queued { resuming };
     Ok(())
@@ -51,7 +51,7 @@ pub(super) fn reopen(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
 /// Queues a paused run again with another revision, whose settled steps must be the ones that settled (P-77).
 ///
 /// It goes on once it is admitted: another run may have the workspace by now.
-pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
+pub(super) fn apply_revision(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Refusal> {
     if turn.run.head.status != RunStatus::Paused {
         return Err(Refusal::NotActive);
     }
@@ -74,23 +74,23 @@ pub(super) fn revised(turn: &mut Turn<'_>, changed: &[NodeId]) -> Result<(), Ref
     head.budget.micro_usd = planned.micro_usd.map(|limit| limit.max(head.budget.micro_usd.unwrap_or(0)));
     head.budget.time = planned.time.map(|limit| limit.max(head.budget.time.unwrap_or_default()));
     head.noticed = false;
-    queue(turn)
+    enqueue_run(turn)
 }
 
 /// Enters the nodes at which the run stopped, each with a full allowance.
-pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+pub(super) fn enter_stopped_nodes(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     let stopped = std::mem::take(&mut turn.run.head.stopped_at);
     let mut entered = false;
     for node in stopped.iter().filter(|node| turn.graph.node(node).is_some()) {
         turn.dead_end = Some(node.clone());
-        revive(turn, node)?;
+        reenter_stopped_node(turn, node)?;
         entered = true;
     }
     if entered { Ok(()) } else { replay(turn) }
 }
 
 /// Enters the node at which something can be done for one at which the run stopped.
-pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn reenter_stopped_node(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let mut seen = BTreeSet::new();
     let mut open = vec![node.clone()];
     while let Some(id) = open.pop() {
@@ -103,21 +103,23 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
             continue;
         }
         match &target.kind {
-            NodeKind::Task(_) if turn.run.record(&id)?.unchecked.is_some() => dispatch::again(turn, &id)?,
+            NodeKind::Task(_) if turn.run.record(&id)?.unchecked.is_some() => {
+                dispatch::dispatch_node(turn, &id)?
+            }
             NodeKind::Task(_) | NodeKind::Call(_) | NodeKind::Human(_) | NodeKind::SubPlan(_) => {
                 route::enter(turn, &id, true)?;
             }
             NodeKind::Decision(choice) if choice.command.is_some() => route::enter(turn, &id, true)?,
             NodeKind::Checkpoint => route::enter(turn, &id, true)?,
-            NodeKind::Join(_) if join::awaits_merge(turn, &id)? => dispatch::again(turn, &id)?,
+            NodeKind::Join(_) if join::awaits_merge(turn, &id)? => dispatch::dispatch_node(turn, &id)?,
             NodeKind::Join(_) => open.extend(join::reopen(turn, &id)?),
             NodeKind::Fork(fork) if fork.in_worktree && turn.state(&id)?.outcome().is_none() => {
-                dispatch::again(turn, &id)?;
+                dispatch::dispatch_node(turn, &id)?;
             }
-            NodeKind::Start => route::success(turn, &id)?,
+            NodeKind::Start => route::leave_on_success(turn, &id)?,
             // The way back leads out of the branch, to work that is done: it goes on from here.
             NodeKind::Decision(_) | NodeKind::Fork(_) if begins_a_branch(turn, &id)? => {
-                dispatch::again(turn, &id)?;
+                dispatch::dispatch_node(turn, &id)?;
             }
             NodeKind::Decision(_) | NodeKind::Fork(_) | NodeKind::Escalate { .. } | NodeKind::Exit { .. } => {
                 open.extend(
@@ -131,7 +133,7 @@ pub(super) fn revive(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> 
 
 /// Says whether nobody worked between a routing node and the fork that entered it, whose join waits.
 fn begins_a_branch(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
-    Ok(turn.run.record(node)?.entered_from.is_some() && turn.subject(node)? == *node)
+    Ok(turn.run.record(node)?.entered_from.is_some() && turn.last_acting_node(node)? == *node)
 }
 
 /// Returns the fork to enter before anybody works at a node: the outermost whose worktrees were not made, or are merged already.
@@ -157,7 +159,7 @@ fn enter_fork(turn: &mut Turn<'_>, id: &NodeId) -> Result<(), Refusal> {
 fn replay(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     turn.replayed = Some(BTreeSet::new());
     let start = turn.graph.start().clone();
-    route::success(turn, &start)
+    route::leave_on_success(turn, &start)
 }
 
 /// Names the nodes that differ between two revisions, or are in one of them only.

@@ -12,7 +12,7 @@ use super::choose::Chosen;
 use super::{Turn, choose, dispatch, hold, join, pace, settle};
 
 /// Goes on from a node that counts as met.
-pub(super) fn success(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn leave_on_success(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     leave(turn, node, Signal::Success)
 }
 
@@ -21,34 +21,34 @@ pub(super) fn leave(turn: &mut Turn<'_>, node: &NodeId, signal: Signal) -> Resul
     if let Some(NodeKind::Fork(fork)) = turn.graph.node(node).map(|node| &node.kind) {
         let is_left_out = matches!(turn.state(node)?.outcome(), Some(Outcome::Skipped | Outcome::Waived));
         return match &fork.join {
-            Some(join) if fork.in_worktree && is_left_out => join::go_behind(turn, join, node),
-            Some(_) | None => join::spread(turn, node, fork),
+            Some(join) if fork.in_worktree && is_left_out => join::continue_behind_join(turn, join, node),
+            Some(_) | None => join::start_branches(turn, node, fork),
         };
     }
-    match choose::edge(turn, node, signal)? {
+    match choose::choose_edge(turn, node, signal)? {
         Some(chosen) => {
-            go(turn, chosen, signal);
+            queue_edge(turn, chosen, signal);
             Ok(())
         }
         None => {
             let subject = rewind_to(turn, node)?;
-            hold::ask(turn, &subject, AskKind::Escalation, Reason::NoEdge, None)
+            hold::hold_with_ask(turn, &subject, AskKind::Escalation, Reason::NoEdge, None)
         }
     }
 }
 
 /// Goes along an edge, once what was begun is done.
 pub(super) fn follow(turn: &mut Turn<'_>, edge: Edge, signal: Signal) {
-    go(turn, Chosen { edge, choosing: None }, signal);
+    queue_edge(turn, Chosen { edge, choosing: None }, signal);
 }
 
 /// Goes along the edge that was chosen, once what was begun is done.
-pub(super) fn go(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) {
+pub(super) fn queue_edge(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) {
     turn.open.push((chosen, signal));
 }
 
 /// Arrives where the edges lead that were followed, until something waits everywhere.
-pub(super) fn arrive_everywhere(turn: &mut Turn<'_>) -> Result<(), Refusal> {
+pub(super) fn arrive_at_all(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     loop {
         while let Some((chosen, signal)) = turn.open.pop() {
             arrive(turn, chosen, signal)?;
@@ -71,7 +71,7 @@ fn ask_if_stranded(turn: &mut Turn<'_>) -> Result<(), Refusal> {
     }
     let node = turn.dead_end.clone().unwrap_or_else(|| turn.graph.start().clone());
     let message = format!("nothing is under way that could go on from `{node}`");
-    hold::ask(turn, &node, AskKind::Escalation, Reason::NoEdge, Some(message))
+    hold::hold_with_ask(turn, &node, AskKind::Escalation, Reason::NoEdge, Some(message))
 }
 
 fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Refusal> {
@@ -117,18 +117,18 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
             enter(turn, to, refills)
         }
         NodeKind::Checkpoint => {
-            pass(turn, edge, signal)?;
+            record_entered_from(turn, edge, signal)?;
             enter(turn, to, signal == Signal::Success)
         }
         NodeKind::Decision(_) => {
-            pass(turn, edge, signal)?;
+            record_entered_from(turn, edge, signal)?;
             if !count_passage(turn, to)? {
                 return Ok(());
             }
-            pass_on(turn, to)
+            pass_status_on(turn, to)
         }
         NodeKind::Fork(fork) => {
-            pass(turn, edge, signal)?;
+            record_entered_from(turn, edge, signal)?;
             enter_fork(turn, to, fork)
         }
         NodeKind::Join(_) => join::arrive(turn, edge, signal),
@@ -136,7 +136,7 @@ fn arrive(turn: &mut Turn<'_>, chosen: Chosen, signal: Signal) -> Result<(), Ref
             let (reason, named) = (reason.clone(), *pace_level);
             escalate(turn, edge, signal, reason, named)
         }
-        NodeKind::Exit { success: true } => finish(turn, edge),
+        NodeKind::Exit { success: true } => finish_run(turn, edge),
         NodeKind::Exit { success: false } => end_failed(turn, &edge.from, End::Failed),
     }
 }
@@ -150,7 +150,7 @@ fn is_being_retried(turn: &Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 }
 
 /// Records from where a routing node was entered.
-fn pass(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
+fn record_entered_from(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal> {
     carry_context(turn, edge)?;
     let entered_from = EnteredFrom { from: edge.from.clone(), signal };
     turn.run.record_mut(&edge.to)?.entered_from = Some(entered_from);
@@ -158,15 +158,15 @@ fn pass(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refusal>
 }
 
 /// Leaves a decision at which nobody works with what it was entered with. A person who has it tried again passes nothing.
-pub(super) fn pass_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn pass_status_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     let entered_from = turn.run.record(node)?.entered_from.clone();
     let Some(EnteredFrom { from, signal }) = entered_from else {
-        turn.set(node, NodeState::Settled { outcome: Outcome::Passed })?;
+        turn.set_state(node, NodeState::Settled { outcome: Outcome::Passed })?;
         return leave(turn, node, Signal::Success);
     };
-    let onward = onward(turn, &from, signal)?;
-    let outcome = passed_through(turn, &from, onward)?;
-    turn.set(node, NodeState::Settled { outcome })?;
+    let onward = onward_signal(turn, &from, signal)?;
+    let outcome = passed_outcome(turn, &from, onward)?;
+    turn.set_state(node, NodeState::Settled { outcome })?;
     leave(turn, node, onward)
 }
 
@@ -174,7 +174,7 @@ pub(super) fn pass_on(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal>
 pub(super) fn enter_fork(turn: &mut Turn<'_>, node: &NodeId, fork: &Fork) -> Result<(), Refusal> {
     match count_passage(turn, node)? {
         true if fork.in_worktree => join::begin_in_worktrees(turn, node, fork),
-        true => join::spread(turn, node, fork),
+        true => join::start_branches(turn, node, fork),
         false => Ok(()),
     }
 }
@@ -186,12 +186,12 @@ fn begin_epoch(turn: &mut Turn<'_>, edge: &Edge, restart: &Restart) -> Result<bo
     if turn.run.head.restarts >= limit {
         let subject = rewind_to(turn, &edge.from)?;
         let message = format!("the run began anew {limit} times, which is as often as it may");
-        hold::ask(turn, &subject, AskKind::Escalation, Reason::Exhausted, Some(message))?;
+        hold::hold_with_ask(turn, &subject, AskKind::Escalation, Reason::Exhausted, Some(message))?;
         return Ok(false);
     }
     let mut context = turn.run.record(&edge.from)?.context.clone();
     context.retain(|name, _| restart.keeps.contains(name));
-    for live in turn.run.live()? {
+    for live in turn.run.live_nodes()? {
         turn.withdraw(&live)?;
     }
     turn.open.clear();
@@ -213,7 +213,7 @@ fn note_way(turn: &mut Turn<'_>, edge: &Edge, signal: Signal) -> Result<(), Refu
     let profile = turn.graph.node(&edge.to).and_then(|node| node.profile.as_deref());
     let is_asked = edge.carry.is_some() || profile.is_some_and(|profile| profile.fidelity.is_some());
     if is_asked {
-        let from = turn.subject(&edge.from)?;
+        let from = turn.last_acting_node(&edge.from)?;
         let record = turn.run.record_mut(&edge.to)?;
         record.entered_from = Some(EnteredFrom { from, signal });
         record.carry.clone_from(&edge.carry);
@@ -226,7 +226,7 @@ fn count_passage(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let max_visits = turn.graph.node(node).map_or(1, |node| node.max_visits);
     let tally = &mut turn.run.record_mut(node)?.tally;
     if tally.visits >= max_visits {
-        beyond_visits(turn, node)?;
+        exceed_visits(turn, node)?;
         return Ok(false);
     }
     tally.visits = tally.visits.saturating_add(1);
@@ -236,8 +236,8 @@ fn count_passage(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
 }
 
 /// Returns the signal with which a run leaves a routing node: the signal it entered with; a skipped step counts as success.
-fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refusal> {
-    let subject = turn.subject(from)?;
+fn onward_signal(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refusal> {
+    let subject = turn.last_acting_node(from)?;
     let is_passed_over = matches!(turn.state(&subject)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     Ok(match signal {
         Signal::Success => Signal::Success,
@@ -248,8 +248,8 @@ fn onward(turn: &Turn<'_>, from: &NodeId, signal: Signal) -> Result<Signal, Refu
 
 /// Returns how a decision settles at which nobody works: with the status that passes through it (DOT ruling 1), so that a
 /// goal gate on it is not met by a failure.
-fn passed_through(turn: &Turn<'_>, from: &NodeId, onward: Signal) -> Result<Outcome, Refusal> {
-    let subject = turn.subject(from)?;
+fn passed_outcome(turn: &Turn<'_>, from: &NodeId, onward: Signal) -> Result<Outcome, Refusal> {
+    let subject = turn.last_acting_node(from)?;
     let settled = turn.state(&subject)?.outcome();
     Ok(match onward {
         Signal::Success => settled.unwrap_or(Outcome::Passed),
@@ -270,7 +270,7 @@ fn carry_context(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
 /// Tells the node entered over a failure path what failed before it. A step that was left out or only warned about is
 /// no business of the next one, whose first prompt names no contract.
 fn hand_over_failure(turn: &mut Turn<'_>, from: &NodeId, to: &NodeId) -> Result<(), Refusal> {
-    let from = &turn.subject(from)?;
+    let from = &turn.last_acting_node(from)?;
     let is_passed_over = matches!(turn.state(from)?.outcome(), Some(Outcome::Skipped | Outcome::Warned));
     if from != to && !is_passed_over {
         let failure = turn.run.record(from)?.failure.clone();
@@ -295,7 +295,7 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         Some(_) | None => record.rehearsal = None,
     }
     if record.tally.visits >= max_visits {
-        return beyond_visits(turn, node);
+        return exceed_visits(turn, node);
     }
     record.tally.visits = record.tally.visits.saturating_add(1);
     // A report that waits for a person is of the entering before, and so is what a person allowed.
@@ -310,22 +310,22 @@ pub(super) fn enter(turn: &mut Turn<'_>, node: &NodeId, refills: bool) -> Result
         record.note = None;
     }
     let (visit, attempt) = (record.tally.visits, record.tally.attempt.next());
-    let rehearses =
-        contract.is_some_and(|contract| !contract.rehearsal().is_off() && record.awaits_rehearsal(contract));
+    let rehearses = contract
+        .is_some_and(|contract| !contract.rehearsal_mode().is_off() && record.awaits_rehearsal(contract));
     turn.facts.push(Fact::NodeEntered { node: node.clone(), visit, attempt, rehearses });
-    dispatch::again(turn, node)
+    dispatch::dispatch_node(turn, node)
 }
 
 /// Treats one entry too many as exhausted; a chain of such entries that comes round ends with a question.
-fn beyond_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+fn exceed_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     // The edges of a routing node test what came before it, and not its own visits.
     let is_routing = turn.graph.node(node).is_some_and(Node::is_routing);
     if !is_routing && turn.exhausted_here.insert(node.clone()) {
-        return settle::over_visits(turn, node);
+        return settle::exhaust_visits(turn, node);
     }
     let message = visits_message(turn, node);
     let subject = rewind_to(turn, node)?;
-    hold::ask(turn, &subject, AskKind::Escalation, Reason::VisitsLimit, Some(message))
+    hold::hold_with_ask(turn, &subject, AskKind::Escalation, Reason::VisitsLimit, Some(message))
 }
 
 /// Says that a node was entered as often as it may be.
@@ -342,9 +342,9 @@ fn escalate(
     reason: Option<String>,
     named: Option<Level>,
 ) -> Result<(), Refusal> {
-    let has_failed = match turn.subject(&edge.from)? == edge.from {
+    let has_failed = match turn.last_acting_node(&edge.from)? == edge.from {
         true => signal != Signal::Success,
-        false => onward(turn, &edge.from, signal)? != Signal::Success,
+        false => onward_signal(turn, &edge.from, signal)? != Signal::Success,
     };
     if has_failed {
         let subject = rewind_to(turn, &edge.from)?;
@@ -354,16 +354,16 @@ fn escalate(
         }
         return pace::escalate(turn, &subject, Reason::Exhausted, reason, named);
     }
-    pass(turn, edge, signal)?;
+    record_entered_from(turn, edge, signal)?;
     let tally = &mut turn.run.record_mut(&edge.to)?.tally;
     tally.visits = tally.visits.saturating_add(1);
-    hold::ask(turn, &edge.to, AskKind::Escalation, Reason::Planned, reason)
+    hold::hold_with_ask(turn, &edge.to, AskKind::Escalation, Reason::Planned, reason)
 }
 
 /// Returns the node that last worked, decided or asked on the way to one, and opens the joins between them again, because
 /// the person's decision about it travels that way once more. Items of that node are withdrawn.
 fn rewind_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
-    let subject = turn.subject(node)?;
+    let subject = turn.last_acting_node(node)?;
     if subject != *node {
         turn.withdraw(&subject)?;
     }
@@ -371,7 +371,7 @@ fn rewind_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
     while back != subject {
         let Some(entered_from) = turn.run.record(&back)?.entered_from.clone() else { break };
         if turn.run.record(&back)?.arrivals.is_some() {
-            join::forget(turn, &back, &entered_from.from)?;
+            join::reopen_for_branch(turn, &back, &entered_from.from)?;
         }
         back = entered_from.from;
     }
@@ -380,8 +380,8 @@ fn rewind_to(turn: &mut Turn<'_>, node: &NodeId) -> Result<NodeId, Refusal> {
 
 /// Ends the run well once nothing else is under way, unless a goal is unmet: then it goes where the goal says, or fails (DOT
 /// G1 to G6). Other branches are awaited, so that none is dropped before it is judged.
-fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
-    let is_last = turn.open.is_empty() && turn.run.live()?.is_empty();
+fn finish_run(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
+    let is_last = turn.open.is_empty() && turn.run.live_nodes()?.is_empty();
     if !is_last {
         turn.dead_end = Some(edge.from.clone());
         return Ok(());
@@ -401,7 +401,7 @@ fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
             None => end_failed(turn, &goal.node, End::Failed),
         };
     }
-    for live in turn.run.live()? {
+    for live in turn.run.live_nodes()? {
         turn.withdraw(&live)?;
     }
     turn.disarm_stale();
@@ -414,14 +414,14 @@ fn finish(turn: &mut Turn<'_>, edge: &Edge) -> Result<(), Refusal> {
 /// Ends the run as failed; a resume begins where it ended.
 pub(super) fn end_failed(turn: &mut Turn<'_>, node: &NodeId, end: End) -> Result<(), Refusal> {
     let mut stopped = vec![node.clone()];
-    for live in turn.run.live()? {
+    for live in turn.run.live_nodes()? {
         turn.withdraw(&live)?;
         stopped.push(live);
     }
     turn.disarm_stale();
     turn.run.head.stopped_at = stopped;
     turn.run.head.status = RunStatus::Ended { end };
-    let node = turn.subject(node)?;
+    let node = turn.last_acting_node(node)?;
     turn.facts.push(Fact::PlanFailed { node, end });
     Ok(())
 }

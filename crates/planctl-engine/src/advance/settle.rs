@@ -26,7 +26,7 @@ pub(super) fn settle(
     outcome: Outcome,
     said: Option<Said<'_>>,
 ) -> Result<(), Refusal> {
-    turn.set(node, NodeState::Settled { outcome })?;
+    turn.set_state(node, NodeState::Settled { outcome })?;
     turn.facts.push(Fact::NodeSettled {
         node: node.clone(),
         outcome,
@@ -51,11 +51,11 @@ pub(super) fn attempt_failed(
     let next = record.tally.attempt.next();
     let left = attempts_left(turn, node)?;
     if left == 0 || is_last {
-        return exhausted(turn, node);
+        return exhaust_attempts(turn, node);
     }
-    if let Some(chosen) = choose::edge(turn, node, Signal::Retry)? {
-        turn.set(node, NodeState::Pending)?;
-        route::go(turn, chosen, Signal::Retry);
+    if let Some(chosen) = choose::choose_edge(turn, node, Signal::Retry)? {
+        turn.set_state(node, NodeState::Pending)?;
+        route::queue_edge(turn, chosen, Signal::Retry);
         return Ok(());
     }
     let left = u16::try_from(left - 1).unwrap_or(u16::MAX);
@@ -71,13 +71,13 @@ pub(super) fn attempts_left(turn: &Turn<'_>, node: &NodeId) -> Result<u32, Refus
 }
 
 /// Follows the edge of a node whose last attempt failed, or asks a person where none fits.
-pub(super) fn exhausted(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn exhaust_attempts(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     leave_exhausted(turn, node, true)
 }
 
 /// Treats one entry too many as exhausted: the loop of the node ends, and a person is asked where no edge leads out of it
 ///
-pub(super) fn over_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
+pub(super) fn exhaust_visits(turn: &mut Turn<'_>, node: &NodeId) -> Result<(), Refusal> {
     leave_exhausted(turn, node, false)
 }
 
@@ -86,7 +86,7 @@ fn leave_exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Resu
     let on_exhausted =
         turn.graph.gated(node).map(|gated| gated.on_exhausted).or(of_plan).unwrap_or(Outcome::Failed);
     let ending = choose::Ending { outcome: on_exhausted, is_over_visits: !has_failed };
-    let Some(chosen) = choose::edge_as(turn, node, Signal::Exhausted, Some(ending))? else {
+    let Some(chosen) = choose::choose_edge_settling(turn, node, Signal::Exhausted, Some(ending))? else {
         return match has_failed {
             true => pace::escalate(turn, node, Reason::NoEdge, None, None),
             false => {
@@ -99,17 +99,17 @@ fn leave_exhausted(turn: &mut Turn<'_>, node: &NodeId, has_failed: bool) -> Resu
     let asks = matches!(target, Some(NodeKind::Escalate { .. }));
     if !asks {
         let may_come_back = !matches!(target, Some(NodeKind::Exit { .. }));
-        if has_failed && may_come_back && recurs(turn, node)? {
+        if has_failed && may_come_back && counts_as_recurring(turn, node)? {
             return pace::escalate(turn, node, Reason::SameFailure, None, None);
         }
         settle(turn, node, on_exhausted, None)?;
     }
-    route::go(turn, chosen, Signal::Exhausted);
+    route::queue_edge(turn, chosen, Signal::Exhausted);
     Ok(())
 }
 
 /// Notes with what a node failed for good, and says whether that was the same too often (DOT E14).
-fn recurs(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
+fn counts_as_recurring(turn: &mut Turn<'_>, node: &NodeId) -> Result<bool, Refusal> {
     let limit = turn.graph.limits().same_failures;
     let record = turn.run.record_mut(node)?;
     let Some(signature) = record.failure.as_deref().map(signature) else { return Ok(false) };

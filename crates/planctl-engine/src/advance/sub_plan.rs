@@ -20,7 +20,7 @@ const UNTIL_WOKEN: Duration = Duration::from_secs(50 * 365 * 24 * 3_600);
 
 /// Waits for the run of a sub-plan, which has begun: as much as it may use is set aside, and while it waits for a person, it
 /// uses no time.
-pub(super) fn begun(
+pub(super) fn on_begun(
     turn: &mut Turn<'_>,
     node: &NodeId,
     run: RunId,
@@ -28,7 +28,7 @@ pub(super) fn begun(
     waits: bool,
 ) -> Result<(), Refusal> {
     let attempt = attempt_nested(turn, node)?;
-    turn.set(node, NodeState::Nested { attempt, waits })?;
+    turn.set_state(node, NodeState::Nested { attempt, waits })?;
     let limits = turn.run.head.budget;
     if let Some(reserved) = turn.run.head.reserved.get_mut(node) {
         reserved.tokens = limits.tokens.and(budget.tokens).unwrap_or(reserved.tokens);
@@ -39,13 +39,13 @@ pub(super) fn begun(
         record.child = Some(run);
         turn.facts.push(Fact::SubPlanBegan { node: node.clone(), run });
     }
-    dispatch::gate(turn, node, turn.now.after(UNTIL_WOKEN))
+    dispatch::dispatch_gate(turn, node, turn.now.after(UNTIL_WOKEN))
 }
 
 /// Settles a node as its sub-plan's run ended, and counts what that used.
-pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Result<(), Refusal> {
+pub(super) fn on_ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Result<(), Refusal> {
     attempt_nested(turn, node)?;
-    charge(&mut turn.run.head.spent, &child.spent);
+    charge_child_run(&mut turn.run.head.spent, &child.spent);
     turn.facts.push(Fact::SubPlanEnded {
         node: node.clone(),
         name: child.name.clone(),
@@ -53,7 +53,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
         spent: child.spent,
     });
     let plan = turn.graph.sub_plan(node);
-    let is_asked = turn.graph.asks_for(CHILD);
+    let is_asked = turn.graph.conditions_ask_for(CHILD);
     let record = turn.run.record_mut(node)?;
     record.child = Some(child.run);
     if is_asked {
@@ -71,7 +71,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
     match child.end {
         End::Done if is_met => {
             settle::settle(turn, node, Outcome::Passed, None)?;
-            route::success(turn, node)
+            route::leave_on_success(turn, node)
         }
         // The sub-plan's `until` condition does not hold yet: it gets one more run, within its limit (DOT N1).
         End::Done if record.tally.failed + 1 < plan.map_or(1, |plan| plan.cycles) => {
@@ -79,7 +79,7 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
             let left = plan.map_or(1, |plan| plan.cycles) - record.tally.failed - 1;
             let attempt = record.tally.attempt.next();
             turn.facts.push(Fact::RetryTriggered { node: node.clone(), attempt, left });
-            dispatch::again(turn, node)
+            dispatch::dispatch_node(turn, node)
         }
         End::Done | End::Failed | End::Aborted | End::Cancelled => {
             record.failure = Some(Box::new(Failure {
@@ -91,13 +91,13 @@ pub(super) fn ended(turn: &mut Turn<'_>, node: &NodeId, child: &ChildEnd) -> Res
                 denied: Vec::new(),
             }));
             record.tally.failed = record.tally.failed.saturating_add(1);
-            settle::exhausted(turn, node)
+            settle::exhaust_attempts(turn, node)
         }
     }
 }
 
 /// Counts what a sub-plan's run used for the run around it; its time passes in the run's own.
-fn charge(spent: &mut Spent, of_child: &Spent) {
+fn charge_child_run(spent: &mut Spent, of_child: &Spent) {
     spent.tokens = spent.tokens.saturating_add(of_child.tokens);
     spent.micro_usd = spent.micro_usd.saturating_add(of_child.micro_usd);
     spent.metered = spent.metered.saturating_add(of_child.metered);

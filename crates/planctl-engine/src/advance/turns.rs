@@ -10,7 +10,7 @@ use crate::run::RunStatus;
 use super::{Turn, pace};
 
 /// Counts a turn, and escalates the next attempt where there were too many without progress.
-pub(super) fn count(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
+pub(super) fn count_turn(turn: &mut Turn<'_>, event: &Event) -> Result<(), Refusal> {
     let Some(limit) = turn.graph.limits().stale_after_turns else { return Ok(()) };
     let head = &mut turn.run.head;
     let settled = head.settled;

@@ -59,7 +59,7 @@ impl Branches {
                 if !is_join || joins.contains_key(join) {
                     return Err(GraphDefect::Misjoined(node.id.clone()));
                 }
-                joins.insert(join.clone(), forked(&node.id, join, &kinds, outgoing)?);
+                joins.insert(join.clone(), fork_arms(&node.id, join, &kinds, outgoing)?);
             }
         }
         for edge in parts.edges.iter().filter(stays) {
@@ -77,7 +77,7 @@ impl Branches {
             Some(goal) => Err(GraphDefect::Misjoined(goal.node.clone())),
             None => {
                 let worktree_branches = worktree_branches(&joins, &in_worktrees);
-                Ok(Branches { joins, worktree_branches, begins: begins(parts, outgoing) })
+                Ok(Branches { joins, worktree_branches, begins: branch_beginnings(parts, outgoing) })
             }
         }
     }
@@ -86,11 +86,11 @@ impl Branches {
         self.worktree_branches.get(node)
     }
 
-    pub(super) fn begins(&self, node: &NodeId) -> Option<(&NodeId, u16)> {
+    pub(super) fn branch_beginning_at(&self, node: &NodeId) -> Option<(&NodeId, u16)> {
         self.begins.get(node).map(|(fork, branch)| (fork, *branch))
     }
 
-    pub(super) fn arm(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
+    pub(super) fn branch_number(&self, join: &NodeId, from: &NodeId) -> Option<u16> {
         self.joins.get(join)?.of.get(from).copied()
     }
 
@@ -102,7 +102,7 @@ impl Branches {
         self.joins.get(join)?.fork.as_ref()
     }
 
-    pub(super) fn members(&self, graph: &Graph, join: &NodeId) -> BTreeSet<NodeId> {
+    pub(super) fn members_of(&self, graph: &Graph, join: &NodeId) -> BTreeSet<NodeId> {
         let Some(fork) = self.fork(join) else { return BTreeSet::new() };
         let mut members = BTreeSet::new();
         let mut open: Vec<&NodeId> = graph.edges_from(fork).iter().map(|edge| &edge.to).collect();
@@ -126,7 +126,7 @@ impl Graph {
     /// Returns the joins without a fork of their own that lie ahead of a fork, each with those of its branches that begin
     /// anew where the fork is entered again. Nodes on every path to the fork lie behind it and are not searched.
     pub fn awaited_behind(&self, fork: &NodeId) -> Vec<(NodeId, Vec<u16>)> {
-        let before = self.passed_on_every_way_to(fork);
+        let before = self.dominators_of(fork);
         let mut seen = BTreeSet::new();
         let mut open: Vec<&NodeId> = self.edges_from(fork).iter().map(|edge| &edge.to).collect();
         let mut awaited: BTreeMap<&NodeId, Vec<u16>> = BTreeMap::new();
@@ -135,7 +135,7 @@ impl Graph {
                 continue;
             }
             for edge in self.edges_from(id).iter().filter(stays) {
-                if let Some(branch) = self.branch_into(&edge.to, id)
+                if let Some(branch) = self.branch_number(&edge.to, id)
                     && self.fork_of(&edge.to).is_none()
                     && !before.contains(&edge.to)
                 {
@@ -148,8 +148,8 @@ impl Graph {
     }
 
     /// Returns the nodes that every way from the start to a node leads through, that node among them.
-    fn passed_on_every_way_to(&self, node: &NodeId) -> BTreeSet<NodeId> {
-        let way = self.a_way_to(node);
+    fn dominators_of(&self, node: &NodeId) -> BTreeSet<NodeId> {
+        let way = self.path_to(node);
         let places: BTreeMap<&NodeId, usize> = way.iter().enumerate().map(|(at, id)| (*id, at)).collect();
         let (mut passed, mut seen) = (BTreeSet::new(), BTreeSet::new());
         // How far along the way one comes past it.
@@ -173,7 +173,7 @@ impl Graph {
     }
 
     /// Returns one of the ways from the start to a node, both among them.
-    fn a_way_to(&self, node: &NodeId) -> Vec<&NodeId> {
+    fn path_to(&self, node: &NodeId) -> Vec<&NodeId> {
         let mut reached_from: BTreeMap<&NodeId, &NodeId> = BTreeMap::new();
         let mut open = std::collections::VecDeque::from([self.start()]);
         while let Some(id) = open.pop_front() {
@@ -200,7 +200,8 @@ impl Graph {
         let Some(fork) = self.fork_of(join) else {
             let mut members = vec![BTreeSet::new(); usize::from(self.branches_into(join))];
             for edge in self.edges().iter().filter(|edge| edge.to == *join) {
-                let own = self.branch_into(join, &edge.from).and_then(|at| members.get_mut(usize::from(at)));
+                let own =
+                    self.branch_number(join, &edge.from).and_then(|at| members.get_mut(usize::from(at)));
                 if let Some(own) = own {
                     own.insert(edge.from.clone());
                 }
@@ -250,7 +251,10 @@ fn worktree_branches(
 }
 
 /// Finds for each node with which a branch begins its fork, and which of the fork's edges it is.
-fn begins(parts: &GraphParts, outgoing: &BTreeMap<NodeId, Vec<Edge>>) -> BTreeMap<NodeId, (NodeId, u16)> {
+fn branch_beginnings(
+    parts: &GraphParts,
+    outgoing: &BTreeMap<NodeId, Vec<Edge>>,
+) -> BTreeMap<NodeId, (NodeId, u16)> {
     let mut begins = BTreeMap::new();
     for node in parts.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Fork(_))) {
         let edges = outgoing.get(&node.id).map_or(&[][..], Vec::as_slice);
@@ -262,7 +266,7 @@ fn begins(parts: &GraphParts, outgoing: &BTreeMap<NodeId, Vec<Edge>>) -> BTreeMa
 }
 
 /// Walks each branch of a fork up to its join.
-fn forked(
+fn fork_arms(
     fork: &NodeId,
     join: &NodeId,
     kinds: &BTreeMap<&NodeId, &NodeKind>,

@@ -104,7 +104,7 @@ pub enum Signal {
 
 impl Signal {
     /// Returns the edge conditions to look for, first to last (DESIGN 6, X-07).
-    pub fn preference(self) -> &'static [On] {
+    pub fn conditions_in_order(self) -> &'static [On] {
         match self {
             Signal::Success => &[On::Success, On::Always],
             Signal::Retry => &[On::Retry],

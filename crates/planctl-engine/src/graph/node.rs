@@ -248,7 +248,7 @@ impl Node {
     }
 
     /// Returns what is decided at it, where it is a decision that says so.
-    pub fn decides(&self) -> Option<&str> {
+    pub fn decision_description(&self) -> Option<&str> {
         match &self.kind {
             NodeKind::Decision(choice) => choice.description.as_deref(),
             NodeKind::Start

@@ -91,7 +91,7 @@ impl Fidelity {
     }
 
     /// Returns the one of this word.
-    pub fn named(word: &str) -> Option<Fidelity> {
+    pub fn from_word(word: &str) -> Option<Fidelity> {
         Fidelity::ALL.into_iter().find(|fidelity| fidelity.word() == word)
     }
 
@@ -123,7 +123,7 @@ impl Backoff {
 
     /// Returns the policy of this name, with the attempts beyond the first that it allows where nothing else says how many;
     /// the first part is missing where the next attempt follows at once.
-    pub fn named(word: &str) -> Option<(Option<Backoff>, u16)> {
+    pub fn from_word(word: &str) -> Option<(Option<Backoff>, u16)> {
         let waits = |initial_ms, factor| Some(Backoff { initial_ms, factor });
         match word {
             "none" => Some((None, 0)),
@@ -137,7 +137,7 @@ impl Backoff {
 
     /// Returns the wait before the next attempt of an item, of which so many attempts have failed in a row. The second half of
     /// it is drawn from the item's name, so that a replay agrees and many that failed at once do not come back at once.
-    pub fn wait(self, item: &ItemId, failed: u16) -> Duration {
+    pub fn delay(self, item: &ItemId, failed: u16) -> Duration {
         let factor = u64::from(self.factor).checked_pow(u32::from(failed.saturating_sub(1)));
         let ceiling = u64::from(self.initial_ms).saturating_mul(factor.unwrap_or(u64::MAX));
         let most = u64::try_from(Backoff::MOST.as_millis()).unwrap_or(u64::MAX);

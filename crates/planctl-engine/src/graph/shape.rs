@@ -21,7 +21,7 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
         let is_allowed =
             |on_exhausted| matches!(on_exhausted, Outcome::Failed | Outcome::Skipped | Outcome::Warned);
         let fits = match &node.kind {
-            NodeKind::Task(task) => is_allowed(task.on_exhausted) && pace::rises(&task.pace),
+            NodeKind::Task(task) => is_allowed(task.on_exhausted) && pace::levels_rise(&task.pace),
             NodeKind::Call(call) => is_allowed(call.on_exhausted),
             NodeKind::SubPlan(plan) => is_allowed(plan.on_exhausted) && !plan.path.is_empty(),
             NodeKind::Fork(fork) => fork.max != Some(0),
@@ -55,7 +55,7 @@ pub(super) fn refuse_misfits(parts: &GraphParts) -> Result<(), GraphDefect> {
 }
 
 /// Sorts the edges by the node they leave, and refuses those that lead nowhere.
-pub(super) fn outgoing(parts: &GraphParts) -> Result<BTreeMap<NodeId, Vec<Edge>>, GraphDefect> {
+pub(super) fn edges_by_source(parts: &GraphParts) -> Result<BTreeMap<NodeId, Vec<Edge>>, GraphDefect> {
     let kinds: BTreeMap<&NodeId, &NodeKind> = parts.nodes.iter().map(|node| (&node.id, &node.kind)).collect();
     let mut outgoing: BTreeMap<NodeId, Vec<Edge>> = BTreeMap::new();
     for edge in &parts.edges {

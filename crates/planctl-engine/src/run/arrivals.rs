@@ -35,7 +35,7 @@ impl Arrivals {
     }
 
     /// Returns the branches that ended well.
-    pub fn well(&self) -> impl Iterator<Item = u16> {
+    pub fn succeeded(&self) -> impl Iterator<Item = u16> {
         self.met.iter().flat_map(|(first, last)| *first..=*last)
     }
 
@@ -46,7 +46,7 @@ impl Arrivals {
     }
 
     /// Forgets a branch, however it came.
-    pub(crate) fn forget(&mut self, branch: u16) {
+    pub(crate) fn forget_branch(&mut self, branch: u16) {
         self.failed.remove(&branch);
         self.results.remove(&branch);
         let Some(at) = self.met.iter().position(|(first, last)| (*first..=*last).contains(&branch)) else {
@@ -62,7 +62,7 @@ impl Arrivals {
     }
 
     /// Notes a branch that ended well.
-    pub(crate) fn meet(&mut self, branch: u16) {
+    pub(crate) fn record_success(&mut self, branch: u16) {
         let at = self.met.partition_point(|(first, _)| *first <= branch);
         self.met.insert(at, (branch, branch));
         self.met.dedup_by(|later, earlier| {

@@ -208,7 +208,7 @@ impl Record {
             }
             Some(Rehearsal::Due) => true,
             Some(Rehearsal::Done { showed: RehearsalResult::Green | RehearsalResult::Tampered, .. }) => {
-                contract.rehearsal() == RedFirst::Deny
+                contract.rehearsal_mode() == RedFirst::Deny
             }
         }
     }
@@ -221,7 +221,7 @@ impl Record {
                 *rehearsed == contract.digest && *showed == RehearsalResult::Red
             }
             Some(Rehearsal::Recorded { contract: recorded }) => {
-                *recorded == contract.digest && contract.rehearsal().is_off()
+                *recorded == contract.digest && contract.rehearsal_mode().is_off()
             }
             Some(Rehearsal::Due) | None => false,
         }

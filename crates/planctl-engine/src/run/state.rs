@@ -139,7 +139,7 @@ impl NodeState {
     }
 
     /// Says whether a person is asked in the run of the sub-plan, and nobody works on it.
-    pub(super) fn waits_within(&self) -> bool {
+    pub(super) fn waits_in_sub_plan(&self) -> bool {
         matches!(self, NodeState::Nested { waits: true, .. })
     }
 

@@ -46,7 +46,7 @@ pub enum Stands {
 }
 
 /// Returns the joins of a run, wholly loaded, whose branches have begun and which have not gone on.
-pub fn joining(graph: &Graph, run: &Run) -> Vec<Joining> {
+pub fn open_joins(graph: &Graph, run: &Run) -> Vec<Joining> {
     let joins = graph.nodes().iter().filter_map(|node| match &node.kind {
         NodeKind::Join(join) => Some((node, join.policy)),
         NodeKind::Start
@@ -60,10 +60,10 @@ pub fn joining(graph: &Graph, run: &Run) -> Vec<Joining> {
         | NodeKind::Escalate { .. }
         | NodeKind::Exit { .. } => None,
     });
-    joins.filter_map(|(node, policy)| of_join(graph, run, node, policy)).collect()
+    joins.filter_map(|(node, policy)| join_progress(graph, run, node, policy)).collect()
 }
 
-fn of_join(graph: &Graph, run: &Run, node: &Node, policy: JoinPolicy) -> Option<Joining> {
+fn join_progress(graph: &Graph, run: &Run, node: &Node, policy: JoinPolicy) -> Option<Joining> {
     let join = &node.id;
     let record = run.records().get(join);
     let is_over = record.is_some_and(|record| record.state.outcome().is_some());
@@ -79,11 +79,11 @@ fn of_join(graph: &Graph, run: &Run, node: &Node, policy: JoinPolicy) -> Option<
     }
     let members = graph.branch_members(join);
     let branches =
-        members.iter().zip(0_u16..).map(|(members, branch)| of_branch(run, record, members, branch));
+        members.iter().zip(0_u16..).map(|(members, branch)| branch_progress(run, record, members, branch));
     Some(Joining { join: join.clone(), fork: fork.cloned(), policy, branches: branches.collect() })
 }
 
-fn of_branch(run: &Run, join: Option<&Record>, members: &BTreeSet<NodeId>, branch: u16) -> Branch {
+fn branch_progress(run: &Run, join: Option<&Record>, members: &BTreeSet<NodeId>, branch: u16) -> Branch {
     let arrivals = join.and_then(|join| join.arrivals.as_deref());
     if let Some(failed) = arrivals.and_then(|arrivals| arrivals.failed.get(&branch)) {
         return Branch { stands: Stands::Failed, at: vec![failed.clone()] };

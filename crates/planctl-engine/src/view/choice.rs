@@ -76,7 +76,7 @@ pub fn choice(graph: &Graph, fact: &Fact) -> Option<Choice> {
     };
     let mut is_found = false;
     let looked = tried.into_iter().zip(labels).map(|(tried, own)| {
-        let fits = signal.preference().contains(&tried.on);
+        let fits = signal.conditions_in_order().contains(&tried.on);
         let holds = tried.trail.as_ref().is_none_or(|trail| trail.holds);
         let is_it = !is_found && holds && tried.to == *to && tried.on == *on && (!is_known || own == *label);
         is_found |= is_it;

@@ -92,7 +92,7 @@ pub fn context(scene: &Scene<'_>, form: Form) -> String {
 }
 
 fn long(scene: &Scene<'_>) -> String {
-    let steps = scene.graph.numbered();
+    let steps = scene.graph.numbered_steps();
     let mut text = format!("[ACTIVE PLAN: {}]\n", one_line(scene.plan));
     for (number, node) in &steps {
         let title = one_line(&node.title);
@@ -105,7 +105,7 @@ fn long(scene: &Scene<'_>) -> String {
             NodePosition::Ahead => text.push_str("[PENDING]\n"),
         }
         if let NodePosition::Here { .. } = scene.place(&node.id) {
-            scene.guide(&mut text, node, ("  ", "Command hint"), &scene.verify_words(node));
+            scene.write_instructions(&mut text, node, ("  ", "Command hint"), &scene.verify_words(node));
         }
     }
     let (own, held) = scene.steps_here();
@@ -121,7 +121,7 @@ fn long(scene: &Scene<'_>) -> String {
 }
 
 fn compact(scene: &Scene<'_>) -> String {
-    let steps = scene.graph.numbered();
+    let steps = scene.graph.numbered_steps();
     let mut text = format!("[ACTIVE PLAN: {}]\n", one_line(scene.plan));
     for (number, node) in &steps {
         let title = one_line(&node.title);
@@ -140,7 +140,7 @@ fn compact(scene: &Scene<'_>) -> String {
                 Some(verify) => format!("{}: {}", one_line(&verify.kind), one_line(&verify.value)),
                 None => scene.verify_words(node),
             };
-            scene.guide(&mut text, node, ("    ", "Hint"), &verify);
+            scene.write_instructions(&mut text, node, ("    ", "Hint"), &verify);
         }
     }
     let (own, held) = scene.steps_here();
@@ -165,17 +165,17 @@ fn workflow(scene: &Scene<'_>) -> String {
     }
     match live.as_slice() {
         [only] => {
-            path.push(scene.here(only));
+            path.push(scene.node_status(only));
             text.push_str(&format!("  {}\n", path.join(" → ")));
-            scene.block(&mut text, only);
+            scene.write_node(&mut text, only);
         }
         several => {
             if !path.is_empty() {
                 text.push_str(&format!("  {}\n", path.join(" → ")));
             }
             for node in several {
-                text.push_str(&format!("  {}\n", scene.here(node)));
-                scene.block(&mut text, node);
+                text.push_str(&format!("  {}\n", scene.node_status(node)));
+                scene.write_node(&mut text, node);
             }
         }
     }
@@ -231,7 +231,7 @@ impl Scene<'_> {
     /// Returns the numbers of the steps that are the agent's now, and of those that wait for a person.
     fn steps_here(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut own, mut held) = (Vec::new(), Vec::new());
-        for (number, node) in self.graph.numbered() {
+        for (number, node) in self.graph.numbered_steps() {
             match self.place(&node.id) {
                 NodePosition::Here { is_held: false } => own.push(number),
                 NodePosition::Here { is_held: true } => held.push(number),
@@ -242,7 +242,7 @@ impl Scene<'_> {
     }
 
     /// Writes what is to be done at a node; lines of which nothing is known are left out (H-42).
-    fn guide(&self, text: &mut String, node: &Node, (indent, hint): (&str, &str), verify: &str) {
+    fn write_instructions(&self, text: &mut String, node: &Node, (indent, hint): (&str, &str), verify: &str) {
         let manual = self.manual.get(&node.id);
         let own = |field: fn(&Manual) -> &Option<String>| manual.and_then(|manual| field(manual).as_deref());
         let action = own(|manual| &manual.action).or_else(|| prompt(node)).unwrap_or_default();
@@ -306,7 +306,7 @@ impl Scene<'_> {
         told
     }
 
-    fn here(&self, node: &Node) -> String {
+    fn node_status(&self, node: &Node) -> String {
         let name = self.name(&node.id);
         let held = if matches!(self.place(&node.id), NodePosition::Here { is_held: true }) {
             ", a person is asked"
@@ -326,8 +326,8 @@ impl Scene<'_> {
     }
 
     /// Writes what is to be done at a node, and what follows from it.
-    fn block(&self, text: &mut String, node: &Node) {
-        self.guide(text, node, ("    ", "Hint"), &self.verify_words(node));
+    fn write_node(&self, text: &mut String, node: &Node) {
+        self.write_instructions(text, node, ("    ", "Hint"), &self.verify_words(node));
         let edges = self.graph.edges_from(&node.id);
         let is_choice = matches!(node.kind, NodeKind::Human(_));
         for edge in edges.iter().filter(|edge| matches!(edge.on, On::Success | On::Always)) {
@@ -345,7 +345,7 @@ impl Scene<'_> {
                 retry.map_or_else(|| format!("retry {}", self.name(&node.id)), |edge| self.target(&edge.to));
             text.push_str(&format!("    On fail (retries left) → {target}\n"));
         }
-        let failing = Signal::Exhausted.preference();
+        let failing = Signal::Exhausted.conditions_in_order();
         let exhausted: Vec<&Edge> = failing
             .iter()
             .flat_map(|on| edges.iter().filter(move |edge| edge.on == *on && *on != On::Always))

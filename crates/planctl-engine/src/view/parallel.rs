@@ -21,7 +21,7 @@ pub struct SideBySide {
 }
 
 /// Returns the forks of a graph with their branches.
-pub fn side_by_side(graph: &Graph) -> Vec<SideBySide> {
+pub fn parallel_branches(graph: &Graph) -> Vec<SideBySide> {
     let forks = graph.nodes().iter().filter_map(|node| match &node.kind {
         NodeKind::Fork(fork) => Some((&node.id, fork.join.as_ref())),
         NodeKind::Start
@@ -35,10 +35,10 @@ pub fn side_by_side(graph: &Graph) -> Vec<SideBySide> {
         | NodeKind::Escalate { .. }
         | NodeKind::Exit { .. } => None,
     });
-    forks.take(FORKS_MAX).map(|(fork, join)| of_fork(graph, fork, join)).collect()
+    forks.take(FORKS_MAX).map(|(fork, join)| branches_of_fork(graph, fork, join)).collect()
 }
 
-fn of_fork(graph: &Graph, fork: &NodeId, join: Option<&NodeId>) -> SideBySide {
+fn branches_of_fork(graph: &Graph, fork: &NodeId, join: Option<&NodeId>) -> SideBySide {
     let ends = |id: &NodeId| id == fork || Some(id) == join;
     let walked: Vec<BTreeSet<&NodeId>> =
         graph.edges_from(fork).iter().map(|edge| graph.branch_from(&edge.to, ends)).collect();

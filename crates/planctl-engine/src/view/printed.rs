@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 /// with carriage returns, the last state stays.
 ///
 /// A sequence that is not well-formed stays as it is.
-pub fn plain(text: &str) -> Cow<'_, str> {
+pub fn strip_terminal_sequences(text: &str) -> Cow<'_, str> {
     if !text.contains(['\x1b', '\u{9b}', '\r', '\x08']) {
         return Cow::Borrowed(text);
     }
@@ -54,7 +54,7 @@ fn sequence_length(text: &str) -> Option<usize> {
     let body = &text[at..];
     match opener {
         // A control sequence: parameters, and the letter that says what to do with them.
-        '[' => ended(text, at, body.find(|c| !(' '..='?').contains(&c)), '@'..='~'),
+        '[' => sequence_end(text, at, body.find(|c| !(' '..='?').contains(&c)), '@'..='~'),
         // A string for the terminal, such as a title, until BEL or ESC \. Without its end it would swallow what follows.
         ']' | 'P' | 'X' | '^' | '_' => {
             let end = body.find(['\x07', '\x1b', '\n'])?;
@@ -62,14 +62,14 @@ fn sequence_length(text: &str) -> Option<usize> {
                 ["\x07", "\x1b\\"].into_iter().find(|end_mark| body[end..].starts_with(end_mark))?.len();
             Some(at + end + length)
         }
-        ' '..='/' => ended(text, at, body.find(|c| !(' '..='/').contains(&c)), '0'..='~'),
+        ' '..='/' => sequence_end(text, at, body.find(|c| !(' '..='/').contains(&c)), '0'..='~'),
         '0'..='~' => Some(at),
         _ => None,
     }
 }
 
 /// Returns the length of a sequence whose body begins at `at` and ends with a character of `ends`, `end` characters later.
-fn ended(text: &str, at: usize, end: Option<usize>, ends: RangeInclusive<char>) -> Option<usize> {
+fn sequence_end(text: &str, at: usize, end: Option<usize>, ends: RangeInclusive<char>) -> Option<usize> {
     let Some(end) = end else { return Some(text.len()) };
     text[at + end..].chars().next().filter(|last| ends.contains(last)).map(|_| at + end + 1)
 }
@@ -89,12 +89,12 @@ enum Class {
 
 /// Returns the line of a failed command's output that says why it failed, else the last one that says anything.
 pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
-    let streams = [plain(stderr), plain(stdout)];
+    let streams = [strip_terminal_sequences(stderr), strip_terminal_sequences(stdout)];
     let streams = streams.each_ref().map(|stream| stream.lines().collect::<Vec<_>>());
     let mut best: Option<(Class, String)> = None;
     for lines in &streams {
         for (at, line) in lines.iter().enumerate() {
-            if let Some(class) = class(line)
+            if let Some(class) = classify_error(line)
                 && best.as_ref().is_none_or(|(best, _)| class < *best)
             {
                 best = Some((class, whole(lines, at)));
@@ -122,7 +122,7 @@ fn whole(lines: &[&str], at: usize) -> String {
     }
 }
 
-fn class(line: &str) -> Option<Class> {
+fn classify_error(line: &str) -> Option<Class> {
     // The source that pytest quotes above an error.
     let is_quoted_source = line.starts_with('>');
     let line = line.trim();
@@ -288,7 +288,7 @@ mod tests {
             ("|\x08/\x08-\x08ok\n\x08x", "ok\nx"),
         ];
         for (raw, shown) in cases {
-            assert_eq!(plain(raw), shown, "{raw:?}");
+            assert_eq!(strip_terminal_sequences(raw), shown, "{raw:?}");
         }
     }
 

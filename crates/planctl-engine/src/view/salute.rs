@@ -135,7 +135,7 @@ pub struct Equipment {
 
 /// Draws up the report of a run that is wholly loaded, from its facts in order.
 pub fn salute(graph: &Graph, run: &Run, history: &[(Timestamp, Fact)], now: Timestamp) -> Salute {
-    let live = live(graph, run);
+    let live = live_steps(graph, run);
     let mut spent = run.head.spent;
     spent.time = run.time_spent(now);
     Salute {
@@ -144,15 +144,15 @@ pub fn salute(graph: &Graph, run: &Run, history: &[(Timestamp, Fact)], now: Time
             settled: run.head.settled,
             live: u32::try_from(live.len()).unwrap_or(u32::MAX),
         },
-        activity: Activity { now: doing(graph, run, &live), events: last_events(graph, history) },
+        activity: Activity { now: activity_lines(graph, run, &live), events: last_events(graph, history) },
         location: Location { at: live.iter().map(Live::live_step).collect(), path: path(graph, history) },
-        unit: unit(run, &live),
-        time: Times { began: began(history), moved: run.head.moved_at, active: spent.time },
+        unit: duties(run, &live),
+        time: Times { began: started_at(history), moved: run.head.moved_at, active: spent.time },
         equipment: Equipment {
             budget: run.head.budget,
             spent,
             attempts: run.head.attempts,
-            given: given(&live),
+            given: subscription_names(&live),
         },
     }
 }
@@ -167,8 +167,8 @@ struct Live<'a> {
     record: &'a Record,
 }
 
-fn live<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
-    let steps = graph.numbered().into_iter();
+fn live_steps<'a>(graph: &'a Graph, run: &'a Run) -> Vec<Live<'a>> {
+    let steps = graph.numbered_steps().into_iter();
     let with_record = steps.filter_map(|(step, node)| {
         let record = run.records().get(&node.id)?;
         Some(Live { node: &node.id, title: &node.title, step, task: graph.task(&node.id), record })
@@ -188,10 +188,10 @@ impl Live<'_> {
     }
 
     fn role(&self) -> Option<&Role> {
-        Some(self.record.worker(self.task?))
+        Some(self.record.worker_role(self.task?))
     }
 
-    fn who(&self) -> Who {
+    fn responsible(&self) -> Who {
         match self.record.state {
             NodeState::Rehearsing
             | NodeState::Checking { .. }
@@ -207,7 +207,7 @@ impl Live<'_> {
         }
     }
 
-    fn says(&self, graph: &Graph) -> String {
+    fn sentence(&self, graph: &Graph) -> String {
         let name = node_name(graph, self.node);
         let role = self.role().map_or("harness", Role::as_str);
         match &self.record.state {
@@ -233,9 +233,9 @@ impl Live<'_> {
     }
 }
 
-fn doing(graph: &Graph, run: &Run, live: &[Live<'_>]) -> Vec<String> {
+fn activity_lines(graph: &Graph, run: &Run, live: &[Live<'_>]) -> Vec<String> {
     if !live.is_empty() {
-        return live.iter().map(|step| step.says(graph)).collect();
+        return live.iter().map(|step| step.sentence(graph)).collect();
     }
     let settled = outcomes_line(run.head.settled);
     let says = match run.head.status {
@@ -254,11 +254,12 @@ fn doing(graph: &Graph, run: &Run, live: &[Live<'_>]) -> Vec<String> {
     vec![says]
 }
 
-fn unit(run: &Run, live: &[Live<'_>]) -> Vec<Duty> {
+fn duties(run: &Run, live: &[Live<'_>]) -> Vec<Duty> {
     if matches!(run.head.status, RunStatus::Awaiting | RunStatus::Paused) {
         return vec![Duty { step: None, who: Who::Person, level: Level::Primary }];
     }
-    let duty = |step: &Live<'_>| Duty { step: Some(step.step), who: step.who(), level: step.record.level() };
+    let duty =
+        |step: &Live<'_>| Duty { step: Some(step.step), who: step.responsible(), level: step.record.level() };
     live.iter().map(duty).collect()
 }
 
@@ -277,12 +278,12 @@ fn path(graph: &Graph, history: &[(Timestamp, Fact)]) -> Vec<u32> {
     path
 }
 
-fn began(history: &[(Timestamp, Fact)]) -> Option<Timestamp> {
+fn started_at(history: &[(Timestamp, Fact)]) -> Option<Timestamp> {
     let begins = |fact: &Fact| matches!(fact, Fact::PlanActivated { resumed: false });
     history.iter().find(|(_, fact)| begins(fact)).map(|(at, _)| *at)
 }
 
-fn given(live: &[Live<'_>]) -> Vec<String> {
+fn subscription_names(live: &[Live<'_>]) -> Vec<String> {
     let named = |given: &Subscription| match given {
         Subscription::File { path } => format!("file:{path}"),
         Subscription::Topic { name } => format!("topic:{name}"),

@@ -11,7 +11,7 @@ use crate::run::Outcome;
 
 /// Returns how many of the newest facts are enough to tell what a fidelity tells; a node takes about four.
 pub fn so_far_facts(fidelity: Fidelity) -> u16 {
-    measure(fidelity).map_or(0, |measure| u16::try_from(measure.nodes * 5).unwrap_or(u16::MAX))
+    detail_of(fidelity).map_or(0, |measure| u16::try_from(measure.nodes * 5).unwrap_or(u16::MAX))
 }
 
 /// The most characters of a value, a label or a note.
@@ -28,7 +28,7 @@ struct Measure {
 }
 
 /// Returns how much is told; nothing of nodes where only the goal is.
-fn measure(fidelity: Fidelity) -> Option<Measure> {
+fn detail_of(fidelity: Fidelity) -> Option<Measure> {
     let of = |nodes, has_titles, has_attempts, has_ways, chars| {
         Some(Measure { nodes, has_titles, has_attempts, has_ways, chars })
     };
@@ -59,17 +59,17 @@ pub fn so_far(graph: &Graph, run: &str, so_far: &SoFar, newest: &[Fact]) -> Stri
     if let Some(goal) = graph.context().get("graph.goal") {
         text.push_str(&format!("Goal: {}\n", one_line(goal)));
     }
-    let Some(measure) = measure(so_far.fidelity) else {
+    let Some(measure) = detail_of(so_far.fidelity) else {
         text.push_str(&format!("Run: {run}\n"));
         return text;
     };
-    let mut stages = stages(graph, newest);
+    let mut stages = settled_stages(graph, newest);
     let is_cut = stages.len() > measure.nodes || newest.len() >= usize::from(so_far_facts(so_far.fidelity));
     while stages.len() > measure.nodes {
         stages.pop_front();
     }
-    let mut lines: VecDeque<String> = stages.iter().map(|stage| line(graph, stage, &measure)).collect();
-    let known = known(&so_far.context);
+    let mut lines: VecDeque<String> = stages.iter().map(|stage| stage_line(graph, stage, &measure)).collect();
+    let known = context_lines(&so_far.context);
     let mut left = measure.chars.saturating_sub(text.chars().count() + known.chars().count());
     let mut kept = VecDeque::new();
     while let Some(line) = lines.pop_back() {
@@ -96,7 +96,7 @@ pub fn so_far(graph: &Graph, run: &str, so_far: &SoFar, newest: &[Fact]) -> Stri
     text
 }
 
-fn known(context: &BTreeMap<String, String>) -> String {
+fn context_lines(context: &BTreeMap<String, String>) -> String {
     let mut text = String::new();
     for (name, value) in context {
         if text.is_empty() {
@@ -108,7 +108,7 @@ fn known(context: &BTreeMap<String, String>) -> String {
 }
 
 /// Returns the nodes that are over, each once, the one that settled last at the end.
-fn stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
+fn settled_stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
     let mut stages: Vec<Stage<'f>> = Vec::new();
     let mut attempts: BTreeMap<&NodeId, u16> = BTreeMap::new();
     for fact in newest {
@@ -122,7 +122,7 @@ fn stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
                 stages.push(Stage { node, outcome: *outcome, attempts, note, way: None, decided: None });
             }
         } else if let Fact::EdgeFollowed { from, to, .. } = fact
-            && let Some(what) = graph.node(from).and_then(Node::decides)
+            && let Some(what) = graph.node(from).and_then(Node::decision_description)
         {
             stages.retain(|stage| stage.node != from);
             let decided = Some((what, to));
@@ -146,7 +146,7 @@ fn stages<'f>(graph: &'f Graph, newest: &'f [Fact]) -> VecDeque<Stage<'f>> {
     stages.into()
 }
 
-fn line(graph: &Graph, stage: &Stage<'_>, measure: &Measure) -> String {
+fn stage_line(graph: &Graph, stage: &Stage<'_>, measure: &Measure) -> String {
     let name = match measure.has_titles {
         true => node_name(graph, stage.node),
         false => stage.node.to_string(),

@@ -143,7 +143,7 @@ fn e2_a_condition_that_holds_and_k1_the_state_after_every_step_is_all_there_is()
     ));
     let head = serde_json::to_string(&run.head).unwrap();
     let records = serde_json::to_string(run.records()).unwrap();
-    let stored = planctl_engine::Run::loaded(
+    let stored = planctl_engine::Run::from_parts(
         run.id,
         serde_json::from_str(&head).unwrap(),
         planctl_engine::Scope::All,
@@ -201,12 +201,12 @@ fn p7_a_join_waits_for_all_and_names_the_best_only_where_a_condition_asks() {
 fn r2_waits_grow_as_the_preset_says_up_to_a_minute_with_jitter_from_the_items_name() {
     let item = |name: &str| ItemId::from(name);
     let waits = |preset: &str| -> Vec<(u64, u64)> {
-        let (backoff, _) = Backoff::named(preset).unwrap();
+        let (backoff, _) = Backoff::from_word(preset).unwrap();
         let backoff = backoff.unwrap();
         (1..=12)
             .map(|failed| {
                 let drawn: Vec<u64> = (0..40)
-                    .map(|n| backoff.wait(&item(&format!("run.a.1.{n}.agent")), failed).as_millis() as u64)
+                    .map(|n| backoff.delay(&item(&format!("run.a.1.{n}.agent")), failed).as_millis() as u64)
                     .collect();
                 (*drawn.iter().min().unwrap(), *drawn.iter().max().unwrap())
             })
@@ -227,11 +227,11 @@ fn r2_waits_grow_as_the_preset_says_up_to_a_minute_with_jitter_from_the_items_na
         }
         assert!(waits(preset).iter().all(|(_, most)| *most <= 60_000), "{preset}");
     }
-    let standard = Backoff::named("standard").unwrap().0.unwrap();
+    let standard = Backoff::from_word("standard").unwrap().0.unwrap();
     assert_eq!(standard.wait(&item("a"), 3), standard.wait(&item("a"), 3));
     assert_eq!(standard.wait(&item("a"), u16::MAX).max(Backoff::MOST), Backoff::MOST);
-    assert_eq!(Backoff::named("none"), Some((None, 0)));
-    assert_eq!(Backoff::named("hasty"), None);
+    assert_eq!(Backoff::from_word("none"), Some((None, 0)));
+    assert_eq!(Backoff::from_word("hasty"), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use planctl_engine::{
     Actor, AgentEvent, AgentSaid, Answer, At, Attempt, ClockEvent, Decision, Effect, End, Event, Graph,
     HarnessEvent, HarnessResult, Head, HumanEvent, ItemId, NodeId, Record, Run, RunId, RunStatus, Scope,
-    Timestamp, advance, touched,
+    Timestamp, advance, initial_scope,
 };
 
 use super::plan;
@@ -60,7 +60,7 @@ impl Play {
     }
 
     fn hear(&mut self, event: Event) {
-        let scope = touched(&self.graph, &event);
+        let scope = initial_scope(&self.graph, &event);
         let nodes: BTreeMap<NodeId, Record> = match &scope {
             Scope::Nodes(ids) => {
                 ids.iter().filter_map(|id| Some((id.clone(), self.nodes.get(id)?.clone()))).collect()
@@ -71,7 +71,7 @@ impl Play {
             }
         };
         let read: BTreeSet<NodeId> = nodes.keys().cloned().collect();
-        let run = Run::loaded(self.id, self.head.clone(), scope, nodes);
+        let run = Run::from_parts(self.id, self.head.clone(), scope, nodes);
         let done = advance(&self.graph, &run, &event, Timestamp::from_micros(0)).unwrap();
         let changed =
             done.run.records().iter().filter(|(id, record)| self.nodes.get(*id) != Some(record)).count();

@@ -124,8 +124,8 @@ impl Drawn {
                     let responder = Responder::from((*fields.next().unwrap()).to_owned());
                     pace.push(PaceLevel { level: level(word), responder, timeout: None });
                 }
-                "waits" => backoff = Backoff::named(fields.next().unwrap()).unwrap().0,
-                "told" => profile.fidelity = Fidelity::named(fields.next().unwrap()),
+                "waits" => backoff = Backoff::from_word(fields.next().unwrap()).unwrap().0,
+                "told" => profile.fidelity = Fidelity::from_word(fields.next().unwrap()),
                 "thread" => profile.thread = fields.next().map(|thread| (*thread).to_owned()),
                 "class" => profile.common_thread = fields.next().map(|thread| (*thread).to_owned()),
                 "apart" => excludes.push((*fields.next().unwrap()).to_owned()),
@@ -215,7 +215,7 @@ impl Drawn {
         let step =
             matches!(kind, NodeKind::Call(_) | NodeKind::Human(_)).then(|| self.steps.len() as u32 + 1);
         let max_visits = count("visits").unwrap_or(10);
-        let backoff = value("waits").and_then(|word| Backoff::named(word).unwrap().0);
+        let backoff = value("waits").and_then(|word| Backoff::from_word(word).unwrap().0);
         self.steps.push(Node { max_visits, step, backoff, ..plain(name, kind) });
     }
 
@@ -276,7 +276,7 @@ fn edge(from: &str, arrow: &str, to: &str) -> Edge {
     let mut parts = word.split('~');
     let word = parts.next().unwrap_or_default();
     let carry = parts.next().map(|fidelity| {
-        Box::new(Carry { fidelity: Fidelity::named(fidelity), thread: parts.next().map(str::to_owned) })
+        Box::new(Carry { fidelity: Fidelity::from_word(fidelity), thread: parts.next().map(str::to_owned) })
     });
     let (word, keeps) = word.split_once('#').map_or((word, None), |(word, keeps)| (word, Some(keeps)));
     let restart = keeps.map(|keeps| {

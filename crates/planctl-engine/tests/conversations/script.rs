@@ -16,7 +16,7 @@ use std::time::Duration;
 use planctl_engine::view::{self, Salute};
 use planctl_engine::{
     Effect, End, Event, Fact, Graph, Item, ItemId, NodeId, Purpose, Refusal, Run, RunId, RunStatus, Scope,
-    Timestamp, Usage, Work, advance, touched,
+    Timestamp, Usage, Work, advance, initial_scope,
 };
 
 use super::plan;
@@ -173,7 +173,7 @@ impl Stage {
         after: &Run,
         effects: &[Effect],
     ) {
-        let mut scope = touched(graph, event);
+        let mut scope = initial_scope(graph, event);
         let part = loop {
             let is_loaded = |id: &planctl_engine::NodeId, is_live: bool| match &scope {
                 Scope::All => true,
@@ -183,7 +183,7 @@ impl Stage {
             let loaded =
                 self.run.records().iter().filter(|(id, record)| is_loaded(id, record.state.is_live()));
             let nodes = loaded.map(|(id, record)| (id.clone(), record.clone())).collect();
-            let part = Run::loaded(self.run.id, self.run.head.clone(), scope.clone(), nodes)
+            let part = Run::from_parts(self.run.id, self.run.head.clone(), scope.clone(), nodes)
                 .with_noted(self.noted.clone());
             match advance(graph, &part, event, self.now) {
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),

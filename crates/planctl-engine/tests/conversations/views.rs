@@ -13,7 +13,7 @@ const FORK: &str = "f: fork j max 2  a: task retry 1  b: task  c: task  j: join 
 #[track_caller]
 fn branches(conversation: &str, expected: &str) {
     let (graph, run, _) = scene_after(conversation);
-    let drawn: Vec<String> = view::joining(&graph, &run)
+    let drawn: Vec<String> = view::open_joins(&graph, &run)
         .into_iter()
         .map(|joining| {
             let branch = |branch: &view::Branch| {

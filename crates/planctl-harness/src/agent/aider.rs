@@ -37,7 +37,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ],
         files: &[LoginFile { folder_variable: "", folder: ".aider", name: "oauth-keys.env" }],
     },
-    line,
+    line: command_line,
 };
 
 /// It says yes to all its own questions, so what it must not do may be no question: fetching addresses, which would install
@@ -66,7 +66,7 @@ const ARGUMENTS: [&str; 21] = [
     "--no-show-release-notes",
 ];
 
-fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     let is_held = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => true,
         (PermissionMode::List | PermissionMode::Ask, None) => false,

@@ -68,7 +68,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
             name: ".credentials.json",
         }],
     },
-    line,
+    line: command_line,
 };
 
 /// Neither the user's settings nor the repository's count: they allow more than the role, and start programs (hooks, MCP
@@ -76,7 +76,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 const OWN_ALONE: [&str; 5] = ["--setting-sources", "", "--strict-mcp-config", "--add-dir", "."];
 const CLAUDE_MD: &str = "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD";
 
-fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     let mut line = CommandLine::new([
         "claude",
         "-p",

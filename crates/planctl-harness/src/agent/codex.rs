@@ -18,13 +18,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
         variables: &["CODEX_API_KEY"],
         files: &[LoginFile { folder_variable: "CODEX_HOME", folder: ".codex", name: "auth.json" }],
     },
-    line,
+    line: command_line,
 };
 
 /// The address of a gateway in place of OpenAI's service.
 const BASE_URL: &str = "OPENAI_BASE_URL";
 
-fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     let sandbox = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => "read-only",
         (PermissionMode::List | PermissionMode::Ask, None) => "workspace-write",

@@ -58,7 +58,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Reads planctl's own form: `{"planctl":"result/1", …}`; the tag may be missing in a result file.
-    pub(super) fn native(value: &Value) -> Option<Answer> {
+    pub(super) fn from_result_json(value: &Value) -> Option<Answer> {
         let object = value.as_object()?;
         if object.get("planctl").is_some_and(|version| version != "result/1") {
             return None;
@@ -159,7 +159,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn hear(&mut self, chunk: &[u8]) {
+    pub(super) fn feed(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             self.extend(&rest[..end]);
@@ -194,7 +194,7 @@ impl Listener {
                 self.value(&value);
             }
         } else if let Ok(text) = std::str::from_utf8(&line) {
-            self.aider.line(text.trim_end());
+            self.aider.parse_line(text.trim_end());
         }
         self.line = line;
         self.line.clear();
@@ -229,14 +229,14 @@ impl Listener {
 
     fn value(&mut self, value: &Value) {
         if value["planctl"] == "result/1" {
-            self.native = Answer::native(value);
+            self.native = Answer::from_result_json(value);
             return;
         }
         let known = &mut self.known;
-        known.is_heard |= claude::hear(known, value)
-            || codex::hear(known, value)
-            || opencode::hear(known, value)
-            || gemini::hear(known, &mut self.messages, value);
+        known.is_heard |= claude::parse_line(known, value)
+            || codex::parse_line(known, value)
+            || opencode::parse_line(known, value)
+            || gemini::parse_line(known, &mut self.messages, value);
         known.is_known = known.is_heard;
         let is_refusal = known.notice.as_ref().is_some_and(|notice| notice.kind == ErrorKind::Login);
         self.refusals = if is_refusal { self.refusals.saturating_add(1) } else { 0 };

@@ -83,7 +83,7 @@ impl AttemptFolder {
     pub(super) fn result(&self) -> Option<Answer> {
         let root = Root::open(self.folder.path()).ok()?;
         let content = root.read(Path::new("result.json"), LastLink::Refuse, RESULT_BYTES_MAX).ok()?;
-        Answer::native(&serde_json::from_slice(&content).ok()?)
+        Answer::from_result_json(&serde_json::from_slice(&content).ok()?)
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn command(
                 let found = environment.iter().rev().find(|(own, _)| own == name);
                 found.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
             };
-            let line = known.line(&Given {
+            let line = known.command_line(&Given {
                 workspace: &assignment.workspace,
                 folder: folder.folder.path(),
                 session: &session,

@@ -30,14 +30,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
             LoginFile { folder_variable: "", folder: ".gemini", name: ".env" },
         ],
     },
-    line,
+    line: command_line,
 };
 
-fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     let line = CommandLine::new(["gemini", "--skip-trust", "-o", "stream-json", "--approval-mode"]);
     let line = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => line.with(["plan"]),
-        (PermissionMode::List | PermissionMode::Ask, None) => allowed(line, &Permissions::usual()),
+        (PermissionMode::List | PermissionMode::Ask, None) => allowed(line, &Permissions::default_tools()),
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
             line.with(["yolo"])
         }

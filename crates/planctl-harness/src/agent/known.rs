@@ -154,7 +154,7 @@ impl KnownAgent {
     }
 
     /// Returns the one of this name.
-    pub fn named(name: &str) -> Option<KnownAgent> {
+    pub fn from_word(name: &str) -> Option<KnownAgent> {
         KnownAgent::all().find(|agent| agent.name() == name)
     }
 
@@ -169,7 +169,7 @@ impl KnownAgent {
     }
 
     /// Returns how a person signs in to it: "sign in: `codex login`, or set CODEX_API_KEY".
-    pub fn sign_in(self) -> &'static str {
+    pub fn sign_in_hint(self) -> &'static str {
         self.0.sign_in
     }
 
@@ -225,7 +225,7 @@ impl Serialize for KnownAgent {
 impl<'de> Deserialize<'de> for KnownAgent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KnownAgent, D::Error> {
         let name = String::deserialize(deserializer)?;
-        KnownAgent::named(&name)
+        KnownAgent::from_word(&name)
             .ok_or_else(|| serde::de::Error::custom(format!("no agent is called {name:?}")))
     }
 }
@@ -320,7 +320,7 @@ impl Permissions {
     }
 
     /// Returns the usual list of tools.
-    pub(super) fn usual<'a>() -> Vec<Tool<'a>> {
+    pub(super) fn default_tools<'a>() -> Vec<Tool<'a>> {
         vec![Tool::Edit, Tool::Bash(Some("git *"))]
     }
 
@@ -366,8 +366,8 @@ impl NamedAgent {
     /// Where no agent has that name, or a quote is not closed.
     pub fn parse(text: &str) -> Result<NamedAgent, NotKnown> {
         let (name, words) = text.split_once(':').unwrap_or((text, ""));
-        let agent =
-            KnownAgent::named(name.trim()).ok_or_else(|| NotKnown::Name { name: name.trim().to_owned() })?;
+        let agent = KnownAgent::from_word(name.trim())
+            .ok_or_else(|| NotKnown::Name { name: name.trim().to_owned() })?;
         let arguments = shlex::split(words)
             .filter(|words| !words.iter().any(|word| word.contains('\0')))
             .ok_or_else(|| NotKnown::Arguments { arguments: words.to_owned() })?;
@@ -389,7 +389,7 @@ impl NamedAgent {
             budget_micro_usd: None,
             variable: &|_| None,
         };
-        self.line(&given).map(drop)
+        self.command_line(&given).map(drop)
     }
 
     /// Says that it may change files.
@@ -416,7 +416,7 @@ impl NamedAgent {
         }
     }
 
-    pub(super) fn line(&self, given: &Given<'_>) -> Result<CommandLine, String> {
+    pub(super) fn command_line(&self, given: &Given<'_>) -> Result<CommandLine, String> {
         let name = self.agent.name();
         if self.permissions.mode == PermissionMode::Ask && !self.agent.0.reports_denials {
             return Err(format!(

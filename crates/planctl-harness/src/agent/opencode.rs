@@ -41,7 +41,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
             name: "opencode/auth.json",
         }],
     },
-    line,
+    line: command_line,
 };
 
 /// The variable that goes before its configuration files.
@@ -70,7 +70,7 @@ fn plugin_of_repository(workspace: &Path) -> Option<PathBuf> {
     None
 }
 
-fn line(order: &Order<'_>) -> Result<CommandLine, String> {
+fn command_line(order: &Order<'_>) -> Result<CommandLine, String> {
     if !order.permissions.is_everything()
         && let Some(plugin) = plugin_of_repository(order.given.workspace)
     {
@@ -86,7 +86,9 @@ fn line(order: &Order<'_>) -> Result<CommandLine, String> {
     let line = CommandLine::new(["opencode", "run", "--format", "json"]).with([format!("--title={title}")]);
     let line = match (order.permissions.mode, order.permissions.tools()?) {
         (PermissionMode::Deny, _) => with_permissions(line, &[]),
-        (PermissionMode::List | PermissionMode::Ask, None) => with_permissions(line, &Permissions::usual()),
+        (PermissionMode::List | PermissionMode::Ask, None) => {
+            with_permissions(line, &Permissions::default_tools())
+        }
         (PermissionMode::List | PermissionMode::Ask, Some(tools)) if tools.contains(&Tool::Every) => {
             line.with(["--auto"])
         }

@@ -28,7 +28,7 @@ pub(crate) struct Repositories {
 
 impl Repositories {
     /// Notes what the repositories of a workspace say before anybody works there.
-    pub(crate) fn note(workspace: &Path) -> Repositories {
+    pub(crate) fn snapshot(workspace: &Path) -> Repositories {
         let noted = |folders: GitFolders| {
             let settings = RepositorySettings::read(&folders.common);
             (folders, settings)

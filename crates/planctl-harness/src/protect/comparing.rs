@@ -53,7 +53,7 @@ impl Comparing {
             let watch = Watch::start(&workspace, &baseline);
             let mut before = baseline.survey(&workspace, None).map_err(text)?;
             remove_by_products(&baseline, &workspace, &mut before);
-            let found = baseline.judge(&before);
+            let found = baseline.compare_survey(&before);
             Ok((found, Comparing(Some(Begun { baseline, workspace, before, watch }))))
         })
         .await
@@ -66,12 +66,13 @@ impl Comparing {
         };
         blocking(move || {
             let after = baseline.survey(&workspace, Some(&before)).map_err(|error| error.to_string())?;
-            let mut found = baseline.judge(&after);
+            let mut found = baseline.compare_survey(&after);
             let made: BTreeMap<String, Digest> =
-                after.new_since(&before).filter(|(path, _)| !baseline.frees(path)).collect();
+                after.new_since(&before).filter(|(path, _)| !baseline.may_change(path)).collect();
             found.tampered.retain(|file| file.change != FileChange::Created);
             found.digests.retain(|path, _| !made.contains_key(path));
-            let put_back = watch.finish(&before, &after).into_iter().filter(|path| !baseline.frees(path));
+            let put_back =
+                watch.finish(&before, &after).into_iter().filter(|path| !baseline.may_change(path));
             let put_back = put_back.take(NAMES_MAX).collect();
             Ok(Compared { found, made, put_back })
         })
@@ -85,13 +86,13 @@ fn remove_by_products(baseline: &Baseline, workspace: &Path, survey: &mut Survey
     let Ok(root) = Root::open(workspace) else { return };
     for (name, digest) in &baseline.by_products {
         let is_left = survey.entries.get(name).is_some_and(|seen| seen.state.digest == *digest);
-        if !is_left || baseline.files.contains_key(name) || baseline.frees(name) {
+        if !is_left || baseline.files.contains_key(name) || baseline.may_change(name) {
             continue;
         }
         let path = PathBuf::from(bytes_of_name(name));
         let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else { continue };
-        let removed =
-            straight(&root, parent).and_then(|folder| rustix::fs::unlinkat(&folder, file, AtFlags::empty()));
+        let removed = open_without_links(&root, parent)
+            .and_then(|folder| rustix::fs::unlinkat(&folder, file, AtFlags::empty()));
         if removed.is_ok() {
             survey.entries.remove(name);
         }
@@ -119,7 +120,7 @@ pub fn put_entry(workspace: &Path, name: &str, approved: Option<(&[u8], bool)>) 
     let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     };
-    let folder = straight(&root, parent)?;
+    let folder = open_without_links(&root, parent)?;
     match rustix::fs::unlinkat(&folder, file, AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => {}
         Err(error) => return Err(error.into()),
@@ -133,7 +134,7 @@ pub fn put_entry(workspace: &Path, name: &str, approved: Option<(&[u8], bool)>) 
 }
 
 /// Opens a folder to which no link leads.
-fn straight(root: &Root, folder: &Path) -> Result<File, rustix::io::Errno> {
+fn open_without_links(root: &Root, folder: &Path) -> Result<File, rustix::io::Errno> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     root.resolve(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, resolve)

@@ -95,7 +95,7 @@ impl Steady {
         }
         let root = Root::open(workspace).ok()?;
         // The watch comes first, so that nothing falls between it and the stamps.
-        let folders = Watch::of_moves(workspace, folders_of(&files));
+        let folders = Watch::watch_moves(workspace, folders_of(&files));
         let before = files.iter().map(|file| root.stamp(file)).collect();
         Some(Steady { root, files, before, folders, stability })
     }
@@ -114,7 +114,7 @@ impl Steady {
             }
         }
         // A folder's own times tell nothing: each entry made in it changes them.
-        let moved = folders.moved().into_iter();
+        let moved = folders.moved_folders().into_iter();
         let none = Stamp::default();
         changes.extend(moved.map(|path| Change { path, before: none, after: none, digest: None }));
         judge(stability.written, changes)

@@ -47,7 +47,7 @@ impl Survey {
     ) -> Result<Survey, ProtectError> {
         let mut surveyor = Surveyor { root, before, survey: Survey::default(), left: PROTECTED_BYTES_MAX };
         for path in named {
-            surveyor.see(path.clone());
+            surveyor.survey_entry(path.clone());
         }
         for glob in globs {
             surveyor.walk(glob)?;
@@ -96,11 +96,11 @@ struct Surveyor<'a> {
 }
 
 impl Surveyor<'_> {
-    fn see(&mut self, name: String) {
+    fn survey_entry(&mut self, name: String) {
         if !self.survey.entries.contains_key(&name) {
             let before = self.before.and_then(|before| before.entries.get(&name));
             let mut reading = Reading { left: self.left, is_cut: false };
-            let seen = look(self.root, Path::new(&bytes_of_name(&name)), before, &mut reading);
+            let seen = survey_path(self.root, Path::new(&bytes_of_name(&name)), before, &mut reading);
             self.left = reading.left;
             if reading.is_cut {
                 self.survey.too_large.get_or_insert_with(|| name.clone());
@@ -109,8 +109,8 @@ impl Surveyor<'_> {
         }
     }
 
-    fn note(&mut self, path: &Path, kind: EntryKind) {
-        let seen = Seen { state: bare(kind), stamp: Stamp::default() };
+    fn record_kind(&mut self, path: &Path, kind: EntryKind) {
+        let seen = Seen { state: state_of_kind(kind), stamp: Stamp::default() };
         self.survey.entries.insert(name_of(path), seen);
     }
 
@@ -129,7 +129,7 @@ impl Surveyor<'_> {
                 Ok(open) => open,
                 Err(Errno::NOENT | Errno::NOTDIR) => continue,
                 Err(_) => {
-                    self.note(&folder, EntryKind::Unreadable);
+                    self.record_kind(&folder, EntryKind::Unreadable);
                     continue;
                 }
             };
@@ -138,12 +138,12 @@ impl Surveyor<'_> {
                 continue;
             }
             let Ok(entries) = Dir::read_from(&open) else {
-                self.note(&folder, EntryKind::Unreadable);
+                self.record_kind(&folder, EntryKind::Unreadable);
                 continue;
             };
             for entry in entries {
                 let Ok(entry) = entry else {
-                    self.note(&folder, EntryKind::Unreadable);
+                    self.record_kind(&folder, EntryKind::Unreadable);
                     break;
                 };
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -176,7 +176,7 @@ impl Surveyor<'_> {
                 };
                 if is_entry {
                     matched += 1;
-                    self.see(name_of(&path));
+                    self.survey_entry(name_of(&path));
                 }
             }
             if matched > PROTECTED_FILES_MAX || looked_at > ENTRIES_MAX {
@@ -264,13 +264,13 @@ fn without_escapes(part: &str) -> String {
         .fold(part.to_owned(), |part, escape| part.replace(escape, ""))
 }
 
-fn bare(kind: EntryKind) -> FileState {
+fn state_of_kind(kind: EntryKind) -> FileState {
     FileState { digest: digest_of(b""), executable: false, link: None, at: None, kind }
 }
 
 /// Returns what a path names, without following a link that stands there.
-fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) -> Seen {
-    let only = |kind| Seen { state: bare(kind), stamp: Stamp::default() };
+fn survey_path(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) -> Seen {
+    let only = |kind| Seen { state: state_of_kind(kind), stamp: Stamp::default() };
     let (found, at) = match root.find_without_links(path) {
         Ok(found) => (found, None),
         Err(Errno::NOENT | Errno::NOTDIR) => return only(EntryKind::Absent),
@@ -288,7 +288,7 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) 
     };
     let Ok(itself) = found.metadata() else { return only(EntryKind::Unreadable) };
     let stamp = Stamp::of(&itself);
-    let mut state = bare(EntryKind::File);
+    let mut state = state_of_kind(EntryKind::File);
     state.at = at;
     if itself.is_dir() {
         state.kind = EntryKind::Folder;
@@ -303,7 +303,7 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) 
         state.link = Some(name_of(Path::new(&text)));
         let target = root.find(path, LastLink::Follow).ok();
         state.at = target.as_ref().and_then(|target| root.place_of(target)).or(state.at);
-        match root.open_file(path, LastLink::Follow).map(|file| reading.digested(&file)) {
+        match root.open_file(path, LastLink::Follow).map(|file| reading.digest_file(&file)) {
             Ok(Ok((digest, executable))) => (state.digest, state.executable) = (digest, executable),
             Ok(Err(_)) | Err(_) => state.kind = EntryKind::Link,
         }
@@ -312,7 +312,7 @@ fn look(root: &Root, path: &Path, before: Option<&Seen>, reading: &mut Reading) 
     if let Some(before) = before.filter(|before| before.stamp == stamp && before.state.at == state.at) {
         return before.clone();
     }
-    match root.open_found(&found).map(|file| reading.digested(&file)) {
+    match root.open_found(&found).map(|file| reading.digest_file(&file)) {
         Ok(Ok((digest, executable))) => (state.digest, state.executable) = (digest, executable),
         Err(Unreadable::NotRegular(_) | Unreadable::ForeignHardLink) => state.kind = EntryKind::Other,
         Ok(Err(_)) | Err(_) => state.kind = EntryKind::Unreadable,
@@ -330,7 +330,7 @@ struct Reading {
 
 impl Reading {
     /// Returns the digest of a file, and whether it may be executed.
-    fn digested(&mut self, file: &File) -> std::io::Result<(Digest, bool)> {
+    fn digest_file(&mut self, file: &File) -> std::io::Result<(Digest, bool)> {
         let found = file.metadata()?;
         let digest = match digest_within(file, &mut self.left)? {
             Some(digest) => digest,

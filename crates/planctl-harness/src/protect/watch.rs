@@ -38,7 +38,7 @@ impl Watch {
             targets: BTreeMap::new(),
         };
         for (name, state) in &baseline.files {
-            if state.kind == EntryKind::Absent || baseline.frees(name) {
+            if state.kind == EntryKind::Absent || baseline.may_change(name) {
                 continue;
             }
             let paths = [Some(name), state.at.as_ref()];
@@ -78,7 +78,7 @@ impl Watch {
     }
 
     /// Begins to watch whether folders of a workspace are moved.
-    pub(crate) fn of_moves<'a>(workspace: &Path, folders: impl Iterator<Item = &'a Path>) -> Watch {
+    pub(crate) fn watch_moves<'a>(workspace: &Path, folders: impl Iterator<Item = &'a Path>) -> Watch {
         let events = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
         let mut watch = Watch { events, targets: BTreeMap::new() };
         for folder in folders {
@@ -93,9 +93,11 @@ impl Watch {
     }
 
     /// Names the folders that were moved since the start. Where too much happened to be told, it names none.
-    pub(crate) fn moved(self) -> BTreeSet<String> {
+    pub(crate) fn moved_folders(self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        self.read(|_, name, target| found.extend(name.and_then(|name| target.names.get(name)).cloned()));
+        self.read_events(|_, name, target| {
+            found.extend(name.and_then(|name| target.names.get(name)).cloned())
+        });
         found
     }
 
@@ -106,7 +108,7 @@ impl Watch {
             return touched.into_iter().map(ToOwned::to_owned).collect();
         }
         let mut found = BTreeSet::new();
-        let is_whole = self.read(|flags, name, target| {
+        let is_whole = self.read_events(|flags, name, target| {
             let is_written = flags.contains(ReadFlags::MODIFY);
             for name in &target.itself {
                 // A mapped file is written without a notification, but it was opened for that and its times change. A
@@ -122,7 +124,7 @@ impl Watch {
     }
 
     /// Reads what happened; returns whether that is all that did.
-    fn read(self, mut see: impl FnMut(ReadFlags, Option<&OsStr>, &Target)) -> bool {
+    fn read_events(self, mut see: impl FnMut(ReadFlags, Option<&OsStr>, &Target)) -> bool {
         let Some(events) = self.events else { return false };
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut reader = Reader::new(events, &mut buffer);

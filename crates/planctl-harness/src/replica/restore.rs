@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::survey::WORK;
 use super::transfer::Transfer;
-use super::{Kind, Piece, Replica, ReplicaError, wrong};
+use super::{Kind, Piece, Replica, ReplicaError, io_error};
 use crate::beneath::open_anywhere;
 use crate::git::git_head;
 use crate::scratch::remove_tree;
@@ -48,7 +48,7 @@ impl Replica {
     ///
     /// When the file system refuses; the copy is of no use then.
     pub fn restore(&mut self) -> Result<Differences, ReplicaError> {
-        let present = self.present();
+        let present = self.list_present();
         let touched: BTreeSet<PathBuf> = self
             .pieces
             .iter()
@@ -58,17 +58,17 @@ impl Replica {
         let mut differences = self.differences(&present, &touched);
         if present.is_cut {
             // Rather all of it anew than a search for what is surplus.
-            remove_tree(&self.tree()).map_err(wrong("remove the copy"))?;
-            self.fill()?;
+            remove_tree(&self.tree()).map_err(io_error("remove the copy"))?;
+            self.create_pieces()?;
         } else {
-            let restored = self.undo(&present, touched, &mut differences);
-            restored.map_err(wrong("restore the copy"))?;
+            let restored = self.restore_entries(&present, touched, &mut differences);
+            restored.map_err(io_error("restore the copy"))?;
         }
         Ok(differences)
     }
 
     /// Lists what is there, links as links; the tree is nobody else's, so paths lead where they say.
-    fn present(&self) -> Present {
+    fn list_present(&self) -> Present {
         let tree = self.tree();
         let most = self.pieces.len() + ENTRIES_MAX;
         let mut present = Present::default();
@@ -155,7 +155,7 @@ impl Replica {
         }
     }
 
-    fn undo(
+    fn restore_entries(
         &mut self,
         present: &Present,
         touched: BTreeSet<PathBuf>,
@@ -181,13 +181,13 @@ impl Replica {
                 if present.is_some() {
                     remove(&tree.join(path))?;
                 }
-                let before = source(piece);
+                let before = source_stamp(piece);
                 match (Transfer { roots: &self.roots, tree: &tree }).make(path, piece, self.shares) {
                     Ok(()) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => gone.push(path.clone()),
                     Err(error) => return Err(error),
                 }
-                differences.has_original_changed |= before != source(piece);
+                differences.has_original_changed |= before != source_stamp(piece);
             }
         }
         differences.has_original_changed |= !gone.is_empty();
@@ -200,7 +200,7 @@ impl Replica {
 }
 
 /// Returns what the original of a piece was when it was copied.
-fn source(piece: &Piece) -> Option<Stamp> {
+fn source_stamp(piece: &Piece) -> Option<Stamp> {
     match &piece.kind {
         Kind::Copied { source, .. } => Some(*source),
         Kind::Folder | Kind::Written(_) | Kind::Link(_) => None,

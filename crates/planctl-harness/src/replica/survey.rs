@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Kind, Piece, ReplicaError, ReplicaLimits, Stop, wrong};
+use super::{Kind, Piece, ReplicaError, ReplicaLimits, Stop, io_error};
 use crate::beneath::{Root, open_anywhere, read_capped};
 use crate::stamp::Stamp;
 
@@ -91,7 +91,7 @@ impl<'a> Survey<'a> {
     }
 
     pub(super) fn open_roots(&self) -> Result<Vec<Root>, ReplicaError> {
-        let open = |path: &PathBuf| Root::open(path).map_err(wrong(format!("open {}", path.display())));
+        let open = |path: &PathBuf| Root::open(path).map_err(io_error(format!("open {}", path.display())));
         self.roots.iter().map(open).collect()
     }
 
@@ -103,7 +103,7 @@ impl<'a> Survey<'a> {
         git: Option<&str>,
         skipped: &[&str],
     ) -> Result<(), ReplicaError> {
-        let found = folder.metadata().map_err(wrong(format!("look at {}", folder.display())))?;
+        let found = folder.metadata().map_err(io_error(format!("look at {}", folder.display())))?;
         self.folder(to, found.mode() & 0o777, modified(&found));
         self.roots.push(folder.to_owned());
         let root = self.roots.len() - 1;
@@ -125,13 +125,18 @@ impl<'a> Survey<'a> {
                 if visit.path == Path::new("") && skipped.iter().any(|name| entry.file_name() == *name) {
                     continue;
                 }
-                self.entry(&visit, &entry.path(), &mut visits)?;
+                self.add_entry(&visit, &entry.path(), &mut visits)?;
             }
         }
         Ok(())
     }
 
-    fn entry(&mut self, visit: &Visit, place: &Path, visits: &mut Vec<Visit>) -> Result<(), ReplicaError> {
+    fn add_entry(
+        &mut self,
+        visit: &Visit,
+        place: &Path,
+        visits: &mut Vec<Visit>,
+    ) -> Result<(), ReplicaError> {
         if (self.is_stopped)() {
             return Err(ReplicaError::Interrupted);
         }
@@ -139,7 +144,7 @@ impl<'a> Survey<'a> {
         let (path, to) = (visit.path.join(name), visit.to.join(name));
         let top = visit.top.clone().unwrap_or_else(|| name.to_string_lossy().into_owned());
         let kind = found.file_type();
-        self.count(&top, if kind.is_file() { found.len() } else { 0 })?;
+        self.count_entry(&top, if kind.is_file() { found.len() } else { 0 })?;
         if kind.is_dir() {
             let is_git = name == ".git" && place.join("HEAD").symlink_metadata().is_ok();
             let git = if is_git { Some(path.clone()) } else { visit.git.clone() };
@@ -152,8 +157,8 @@ impl<'a> Survey<'a> {
             let within = visit.git.as_ref().and_then(|git| path.strip_prefix(git).ok()).map(Path::to_owned);
             match within {
                 Some(within) => self.git_file(&within, visit.root, path, &to, place, &found)?,
-                None if name == ".git" => self.pointer(visit.root, path, &to, place, &found)?,
-                None => self.copied(visit.root, path, &to, &found),
+                None if name == ".git" => self.add_git_pointer(visit.root, path, &to, place, &found)?,
+                None => self.add_copied(visit.root, path, &to, &found),
             }
         } else if kind.is_symlink() {
             self.link(visit, &path, &to, place, &found, &top)?;
@@ -163,7 +168,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    fn count(&mut self, top: &str, bytes: u64) -> Result<(), ReplicaError> {
+    fn count_entry(&mut self, top: &str, bytes: u64) -> Result<(), ReplicaError> {
         let weight = self.weights.0.entry(top.to_owned()).or_default();
         *weight = (weight.0 + bytes, weight.1 + 1);
         self.bytes += bytes;
@@ -175,19 +180,19 @@ impl<'a> Survey<'a> {
     }
 
     fn folder(&mut self, to: &Path, mode: u32, modified: (i64, i64)) {
-        self.piece(to, Kind::Folder, mode, modified);
+        self.add_piece(to, Kind::Folder, mode, modified);
     }
 
-    fn copied(&mut self, root: usize, path: PathBuf, to: &Path, found: &Metadata) {
+    fn add_copied(&mut self, root: usize, path: PathBuf, to: &Path, found: &Metadata) {
         let kind = Kind::Copied { root, path, source: Stamp::of(found) };
-        self.piece(to, kind, found.mode() & 0o777, modified(found));
+        self.add_piece(to, kind, found.mode() & 0o777, modified(found));
     }
 
-    fn written(&mut self, to: &Path, text: impl Into<Vec<u8>>, found: &Metadata) {
-        self.piece(to, Kind::Written(text.into()), found.mode() & 0o777, modified(found));
+    fn add_written(&mut self, to: &Path, text: impl Into<Vec<u8>>, found: &Metadata) {
+        self.add_piece(to, Kind::Written(text.into()), found.mode() & 0o777, modified(found));
     }
 
-    fn piece(&mut self, to: &Path, kind: Kind, mode: u32, modified: (i64, i64)) {
+    fn add_piece(&mut self, to: &Path, kind: Kind, mode: u32, modified: (i64, i64)) {
         self.pieces.entry(to.to_owned()).or_insert(Piece { kind, mode, modified, made: Stamp::default() });
     }
 
@@ -203,21 +208,21 @@ impl<'a> Survey<'a> {
     ) -> Result<(), ReplicaError> {
         let name = within.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if within == Path::new("objects/info/alternates") {
-            return self.borrowed(place, to);
+            return self.add_alternates(place, to);
         }
         if !matches!(name, "config" | "config.worktree" | "gitdir" | "commondir") {
-            self.copied(root, path, to, found);
+            self.add_copied(root, path, to, found);
             return Ok(());
         }
         let Some(text) = read_text(place) else {
-            self.copied(root, path, to, found);
+            self.add_copied(root, path, to, found);
             return Ok(());
         };
-        let mut text = translated(&text, self.checkout, &self.tree.join(WORK));
+        let mut text = replace_paths(&text, self.checkout, &self.tree.join(WORK));
         if name == "config" {
             text.push_str(NEVER_PUSH);
         }
-        self.written(to, text, found);
+        self.add_written(to, text, found);
         Ok(())
     }
 
@@ -233,7 +238,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Takes the objects that a repository borrows, so that nobody has to touch the lender's.
-    fn borrowed(&mut self, alternates: &Path, to: &Path) -> Result<(), ReplicaError> {
+    fn add_alternates(&mut self, alternates: &Path, to: &Path) -> Result<(), ReplicaError> {
         let (Some(text), Some(info)) = (read_text(alternates), alternates.parent()) else { return Ok(()) };
         let Some(objects) = to.parent().and_then(Path::parent).map(Path::to_owned) else { return Ok(()) };
         let store = info.parent().unwrap_or(info);
@@ -247,14 +252,14 @@ impl<'a> Survey<'a> {
             let further = lender.join("info/alternates");
             self.whole(&lender, &objects, Some(".git"), &["info"])?;
             if further.is_file() {
-                self.borrowed(&further, &objects.join("info/alternates"))?;
+                self.add_alternates(&further, &objects.join("info/alternates"))?;
             }
         }
         Ok(())
     }
 
     /// Takes a `.git` file: where it points out of the checkout, what it points to becomes part of the copy.
-    fn pointer(
+    fn add_git_pointer(
         &mut self,
         root: usize,
         path: PathBuf,
@@ -269,24 +274,24 @@ impl<'a> Survey<'a> {
             (Some(named), Some(target)) if target.starts_with(self.checkout) => {
                 if named.is_absolute() {
                     let inside = target.strip_prefix(self.checkout).unwrap_or(Path::new(""));
-                    self.written(to, pointer_text(&self.tree.join(WORK).join(inside)), found);
+                    self.add_written(to, pointer_text(&self.tree.join(WORK).join(inside)), found);
                 } else {
-                    self.copied(root, path, to, found);
+                    self.add_copied(root, path, to, found);
                 }
                 Ok(())
             }
             (Some(_), Some(target)) if target.join("HEAD").symlink_metadata().is_ok() => {
-                self.transplant(&target, to, found)
+                self.add_git_folder(&target, to, found)
             }
             _ => {
-                self.copied(root, path, to, found);
+                self.add_copied(root, path, to, found);
                 Ok(())
             }
         }
     }
 
     /// Makes a copy of a git folder that lies elsewhere, for the one worktree that is copied.
-    fn transplant(&mut self, git: &Path, to: &Path, found: &Metadata) -> Result<(), ReplicaError> {
+    fn add_git_folder(&mut self, git: &Path, to: &Path, found: &Metadata) -> Result<(), ReplicaError> {
         let base = PathBuf::from(format!("git-{}", self.git_folders));
         self.git_folders += 1;
         let common = read_text(&git.join("commondir"))
@@ -299,8 +304,8 @@ impl<'a> Survey<'a> {
                 self.folder(&base.join("worktrees"), 0o755, modified(found));
                 let own = base.join(&name);
                 let dot_git = self.tree.join(to);
-                self.written(&own.join("commondir"), "../..\n", found);
-                self.written(&own.join("gitdir"), format!("{}\n", dot_git.display()), found);
+                self.add_written(&own.join("commondir"), "../..\n", found);
+                self.add_written(&own.join("gitdir"), format!("{}\n", dot_git.display()), found);
                 self.whole(common, &base, Some(".git"), &["worktrees", "modules"])?;
                 self.whole(git, &own, Some(".git"), &[])?;
                 own
@@ -311,12 +316,12 @@ impl<'a> Survey<'a> {
                 let quoted = worktree.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
                 let text = read_text(&git.join("config")).unwrap_or_default();
                 let text = format!("{text}\n[core]\n\tworktree = \"{quoted}\"\n{NEVER_PUSH}");
-                self.written(&base.join("config"), text, found);
+                self.add_written(&base.join("config"), text, found);
                 self.whole(git, &base, Some(".git"), &["worktrees"])?;
                 base
             }
         };
-        self.written(to, pointer_text(&self.tree.join(pointed)), found);
+        self.add_written(to, pointer_text(&self.tree.join(pointed)), found);
         Ok(())
     }
 
@@ -333,7 +338,7 @@ impl<'a> Survey<'a> {
         let real = place.canonicalize().ok();
         if let Some(real) = real.as_ref().filter(|real| !real.starts_with(self.checkout)) {
             if place.file_name().is_some_and(|name| name == ".git") && real.join("HEAD").is_file() {
-                return self.transplant(real, to, found);
+                return self.add_git_folder(real, to, found);
             }
             // Git would write through a link in its own folder.
             if visit.git.is_some() && real.is_dir() && self.entered.insert(real.clone()) {
@@ -343,18 +348,19 @@ impl<'a> Survey<'a> {
                 && let Some(text) =
                     open_anywhere(real).ok().and_then(|file| read_capped(file, GIT_LINKED_BYTES_MAX).ok())
             {
-                self.written(to, text, found);
+                self.add_written(to, text, found);
                 return Ok(());
             }
         }
-        let target = self.turned(&self.roots[visit.root].join(path), &target, real.as_deref(), visit.root);
-        self.piece(to, Kind::Link(target), 0o777, modified(found));
+        let target =
+            self.rewritten_target(&self.roots[visit.root].join(path), &target, real.as_deref(), visit.root);
+        self.add_piece(to, Kind::Link(target), 0o777, modified(found));
         Ok(())
     }
 
     /// Returns the target of a link as the copy has it: a link into the checkout leads into the copy, and a link out of it
     /// leads to the same place as before.
-    fn turned(&self, place: &Path, target: &Path, real: Option<&Path>, root: usize) -> PathBuf {
+    fn rewritten_target(&self, place: &Path, target: &Path, real: Option<&Path>, root: usize) -> PathBuf {
         let parent = place.parent().unwrap_or(place);
         let lexical = normalised(&parent.join(target));
         if target.is_relative() && stays_beneath(&self.roots[root], parent, target) {
@@ -372,7 +378,7 @@ impl<'a> Survey<'a> {
 }
 
 /// Replaces each mention of a path by another one; a longer name that only begins alike stays.
-pub(super) fn translated(text: &str, from: &Path, to: &Path) -> String {
+pub(super) fn replace_paths(text: &str, from: &Path, to: &Path) -> String {
     let (Some(from), Some(to)) = (from.to_str().filter(|from| from.len() > 1), to.to_str()) else {
         return text.to_owned();
     };
@@ -444,10 +450,10 @@ mod tests {
     fn a_text_gets_the_copys_path_where_it_names_the_original_and_nowhere_else() {
         let text = "worktree = /w/shop\nother = /w/shop2 /a/w/shopping\nurl = /w/shop/x";
         assert_eq!(
-            translated(text, Path::new("/w/shop"), Path::new("/c")),
+            replace_paths(text, Path::new("/w/shop"), Path::new("/c")),
             "worktree = /c\nother = /w/shop2 /a/w/shopping\nurl = /c/x"
         );
-        assert_eq!(translated("/ /x", Path::new("/"), Path::new("/c")), "/ /x");
+        assert_eq!(replace_paths("/ /x", Path::new("/"), Path::new("/c")), "/ /x");
     }
 
     #[test]
@@ -459,7 +465,7 @@ mod tests {
 
     #[test]
     fn io_errors_keep_their_words() {
-        let error = wrong("copy x")(std::io::Error::from(std::io::ErrorKind::NotFound));
+        let error = io_error("copy x")(std::io::Error::from(std::io::ErrorKind::NotFound));
         assert!(error.to_string().starts_with("copy x: "), "{error}");
     }
 }

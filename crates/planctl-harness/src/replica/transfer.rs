@@ -54,7 +54,7 @@ impl Transfer<'_> {
     }
 
     /// Tries whether the file system can share the content of a file between the original and the copy.
-    pub(super) fn shares(&self, pieces: &BTreeMap<PathBuf, Piece>, folder: &Path) -> bool {
+    pub(super) fn supports_reflink(&self, pieces: &BTreeMap<PathBuf, Piece>, folder: &Path) -> bool {
         let of_some_size = pieces.values().find_map(|piece| match &piece.kind {
             Kind::Copied { root, path, source } if source.bytes > 0 => self.open(*root, path).ok(),
             Kind::Copied { .. } | Kind::Folder | Kind::Written(_) | Kind::Link(_) => None,

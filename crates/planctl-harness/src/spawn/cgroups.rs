@@ -85,7 +85,7 @@ impl Delegated {
     }
 
     /// Makes the group for the command of the running guardian; `None` where nothing is limited that a group could hold.
-    pub(super) fn group(&self, limits: &Limits) -> io::Result<Option<Group>> {
+    pub(super) fn create_group(&self, limits: &Limits) -> io::Result<Option<Group>> {
         if limits.memory_bytes.is_none() && limits.processes.is_none() {
             return Ok(None);
         }
@@ -124,7 +124,7 @@ pub(super) struct Group {
 
 impl Group {
     /// Takes in a process that has not begun yet; its children belong to the group, too.
-    pub(super) fn admit(&self, process: i32) -> io::Result<()> {
+    pub(super) fn add_process(&self, process: i32) -> io::Result<()> {
         self.write("cgroup.procs", &process.to_string())
     }
 

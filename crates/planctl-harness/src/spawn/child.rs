@@ -74,7 +74,7 @@ pub(super) fn start(
     // the same time. `u128` keeps the stack's end aligned to 16 bytes.
     let pid = unsafe {
         libc::clone(
-            enter,
+            child_main,
             top.cast::<c_void>(),
             libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
             ptr::from_mut(&mut plan).cast::<c_void>(),
@@ -100,7 +100,7 @@ fn errno() -> c_int {
 }
 
 /// The child: makes system calls only, then becomes the command.
-extern "C" fn enter(plan: *mut c_void) -> c_int {
+extern "C" fn child_main(plan: *mut c_void) -> c_int {
     // SAFETY: `start` passes a pointer to its plan and is suspended while this runs.
     let plan = unsafe { &mut *plan.cast::<Plan<'_>>() };
     // SAFETY: system calls on values that `start` made and that live until exec.

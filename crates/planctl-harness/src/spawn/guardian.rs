@@ -42,7 +42,7 @@ pub(super) struct Heard {
 }
 
 /// Reads all pending signals.
-pub(super) fn hear(signals: &SignalFd) -> Heard {
+pub(super) fn read_signals(signals: &SignalFd) -> Heard {
     let mut heard = Heard::default();
     while let Ok(Some(signal)) = signals.read_signal() {
         match signal.ssi_signo as i32 {
@@ -55,7 +55,7 @@ pub(super) fn hear(signals: &SignalFd) -> Heard {
 }
 
 /// Waits until one of the two is readable; says which. No timeout waits for ever.
-pub(super) fn wait(line: &impl AsFd, signals: &SignalFd, timeout: Option<Duration>) -> (bool, bool) {
+pub(super) fn wait_readable(line: &impl AsFd, signals: &SignalFd, timeout: Option<Duration>) -> (bool, bool) {
     let timeout = timeout
         .map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
     let mut both = [PollFd::new(line, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
@@ -67,7 +67,7 @@ pub(super) fn wait(line: &impl AsFd, signals: &SignalFd, timeout: Option<Duratio
 }
 
 /// Serves one run after the other until planctl or the helper is gone; the life of a freshly forked process.
-pub(super) fn guard(line: OwnedFd, helper: Pid, cgroup: Option<&Delegated>) {
+pub(super) fn guardian_main(line: OwnedFd, helper: Pid, cgroup: Option<&Delegated>) {
     let prepared = rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .and_then(|()| rustix::process::set_parent_process_death_signal(Some(Signal::TERM)));
     if prepared.is_err() || rustix::process::getppid() != Some(helper) {
@@ -101,8 +101,8 @@ impl Guardian<'_> {
     /// Returns whether there may be another run.
     fn serve_next(&mut self) -> bool {
         loop {
-            let (order, signal) = wait(&self.line, &self.signals, None);
-            if signal && hear(&self.signals).terminate {
+            let (order, signal) = wait_readable(&self.line, &self.signals, None);
+            if signal && read_signals(&self.signals).terminate {
                 return false;
             }
             if !order {
@@ -134,8 +134,8 @@ impl Guardian<'_> {
             Ok(started) => started,
             Err(NotStarted { stage, errno }) => {
                 // The half-made child is still to be collected.
-                while Reaper::default().collect(|_| ()) {
-                    wait(&self.signals, &self.signals, Some(Duration::from_millis(5)));
+                while Reaper::default().reap(|_| ()) {
+                    wait_readable(&self.signals, &self.signals, Some(Duration::from_millis(5)));
                 }
                 let outcome = Outcome::NotStarted { stage, errno };
                 return self.report(
@@ -154,15 +154,15 @@ impl Guardian<'_> {
         let mut reaper = Reaper::of(main);
         let mut watched = self.watch(request, main, started, &mut reaper);
         let drain = || {
-            hear(&self.signals);
+            read_signals(&self.signals);
         };
         let ended = if watched.any_left {
             let leaves = watched.cause == Cause::Abandoned && !request.grace_if_abandoned.is_zero();
             let waits = watched.main_ended && (watched.cause == Cause::Itself || leaves);
-            if waits && !tree::settle(&mut reaper, &self.signals, drain) {
+            if waits && !tree::wait_for_children(&mut reaper, &self.signals, drain) {
                 tree::Ended::default()
             } else {
-                tree::end(&mut reaper, &BTreeSet::new(), &self.signals, drain, |_| ())
+                tree::kill_descendants(&mut reaper, &BTreeSet::new(), &self.signals, drain, |_| ())
             }
         } else {
             tree::Ended::default()
@@ -187,7 +187,7 @@ impl Guardian<'_> {
         let held = (ended.survivors > 0).then_some((held, group));
         let reported = self.report(request.id, outcome, watched.cause, watched.duration, &reaper, counts);
         if ended.survivors > 0 {
-            self.outlast_survivors(&mut reaper);
+            self.kill_survivors(&mut reaper);
             drop(held);
             return false;
         }
@@ -239,12 +239,12 @@ impl Guardian<'_> {
             let timeout = next.map(|at| at.saturating_duration_since(Instant::now()));
             let (order, signal) = match watched.alone {
                 // A closed line is always readable.
-                true => (false, wait(&self.signals, &self.signals, timeout).1),
-                false => wait(&self.line, &self.signals, timeout),
+                true => (false, wait_readable(&self.signals, &self.signals, timeout).1),
+                false => wait_readable(&self.line, &self.signals, timeout),
             };
-            let heard = if signal { hear(&self.signals) } else { Heard::default() };
+            let heard = if signal { read_signals(&self.signals) } else { Heard::default() };
             if heard.child {
-                watched.any_left = reaper.collect(|_| ());
+                watched.any_left = reaper.reap(|_| ());
             }
             watched.duration = started.elapsed();
             watched.main_ended = reaper.outcome.is_some();
@@ -259,7 +259,7 @@ impl Guardian<'_> {
                         if watched.cause == Cause::Itself {
                             watched.cause = Cause::Asked;
                         }
-                        kill_at = Some(terminate(main, grace));
+                        kill_at = Some(terminate_group(main, grace));
                     }
                     Received::Order(Order::Kill { .. } | Order::Run(..)) | Received::Nonsense => {}
                 }
@@ -282,11 +282,11 @@ impl Guardian<'_> {
                 look_at = Some(now + USAGE_LOOK);
             }
             if terminate_at.take_if(|at| now >= *at).is_some() {
-                kill_at = Some(terminate(main, request.grace_if_abandoned));
+                kill_at = Some(terminate_group(main, request.grace_if_abandoned));
             }
             if watched.cause == Cause::Itself && deadline.is_some_and(|deadline| now >= deadline) {
                 watched.cause = Cause::Deadline;
-                kill_at = Some(terminate(main, request.grace));
+                kill_at = Some(terminate_group(main, request.grace));
             }
             if kill_at.is_some_and(|at| now >= at) {
                 return watched;
@@ -318,14 +318,15 @@ impl Guardian<'_> {
     }
 
     /// Keeps killing, and keeps the locks, as long as something of the tree lives.
-    fn outlast_survivors(&self, reaper: &mut Reaper) {
+    fn kill_survivors(&self, reaper: &mut Reaper) {
         let until = Instant::now() + SURVIVORS_WAIT;
         let drain = || {
-            hear(&self.signals);
+            read_signals(&self.signals);
         };
         while Instant::now() < until
-            && tree::end(reaper, &BTreeSet::new(), &self.signals, drain, |_| ()).survivors > 0
-        {}
+            && tree::kill_descendants(reaper, &BTreeSet::new(), &self.signals, drain, |_| ()).survivors > 0
+        {
+        }
     }
 }
 
@@ -340,7 +341,7 @@ struct Watched {
 }
 
 /// Asks the command's group to end, and returns when to stop asking.
-fn terminate(main: i32, grace: Duration) -> Instant {
+fn terminate_group(main: i32, grace: Duration) -> Instant {
     if !grace.is_zero()
         && let Some(group) = Pid::from_raw(main)
     {

@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, Signal};
 
 use super::cgroups::Delegated;
 use super::filter::filter;
-use super::guardian::{self, Heard, hear, wait};
+use super::guardian::{self, Heard, read_signals, wait_readable};
 use super::tree::{self, Reaper};
 use super::wire::{self, GUARD, HOLD};
 use crate::open_files;
@@ -79,10 +79,10 @@ impl Helper {
     fn serve(&mut self) {
         let mut buffer = [0; 16];
         loop {
-            let (request, signal) = wait(&self.control, &self.signals, None);
-            let heard = if signal { hear(&self.signals) } else { Heard::default() };
+            let (request, signal) = wait_readable(&self.control, &self.signals, None);
+            let heard = if signal { read_signals(&self.signals) } else { Heard::default() };
             if heard.child {
-                self.collect();
+                self.reap_guardians();
             }
             if heard.terminate {
                 return self.leave(true);
@@ -113,7 +113,7 @@ impl Helper {
             Ok(ForkResult::Child) => {
                 // The socket to planctl must close when the helper does, not when the last guardian does.
                 rustix::stdio::stdin().try_clone_to_owned().map(|null| replace(&self.control, &null)).ok();
-                guardian::guard(line, own, self.cgroup.as_ref());
+                guardian::guardian_main(line, own, self.cgroup.as_ref());
                 std::process::exit(0);
             }
             // The line closes, and planctl sees that there is no guardian.
@@ -122,7 +122,7 @@ impl Helper {
     }
 
     /// Collects dead guardians and ends the processes that they left to us.
-    fn collect(&mut self) {
+    fn reap_guardians(&mut self) {
         let guardians = &mut self.guardians;
         let mut guardian_died = false;
         // A guardian that somebody stopped guards nothing; dead, it leaves its tree to us.
@@ -138,10 +138,10 @@ impl Helper {
         let signals = &self.signals;
         let guardians = &mut self.guardians;
         let drain = || {
-            hear(signals);
+            read_signals(signals);
         };
         if !tree::descendants(&keep).is_empty() {
-            tree::end(&mut self.reaper, &keep, signals, drain, |pid| {
+            tree::kill_descendants(&mut self.reaper, &keep, signals, drain, |pid| {
                 guardians.remove(&pid);
             });
         }
@@ -156,17 +156,17 @@ impl Helper {
         }
         let until = Instant::now() + GUARDIANS_TIMEOUT;
         while Instant::now() < until {
-            if !self.reaper.collect(|_| ()) {
+            if !self.reaper.reap(|_| ()) {
                 return;
             }
-            wait(&self.signals, &self.signals, Some(Duration::from_millis(100)));
-            hear(&self.signals);
+            wait_readable(&self.signals, &self.signals, Some(Duration::from_millis(100)));
+            read_signals(&self.signals);
         }
         let signals = &self.signals;
         let drain = || {
-            hear(signals);
+            read_signals(signals);
         };
-        tree::end(&mut self.reaper, &BTreeSet::new(), signals, drain, |_| ());
+        tree::kill_descendants(&mut self.reaper, &BTreeSet::new(), signals, drain, |_| ());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::isolation::Primitive;
 
 /// Lists the primitives behind the tiers; a look at settings only, nothing is tried.
 pub(crate) fn primitives() -> Vec<Primitive> {
-    let abi = restrict::abi();
+    let abi = restrict::landlock_abi();
     let landlock = match abi {
         0 => "not in this kernel, or not enabled (lsm=landlock)".to_owned(),
         1..6 => format!("ABI {abi}: serves tier 1b; tier 1a needs 6 (Linux 6.12)"),

@@ -100,7 +100,8 @@ pub(super) fn start(
     };
     let (record, record_end) = std::io::pipe().map_err(failed)?;
     let (mapped, mut mapped_end) = std::io::pipe().map_err(failed)?;
-    let group = cgroup.map(|cgroup| cgroup.group(&request.limits)).transpose().map_err(failed)?.flatten();
+    let group =
+        cgroup.map(|cgroup| cgroup.create_group(&request.limits)).transpose().map_err(failed)?.flatten();
     let users = match confinement.has_own_users {
         true => Some(Users::prepare(confinement, streams).map_err(failed)?),
         false => None,
@@ -120,7 +121,7 @@ pub(super) fn start(
     let range = users.map(|users| users.range);
     // Where it doesn't succeed, the child reads the end of the pipe and leaves.
     rustix::process::setpgid(Pid::from_raw(process), Pid::from_raw(process)).ok();
-    let admitted = group.as_ref().map_or(Ok(()), |group| group.admit(process));
+    let admitted = group.as_ref().map_or(Ok(()), |group| group.add_process(process));
     if let Err(error) = admitted.and_then(|()| namespaces::map_users(process, range.as_ref())) {
         drop(mapped_end);
         tree::signal(process, Signal::KILL);
@@ -162,7 +163,7 @@ impl First<'_> {
         std::fs::File::from(mapped).read_exact(&mut byte).map_err(errno)?;
         let mut confinement = self.confinement.clone();
         confinement.hidden.extend(closed);
-        namespaces::arrange(&confinement, trees).map_err(errno)?;
+        namespaces::set_up_mounts(&confinement, trees).map_err(errno)?;
         if let Some(handoff) = self.handoff {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, proxy::PORT)).map_err(errno)?;
             wire::send(handoff, &[0], &[listener.as_fd()], SendFlags::empty()).map_err(errno)?;
@@ -206,8 +207,8 @@ fn watch(main: i32, signals: &SignalFd) -> Record {
     let mut reaper = Reaper::of(main);
     let mut is_asked = false;
     loop {
-        guardian::wait(signals, signals, Some(Duration::from_secs(60)));
-        let heard = guardian::hear(signals);
+        guardian::wait_readable(signals, signals, Some(Duration::from_secs(60)));
+        let heard = guardian::read_signals(signals);
         if heard.terminate {
             is_asked = true;
             if let Some(group) = Pid::from_raw(main) {
@@ -216,13 +217,14 @@ fn watch(main: i32, signals: &SignalFd) -> Record {
                 rustix::process::kill_process_group(group, Signal::CONT).ok();
             }
         }
-        let any_left = reaper.collect(|_| ());
+        let any_left = reaper.reap(|_| ());
         if let Some(outcome) = reaper.outcome {
             let drain = || {
-                guardian::hear(signals);
+                guardian::read_signals(signals);
             };
             let settles = any_left && !is_asked;
-            let leaves = if settles { tree::settle(&mut reaper, signals, drain) } else { any_left };
+            let leaves =
+                if settles { tree::wait_for_children(&mut reaper, signals, drain) } else { any_left };
             let left = if leaves { tree::descendants(&BTreeSet::new()).len() } else { 0 };
             return Record { outcome, stragglers: u32::try_from(left).unwrap_or(u32::MAX) };
         }

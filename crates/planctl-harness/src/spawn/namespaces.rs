@@ -42,8 +42,8 @@ pub(super) fn map_users(process: i32, range: Option<&Range>) -> io::Result<()> {
     }
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if user.is_root() {
-        write("uid_map", &identity("uid_map")?)?;
-        return write("gid_map", &identity("gid_map")?);
+        write("uid_map", &identity_map("uid_map")?)?;
+        return write("gid_map", &identity_map("gid_map")?);
     }
     write("setgroups", "deny")?;
     write("uid_map", &format!("{0} {0} 1\n", user.as_raw()))?;
@@ -51,7 +51,7 @@ pub(super) fn map_users(process: i32, range: Option<&Range>) -> io::Result<()> {
 }
 
 /// Reads which ids there are here, and maps each to itself.
-fn identity(map: &str) -> io::Result<String> {
+fn identity_map(map: &str) -> io::Result<String> {
     let ours = std::fs::read_to_string(format!("/proc/self/{map}"))?;
     let lines = ours.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace();
@@ -65,17 +65,17 @@ fn identity(map: &str) -> io::Result<String> {
 pub(super) fn copy_trees(confinement: &Confinement) -> io::Result<Vec<Tree>> {
     let mut copies = Vec::new();
     for path in &confinement.writable {
-        copies.extend(Tree::of(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?);
+        copies.extend(Tree::clone_mounts(path, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?);
     }
     for path in &confinement.shown {
-        copies.extend(Tree::of(path, SHOWN)?);
+        copies.extend(Tree::clone_mounts(path, SHOWN)?);
     }
     Ok(copies)
 }
 
 /// Arranges mounts and loopback in the namespaces that this process is the first one of. The trees are given where they
 /// had to be made outside.
-pub(super) fn arrange(confinement: &Confinement, given: Option<Vec<Tree>>) -> io::Result<()> {
+pub(super) fn set_up_mounts(confinement: &Confinement, given: Option<Vec<Tree>>) -> io::Result<()> {
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
     let mut attached = match given {
         Some(trees) => trees,
@@ -84,12 +84,12 @@ pub(super) fn arrange(confinement: &Confinement, given: Option<Vec<Tree>>) -> io
     let resolvers = if confinement.has_own_network { &[][..] } else { &RESOLVERS[..] };
     let services = SERVICES_SHOWN.iter().chain(resolvers).filter_map(|path| CString::new(*path).ok());
     for path in services {
-        attached.extend(Tree::of(&path, SHOWN)?);
+        attached.extend(Tree::clone_mounts(&path, SHOWN)?);
     }
     let devices = DEVICES.iter().filter_map(|name| CString::new(format!("/dev/{name}")).ok());
     let mut nodes = Vec::new();
     for device in devices {
-        nodes.extend(Tree::of(&device, 0)?);
+        nodes.extend(Tree::clone_mounts(&device, 0)?);
     }
     set_attributes(
         libc::AT_FDCWD,
@@ -100,8 +100,8 @@ pub(super) fn arrange(confinement: &Confinement, given: Option<Vec<Tree>>) -> io
     let closed = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(Some(c"proc"), c"/proc", Some(c"proc"), closed | libc::MS_RDONLY, None)?;
     make_devices(&nodes)?;
-    lay(confinement, &attached)?;
-    pin(confinement)?;
+    mount_layers(confinement, &attached)?;
+    pin_folders(confinement)?;
     if confinement.has_own_network {
         raise_loopback()?;
     }
@@ -110,7 +110,7 @@ pub(super) fn arrange(confinement: &Confinement, given: Option<Vec<Tree>>) -> io
 
 /// Covers what is private or hidden and attaches what is shown or writable, from the outermost path to the innermost, so
 /// that of two that lie in each other the inner one decides.
-fn lay(confinement: &Confinement, attached: &[Tree]) -> io::Result<()> {
+fn mount_layers(confinement: &Confinement, attached: &[Tree]) -> io::Result<()> {
     enum Layer<'a> {
         Private(&'a CStr),
         Hidden(&'a CStr),
@@ -139,7 +139,7 @@ fn lay(confinement: &Confinement, attached: &[Tree]) -> io::Result<()> {
                 if path_of(path).symlink_metadata().is_ok_and(|found| !found.is_symlink()) =>
             {
                 // An empty file that nobody can fill.
-                if let Some(mut empty) = Tree::of(c"/dev/null", 0)? {
+                if let Some(mut empty) = Tree::clone_mounts(c"/dev/null", 0)? {
                     path.clone_into(&mut empty.path);
                     empty.attach()?;
                 }
@@ -191,7 +191,7 @@ fn make_devices(nodes: &[Tree]) -> io::Result<()> {
 }
 
 /// Makes folders that can't be moved away, and files in them that can't be written.
-fn pin(confinement: &Confinement) -> io::Result<()> {
+fn pin_folders(confinement: &Confinement) -> io::Result<()> {
     let mut pinned: Vec<&CString> = confinement.pinned.iter().collect();
     pinned.sort_by_key(|path| path.as_bytes().len());
     for (paths, attributes) in
@@ -199,7 +199,7 @@ fn pin(confinement: &Confinement) -> io::Result<()> {
     {
         for path in paths {
             if path_of(path).symlink_metadata().is_ok_and(|found| !found.is_symlink())
-                && let Some(tree) = Tree::of(path, attributes)?
+                && let Some(tree) = Tree::clone_mounts(path, attributes)?
             {
                 tree.attach()?;
             }
@@ -234,7 +234,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Copies what is at a path, with the mounts beneath it; `None` where nothing is there.
-    fn of(path: &CStr, attributes: u64) -> io::Result<Option<Tree>> {
+    fn clone_mounts(path: &CStr, attributes: u64) -> io::Result<Option<Tree>> {
         let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE.cast_unsigned();
         // SAFETY: the path ends with NUL; the call returns a new descriptor or an error.
         let copy = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };

@@ -48,7 +48,7 @@ pub(super) struct Restrictions {
 impl Restrictions {
     /// Prepares a confinement that holds without namespaces (tier 1a).
     pub(super) fn alone(confinement: &Confinement) -> io::Result<Restrictions> {
-        if abi() < ABI_ALONE {
+        if landlock_abi() < ABI_ALONE {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         let mut rules = Rules::begin()?;
@@ -64,7 +64,7 @@ impl Restrictions {
 
     /// Prepares the second line of defence behind namespaces and mounts (tier 1b); call it when the mounts stand.
     pub(super) fn behind_mounts(confinement: &Confinement) -> io::Result<Restrictions> {
-        if abi() < 1 {
+        if landlock_abi() < 1 {
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
         let mut rules = Rules::begin()?;
@@ -150,7 +150,7 @@ fn path_of(text: &CStr) -> PathBuf {
 }
 
 /// Returns the Landlock ABI of the running kernel; 0 where there is none.
-pub(super) fn abi() -> i32 {
+pub(super) fn landlock_abi() -> i32 {
     /// `LANDLOCK_CREATE_RULESET_VERSION`.
     const VERSION: u32 = 1;
     // SAFETY: with this flag the kernel reads nothing and returns a number.
@@ -191,7 +191,7 @@ struct Rules {
 impl Rules {
     /// Begins with everything that the kernel can refuse refused.
     fn begin() -> io::Result<Rules> {
-        let abi = ABI::from(abi().min(ABI_MAX));
+        let abi = ABI::from(landlock_abi().min(ABI_MAX));
         let all = AccessFs::from_all(abi);
         let mut ruleset =
             Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(all);

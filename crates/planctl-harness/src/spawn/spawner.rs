@@ -93,13 +93,13 @@ impl Spawner {
             state: Mutex::new(State::default()),
         };
         let spawner = Spawner { shared: Arc::new(shared), locks: Vec::new(), scratch: None };
-        spawner.shared.helper(&mut spawner.shared.state())?;
+        spawner.shared.running_helper(&mut spawner.shared.state())?;
         Ok(spawner)
     }
 
     /// Returns a handle that holds locks as well, until it is dropped and all that was started by it is dead; they stay
     /// held where planctl dies before.
-    pub fn holding(&self, locks: impl IntoIterator<Item = Arc<OwnedFd>>) -> Spawner {
+    pub fn with_locks(&self, locks: impl IntoIterator<Item = Arc<OwnedFd>>) -> Spawner {
         let locks = self.locks.iter().cloned().chain(locks).collect();
         Spawner { locks, ..self.clone() }
     }
@@ -154,7 +154,7 @@ impl Spawner {
     }
 
     /// Lends a waiting guardian, or asks the helper for one.
-    pub(crate) fn line(&self) -> io::Result<GuardianSocket> {
+    pub(crate) fn acquire_guardian(&self) -> io::Result<GuardianSocket> {
         let mut state = self.shared.state();
         while let Some(line) = state.idle.pop() {
             if line.is_open() {
@@ -166,7 +166,7 @@ impl Spawner {
         let mut asked = Ok(());
         // Twice: the first failure shows that the helper died since, and the next one is a fresh one.
         for _ in 0..2 {
-            let helper = self.shared.helper(&mut state)?;
+            let helper = self.shared.running_helper(&mut state)?;
             asked = wire::send(&helper.control, &[GUARD], &[theirs.as_fd()], SendFlags::empty());
             if asked.is_ok() {
                 return Ok(GuardianSocket(ours));
@@ -180,7 +180,7 @@ impl Spawner {
     }
 
     /// Takes back a guardian that has reported.
-    pub(crate) fn give_back(&self, line: GuardianSocket) {
+    pub(crate) fn release_guardian(&self, line: GuardianSocket) {
         let mut state = self.shared.state();
         if state.idle.len() < IDLE_MAX {
             state.idle.push(line);
@@ -202,7 +202,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn helper<'a>(&self, state: &'a mut State) -> io::Result<&'a Helper> {
+    fn running_helper<'a>(&self, state: &'a mut State) -> io::Result<&'a Helper> {
         if state.helper.is_none() {
             state.idle.clear();
             state.helper = Some(self.start_helper()?);
@@ -216,7 +216,7 @@ impl Shared {
         let process = std::process::Command::new(&self.program)
             .arg0("planctl")
             .args(&self.arguments)
-            .args(open_files::argument())
+            .args(open_files::helper_argument())
             .env_clear()
             .current_dir("/")
             .stdin(theirs)

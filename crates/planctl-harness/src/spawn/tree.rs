@@ -36,7 +36,7 @@ impl Reaper {
     }
 
     /// Collects all children that have ended; says whether any child is left. `ended` sees each.
-    pub(super) fn collect(&mut self, ended: impl FnMut(i32)) -> bool {
+    pub(super) fn reap(&mut self, ended: impl FnMut(i32)) -> bool {
         self.collect_with(0, ended, |_| ())
     }
 
@@ -99,11 +99,11 @@ pub(super) struct Ended {
 }
 
 /// Waits a moment for children that are about to end by themselves; says whether any is left.
-pub(super) fn settle(reaper: &mut Reaper, signals: &impl AsFd, drain: impl Fn()) -> bool {
+pub(super) fn wait_for_children(reaper: &mut Reaper, signals: &impl AsFd, drain: impl Fn()) -> bool {
     let until = Instant::now() + SELF_END_TIMEOUT;
     loop {
         drain();
-        if !reaper.collect(|_| ()) {
+        if !reaper.reap(|_| ()) {
             return false;
         }
         let now = Instant::now();
@@ -118,7 +118,7 @@ pub(super) fn settle(reaper: &mut Reaper, signals: &impl AsFd, drain: impl Fn())
 /// repeats until there is none.
 ///
 /// `ended` sees every child that is collected on the way.
-pub(super) fn end(
+pub(super) fn kill_descendants(
     reaper: &mut Reaper,
     keep: &BTreeSet<i32>,
     signals: &impl AsFd,
@@ -140,7 +140,7 @@ pub(super) fn end(
         }
         // With nobody left but zombies, one more collection empties the list.
         drain();
-        let any_left = reaper.collect(&mut ended);
+        let any_left = reaper.reap(&mut ended);
         let stragglers = u32::try_from(killed.len()).unwrap_or(u32::MAX);
         if !any_left || (alive.is_empty() && !keep.is_empty()) {
             return Ended { killed: stragglers, survivors: 0 };

@@ -51,7 +51,7 @@ pub(super) struct Users {
 
 impl Range {
     /// Takes a range that nobody has.
-    fn take() -> io::Result<Range> {
+    fn acquire() -> io::Result<Range> {
         let lock = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -134,7 +134,7 @@ fn is_named(named: &[(u64, u64)], first: u32) -> bool {
 impl Users {
     /// Takes a range and makes the trees that the confinement names usable by it.
     pub(super) fn prepare(confinement: &Confinement, streams: &[OwnedFd; 3]) -> io::Result<Users> {
-        let range = Range::take()?;
+        let range = Range::acquire()?;
         let trees = namespaces::copy_trees(confinement)?;
         let mut owners: BTreeMap<(u32, u32), OwnedFd> = BTreeMap::new();
         for tree in &trees {
@@ -142,9 +142,10 @@ impl Users {
             let owner = (found.st_uid, found.st_gid);
             let namespace = match owners.entry(owner) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    new.insert(namespace(&range.map_of_files(owner.0), &range.map_of_files(owner.1))?)
-                }
+                Entry::Vacant(new) => new.insert(create_user_namespace(
+                    &range.map_of_files(owner.0),
+                    &range.map_of_files(owner.1),
+                )?),
             };
             tree.map_owners(namespace.as_fd())?;
         }
@@ -157,7 +158,7 @@ impl Users {
                 )?;
             }
         }
-        let closed = closed(&trees)?;
+        let closed = inaccessible_folders(&trees)?;
         Ok(Users { range, trees, closed })
     }
 
@@ -183,7 +184,7 @@ impl Users {
         drop(tell);
         let mut bytes = [0; 4];
         let read = told.read_exact(&mut bytes);
-        collect(middle);
+        kill_and_reap(middle);
         read?;
         match i32::from_le_bytes(bytes) {
             errno @ ..0 => Err(io::Error::from_raw_os_error(-errno)),
@@ -213,7 +214,7 @@ impl Users {
 
 /// Finds the outermost folder around each tree that others than its owner can't enter. To the command nothing in it is
 /// there, so an empty folder in its place takes nothing away, and the tree can be reached.
-fn closed(trees: &[Tree]) -> io::Result<Vec<CString>> {
+fn inaccessible_folders(trees: &[Tree]) -> io::Result<Vec<CString>> {
     let mut found = BTreeSet::new();
     for tree in trees {
         let path = Path::new(OsStr::from_bytes(tree.path.to_bytes()));
@@ -232,7 +233,7 @@ fn closed(trees: &[Tree]) -> io::Result<Vec<CString>> {
 }
 
 /// Makes a user namespace with these maps in which nobody lives.
-fn namespace(users: &str, groups: &str) -> io::Result<OwnedFd> {
+fn create_user_namespace(users: &str, groups: &str) -> io::Result<OwnedFd> {
     let (mut wait, end) = io::pipe()?;
     let process = clone(libc::CLONE_NEWUSER | libc::SIGCHLD)?;
     if process == 0 {
@@ -246,7 +247,7 @@ fn namespace(users: &str, groups: &str) -> io::Result<OwnedFd> {
         .and_then(|()| std::fs::write(format!("/proc/{process}/gid_map"), groups))
         .and_then(|()| File::open(format!("/proc/{process}/ns/user")));
     drop(end);
-    collect(process);
+    kill_and_reap(process);
     made.map(OwnedFd::from)
 }
 
@@ -259,7 +260,7 @@ pub(super) fn clone(flags: i32) -> io::Result<i32> {
 }
 
 /// Waits for a child that is about to end.
-fn collect(process: i32) {
+fn kill_and_reap(process: i32) {
     tree::signal(process, rustix::process::Signal::KILL);
     // SAFETY: no status is wanted.
     unsafe { libc::waitpid(process, std::ptr::null_mut(), 0) };

@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::call::{call, call_well, call_well_on};
+use super::call::{call, call_checked, call_checked_on};
 use super::merge::{Conflict, Merged, conflicts, merge_open};
 use super::{
-    Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, real, remove_locks, worktree_intact,
+    Checkout, Intact, NewWorktree, WorktreeError, commit_all, identity, remove_locks, resolve_links,
+    worktree_intact,
 };
 use crate::git::git_folder;
 use crate::spawn::Spawner;
@@ -74,14 +75,14 @@ impl BranchWorktrees {
     /// # Errors
     ///
     /// Those of [`Checkout::survey`], of git and of the disk.
-    pub async fn part(&self, count: u16) -> Result<String, WorktreeError> {
+    pub async fn create_worktrees(&self, count: u16) -> Result<String, WorktreeError> {
         self.remove_locks()?;
-        let base = match self.reference("base").await? {
+        let base = match self.read_ref("base").await? {
             Some(base) => base,
             None => {
                 let head = self.checkout.survey().await?.commit;
                 let base = self.snapshot(&head).await?.unwrap_or(head);
-                self.set("base", &base).await?;
+                self.write_ref("base", &base).await?;
                 base
             }
         };
@@ -105,20 +106,20 @@ impl BranchWorktrees {
     /// Those of git and of the disk; the workspace is unchanged then, or this call made again completes it.
     pub async fn merge(&self, base: &str, branches: &[u16]) -> Result<Joined, WorktreeError> {
         self.remove_locks()?;
-        if self.reference("merged").await?.is_none() {
+        if self.read_ref("merged").await?.is_none() {
             if let Some(joined) = self.go_on_after_conflict().await? {
                 return Ok(joined);
             }
-            let tips = self.tips(branches).await?;
+            let tips = self.branch_tips(branches).await?;
             if let Some(joined) = self.merge_tips(base, &tips).await? {
                 return Ok(joined);
             }
         }
-        let (Some(before), Some(merged)) = (self.reference("before").await?, self.reference("merged").await?)
+        let (Some(before), Some(merged)) = (self.read_ref("before").await?, self.read_ref("merged").await?)
         else {
-            return Err(self.broken("a merge that was begun can't be found"));
+            return Err(self.merge_error("a merge that was begun can't be found"));
         };
-        let files = self.bring(&before, &merged).await?;
+        let files = self.apply_difference(&before, &merged).await?;
         Ok(Joined::Merged { files })
     }
 
@@ -129,14 +130,14 @@ impl BranchWorktrees {
     /// Those of git and of the disk.
     pub async fn remove(&self) -> Result<(), WorktreeError> {
         self.remove_locks()?;
-        self.checkout.clear(&self.folder).await?;
+        self.checkout.remove_folder(&self.folder).await?;
         let branches = format!("refs/heads/{}", self.branch_prefix());
         for pattern in [format!("refs/planctl/{}", self.name), branches] {
             let format = "--format=%(refname)";
-            let named = call_well(self.spawner(), self.top(), ["for-each-ref", format, &pattern]).await?;
+            let named = call_checked(self.spawner(), self.top(), ["for-each-ref", format, &pattern]).await?;
             let names = String::from_utf8_lossy(&named.printed).into_owned();
             for name in names.lines() {
-                call_well(self.spawner(), self.top(), ["update-ref", "-d", name]).await?;
+                call_checked(self.spawner(), self.top(), ["update-ref", "-d", name]).await?;
             }
         }
         Ok(())
@@ -145,11 +146,11 @@ impl BranchWorktrees {
     /// Removes what git left locked where it was killed: of the references and worktrees of these branches, at which
     /// nobody is but the caller.
     fn remove_locks(&self) -> Result<(), WorktreeError> {
-        let shared = self.checkout.shared()?;
+        let shared = self.checkout.common_git_dir()?;
         let references =
             [format!("refs/planctl/{}", self.name), format!("refs/heads/{}", self.branch_prefix())];
         let records = std::fs::read_dir(shared.join("worktrees")).into_iter().flatten();
-        let folder = real(&self.folder);
+        let folder = resolve_links(&self.folder);
         let is_own = |record: &PathBuf| {
             let place = std::fs::read_to_string(record.join("gitdir"));
             place.is_ok_and(|place| Path::new(place.trim_end()).starts_with(&folder))
@@ -160,7 +161,7 @@ impl BranchWorktrees {
     }
 
     /// Returns the newest commit of each branch, after uncommitted changes are committed.
-    async fn tips(&self, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
+    async fn branch_tips(&self, branches: &[u16]) -> Result<Vec<(u16, String)>, WorktreeError> {
         let mut tips = Vec::new();
         for branch in branches {
             let path = self.folder.join(branch.to_string());
@@ -168,11 +169,11 @@ impl BranchWorktrees {
                 Intact::Yes => {
                     let message = format!("branch {} of {}", branch + 1, self.name);
                     commit_all(self.spawner(), &path, &message).await?;
-                    let tip = call_well(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.line();
+                    let tip = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
                     tips.push((*branch, tip));
                 }
                 Intact::NoFolder | Intact::Detached | Intact::NoBranch => {
-                    return Err(self.broken(&format!("the worktree {} is not whole", path.display())));
+                    return Err(self.merge_error(&format!("the worktree {} is not whole", path.display())));
                 }
             }
         }
@@ -182,7 +183,7 @@ impl BranchWorktrees {
     /// Merges commits onto what was merged so far, and the workspace where it was changed meanwhile. Once all fit
     /// together, that is noted.
     async fn merge_tips(&self, base: &str, tips: &[(u16, String)]) -> Result<Option<Joined>, WorktreeError> {
-        let mut so_far = self.reference("so-far").await?.unwrap_or_else(|| base.to_owned());
+        let mut so_far = self.read_ref("so-far").await?.unwrap_or_else(|| base.to_owned());
         let mut is_there = false;
         for (branch, tip) in tips {
             match self.merge_one(&mut so_far, &mut is_there, tip, Some(*branch)).await? {
@@ -190,10 +191,10 @@ impl BranchWorktrees {
                 conflict => return Ok(conflict),
             }
         }
-        let seen = self.reference("seen").await?.unwrap_or_else(|| base.to_owned());
+        let seen = self.read_ref("seen").await?.unwrap_or_else(|| base.to_owned());
         let now = match self.snapshot(&seen).await? {
             Some(now) => {
-                self.set("seen", &now).await?;
+                self.write_ref("seen", &now).await?;
                 now
             }
             None => seen,
@@ -201,8 +202,8 @@ impl BranchWorktrees {
         if let conflict @ Some(_) = self.merge_one(&mut so_far, &mut is_there, &now, None).await? {
             return Ok(conflict);
         }
-        self.set("before", &now).await?;
-        self.set("merged", &so_far).await?;
+        self.write_ref("before", &now).await?;
+        self.write_ref("merged", &so_far).await?;
         Ok(None)
     }
 
@@ -213,12 +214,12 @@ impl BranchWorktrees {
         tip: &str,
         branch: Option<u16>,
     ) -> Result<Option<Joined>, WorktreeError> {
-        if self.holds(so_far, tip).await? {
+        if self.contains_commit(so_far, tip).await? {
             return Ok(None);
         }
         let path = self.merge_folder();
         if !*is_there {
-            self.checkout.clear(&path).await?;
+            self.checkout.remove_folder(&path).await?;
             let words = ["--detach", "--lock"].map(OsString::from);
             let arguments = words.into_iter().chain([path.as_os_str().to_owned(), so_far.as_str().into()]);
             self.checkout.add_worktree(&path, arguments).await?;
@@ -231,14 +232,14 @@ impl BranchWorktrees {
         match merge_open(self.spawner(), &path, tip, &message).await? {
             Merged::UpToDate => {}
             Merged::Done { commit } => {
-                self.set("so-far", &commit).await?;
+                self.write_ref("so-far", &commit).await?;
                 *so_far = commit;
             }
             Merged::Conflicts(conflicts) => {
                 // A person was shown the conflicts of the tip noted here, and may have worked on them since.
                 let of =
                     branch.map_or_else(|| "open-workspace".to_owned(), |branch| format!("open-{branch}"));
-                self.set(&of, tip).await?;
+                self.write_ref(&of, tip).await?;
                 return Ok(Some(Joined::Conflicts { branch, folder: path, conflicts }));
             }
         }
@@ -247,7 +248,7 @@ impl BranchWorktrees {
 
     /// Looks whether a person made fit what did not; returns what still does not.
     async fn go_on_after_conflict(&self) -> Result<Option<Joined>, WorktreeError> {
-        let Some((of, branch, tip)) = self.open().await? else { return Ok(None) };
+        let Some((of, branch, tip)) = self.open_conflict().await? else { return Ok(None) };
         let path = self.merge_folder();
         if worktree_intact(&path) == Intact::Yes {
             if self.is_merging(&path).await? {
@@ -255,20 +256,20 @@ impl BranchWorktrees {
                 if !conflicts.is_empty() {
                     return Ok(Some(Joined::Conflicts { branch, folder: path, conflicts }));
                 }
-                call_well(self.spawner(), &path, ["add", "--all"]).await?;
+                call_checked(self.spawner(), &path, ["add", "--all"]).await?;
                 let mut arguments = identity(self.spawner(), &path).await?;
                 arguments.extend(["commit", "--quiet", "--no-verify", "--no-edit"].map(str::to_owned));
-                call_well(self.spawner(), &path, arguments).await?;
+                call_checked(self.spawner(), &path, arguments).await?;
             }
-            let head = call_well(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.line();
-            if self.holds(&head, &tip).await? {
+            let head = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
+            if self.contains_commit(&head, &tip).await? {
                 commit_all(self.spawner(), &path, "made to fit").await?;
-                let head = call_well(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.line();
-                self.set("so-far", &head).await?;
+                let head = call_checked(self.spawner(), &path, ["rev-parse", "HEAD"]).await?.text();
+                self.write_ref("so-far", &head).await?;
             }
         }
         // Where the merge was given up, or its folder is gone, it is made anew.
-        self.forget(&of).await?;
+        self.delete_ref(&of).await?;
         Ok(None)
     }
 
@@ -290,10 +291,10 @@ impl BranchWorktrees {
     }
 
     /// Returns the conflict that a person was shown: its reference, its branch and the commit that did not fit.
-    async fn open(&self) -> Result<Option<(String, Option<u16>, String)>, WorktreeError> {
+    async fn open_conflict(&self) -> Result<Option<(String, Option<u16>, String)>, WorktreeError> {
         let pattern = format!("refs/planctl/{}", self.name);
         let arguments = ["for-each-ref", "--format=%(refname) %(objectname)", &pattern];
-        let named = call_well(self.spawner(), self.top(), arguments).await?;
+        let named = call_checked(self.spawner(), self.top(), arguments).await?;
         let names = String::from_utf8_lossy(&named.printed).into_owned();
         Ok(names.lines().find_map(|line| {
             let (name, commit) = line.split_once(' ')?;
@@ -304,9 +305,9 @@ impl BranchWorktrees {
     }
 
     /// Makes the files of the workspace that differ between two commits what the second has; returns how many.
-    async fn bring(&self, before: &str, merged: &str) -> Result<usize, WorktreeError> {
+    async fn apply_difference(&self, before: &str, merged: &str) -> Result<usize, WorktreeError> {
         let arguments = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", before, merged];
-        let called = call_well(self.spawner(), self.top(), arguments).await?;
+        let called = call_checked(self.spawner(), self.top(), arguments).await?;
         let records: Vec<&[u8]> = called.records().collect();
         let changed = records.chunks_exact(2).map(|pair| (pair[0] == b"D", OsStr::from_bytes(pair[1])));
         let (gone, there): (Vec<_>, Vec<_>) = changed.partition(|(is_gone, _)| *is_gone);
@@ -314,11 +315,11 @@ impl BranchWorktrees {
             self.take_away(path)?;
         }
         let index = self.index()?;
-        call_well_on(self.spawner(), self.top(), &index, ["read-tree", merged]).await?;
+        call_checked_on(self.spawner(), self.top(), &index, ["read-tree", merged]).await?;
         for some in there.chunks(PATHS_AT_ONCE) {
             let words = ["checkout-index", "--force", "--quiet", "--"].map(OsStr::new);
             let arguments = words.into_iter().chain(some.iter().map(|(_, path)| *path));
-            call_well_on(self.spawner(), self.top(), &index, arguments).await?;
+            call_checked_on(self.spawner(), self.top(), &index, arguments).await?;
         }
         Ok(gone.len() + there.len())
     }
@@ -354,16 +355,17 @@ impl BranchWorktrees {
     async fn snapshot(&self, parent: &str) -> Result<Option<String>, WorktreeError> {
         let index = self.index()?;
         let (spawner, top) = (self.spawner(), self.top());
-        call_well_on(spawner, top, &index, ["add", "--all"]).await?;
-        let tree = call_well_on(spawner, top, &index, ["write-tree"]).await?.line();
-        let of_parent = call_well(spawner, top, ["rev-parse", &format!("{parent}^{{tree}}")]).await?.line();
+        call_checked_on(spawner, top, &index, ["add", "--all"]).await?;
+        let tree = call_checked_on(spawner, top, &index, ["write-tree"]).await?.text();
+        let of_parent =
+            call_checked(spawner, top, ["rev-parse", &format!("{parent}^{{tree}}")]).await?.text();
         if tree == of_parent {
             return Ok(None);
         }
         let mut arguments = identity(spawner, top).await?;
         let message = format!("the workspace of {}", self.name);
         arguments.extend(["commit-tree", &tree, "-p", parent, "-m", &message].map(str::to_owned));
-        Ok(Some(call_well(spawner, top, arguments).await?.line()))
+        Ok(Some(call_checked(spawner, top, arguments).await?.text()))
     }
 
     /// Returns an index of planctl's own, which begins as the workspace's: so git looks into few files. It is as old as
@@ -393,28 +395,28 @@ impl BranchWorktrees {
     }
 
     /// Says whether a commit has all of another.
-    async fn holds(&self, commit: &str, other: &str) -> Result<bool, WorktreeError> {
+    async fn contains_commit(&self, commit: &str, other: &str) -> Result<bool, WorktreeError> {
         let arguments = ["merge-base", "--is-ancestor", other, commit];
         Ok(call(self.spawner(), self.top(), arguments).await?.status == 0)
     }
 
-    async fn reference(&self, of: &str) -> Result<Option<String>, WorktreeError> {
-        let name = self.own(of);
+    async fn read_ref(&self, of: &str) -> Result<Option<String>, WorktreeError> {
+        let name = self.ref_name(of);
         let found = call(self.spawner(), self.top(), ["rev-parse", "--verify", "--quiet", &name]).await?;
-        Ok((found.status == 0).then(|| found.line()))
+        Ok((found.status == 0).then(|| found.text()))
     }
 
-    async fn set(&self, of: &str, commit: &str) -> Result<(), WorktreeError> {
-        let name = self.own(of);
-        call_well(self.spawner(), self.top(), ["update-ref", &name, commit]).await.map(drop)
+    async fn write_ref(&self, of: &str, commit: &str) -> Result<(), WorktreeError> {
+        let name = self.ref_name(of);
+        call_checked(self.spawner(), self.top(), ["update-ref", &name, commit]).await.map(drop)
     }
 
-    async fn forget(&self, of: &str) -> Result<(), WorktreeError> {
-        let name = self.own(of);
-        call_well(self.spawner(), self.top(), ["update-ref", "-d", &name]).await.map(drop)
+    async fn delete_ref(&self, of: &str) -> Result<(), WorktreeError> {
+        let name = self.ref_name(of);
+        call_checked(self.spawner(), self.top(), ["update-ref", "-d", &name]).await.map(drop)
     }
 
-    fn own(&self, of: &str) -> String {
+    fn ref_name(&self, of: &str) -> String {
         format!("refs/planctl/{}/{of}", self.name)
     }
 
@@ -442,7 +444,7 @@ impl BranchWorktrees {
         WorktreeError::Io { what: format!("{verb} {}", self.folder.display()), source }
     }
 
-    fn broken(&self, what: &str) -> WorktreeError {
+    fn merge_error(&self, what: &str) -> WorktreeError {
         WorktreeError::Git { what: "merge branches".to_owned(), said: what.to_owned() }
     }
 }

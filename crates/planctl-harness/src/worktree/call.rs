@@ -58,7 +58,7 @@ pub(crate) struct Called {
 
 impl Called {
     /// Returns what it printed as one line.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.printed).trim().to_owned()
     }
 
@@ -161,7 +161,7 @@ impl<'a> Git<'a> {
     pub(crate) async fn with_index_of(&mut self, commit: &str) -> Result<PathBuf, WorktreeError> {
         let index = self.private.path().join("index");
         self.with_index(&index);
-        self.call_well(["read-tree", commit]).await?;
+        self.call_checked(["read-tree", commit]).await?;
         Ok(index)
     }
 
@@ -180,7 +180,7 @@ impl<'a> Git<'a> {
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Called, WorktreeError> {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-        let what = format!("git {}", verbs(&arguments, 1));
+        let what = format!("git {}", subcommand(&arguments, 1));
         let mut command = Command::new([OsString::from("git")].into_iter().chain(arguments), self.folder);
         command.environment.clone_from(&self.environment);
         command.deadline = Some(DEADLINE);
@@ -225,12 +225,12 @@ impl<'a> Git<'a> {
     /// # Errors
     ///
     /// Those of [`Git::call`], and [`WorktreeError::Git`] with git's own complaint.
-    pub(crate) async fn call_well<A: Into<OsString>>(
+    pub(crate) async fn call_checked<A: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Called, WorktreeError> {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-        let what = format!("git {}", verbs(&arguments, 2));
+        let what = format!("git {}", subcommand(&arguments, 2));
         let called = self.call(arguments).await?;
         if called.status == 0 {
             return Ok(called);
@@ -260,13 +260,13 @@ pub(super) async fn call<A: Into<OsString>>(
 ///
 /// # Errors
 ///
-/// Those of [`Git::call_well`].
-pub(crate) async fn call_well<A: Into<OsString>>(
+/// Those of [`Git::call_checked`].
+pub(crate) async fn call_checked<A: Into<OsString>>(
     spawner: &Spawner,
     folder: &Path,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Called, WorktreeError> {
-    Git::open(spawner, folder)?.call_well(arguments).await
+    Git::open(spawner, folder)?.call_checked(arguments).await
 }
 
 /// Reads the configuration of a folder's repository and of the user as git reads them: only for `git config --get`, which
@@ -289,8 +289,8 @@ pub(super) async fn call_with_own_configuration<A: Into<OsString>>(
 ///
 /// # Errors
 ///
-/// Those of [`Git::call_well`].
-pub(super) async fn call_well_on<A: Into<OsString>>(
+/// Those of [`Git::call_checked`].
+pub(super) async fn call_checked_on<A: Into<OsString>>(
     spawner: &Spawner,
     folder: &Path,
     index: &Path,
@@ -298,11 +298,11 @@ pub(super) async fn call_well_on<A: Into<OsString>>(
 ) -> Result<Called, WorktreeError> {
     let mut git = Git::open(spawner, folder)?;
     git.with_index(index);
-    git.call_well(arguments).await
+    git.call_checked(arguments).await
 }
 
 /// Returns the first words of a call, without the options before its verb.
-fn verbs(arguments: &[OsString], count: usize) -> String {
+fn subcommand(arguments: &[OsString], count: usize) -> String {
     let words = arguments.iter().map(|word| word.to_string_lossy());
     words.skip_while(|word| word.starts_with("--")).take(count).collect::<Vec<_>>().join(" ")
 }

@@ -60,12 +60,12 @@ pub async fn changes_since_head(
     let within = || [OsString::from("--"), ".".into(), format!(":(exclude,literal){but}").into()];
     // Untracked files become known without their content being stored.
     let known = ["add", "--intent-to-add"].map(OsString::from);
-    git.call_well(known.into_iter().chain(within())).await?;
-    compared(&git, &commit, "--relative", but, bytes).await.map(Some)
+    git.call_checked(known.into_iter().chain(within())).await?;
+    changes_between(&git, &commit, "--relative", but, bytes).await.map(Some)
 }
 
 /// Compares a commit or a tree with the workspace, or with another tree that `with` names, but for one file.
-pub(crate) async fn compared(
+pub(crate) async fn changes_between(
     git: &Git<'_>,
     since: &str,
     with: &str,
@@ -79,9 +79,9 @@ pub(crate) async fn compared(
         let words = compare.iter().chain(form).chain(&sides).map(OsString::from);
         words.chain(within()).collect::<Vec<OsString>>()
     };
-    let listed = git.call_well(asked(&["--raw", "--numstat", "-z"])).await?;
+    let listed = git.call_checked(asked(&["--raw", "--numstat", "-z"])).await?;
     let files = files_of(listed.records());
-    let mut printed = git.call_well(asked(&["--no-color"])).await?.printed;
+    let mut printed = git.call_checked(asked(&["--no-color"])).await?.printed;
     let is_cut = printed.len() > bytes;
     if is_cut {
         // A line is told whole or not at all.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::call::{call, call_well};
+use super::call::{call, call_checked};
 use super::{WorktreeError, identity};
 use crate::spawn::Spawner;
 
@@ -60,12 +60,12 @@ pub(super) async fn merge_open(
     arguments.extend(words.map(str::to_owned));
     let merged = call(spawner, worktree, arguments).await?;
     if merged.status == 0 {
-        let commit = call_well(spawner, worktree, ["rev-parse", "HEAD"]).await?.line();
+        let commit = call_checked(spawner, worktree, ["rev-parse", "HEAD"]).await?.text();
         return Ok(Merged::Done { commit });
     }
     let conflicts = conflicts(spawner, worktree).await?;
     if conflicts.is_empty() {
-        let said = if merged.said.is_empty() { merged.line() } else { merged.said };
+        let said = if merged.said.is_empty() { merged.text() } else { merged.said };
         return Err(WorktreeError::Git { what: "git merge".to_owned(), said });
     }
     Ok(Merged::Conflicts(conflicts))
@@ -84,14 +84,14 @@ pub async fn merge(
 ) -> Result<Merged, WorktreeError> {
     let merged = merge_open(spawner, worktree, other, message).await?;
     if matches!(merged, Merged::Conflicts(_)) {
-        call_well(spawner, worktree, ["merge", "--abort"]).await?;
+        call_checked(spawner, worktree, ["merge", "--abort"]).await?;
     }
     Ok(merged)
 }
 
 /// Reads the files that a merge left unmerged.
 pub(super) async fn conflicts(spawner: &Spawner, worktree: &Path) -> Result<Vec<Conflict>, WorktreeError> {
-    let status = call_well(spawner, worktree, ["status", "--porcelain", "-z", "--no-renames"]).await?;
+    let status = call_checked(spawner, worktree, ["status", "--porcelain", "-z", "--no-renames"]).await?;
     let mut conflicts = Vec::new();
     for entry in status.records() {
         let Some((state, path)) = entry.split_at_checked(3) else { continue };
@@ -114,7 +114,7 @@ pub(super) async fn conflicts(spawner: &Spawner, worktree: &Path) -> Result<Vec<
     for conflict in conflicts.iter_mut().take(FILES_MAX) {
         let words = ["--literal-pathspecs", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--"];
         let arguments = words.iter().map(OsStr::new).chain([conflict.path.as_os_str()]);
-        let drawn = call_well(spawner, worktree, arguments).await?;
+        let drawn = call_checked(spawner, worktree, arguments).await?;
         conflict.hunks = hunks_of(&String::from_utf8_lossy(&drawn.printed));
     }
     Ok(conflicts)

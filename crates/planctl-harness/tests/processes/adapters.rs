@@ -125,7 +125,7 @@ impl Place {
 
     fn work(&self, agent: &Agent) -> Worked {
         let cancel = std::future::pending();
-        block_on(agent.work(&self.spawner, &self.assignment(), &mut |_, _| (), cancel))
+        block_on(agent.run_item(&self.spawner, &self.assignment(), &mut |_, _| (), cancel))
     }
 
     fn assert_all_dead(&self) {

@@ -86,7 +86,7 @@ impl Place {
             future
         }
         let mut watch = |_: planctl_harness::Stream, _: &[u8]| ();
-        block_on(movable(agent.work(&self.spawner, assignment, &mut watch, std::future::pending())))
+        block_on(movable(agent.run_item(&self.spawner, assignment, &mut watch, std::future::pending())))
     }
 
     fn work(&self, script: &str) -> AgentSaid {
@@ -256,7 +256,8 @@ fn a_cancel_gives_the_work_back() {
     let place = Place::new();
     let agent = place.agent(Program::Shell("sleep 999".into()));
     let assignment = place.assignment("x");
-    let worked = block_on(agent.work(&place.spawner, &assignment, &mut |_, _| (), std::future::ready(())));
+    let worked =
+        block_on(agent.run_item(&place.spawner, &assignment, &mut |_, _| (), std::future::ready(())));
     assert_eq!(worked.said, AgentSaid::Released);
 }
 

@@ -134,7 +134,7 @@ fn hold_what_has_grace_if_abandoned(folder: &std::path::Path) {
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
     block_on(async {
-        let spawner = spawner().holding([std::sync::Arc::new(lock.into())]);
+        let spawner = spawner().with_locks([std::sync::Arc::new(lock.into())]);
         let command = |text: &str| {
             let mut command = script(text);
             command.directory = folder.into();

@@ -49,7 +49,7 @@ fn at_each_tier(name: &str, limits: ResourceLimits, command: &str, check: impl F
 
 fn ends_over(name: &str, limits: ResourceLimits, command: &str, resource: Resource, words: &str) {
     at_each_tier(name, limits, command, |tier, evidence, verdict| {
-        let max = limits.of(resource).unwrap();
+        let max = limits.limit_of(resource).unwrap();
         assert_eq!(evidence.ending, Ending::OverLimit { resource, max }, "{tier}: {evidence:?}");
         assert_eq!(verdict, Verdict::Failed, "{tier}");
         let said = resource.exceeded(max);

@@ -325,7 +325,7 @@ fn hole_11_no_program_that_a_repository_names_is_started() {
     let conflict = block_on(merge_branch(&spawner(), &honest, "planctl/one", "m")).unwrap();
     assert!(matches!(conflict, Merged::Conflicts(_)), "{conflict:?}");
     let branches = place.branches();
-    block_on(branches.part(2)).unwrap();
+    block_on(branches.create_worktrees(2)).unwrap();
     block_on(branches.remove()).unwrap();
     block_on(place.checkout().remove(&one, "planctl/one", true)).unwrap();
     let checkpoints = planctl_harness::Checkpoints::new(spawner(), place.folder.path().join("kept"));
@@ -359,7 +359,7 @@ fn what_is_not_committed_is_told_by_name() {
     let checkout = place.checkout();
     let not = |paths: &[&str]| {
         let survey = block_on(checkout.survey()).unwrap();
-        block_on(checkout.not_committed(&survey, paths.iter().copied())).unwrap()
+        block_on(checkout.uncommitted_among(&survey, paths.iter().copied())).unwrap()
     };
     let all = ["a.txt", "plans/fix.md", "target/ignored.md", "deep/er/note.txt", "nowhere.txt", "deep/er"];
     assert_eq!(not(&all), ["plans/fix.md", "target/ignored.md"]);
@@ -543,7 +543,7 @@ fn names_of_files_are_bytes() {
     std::fs::write(&gone, "old\n").unwrap();
     git(&place.top(), &["add", "-A"]);
     git(&place.top(), &["commit", "--quiet", "-m", "names"]);
-    let base = block_on(place.branches().part(2)).unwrap();
+    let base = block_on(place.branches().create_worktrees(2)).unwrap();
     let branch = |number| BranchWorktrees::place(&place.apart(), Path::new(""), number);
     std::fs::write(branch(0).join(latin("changed")), "new\n").unwrap();
     std::fs::remove_dir_all(branch(0).join(latin("folder"))).unwrap();
@@ -556,7 +556,7 @@ fn names_of_files_are_bytes() {
 
 fn a_conflict_at_a_name_that_is_no_text_is_made_to_fit_by_a_person() {
     let place = Place::new();
-    let base = block_on(place.branches().part(2)).unwrap();
+    let base = block_on(place.branches().create_worktrees(2)).unwrap();
     for branch in [0, 1] {
         let own = BranchWorktrees::place(&place.apart(), Path::new(""), branch);
         std::fs::write(own.join(latin("both")), format!("branch {branch}\n")).unwrap();
@@ -604,8 +604,8 @@ fn branches_begin_with_the_workspace_as_it_is_and_what_they_did_comes_into_it() 
     place.write("new.txt", "not committed\n");
     place.write("target/built", "ignored\n");
     let (head, index) = (place.head(), std::fs::read(place.top().join(".git/index")).unwrap());
-    let base = block_on(place.branches().part(2)).unwrap();
-    assert_eq!(block_on(place.branches().part(2)).unwrap(), base, "parted once, however often");
+    let base = block_on(place.branches().create_worktrees(2)).unwrap();
+    assert_eq!(block_on(place.branches().create_worktrees(2)).unwrap(), base, "parted once, however often");
     for branch in [0, 1] {
         let own = BranchWorktrees::place(&place.apart(), Path::new(""), branch);
         assert_eq!(std::fs::read_to_string(own.join("new.txt")).unwrap(), "not committed\n");
@@ -630,7 +630,7 @@ fn branches_begin_with_the_workspace_as_it_is_and_what_they_did_comes_into_it() 
 
 fn a_merge_that_is_cut_off_anywhere_comes_to_the_same() {
     let place = Place::new();
-    let base = block_on(place.branches().part(3)).unwrap();
+    let base = block_on(place.branches().create_worktrees(3)).unwrap();
     place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
     place.in_branch(1, "a.txt", "one\ntwo\nthree\nFOUR\nfive\n");
     place.in_branch(2, "c.txt", "c\n");
@@ -676,7 +676,7 @@ fn p10_whoever_comes_after_one_that_was_killed_parts_and_merges_branches() {
         place.lock().lock().unwrap();
     };
     (0..KILLS).for_each(|moment| kill_at(moment, ""));
-    let base = block_on(place.branches().part(2)).unwrap();
+    let base = block_on(place.branches().create_worktrees(2)).unwrap();
     place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
     place.in_branch(1, "a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
     (0..KILLS).for_each(|moment| kill_at(moment, &base));
@@ -694,11 +694,11 @@ fn at_branches_until_killed(top: &Path) {
     lock.lock().unwrap();
     let base = std::env::var("PLANCTL_TEST_BASE").unwrap();
     block_on(async {
-        let spawner = spawner().holding([Arc::new(lock.into())]);
+        let spawner = spawner().with_locks([Arc::new(lock.into())]);
         let (apart, name) = (top.with_file_name("branches"), "run-1".to_owned());
         let branches = BranchWorktrees::find(&spawner, top, apart, name).await.unwrap();
         match base.as_str() {
-            "" => drop(branches.part(2).await.unwrap()),
+            "" => drop(branches.create_worktrees(2).await.unwrap()),
             "none" => branches.remove().await.unwrap(),
             base => drop(branches.merge(base, &[0, 1]).await.unwrap()),
         }
@@ -716,12 +716,12 @@ fn p10_what_git_leaves_behind_of_branches_where_it_is_killed_is_in_nobody_s_way(
     };
     leave("refs/planctl/run-1/base.lock");
     leave("refs/heads/planctl-branch/run-1/1.lock");
-    let base = block_on(place.branches().part(2)).unwrap();
+    let base = block_on(place.branches().create_worktrees(2)).unwrap();
     // A worktree that git has a record of, and that is not one yet.
     std::fs::remove_file(place.apart().join("1/.git")).unwrap();
     leave("refs/heads/planctl-branch/run-1/2.lock");
     leave("worktrees/0/index.lock");
-    assert_eq!(block_on(place.branches().part(2)).unwrap(), base);
+    assert_eq!(block_on(place.branches().create_worktrees(2)).unwrap(), base);
     place.in_branch(0, "b.txt", "b\n");
     place.in_branch(1, "c.txt", "c\n");
     leave("worktrees/0/index.lock");
@@ -750,10 +750,10 @@ fn git_and_planctl_mean_the_same_folder_behind_a_link() {
     let branches = || {
         block_on(BranchWorktrees::find(&spawner(), &place.top(), apart.clone(), "run-1".to_owned())).unwrap()
     };
-    let base = block_on(branches().part(1)).unwrap();
+    let base = block_on(branches().create_worktrees(1)).unwrap();
     // Cut off while it was made, and while what was done in it was committed.
     std::fs::remove_file(apart.join("0/.git")).unwrap();
-    assert_eq!(block_on(branches().part(1)).unwrap(), base);
+    assert_eq!(block_on(branches().create_worktrees(1)).unwrap(), base);
     std::fs::write(apart.join("0/b.txt"), "b\n").unwrap();
     std::fs::write(place.top().join(".git/worktrees/0/index.lock"), "").unwrap();
     assert_eq!(block_on(branches().merge(&base, &[0])).unwrap(), Joined::Merged { files: 1 });
@@ -763,7 +763,7 @@ fn git_and_planctl_mean_the_same_folder_behind_a_link() {
 
 fn branches_that_do_not_fit_are_made_to_fit_by_a_person() {
     let place = Place::new();
-    let base = block_on(place.branches().part(3)).unwrap();
+    let base = block_on(place.branches().create_worktrees(3)).unwrap();
     place.in_branch(0, "a.txt", "red\ntwo\nthree\nfour\nfive\n");
     place.in_branch(1, "a.txt", "blue\ntwo\nthree\nfour\nfive\n");
     place.in_branch(2, "c.txt", "c\n");
@@ -786,7 +786,7 @@ fn branches_that_do_not_fit_are_made_to_fit_by_a_person() {
 
 fn what_changed_in_the_workspace_meanwhile_is_kept() {
     let place = Place::new();
-    let base = block_on(place.branches().part(1)).unwrap();
+    let base = block_on(place.branches().create_worktrees(1)).unwrap();
     place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
     place.write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
     place.write("mine.txt", "mine\n");
@@ -794,7 +794,7 @@ fn what_changed_in_the_workspace_meanwhile_is_kept() {
     assert_eq!(place.read("a.txt"), "ONE\ntwo\nthree\nfour\nFIVE\n");
     assert_eq!(place.read("mine.txt"), "mine\n");
     let other = Place::new();
-    let base = block_on(other.branches().part(1)).unwrap();
+    let base = block_on(other.branches().create_worktrees(1)).unwrap();
     other.in_branch(0, "a.txt", "branch\n");
     other.write("a.txt", "person\n");
     let merge = || block_on(other.branches().merge(&base, &[0])).unwrap();
@@ -818,7 +818,7 @@ fn what_changed_in_the_second_in_which_git_looked_last_is_kept() {
     set_time("a.txt");
     git(&place.top(), &["add", "a.txt"]);
     set_time(".git/index");
-    let base = block_on(place.branches().part(1)).unwrap();
+    let base = block_on(place.branches().create_worktrees(1)).unwrap();
     place.in_branch(0, "b.txt", "b\n");
     place.in_branch(0, "a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
     place.write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n");
@@ -830,7 +830,7 @@ fn what_changed_in_the_second_in_which_git_looked_last_is_kept() {
 fn what_was_removed_and_made_in_branches_is_so_in_the_workspace() {
     let place = Place::new();
     place.write("old/deep/file.txt", "old\n");
-    let base = block_on(place.branches().part(2)).unwrap();
+    let base = block_on(place.branches().create_worktrees(2)).unwrap();
     let own = BranchWorktrees::place(&place.apart(), Path::new(""), 0);
     std::fs::remove_dir_all(own.join("old")).unwrap();
     std::fs::write(own.join("old"), "a file now\n").unwrap();

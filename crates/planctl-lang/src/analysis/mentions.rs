@@ -37,7 +37,7 @@ pub(crate) struct Mention {
 }
 
 /// Returns the paths that a task names, in the order of the text.
-pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
+pub(crate) fn mentions_in_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
     let mut paths = paths_in_text(&task.value);
     if paths.is_empty() {
         return Vec::new();
@@ -58,13 +58,13 @@ pub(crate) fn of_task(source: &Source, task: &Spanned<String>) -> Vec<Mention> {
     let mut at = 0;
     for ((path, span), right) in paths.into_iter().zip(rights) {
         let said = reader.read(&words[at..span.start], true);
-        said_of_last(said, &mut mentions);
+        apply_to_last(said, &mut mentions);
         mentions.push(Mention { path, span: places.in_plan(span), role: reader.role(), right });
         reader.saw_path();
         at = span.end;
     }
     let said = reader.read(words.get(at..).unwrap_or(""), false);
-    said_of_last(said, &mut mentions);
+    apply_to_last(said, &mut mentions);
     mentions
 }
 
@@ -78,7 +78,7 @@ enum Said {
     There,
 }
 
-fn said_of_last(said: Said, mentions: &mut [Mention]) {
+fn apply_to_last(said: Said, mentions: &mut [Mention]) {
     let Some(last) = mentions.last_mut() else { return };
     match (said, last.role) {
         (Said::Made, Role::Names) => last.role = Role::Makes,
@@ -384,7 +384,7 @@ mod tests {
     fn roles(task: &str) -> Vec<(String, Role)> {
         let source = Source::new("p.md", task);
         let text = Spanned::new(task.to_owned(), Span::new(0, task.len()));
-        let mentions = of_task(&source, &text);
+        let mentions = mentions_in_task(&source, &text);
         for mention in &mentions {
             assert_eq!(source.slice(mention.span), mention.path, "{task}");
         }

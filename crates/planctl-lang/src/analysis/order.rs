@@ -54,7 +54,7 @@ impl Order {
         };
         for (at, step) in tree.steps.iter().enumerate() {
             let mut mentions =
-                step.task.as_ref().map(|task| mentions::of_task(source, task)).unwrap_or_default();
+                step.task.as_ref().map(|task| mentions::mentions_in_task(source, task)).unwrap_or_default();
             let of_task = mentions.len();
             mentions.extend(of_contract(scripts, at, step));
             let given: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
@@ -81,12 +81,12 @@ impl Order {
     }
 
     /// Returns what the step at this place names in its task and its contract.
-    pub(crate) fn of_step(&self, at: usize) -> &[Mention] {
+    pub(crate) fn mentions_in_step(&self, at: usize) -> &[Mention] {
         self.by_step.get(at).map_or(&[], |named| &named.mentions)
     }
 
     /// Returns what the step at this place names in its task.
-    pub(crate) fn of_task(&self, at: usize) -> &[Mention] {
+    pub(crate) fn mentions_in_task(&self, at: usize) -> &[Mention] {
         self.by_step.get(at).map_or(&[], |named| &named.mentions[..named.of_task])
     }
 
@@ -100,7 +100,7 @@ impl Order {
     }
 
     /// Has steps come one after the other along a graph, in place of the text.
-    pub(crate) fn along(mut self, tree: &PlanTree, workflow: &Workflow) -> Order {
+    pub(crate) fn ordered_by_graph(mut self, tree: &PlanTree, workflow: &Workflow) -> Order {
         self.paths = Some(Paths::of(tree, workflow));
         self
     }
@@ -114,9 +114,9 @@ impl Order {
         let parts = self.parts(path);
         let earlier = self.paths.as_ref().map(|paths| paths.before(at));
         let end = if earlier.is_some() { parts.len() } else { parts.partition_point(|part| part.step < at) };
-        parts[..end]
-            .iter()
-            .filter(move |part| earlier.is_none_or(|earlier| part.step != at && has(earlier, part.step)))
+        parts[..end].iter().filter(move |part| {
+            earlier.is_none_or(|earlier| part.step != at && contains_step(earlier, part.step))
+        })
     }
 
     // Parts stand in the order of the steps.
@@ -124,9 +124,9 @@ impl Order {
         let parts = self.parts(path);
         let earlier = self.paths.as_ref().map(|paths| paths.before(at));
         let start = if earlier.is_some() { 0 } else { parts.partition_point(|part| part.step <= at) };
-        parts[start..]
-            .iter()
-            .filter(move |part| earlier.is_none_or(|earlier| part.step != at && !has(earlier, part.step)))
+        parts[start..].iter().filter(move |part| {
+            earlier.is_none_or(|earlier| part.step != at && !contains_step(earlier, part.step))
+        })
     }
 
     pub(crate) fn within(&self, path: &str, at: usize) -> impl Iterator<Item = &Part> {
@@ -141,7 +141,7 @@ impl Order {
     }
 
     /// Returns the files that several steps name, each with those that do.
-    pub(crate) fn shared(&self) -> impl Iterator<Item = (&str, &[Part])> {
+    pub(crate) fn shared_files(&self) -> impl Iterator<Item = (&str, &[Part])> {
         let is_shared =
             |parts: &Vec<Part>| parts.first().map(|part| part.step) != parts.last().map(|part| part.step);
         self.by_path
@@ -151,7 +151,7 @@ impl Order {
     }
 
     /// Returns the paths that some step may make.
-    pub(crate) fn made(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn made_paths(&self) -> impl Iterator<Item = &str> {
         let made = self.by_path.iter().filter(|(_, parts)| parts.iter().any(|part| part.role != Role::Reads));
         made.map(|(path, _)| path.as_str())
     }
@@ -159,7 +159,8 @@ impl Order {
     /// Says whether a step before this one may make the file; a step that only reads it does not.
     pub(crate) fn is_made_before(&self, path: &str, at: usize) -> bool {
         let earlier = self.paths.as_ref().map(|paths| paths.before(at));
-        let is_earlier = |step: usize| earlier.map_or(step < at, |earlier| step != at && has(earlier, step));
+        let is_earlier =
+            |step: usize| earlier.map_or(step < at, |earlier| step != at && contains_step(earlier, step));
         self.before(path, at).any(|part| part.role != Role::Reads)
             || self.globs.iter().any(|(step, glob)| is_earlier(*step) && glob.matches(path))
     }
@@ -193,7 +194,7 @@ impl Order {
     }
 
     /// Returns the paths whose place in the order can only be judged by knowing whether they are there.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn paths_to_probe(&self) -> impl Iterator<Item = &str> {
         let is_read = |part: &Part| matches!(part.role, Role::Reads | Role::Judges);
         self.by_path
             .iter()
@@ -255,7 +256,7 @@ impl Paths {
     }
 }
 
-fn has(steps: &[u64], step: usize) -> bool {
+fn contains_step(steps: &[u64], step: usize) -> bool {
     steps.get(step / 64).is_some_and(|bits| bits >> (step % 64) & 1 == 1)
 }
 

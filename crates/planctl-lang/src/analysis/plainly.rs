@@ -65,11 +65,11 @@ fn right_at(tokens: &[Token], at: usize) -> Right {
     let start = clause_start(tokens, at);
     let before = &tokens[start..at];
     let verbs = verbs(before);
-    let said_after = after(tokens, at);
+    let said_after = statement_after(tokens, at);
     if said_after == After::Stays {
         return Right::MayNot;
     }
-    if let Some(right) = withheld(before, &verbs) {
+    if let Some(right) = negated_right(before, &verbs) {
         return right;
     }
     let is_ensured = || before.iter().any(|token| matches!(token.word(), "sure" | "certain" | "ensure"));
@@ -88,7 +88,7 @@ fn right_at(tokens: &[Token], at: usize) -> Right {
     if is_subordinate(opener) && !before[..place].contains(&Token::Comma) {
         return if verb == Verb::Read { Right::Reads } else { Right::Unclear };
     }
-    governed(verb, &before[place + 1..])
+    right_under_verb(verb, &before[place + 1..])
 }
 
 // `Write what causes it to x`: the words after the question belong to the verb before it.
@@ -101,7 +101,7 @@ fn destination(tokens: &[Token], at: usize, start: usize) -> Option<Right> {
 }
 
 /// Returns the right that the words between a verb and a path give.
-fn governed(verb: Verb, between: &[Token]) -> Right {
+fn right_under_verb(verb: Verb, between: &[Token]) -> Right {
     let last = between.iter().rposition(|token| relation(token.word()).is_some());
     let relation = last.map_or(Relation::Object, |at| {
         let source = at.checked_sub(1).and_then(|at| between.get(at)).map_or("", Token::word);
@@ -164,7 +164,7 @@ fn without_verb(tokens: &[Token], at: usize, before: &[Token], is_subordinate: b
         let end = rest.iter().position(|token| *token == Token::Break).unwrap_or(rest.len());
         let rest = &rest[..end];
         if rest.iter().any(|token| is_negation(token.word())) {
-            return withheld(rest, &[]).unwrap_or(Right::Unclear);
+            return negated_right(rest, &[]).unwrap_or(Right::Unclear);
         }
         let start = rest.iter().position(|token| !is_filler(token) && *token != Token::Comma);
         let word = start.and_then(|start| rest.get(start)).map_or("", Token::word);
@@ -200,10 +200,10 @@ enum After {
     Nothing,
 }
 
-fn after(tokens: &[Token], at: usize) -> After {
+fn statement_after(tokens: &[Token], at: usize) -> After {
     let mut rest = &tokens[at + 1..];
     // A statement about a list of files holds for each.
-    while let Some(skip) = listed(rest) {
+    while let Some(skip) = list_length(rest) {
         rest = &rest[skip..];
     }
     let words: Vec<&str> = rest.iter().map(Token::word).take_while(|word| !word.is_empty()).take(8).collect();
@@ -261,7 +261,7 @@ fn after(tokens: &[Token], at: usize) -> After {
 }
 
 // Returns how many tokens lead to the next file of a list.
-fn listed(rest: &[Token]) -> Option<usize> {
+fn list_length(rest: &[Token]) -> Option<usize> {
     let joined = rest
         .iter()
         .take_while(|token| **token == Token::Comma || is_filler(token) && !token.is_path())
@@ -278,7 +278,7 @@ fn clause_start(tokens: &[Token], at: usize) -> usize {
 }
 
 // `do not change`, `never edit`, `without touching`, `leave … alone`, `no changes to`. Returns nothing where no negation holds.
-fn withheld(before: &[Token], verbs: &[(usize, Verb)]) -> Option<Right> {
+fn negated_right(before: &[Token], verbs: &[(usize, Verb)]) -> Option<Right> {
     let negation = before.iter().rposition(|token| is_negation(token.word()))?;
     let (place, _) = verbs.last().copied().unwrap_or((negation, Verb::Read));
     let behind = &before[negation + 1..];

@@ -52,8 +52,8 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
         }
         wants.globs.extend(step.protects.iter().map(|glob| glob.value.clone()));
         wants.files.extend(contract_files(scripts, at));
-        wants.texts.extend(looked_at(scripts, at, step, false));
-        wants.compared.extend(looked_at(scripts, at, step, true));
+        wants.texts.extend(files_looked_at(scripts, at, step, false));
+        wants.compared.extend(files_looked_at(scripts, at, step, true));
         // Bash accepts every script that our parser reads, so it is asked about the others only: a process for each contract
         // of a long plan would cost more than all the rest.
         if let Some(contract) = &step.contract
@@ -70,7 +70,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
     wants.texts.retain(|path| leaves_workspace(path).is_none());
     wants.compared.retain(|path| leaves_workspace(path).is_none());
     wants.files.retain(|path| leaves_workspace(path).is_none());
-    wants.files.extend(order.asked().map(str::to_owned));
+    wants.files.extend(order.paths_to_probe().map(str::to_owned));
     let other_forms: Vec<String> = wants.files.iter().flat_map(|path| other_forms(path)).collect();
     wants.files.extend(other_forms);
     wants.globs.retain(|glob| leaves_workspace(glob).is_none());
@@ -78,7 +78,7 @@ pub(crate) fn wants_of(tree: &PlanTree, scripts: &Scripts, order: &Order) -> Wan
 }
 
 // The files whose text a contract searches, or those that it compares with their commit.
-fn looked_at(scripts: &Scripts, at: usize, step: &StepTree, compares: bool) -> BTreeSet<String> {
+fn files_looked_at(scripts: &Scripts, at: usize, step: &StepTree, compares: bool) -> BTreeSet<String> {
     let (Some(script), Some(contract)) = (scripts.read_of(at), &step.contract) else {
         return BTreeSet::new();
     };
@@ -121,15 +121,15 @@ pub(crate) fn may_change(order: &Order, at: usize, step: &StepTree) -> BTreeSet<
     } else {
         step.declared_changes().map(|entry| clean(&entry.value)).collect()
     };
-    let protected = Protected::by(step);
-    may_change.retain(|path| !protected.holds(path));
+    let protected = Protected::of_step(step);
+    may_change.retain(|path| !protected.covers(path));
     may_change
 }
 
 /// Returns what a step's task says about changing each file that it names.
 pub(crate) fn rights_of_task(order: &Order, at: usize) -> BTreeMap<&str, Right> {
     let mut said: BTreeMap<&str, Vec<Right>> = BTreeMap::new();
-    for mention in order.of_task(at) {
+    for mention in order.mentions_in_task(at) {
         said.entry(&mention.path).or_default().push(mention.right);
     }
     said.into_iter().filter_map(|(path, said)| Some((path, Right::of_all(said)?))).collect()
@@ -147,19 +147,19 @@ pub(crate) fn matches_any<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>, 
 pub(crate) struct Protected(Vec<Glob>);
 
 impl Protected {
-    pub(crate) fn by(step: &StepTree) -> Protected {
+    pub(crate) fn of_step(step: &StepTree) -> Protected {
         // One that is no glob is a finding of its own.
         Protected(step.protects.iter().filter_map(|glob| Glob::parse(&glob.value).ok()).collect())
     }
 
-    pub(crate) fn holds(&self, path: &str) -> bool {
+    pub(crate) fn covers(&self, path: &str) -> bool {
         self.0.iter().any(|glob| glob.matches(path))
     }
 }
 
 /// Returns the files that a step's task, subscriptions and `**changes:**` name.
 pub(crate) fn named_files<'a>(order: &'a Order, at: usize, step: &'a StepTree) -> BTreeSet<&'a str> {
-    let in_task = order.of_task(at).iter().map(|mention| mention.path.as_str());
+    let in_task = order.mentions_in_task(at).iter().map(|mention| mention.path.as_str());
     let declared =
         step.declared_changes().map(|entry| entry.value.strip_prefix("./").unwrap_or(&entry.value));
     in_task.chain(step.subscribed_files().map(|(path, _)| path)).chain(declared).collect()

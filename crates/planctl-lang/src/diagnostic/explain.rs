@@ -61,15 +61,15 @@ impl Code {
 
     /// Explains the code.
     pub fn explain(self) -> Explanation {
-        let (markdown, tested) = cut(self.explanation(), "Tested");
-        let (with_bad, good) = cut(markdown, "Good");
-        let (text, bad) = cut(with_bad, "Bad");
+        let (markdown, tested) = split_section(self.explanation(), "Tested");
+        let (with_bad, good) = split_section(markdown, "Good");
+        let (text, bad) = split_section(with_bad, "Bad");
         let tested = tested.trim().trim_start_matches("```toml").trim_end_matches("```").trim();
         Explanation { text, bad: example(bad), good: example(good), markdown, tested }
     }
 }
 
-fn cut(text: &'static str, heading: &str) -> (&'static str, &'static str) {
+fn split_section(text: &'static str, heading: &str) -> (&'static str, &'static str) {
     let line = format!("\n## {heading}\n");
     let (before, after) = text.split_once(line.as_str()).unwrap_or((text, ""));
     (before.trim(), after.trim())

@@ -99,7 +99,7 @@ impl Levels {
             self.count += 1;
             return Ok(());
         }
-        let Some(code) = Code::named(name) else {
+        let Some(code) = Code::from_word(name) else {
             let near = did_you_mean(name, Code::ALL.iter().map(|code| code.as_str()).chain([ALL_WARNINGS]));
             return Err(UnknownWish::NoSuchCode { found: escape(name), near });
         };

@@ -73,7 +73,9 @@ pub fn expand_in_batches(
     let lists: Vec<Option<Batches>> =
         parts.iter().map(|part| items(part, given, &mut found).map(in_batches)).collect();
     found.extend(unused(&parts, given));
-    found.extend(parts.iter().filter(|part| part.is_several()).flat_map(|part| slips(source, part)));
+    found.extend(
+        parts.iter().filter(|part| part.is_several()).flat_map(|part| misspelt_placeholders(source, part)),
+    );
     if !found.is_empty() {
         return Err(found);
     }
@@ -219,7 +221,7 @@ fn unused(parts: &[Part<'_>], given: Option<&[String]>) -> Option<Diagnostic> {
 }
 
 // `{itme}`: a text in braces that is near a placeholder was meant to be one.
-fn slips(source: &Source, part: &Part<'_>) -> Vec<Diagnostic> {
+fn misspelt_placeholders(source: &Source, part: &Part<'_>) -> Vec<Diagnostic> {
     let text = source.slice(part.span);
     let braces = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('$'));
     let meant = braces.filter_map(|(at, _)| {

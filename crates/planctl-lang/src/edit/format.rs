@@ -21,7 +21,7 @@ const ATTEMPTS_MAX: usize = 8;
 pub fn format(source: &Source) -> String {
     let mut text = source.text().to_owned();
     for _ in 0..ROUNDS_MAX {
-        let better = round(&Source::new(source.path(), &*text));
+        let better = format_once(&Source::new(source.path(), &*text));
         if better == text {
             return text;
         }
@@ -30,18 +30,18 @@ pub fn format(source: &Source) -> String {
     source.text().to_owned()
 }
 
-fn round(source: &Source) -> String {
+fn format_once(source: &Source) -> String {
     let before = Portrait::of(source);
     before.as_ref().and_then(|before| formatted(source, before)).unwrap_or_else(|| source.text().to_owned())
 }
 
 fn formatted(source: &Source, before: &Portrait) -> Option<String> {
-    attempt(source, before, true).or_else(|| attempt(source, before, false))
+    try_format(source, before, true).or_else(|| try_format(source, before, false))
 }
 
 // A section that would come out as something else is written with less care, then not at all. Headings change their level
 // in all steps or in none, since a heading's level decides what belongs to the step before it.
-fn attempt(source: &Source, before: &Portrait, levels: bool) -> Option<String> {
+fn try_format(source: &Source, before: &Portrait, levels: bool) -> Option<String> {
     let mut cares = vec![Care::Order; before.sections()];
     for _ in 0..ATTEMPTS_MAX {
         let text = write::write(source, before, &cares, levels);
@@ -53,7 +53,7 @@ fn attempt(source: &Source, before: &Portrait, levels: bool) -> Option<String> {
             Difference::Nothing => return Some(text),
             Difference::Sections(sections) => {
                 for section in sections {
-                    cares[section] = cares[section].less();
+                    cares[section] = cares[section].relaxed();
                 }
             }
         }

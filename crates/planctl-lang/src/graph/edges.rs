@@ -14,8 +14,10 @@ use crate::tree::{StepTree, Then};
 /// Returns the edge's setting of what the agent at its end is told (A18).
 fn carry(edge: &EdgeTree) -> Option<Box<Carry>> {
     let text = |key: &str| edge.said.text(key).map(|said| said.value.clone());
-    let carry =
-        Carry { fidelity: text("fidelity").as_deref().and_then(Fidelity::named), thread: text("thread_id") };
+    let carry = Carry {
+        fidelity: text("fidelity").as_deref().and_then(Fidelity::from_word),
+        thread: text("thread_id"),
+    };
     (carry != Carry::default()).then(|| Box::new(carry))
 }
 
@@ -131,7 +133,7 @@ impl<'w> LoweredEdges<'w> {
     }
 
     /// Makes the edges that leave a node.
-    pub(super) fn leave(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) {
+    pub(super) fn add_outgoing(&mut self, at: usize, node: &NodeTree, step: Option<&StepTree>) {
         let from = node.id.value.as_str();
         let is_choice = node.kind.value == Kind::Human;
         // Where there is nothing but the work to confirm, the conditions of its ways decide.
@@ -163,7 +165,7 @@ impl<'w> LoweredEdges<'w> {
             });
         }
         if is_choice {
-            self.unanswered(at, from);
+            self.add_unanswered(at, from);
         }
         let fails = |edge: &EdgeTree| !matches!(edge.on.value, On::Success | On::Retry) && edge.is_plain();
         let is_said = self.of[at].iter().any(|(_, edge)| fails(edge));
@@ -176,7 +178,7 @@ impl<'w> LoweredEdges<'w> {
     }
 
     // H5: an unanswered question takes its way for failures.
-    fn unanswered(&mut self, at: usize, from: &str) {
+    fn add_unanswered(&mut self, at: usize, from: &str) {
         let fails = |edge: &EdgeTree| matches!(edge.on.value, On::Fail | On::Exhaust) && edge.is_plain();
         let said = self.of[at].iter().find(|(_, edge)| fails(edge));
         if let Some((_, edge)) = said {
@@ -196,12 +198,14 @@ impl<'w> LoweredEdges<'w> {
         let then = if self.is_markdown { step.map(|step| policy(step).then) } else { explicit };
         let said = |key: &str| node.said.text(key).map(|target| target.value.clone());
         match then {
-            Some(Then::Escalate) => Some(self.helper(
+            Some(Then::Escalate) => Some(self.helper_node(
                 "ask",
                 "ask a person",
                 NodeKind::Escalate { reason: None, pace_level: None },
             )),
-            Some(Then::Abort) => Some(self.helper("failed", "failed", NodeKind::Exit { success: false })),
+            Some(Then::Abort) => {
+                Some(self.helper_node("failed", "failed", NodeKind::Exit { success: false }))
+            }
             Some(Then::Skip | Then::Warn) => self.onward(at),
             None => said("retry_target").or_else(|| said("fallback_retry_target")),
         }
@@ -222,7 +226,7 @@ impl<'w> LoweredEdges<'w> {
     }
 
     // Steps of markdown are numbers, and no name of DOT begins with a dash, so these names are free.
-    fn helper(&mut self, name: &str, title: &str, kind: NodeKind) -> String {
+    fn helper_node(&mut self, name: &str, title: &str, kind: NodeKind) -> String {
         let id = if self.is_markdown { name.to_owned() } else { format!("-{name}") };
         let is_there = self.workflow.nodes.iter().any(|node| node.id.value == id);
         if !is_there && !self.helpers.contains_key(&id) {
@@ -233,7 +237,7 @@ impl<'w> LoweredEdges<'w> {
     }
 
     /// Returns the start, which is made where the graph names a task as its start (G-03).
-    pub(super) fn start(&mut self, nodes: &mut Vec<Node>) -> NodeId {
+    pub(super) fn ensure_start(&mut self, nodes: &mut Vec<Node>) -> NodeId {
         let own = self.workflow.nodes.iter().find(|node| node.kind.value == Kind::Start);
         if let Some(own) = own {
             return NodeId::new(own.id.value.as_str());
@@ -251,7 +255,7 @@ impl<'w> LoweredEdges<'w> {
     }
 
     /// Returns the edges, and the nodes that were added for them.
-    pub(super) fn done(self) -> (Vec<Edge>, impl Iterator<Item = Node>) {
+    pub(super) fn into_parts(self) -> (Vec<Edge>, impl Iterator<Item = Node>) {
         (self.edges, self.helpers.into_values())
     }
 }

@@ -95,7 +95,7 @@ impl Net {
     /// # Errors
     ///
     /// Names what a join awaits and a run may go past, and ways back out of branches.
-    pub(super) fn join(
+    pub(super) fn assign_joins(
         &mut self,
         parts: &mut GraphParts,
         workflow: &Workflow,
@@ -108,7 +108,7 @@ impl Net {
             self.join_of(*fork, &mut found);
         }
         let clashes = self.policies(&found, parts, workflow);
-        let findings = self.unsure(&found, workflow);
+        let findings = self.uncertain_joins(&found, workflow);
         if !findings.is_empty() {
             return Err(findings);
         }
@@ -232,7 +232,11 @@ impl Net {
     }
 
     /// Returns a finding for each node that a join awaits and that a run may go past.
-    fn unsure(&self, found: &BTreeMap<usize, Option<usize>>, workflow: &Workflow) -> Vec<Diagnostic> {
+    fn uncertain_joins(
+        &self,
+        found: &BTreeMap<usize, Option<usize>>,
+        workflow: &Workflow,
+    ) -> Vec<Diagnostic> {
         let closed: BTreeSet<usize> = found.values().copied().flatten().collect();
         let open = self.joins.iter().filter(|join| !closed.contains(join) && !self.lenient.contains(join));
         let awaited = open.flat_map(|join| {
@@ -247,7 +251,7 @@ impl Net {
                 findings.push(self.finding(join, from, past, workflow));
             }
         }
-        let rings = self.on_rings();
+        let rings = self.in_cycles();
         let roofless = self.forks.iter().filter(|fork| found.get(fork).is_none_or(Option::is_none));
         let roofless = roofless.filter(|fork| rings[**fork]).take(FORKS_MAX);
         for fork in roofless {
@@ -309,11 +313,11 @@ impl Net {
     // The last node of a way from a fork back to it that no join of all its branches cuts.
     // The step of a way back to a fork that leaves its branches, and what is before the fork is entered by it (DOT B12).
     fn edge_back(&self, fork: usize) -> Option<(usize, usize)> {
-        let within = self.reached(fork, self.last_join(fork));
+        let within = self.reachable_from(fork, self.last_join(fork));
         let last = self.back[fork].iter().copied().find(|from| within[*from])?;
-        let mut before = self.reached(self.start, Some(fork));
+        let mut before = self.reachable_from(self.start, Some(fork));
         before[self.start] = true;
-        let leads_back = |to: usize| to == fork || before[to] && self.reached(to, None)[fork];
+        let leads_back = |to: usize| to == fork || before[to] && self.reachable_from(to, None)[fork];
         let of_branch = (0..within.len()).filter(|at| within[*at] && !before[*at] && *at != fork);
         let mut steps = of_branch.flat_map(|from| self.successors[from].iter().map(move |to| (from, *to)));
         steps.find(|(_, to)| leads_back(*to)).or(Some((last, fork)))
@@ -322,7 +326,7 @@ impl Net {
     // The first join through which every way from a fork to a good end leads.
     fn last_join(&self, fork: usize) -> Option<usize> {
         self.joins_from(fork).into_iter().find(|join| {
-            let past = self.reached(fork, Some(*join));
+            let past = self.reachable_from(fork, Some(*join));
             !self.goals.iter().any(|goal| past[*goal])
         })
     }
@@ -332,7 +336,7 @@ impl Net {
         let cut = self.last_join(fork);
         let mut of: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for (branch, head) in self.successors[fork].iter().enumerate() {
-            let mut own = self.reached(*head, cut);
+            let mut own = self.reachable_from(*head, cut);
             own[*head] = true;
             let own = (0..own.len()).filter(|node| own[*node] && Some(*node) != cut && *node != fork);
             for node in own {
@@ -342,7 +346,7 @@ impl Net {
         of.into_iter().filter_map(|(node, branch)| Some((node, branch?))).collect()
     }
 
-    fn reached(&self, from: usize, but: Option<usize>) -> Vec<bool> {
+    fn reachable_from(&self, from: usize, but: Option<usize>) -> Vec<bool> {
         let mut seen = vec![false; self.successors.len()];
         let mut open = vec![from];
         while let Some(at) = open.pop() {
@@ -367,7 +371,7 @@ impl Net {
 
     // Which nodes may lie on a way back to themselves: those left when all that nothing leads to are taken away, again and
     // again.
-    fn on_rings(&self) -> Vec<bool> {
+    fn in_cycles(&self) -> Vec<bool> {
         let mut waits: Vec<usize> = self.back.iter().map(Vec::len).collect();
         let mut open: Vec<usize> = (0..waits.len()).filter(|at| waits[*at] == 0).collect();
         while let Some(at) = open.pop() {

@@ -18,13 +18,13 @@ pub(super) fn target(join: &str) -> Option<&str> {
 }
 
 /// Returns the graph with a join before each node at which branches of one fork meet; nothing where none do.
-pub(super) fn joined(workflow: &Workflow) -> Option<Workflow> {
+pub(super) fn insert_joins(workflow: &Workflow) -> Option<Workflow> {
     let forks = (0..workflow.nodes.len()).filter(|at| workflow.nodes[*at].kind.value == Kind::Fork);
     let out_edges = workflow.out_edges();
     // By the node where they meet: the edges that come there from branches.
     let mut meetings: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for fork in forks.take(FORKS_MAX) {
-        for (at, from) in meets(workflow, &out_edges, fork) {
+        for (at, from) in first_meetings(workflow, &out_edges, fork) {
             meetings.entry(at).or_default().extend(from);
         }
     }
@@ -52,13 +52,13 @@ pub(super) fn joined(workflow: &Workflow) -> Option<Workflow> {
 
 /// Returns the nodes at which branches of a fork meet first, each with the nodes of branches from which edges lead there. Where a
 /// way leads back to before the fork, and where a run ends badly or asks, branches do not meet.
-fn meets(
+fn first_meetings(
     workflow: &Workflow,
     out_edges: &[Vec<(usize, &EdgeTree)>],
     fork: usize,
 ) -> BTreeMap<usize, BTreeSet<usize>> {
     let kind = |at: usize| workflow.nodes[at].kind.value;
-    let before = reached(out_edges, workflow.entry(), fork);
+    let before = reachable_from(out_edges, workflow.entry(), fork);
     let ends_branch = |at: usize| {
         let is_end = matches!(kind(at), Kind::Join | Kind::Escalate | Kind::Start)
             || workflow.nodes[at].is_failed_exit();
@@ -101,7 +101,7 @@ fn meets(
     meetings
 }
 
-fn reached(out_edges: &[Vec<(usize, &EdgeTree)>], from: Option<usize>, but: usize) -> Vec<bool> {
+fn reachable_from(out_edges: &[Vec<(usize, &EdgeTree)>], from: Option<usize>, but: usize) -> Vec<bool> {
     let mut seen = vec![false; out_edges.len()];
     let mut open: Vec<usize> = from.into_iter().filter(|at| *at != but).collect();
     while let Some(at) = open.pop() {

@@ -30,7 +30,7 @@ pub(super) fn keep_apart(parts: &mut GraphParts, plan: &Plan<'_>, net: &Net) -> 
     }
     let mut excludes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     let are_many = branches.len() >= FORKS_MAX;
-    for (path, named) in plan.order.shared() {
+    for (path, named) in plan.order.shared_files() {
         let found = pair(named, &branches);
         if found.is_none() && !(are_many && named.iter().any(changes)) {
             continue;

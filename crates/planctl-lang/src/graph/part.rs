@@ -17,7 +17,11 @@ const FORKS_MAX: usize = 500;
 /// # Errors
 ///
 /// Names the nodes that are on no branch, and the forks whose branches don't meet, since nothing could merge them.
-pub(super) fn part(parts: &mut GraphParts, workflow: &Workflow, net: &Net) -> Result<(), Vec<Diagnostic>> {
+pub(super) fn part_forks(
+    parts: &mut GraphParts,
+    workflow: &Workflow,
+    net: &Net,
+) -> Result<(), Vec<Diagnostic>> {
     let wanted: BTreeMap<&str, Span> = workflow
         .nodes
         .iter()

@@ -84,7 +84,7 @@ pub(super) fn origin(source: &Source) -> Option<Origin> {
         Origin::SpecKit
     } else if in_folder(".kiro/specs/") || source.text().contains("_Requirements:") {
         Origin::Kiro
-    } else if any_heading(|text| task_number(text).is_some()) {
+    } else if any_heading(|text| task_title(text).is_some()) {
         Origin::Ralphex
     } else if in_folder("openspec/changes/")
         || any_heading(|text| numbered(text).is_some()) && any_box(|text| dotted(text).is_some())
@@ -104,7 +104,7 @@ pub(super) fn task_id(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the title of `Task 1: Title` or `Iteration 1: Title`.
-pub(super) fn task_number(text: &str) -> Option<&str> {
+pub(super) fn task_title(text: &str) -> Option<&str> {
     let rest = ["Task ", "Iteration "].iter().find_map(|word| text.strip_prefix(word))?;
     let (number, title) = rest.split_once(':')?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))

@@ -61,7 +61,7 @@ pub(super) fn read(text: &str) -> TaskList {
 }
 
 fn place_of(level: usize, text: &str) -> Place {
-    match lists::task_number(text) {
+    match lists::task_title(text) {
         Some(title) => {
             let task = Task { title: title.to_owned(), ..Task::default() };
             Place::Task(Section { task, boxes: 0, open: 0 })

@@ -16,7 +16,7 @@ pub struct Success {
 
 impl Success {
     /// Says whether the plan must be asked for by one trigger more: where most of enough runs did not end well.
-    pub fn raises(self) -> bool {
+    pub fn raises_threshold(self) -> bool {
         self.ended >= RUNS_MIN && u64::from(self.done) * 2 < u64::from(self.ended)
     }
 }
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn h_52_a_threshold_rises_by_one_where_most_of_five_runs_or_more_failed() {
-        let raises = |done, ended| Success { ended, done }.raises();
+        let raises = |done, ended| Success { ended, done }.raises_threshold();
         assert!(!raises(0, 0) && !raises(0, 4), "four runs teach nothing");
         assert!(raises(0, 5) && raises(2, 5), "less than half");
         assert!(!raises(3, 5) && !raises(3, 6), "half is enough");

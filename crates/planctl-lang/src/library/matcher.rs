@@ -94,7 +94,8 @@ pub fn best<'e>(entries: &'e [Entry], question: &Question<'_>) -> Option<Weighed
 /// Weighs every entry for a message, in the order of the library; at most one is taken.
 pub fn weigh<'e>(entries: &'e [Entry], question: &Question<'_>) -> Vec<Weighed<'e>> {
     let message = Message::read(question.message);
-    let mut all: Vec<Weighed<'_>> = entries.iter().map(|entry| alone(entry, &message, question)).collect();
+    let mut all: Vec<Weighed<'_>> =
+        entries.iter().map(|entry| weigh_alone(entry, &message, question)).collect();
     let mut taken: Option<usize> = None;
     for (at, weighed) in all.iter().enumerate().filter(|(_, weighed)| weighed.fate == Fate::Taken) {
         if taken.is_none_or(|best| weighed.score() > all[best].score()) {
@@ -115,7 +116,7 @@ pub fn weigh<'e>(entries: &'e [Entry], question: &Question<'_>) -> Vec<Weighed<'
 }
 
 /// Weighs an entry as if there were no other.
-fn alone<'e>(entry: &'e Entry, message: &Message, question: &Question<'_>) -> Weighed<'e> {
+fn weigh_alone<'e>(entry: &'e Entry, message: &Message, question: &Question<'_>) -> Weighed<'e> {
     let hits: Vec<Hit<'_>> = entry
         .triggers
         .iter()

@@ -58,7 +58,7 @@ pub fn candidates(tree: &PlanTree, found: &[Diagnostic], places: &[String]) -> V
         let contract = contract_of(step);
         let about = of_steps.get(step.number_text().as_str()).map_or(&[][..], Vec::as_slice);
         let obstacle = obstacle(&contract.command, about, places)
-            .or_else(|| outward(&scripts, at).map(Obstacle::Unsafe))
+            .or_else(|| outside_path(&scripts, at).map(Obstacle::Unsafe))
             .or_else(|| uses_tool(&contract.command));
         candidates.push(Candidate {
             step: number,
@@ -109,7 +109,7 @@ fn names_path(text: &str, path: &str) -> bool {
 }
 
 /// Finds a file beside the workspace that the contract names: a copy has no such neighbours.
-fn outward(scripts: &Scripts, at: usize) -> Option<String> {
+fn outside_path(scripts: &Scripts, at: usize) -> Option<String> {
     let path = scripts.files(at).iter().map(|file| file.path.as_str()).find(|path| leads_up(path))?;
     Some(format!("it names `{}`, outside the workspace, and a copy has no such neighbour", escape(path)))
 }

@@ -15,7 +15,7 @@ use crate::tree::parse::name_of;
 use crate::tree::{ContractTree, StepTree};
 
 pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    let named = LazyCell::new(|| first_named(lint));
+    let named = LazyCell::new(|| first_steps_naming(lint));
     let mut earlier: HashMap<(&str, u8), &StepTree> = HashMap::new();
     for (at, step) in lint.tree.steps.iter().enumerate() {
         let (Some(contract), Some(reading)) = (&step.contract, lint.scripts.reading(at)) else { continue };
@@ -225,7 +225,7 @@ fn tools(lint: &Lint<'_>, contract: &ContractTree, script: &Script, found: &mut 
 }
 
 /// Returns the place of the first step that names each file.
-fn first_named<'a>(lint: &Lint<'a>) -> HashMap<&'a str, usize> {
+fn first_steps_naming<'a>(lint: &Lint<'a>) -> HashMap<&'a str, usize> {
     let mut named = HashMap::new();
     for (at, step) in lint.tree.steps.iter().enumerate() {
         for path in named_files(lint.order, at, step) {

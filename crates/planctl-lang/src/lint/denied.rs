@@ -85,7 +85,7 @@ fn first_of_system(script: &Script) -> Located {
     .into();
     let mut first = None;
     shell::each_simple(script, &mut |simple| {
-        let words = shell::chain(&simple.words);
+        let words = shell::wrapped_commands(&simple.words);
         let named =
             words.into_iter().filter_map(|words| words.first()).find(|word| known.contains(word.text()));
         if let (None, Some(word)) = (&first, named) {

@@ -14,7 +14,7 @@ const CHANGES_MAX: usize = 5;
 pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     interactive(contract, script, found);
     writes(contract, script, found);
-    left_behind(contract, script, found);
+    lint_left_behind(contract, script, found);
 }
 
 fn interactive(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
@@ -26,7 +26,8 @@ fn interactive(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) => {
             let is_fed = simple.redirects.iter().any(|redirect| redirect.feeds_input);
-            let waits = shell::chain(&simple.words).into_iter().find(|words| asks_a_person(words, is_fed));
+            let waits =
+                shell::wrapped_commands(&simple.words).into_iter().find(|words| asks_a_person(words, is_fed));
             if let Some(words) = waits {
                 report(simple.span, words.first().map_or("", Word::text));
             }
@@ -119,7 +120,7 @@ pub(super) fn first_change(script: &Script) -> Located {
     let mut first = None;
     shell::each_simple(script, &mut |simple| {
         let changes = || {
-            shell::chain(&simple.words).into_iter().any(|words| {
+            shell::wrapped_commands(&simple.words).into_iter().any(|words| {
                 let words: Vec<&str> = words.iter().map(Word::text).collect();
                 changed_by(&words).is_some()
             })
@@ -152,7 +153,7 @@ fn moves_away(script: &Script) -> bool {
 fn tools(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let mut reported = 0;
     shell::each_simple(script, &mut |simple| {
-        let changes = shell::chain(&simple.words).into_iter().find_map(|words| {
+        let changes = shell::wrapped_commands(&simple.words).into_iter().find_map(|words| {
             let words: Vec<&str> = words.iter().map(Word::text).collect();
             changed_by(&words)
         });
@@ -210,12 +211,12 @@ fn changed_by(words: &[&str]) -> Option<&'static str> {
     }
 }
 
-fn left_behind(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+fn lint_left_behind(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let (mut is_ended, mut starts) = (false, Vec::new());
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) => {
             is_ended |= ends_others(simple);
-            for words in shell::chain(&simple.words) {
+            for words in shell::wrapped_commands(&simple.words) {
                 let words: Vec<&str> = words.iter().map(Word::text).collect();
                 if stays(&words) {
                     starts.push((

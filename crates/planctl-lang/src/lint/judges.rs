@@ -20,13 +20,13 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         if !step.changes.is_empty() {
             continue;
         }
-        let protected = Protected::by(step);
+        let protected = Protected::of_step(step);
         let mut seen = BTreeSet::new();
         for judge in shell::judges(script) {
             let Some((path, named, label)) = named_in_step(lint, lint.order, at, &judge.path) else {
                 continue;
             };
-            if protected.holds(&path) || !seen.insert(path.clone()) {
+            if protected.covers(&path) || !seen.insert(path.clone()) {
                 continue;
             }
             let shown = escape(&path);
@@ -54,7 +54,7 @@ fn named_in_step(
     };
     let is_beneath = |path: &str| path.strip_prefix(judge).is_some_and(|rest| rest.starts_with('/'));
     let rights = rights_of_task(order, at);
-    let mention = order.of_task(at).iter().find(|mention| {
+    let mention = order.mentions_in_task(at).iter().find(|mention| {
         let path = mention.path.as_str();
         mention.right == Right::May
             && rights.get(path) == Some(&Right::May)

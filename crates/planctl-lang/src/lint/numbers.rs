@@ -16,7 +16,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     numbering(lint, &mut of_numbers);
     let faults = of_numbers.iter().filter(|found| found.code != Code::P012).count();
     if faults > 0
-        && let Some(fix) = renumbered(lint.tree)
+        && let Some(fix) = renumber_fix(lint.tree)
     {
         let most = if faults * fix.edits.len() <= EDITS_MAX { faults } else { 1 };
         let carriers = of_numbers.iter_mut().filter(|found| found.code != Code::P012).take(most);
@@ -85,7 +85,7 @@ pub(super) fn expand_help(path: &str) -> String {
 }
 
 /// Returns the fix that numbers all steps 1, 2, 3 …, with what refers to them; templates have no number yet.
-fn renumbered(tree: &PlanTree) -> Option<Fix> {
+fn renumber_fix(tree: &PlanTree) -> Option<Fix> {
     let mut meant: BTreeMap<u32, Option<u32>> = BTreeMap::new();
     let mut edits = Vec::new();
     for (number, step) in (1_u32..).zip(&tree.steps) {

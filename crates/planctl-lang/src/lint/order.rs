@@ -67,7 +67,7 @@ impl Ordering<'_, '_> {
         let step = &self.lint.tree.steps[at];
         let subscribed: BTreeSet<&str> = step.subscribed_files().map(|(path, _)| path).collect();
         let mut seen = BTreeSet::new();
-        for mention in self.order.of_step(at) {
+        for mention in self.order.mentions_in_step(at) {
             let is_read = matches!(mention.role, Role::Reads | Role::Judges);
             let path = mention.path.as_str();
             // A file that no later step makes can't come too early: that rules out most files of most plans.
@@ -141,7 +141,7 @@ impl Ordering<'_, '_> {
     // Says whether a step uses nothing that the steps from `at` up to it make.
     fn is_independent(&self, at: usize, maker: usize) -> bool {
         let subscribed = self.lint.tree.steps[maker].subscribed_files().map(|(path, _)| path);
-        let named = self.order.of_step(maker).iter().map(|mention| mention.path.as_str());
+        let named = self.order.mentions_in_step(maker).iter().map(|mention| mention.path.as_str());
         subscribed.chain(named).all(|path| {
             let parts = self.order.parts(path);
             let first = parts.partition_point(|part| part.step < at);
@@ -184,9 +184,9 @@ impl Circles {
         }
         let mut circles = Circles { rings: Vec::new(), held: BTreeSet::new() };
         let mut in_ring = BTreeSet::new();
-        for start in held(&needs) {
+        for start in blocked_steps(&needs) {
             if !in_ring.contains(&start)
-                && let Some(ring) = ring_from(start, &needs)
+                && let Some(ring) = cycle_from(start, &needs)
             {
                 in_ring.extend(ring.iter().map(|(reader, _)| *reader));
                 circles.held.extend(ring.iter().map(|(reader, need)| (*reader, need.path.clone())));
@@ -245,7 +245,7 @@ fn only_maker(order: &Order, path: &str) -> Option<Part> {
 
 // Returns the steps that wait, directly or not, for a circle: the rest when every step that waits for nothing is taken away,
 // again and again.
-fn held(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
+fn blocked_steps(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
     let mut waits: BTreeMap<usize, usize> = needs.iter().map(|(step, needs)| (*step, needs.len())).collect();
     let mut readers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (reader, needs) in needs {
@@ -268,7 +268,7 @@ fn held(needs: &BTreeMap<usize, Vec<Need>>) -> Vec<usize> {
 }
 
 // Returns the path from a step back to itself: each reader with what it needs.
-fn ring_from(start: usize, needs: &BTreeMap<usize, Vec<Need>>) -> Option<Vec<(usize, Need)>> {
+fn cycle_from(start: usize, needs: &BTreeMap<usize, Vec<Need>>) -> Option<Vec<(usize, Need)>> {
     let mut reached_from: BTreeMap<usize, (usize, &Need)> = BTreeMap::new();
     let mut open = vec![start];
     while let Some(at) = open.pop() {

@@ -9,10 +9,10 @@ pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Dia
     let before = found.len();
     outcome(contract, script, found);
     if found.len() == before {
-        shell::doubtful(script).iter().for_each(|doubt| found.push(doubted(contract, doubt)));
+        shell::doubtful(script).iter().for_each(|doubt| found.push(doubt_finding(contract, doubt)));
         count(contract, script, found);
     }
-    masked(contract, script, found);
+    lint_masked(contract, script, found);
 }
 
 fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
@@ -81,7 +81,7 @@ fn is_single(item: &Item) -> bool {
     item.rest.is_empty() && item.first.commands.len() > 1
 }
 
-fn doubted(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
+fn doubt_finding(contract: &ContractTree, doubt: &Doubt) -> Diagnostic {
     match doubt {
         Doubt::AnyLine(span) => Diagnostic::new(Code::P104, "the contract hardly can fail: its search finds any line")
             .at(contract.in_plan(*span), "every line matches")
@@ -152,7 +152,7 @@ fn teller(words: &[&str]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
+fn lint_masked(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let expected = contract.expected();
     for masked in shell::masked(script, expected) {
         let (message, label, help) = match &masked.how {

@@ -34,7 +34,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             looks,
             looks_only,
             may_change: may_change(lint.order, at, step),
-            protected: Protected::by(step),
+            protected: Protected::of_step(step),
         };
         let mut of_step = Vec::new();
         let needed = rights.needs_a_change(&mut of_step);
@@ -67,7 +67,7 @@ impl Rights<'_, '_> {
     // A file that is there, that this step may not change and that no step before it makes or changes.
     fn is_fixed(&self, path: &str) -> bool {
         matches!(self.lint.facts.files.get(path), Some(FileFact::Regular { .. }))
-            && (!matches_any(&self.may_change, path) || self.protected.holds(path))
+            && (!matches_any(&self.may_change, path) || self.protected.covers(path))
             && !self.lint.order.is_made_before(path, self.at)
     }
 
@@ -163,7 +163,7 @@ impl Rights<'_, '_> {
             let is_judge = ["test", "spec", "check", "verif", "lint"].iter().any(|word| name.contains(word));
             let is_it =
                 looked_at.iter().any(|span| file.span.start >= span.start && file.span.end <= span.end);
-            is_it && !is_judge && self.is_fixed(path) && !self.protected.holds(path)
+            is_it && !is_judge && self.is_fixed(path) && !self.protected.covers(path)
         };
         files.iter().find(is_program)
     }
@@ -177,11 +177,11 @@ impl Rights<'_, '_> {
         for (path, right) in rights_of_task(self.lint.order, self.at) {
             let is_there = matches!(self.lint.facts.files.get(path), Some(FileFact::Regular { .. }));
             let is_meant =
-                right == Right::Unclear && needed != Some(path) && is_there && !self.protected.holds(path);
+                right == Right::Unclear && needed != Some(path) && is_there && !self.protected.covers(path);
             if !is_meant || !judged_by.iter().any(|judge| covers(judge, path)) {
                 continue;
             }
-            let mentions = self.lint.order.of_task(self.at);
+            let mentions = self.lint.order.mentions_in_task(self.at);
             let Some(mention) = mentions.iter().find(|mention| mention.path == path) else { continue };
             let (shown, number) = (escape(path), self.step.number_text());
             let message = format!("step {number} does not say whether its worker may change `{shown}`");

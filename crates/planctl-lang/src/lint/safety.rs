@@ -65,7 +65,7 @@ pub(super) fn first_network(script: &Script) -> Located {
                 };
                 let reaches = |words: &&[Word]| needs_network(&texts(words)) && !words.iter().any(is_local);
                 if first.is_none() {
-                    first = shell::chain(&simple.words)
+                    first = shell::wrapped_commands(&simple.words)
                         .into_iter()
                         .find(reaches)
                         .map(|words| (texts(words)[0].to_owned(), simple.span));
@@ -95,7 +95,7 @@ pub(super) fn first_destructive(script: &Script) -> Located {
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) if first.is_none() => {
             let destroys = |words: &&[Word]| is_destructive(&texts(words)) && !only_scratch(words, &scratch);
-            first = shell::chain(&simple.words).into_iter().find(destroys).map(|words| {
+            first = shell::wrapped_commands(&simple.words).into_iter().find(destroys).map(|words| {
                 let texts = texts(words);
                 (texts[..texts.len().min(2)].join(" "), simple.span)
             });

@@ -35,10 +35,10 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     for step in &lint.tree.steps {
         let mut of_step = Vec::new();
         title(step, &mut of_step);
-        required(lint, step, &mut of_step);
-        idle(step, &mut of_step);
+        lint_required(lint, step, &mut of_step);
+        lint_idle_fields(step, &mut of_step);
         policy(step, &mut of_step);
-        guarded(step, &mut of_step);
+        lint_guard(step, &mut of_step);
         locks(step, &mut of_step);
         unsupported(step, &mut of_step);
         for_each(lint, step, &mut of_step);
@@ -202,7 +202,7 @@ fn title(step: &StepTree, found: &mut Vec<Diagnostic>) {
     long_title(step.title.value.chars().count(), step.title.span, found);
 }
 
-fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn lint_required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
     let kind = step.kind.as_ref().map(|kind| kind.value);
     let is_work = matches!(kind, None | Some(StepKind::Work(_)));
     let is_told = is_work || matches!(kind, Some(StepKind::Human | StepKind::Escalate));
@@ -246,7 +246,7 @@ fn required(lint: &Lint<'_>, step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 // Fields that a step of its kind has no use for: their values would be dropped without a word.
-fn idle(step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
         StepKind::Work(_) | StepKind::SubPlan => return,
@@ -313,7 +313,7 @@ fn policy(step: &StepTree, found: &mut Vec<Diagnostic>) {
 }
 
 // A contract that is green before the work on purpose is not asked to be red.
-fn guarded(step: &StepTree, found: &mut Vec<Diagnostic>) {
+fn lint_guard(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let (Some(guard), Some(policy)) = (&step.guard, &step.red_first) else { return };
     if !guard.value || policy.value == RedFirst::Off {
         return;
@@ -344,7 +344,7 @@ fn locks(step: &StepTree, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn later(field: &str, what: &str, span: Span) -> Diagnostic {
+fn not_supported_yet(field: &str, what: &str, span: Span) -> Diagnostic {
     let message = format!("`{field}` ({what}) is not supported yet");
     Diagnostic::new(Code::P017, message).at(span, "refused, since ignoring it would change the plan")
 }
@@ -355,7 +355,7 @@ fn unsupported(step: &StepTree, found: &mut Vec<Diagnostic>) {
         ("min_tests", "a least number of tests", step.min_tests.as_ref().map(|field| field.span)),
     ];
     for (field, what, span) in spans {
-        found.extend(span.map(|span| later(field, what, span).help("delete the field")));
+        found.extend(span.map(|span| not_supported_yet(field, what, span).help("delete the field")));
     }
 }
 

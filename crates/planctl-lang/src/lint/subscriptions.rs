@@ -53,18 +53,18 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         }
         ordering.foreseen(at, &mut of_step);
         for entry in step.declared_changes() {
-            places.changed(entry, &Protected::by(step), &mut of_step);
+            places.changed(entry, &Protected::of_step(step), &mut of_step);
         }
         for glob in &step.protects {
             if let Some(why) = leaves_workspace(&glob.value) {
-                of_step.push(outside(&glob.value, why, glob.span));
+                of_step.push(outside_finding(&glob.value, why, glob.span));
             } else if let Some(invalid) = not_a_glob(&glob.value, glob.span) {
                 // A line that is no list of globs has thousands of them; one tells.
                 of_step.push(invalid);
                 break;
             } else if is_glob(&glob.value) && lint.facts.globs.get(&glob.value).is_some_and(Vec::is_empty) {
-                let made =
-                    Glob::parse(&glob.value).is_ok_and(|it| lint.order.made().any(|path| it.matches(path)));
+                let made = Glob::parse(&glob.value)
+                    .is_ok_and(|it| lint.order.made_paths().any(|path| it.matches(path)));
                 if !made {
                     let message =
                         format!("`**protects:**` names `{}`, which matches nothing", escape(&glob.value));
@@ -82,7 +82,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     ordering.circles.report(lint, found);
 }
 
-fn outside(path: &str, why: &str, span: Span) -> Diagnostic {
+fn outside_finding(path: &str, why: &str, span: Span) -> Diagnostic {
     let message = format!("the path `{}` {why}", escape(path));
     let outside = Diagnostic::new(Code::P205, message).at(span, "paths are relative to the workspace");
     outside
@@ -104,12 +104,12 @@ impl<'b> Places<'_, 'b> {
 
     // Returns the files that some step makes.
     fn made(&self) -> &Existing<'b> {
-        self.made.get_or_init(|| Existing::read(self.lint.order.made()))
+        self.made.get_or_init(|| Existing::read(self.lint.order.made_paths()))
     }
 
     fn file(&self, at: usize, path: &str, span: Span, found: &mut Vec<Diagnostic>) {
         if let Some(why) = leaves_workspace(path) {
-            return found.push(outside(path, why, span));
+            return found.push(outside_finding(path, why, span));
         }
         if is_glob(path) {
             return glob(self.lint, path, span, found);
@@ -117,7 +117,7 @@ impl<'b> Places<'_, 'b> {
         match self.lint.facts.files.get(path) {
             None => {}
             Some(FileFact::Missing) => self.missing(at, path, span, found),
-            Some(fact) => found.extend(refused(path, fact, span)),
+            Some(fact) => found.extend(refused_finding(path, fact, span)),
         }
     }
 
@@ -125,7 +125,7 @@ impl<'b> Places<'_, 'b> {
     fn changed(&self, entry: &Spanned<String>, protected: &Protected, found: &mut Vec<Diagnostic>) {
         let (path, span) = (clean(&entry.value), entry.span);
         if let Some(why) = leaves_workspace(&path) {
-            return found.push(outside(&path, why, span));
+            return found.push(outside_finding(&path, why, span));
         }
         if is_glob(&path) {
             return found.extend(not_a_glob(&path, span));
@@ -136,7 +136,7 @@ impl<'b> Places<'_, 'b> {
             let message = format!("`**changes:**` names the folder `{shown}`, which allows nothing below it");
             let folder = Diagnostic::new(Code::P207, message).at(span, "");
             found.push(folder.help(format!("write `{}`", escape(&below))).fix(span, below, true));
-        } else if protected.holds(&path) {
+        } else if protected.covers(&path) {
             let message = format!("the step both changes and protects `{shown}`; it stays protected");
             let both = Diagnostic::new(Code::P119, message).at(span, "");
             found.push(both.help("take it out of `**changes:**`, or out of `**protects:**`"));
@@ -232,7 +232,7 @@ fn path_span(source: &Source, span: Span, path: &str) -> Span {
     entry.rfind(path).map_or(span, |at| Span::new(span.start + at, span.start + at + path.len()))
 }
 
-fn refused(path: &str, fact: &FileFact, span: Span) -> Option<Diagnostic> {
+fn refused_finding(path: &str, fact: &FileFact, span: Span) -> Option<Diagnostic> {
     let path_shown = escape(path);
     let finding = match fact {
         FileFact::Missing => return None,

@@ -24,7 +24,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
         let (Some(number), Some(contract)) = (step.fixed_number(), &step.contract) else { continue };
         let mut of_step = Vec::new();
         match trials.remove(&number) {
-            Some(Trial::Skipped { reason }) => of_step.push(skipped(contract, &reason)),
+            Some(Trial::Skipped { reason }) => of_step.push(skipped_finding(contract, &reason)),
             Some(Trial::Tried(tried)) => {
                 changes(contract, &tried, &mut of_step);
                 result(lint, at, contract, &tried, &mut of_step);
@@ -36,7 +36,7 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn skipped(contract: &ContractTree, reason: &str) -> Diagnostic {
+fn skipped_finding(contract: &ContractTree, reason: &str) -> Diagnostic {
     let skipped = Diagnostic::new(Code::P116, "the contract was not tried");
     skipped.at(script(contract), reason).note("whether it passes before any work is done is not known")
 }
@@ -48,13 +48,13 @@ fn result(lint: &Lint<'_>, at: usize, contract: &ContractTree, tried: &Tried, fo
     let is_guard = step.guard.as_ref().is_some_and(|guard| guard.value);
     let has_timed_out = tried.runs.iter().any(|run| run.ending == Ending::TimedOut);
     if passes > 0 && passes < tried.runs.len() {
-        found.push(flipped(contract, tried));
+        found.push(flipped_finding(contract, tried));
     } else if passes > 0 && !is_guard {
         let mut named = named_files(lint.order, at, step).into_iter();
         let missing = named.find(|path| lint.facts.files.get(*path) == Some(&FileFact::Missing));
-        found.push(printed(vacuous(contract, first, missing), tried));
+        found.push(printed(vacuous_finding(contract, first, missing), tried));
     } else if passes == 0 && is_guard && !has_timed_out {
-        found.push(printed(red_guard(contract, first), tried));
+        found.push(printed(red_guard_finding(contract, first), tried));
     }
 }
 
@@ -66,8 +66,8 @@ fn printed(finding: Diagnostic, tried: &Tried) -> Diagnostic {
     }
 }
 
-fn vacuous(contract: &ContractTree, run: &TrialRun, missing: Option<&str>) -> Diagnostic {
-    let label = format!("{} on a clean copy of the workspace", ended(run));
+fn vacuous_finding(contract: &ContractTree, run: &TrialRun, missing: Option<&str>) -> Diagnostic {
+    let label = format!("{} on a clean copy of the workspace", end_words(run));
     let example = missing.map_or("test -s PATH".to_owned(), |path| format!("test -s {}", escape(path)));
     // A check that fails ends with 1, too, so that it is given a status that is not expected.
     let help = match contract.expected() {
@@ -86,8 +86,8 @@ fn vacuous(contract: &ContractTree, run: &TrialRun, missing: Option<&str>) -> Di
         .note("for a \"keep it green\" step write `**guard:** yes` to accept this")
 }
 
-fn flipped(contract: &ContractTree, tried: &Tried) -> Diagnostic {
-    let runs: Vec<String> = tried.runs.iter().map(ended).collect();
+fn flipped_finding(contract: &ContractTree, tried: &Tried) -> Diagnostic {
+    let runs: Vec<String> = tried.runs.iter().map(end_words).collect();
     let flipped = Diagnostic::new(Code::P106, "the contract's result differs between two runs")
         .at(script(contract), runs.join(", then "));
     if tried.changed_count > 0 {
@@ -100,9 +100,9 @@ fn flipped(contract: &ContractTree, tried: &Tried) -> Diagnostic {
         .help("take out what differs from run to run: time, order, the network, random numbers")
 }
 
-fn red_guard(contract: &ContractTree, run: &TrialRun) -> Diagnostic {
+fn red_guard_finding(contract: &ContractTree, run: &TrialRun) -> Diagnostic {
     Diagnostic::new(Code::P117, "a guard's contract fails before any work is done")
-        .at(script(contract), format!("{} on a clean copy of the workspace", ended(run)))
+        .at(script(contract), format!("{} on a clean copy of the workspace", end_words(run)))
         .note("`**guard:** yes` says that it is green now and is meant to stay so")
         .note("a trial has an empty home directory; `[contracts] env` in planctl.toml adds what a contract needs")
         .help("mend what it checks first, or take `**guard:** yes` out")
@@ -146,7 +146,7 @@ fn script(contract: &ContractTree) -> Span {
     contract.in_plan(Span::new(start, text.trim_end().len().max(start)))
 }
 
-fn ended(run: &TrialRun) -> String {
+fn end_words(run: &TrialRun) -> String {
     let time = words(run.duration);
     match run.ending {
         Ending::Exited { code } => format!("exit {code} in {time}"),

@@ -25,7 +25,7 @@ pub fn groups<'d>(found: impl IntoIterator<Item = &'d Diagnostic>) -> Vec<Group<
     let mut places: BTreeMap<(Code, Severity, String, &str), usize> = BTreeMap::new();
     for found in found {
         let help = found.help.as_deref().unwrap_or_default();
-        let key = (found.code, found.level, nameless(&found.message), help);
+        let key = (found.code, found.level, without_names(&found.message), help);
         match places.get(&key) {
             Some(at) => groups[*at].more.push(found),
             None => {
@@ -103,7 +103,7 @@ fn push_wrapped(text: &mut String, line: &mut usize, word: &str) {
 }
 
 // A message without what stands between backticks and without numbers.
-fn nameless(message: &str) -> String {
+fn without_names(message: &str) -> String {
     let outside = message.split('`').step_by(2);
     outside.map(|part| part.replace(|c: char| c.is_ascii_digit(), "")).collect::<Vec<_>>().join("`")
 }

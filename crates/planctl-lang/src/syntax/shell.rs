@@ -32,8 +32,8 @@ pub(crate) use patterns::{Doubt, doubtful};
 pub(crate) use status::{Status, status};
 pub use tools::{TOOLS, Tool};
 
-pub(crate) use walk::{chain, each, each_list, git_verb};
 pub use walk::{commands, each_simple};
+pub(crate) use walk::{each, each_list, git_verb, wrapped_commands};
 
 use std::collections::BTreeSet;
 
@@ -292,7 +292,7 @@ pub fn scripts_of_command(command: &str) -> BTreeSet<String> {
     let Reading::Read(script) = read(command) else { return BTreeSet::new() };
     let mut found = BTreeSet::new();
     each_simple(&script, &mut |simple| {
-        found.extend(chain(&simple.words).into_iter().filter_map(script_of));
+        found.extend(wrapped_commands(&simple.words).into_iter().filter_map(script_of));
     });
     found.retain(|path| !path.starts_with(['/', '~']));
     found

@@ -63,7 +63,7 @@ fn every_kind_of_node_is_lowered() {
     assert_eq!(ways(&graph, "d"), ["h Always if outcome=success", "e Always"]);
     assert_eq!(graph.limits().parallel, 4);
     assert_eq!(graph.context().get("graph.goal").map(String::as_str), Some("Ship"));
-    let steps: Vec<u32> = graph.numbered().into_iter().map(|(step, _)| step).collect();
+    let steps: Vec<u32> = graph.numbered_steps().into_iter().map(|(step, _)| step).collect();
     assert_eq!(steps, (1..=8).collect::<Vec<_>>());
 }
 

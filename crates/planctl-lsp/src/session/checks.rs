@@ -25,7 +25,7 @@ impl<'a> Session<'a> {
         let keys: Vec<String> = self.documents.keys().cloned().collect();
         for key in keys {
             if let Some(document) = self.documents.get_mut(&key) {
-                document.outdate();
+                document.invalidate();
             }
             self.check(&key);
         }
@@ -35,7 +35,7 @@ impl<'a> Session<'a> {
     pub(super) fn check(&mut self, key: &str) {
         let Some(mut document) = self.documents.remove(key) else { return };
         if !document.is_plan() {
-            self.unmark(&mut document);
+            self.clear_marks(&mut document);
         } else if document.checking.is_none() {
             document.checking = Some(document.generation);
             self.begin_check(key, &document);
@@ -87,18 +87,18 @@ impl<'a> Session<'a> {
         match self.host.load(workspace) {
             Ok(loaded) => {
                 for warning in &loaded.warnings {
-                    self.say_once(Weight::Warning, warning);
+                    self.show_once(Weight::Warning, warning);
                 }
                 loaded.config
             }
             Err(message) => {
-                self.say_once(Weight::Error, &message);
+                self.show_once(Weight::Error, &message);
                 Config::default()
             }
         }
     }
 
-    pub(super) fn looked(&mut self, looked: Looked) {
+    pub(super) fn apply_check(&mut self, looked: Looked) {
         let Some(document) = self.documents.get_mut(&looked.uri) else { return };
         if document.checking == Some(looked.generation) {
             document.checking = None;
@@ -110,11 +110,11 @@ impl<'a> Session<'a> {
         match looked.found {
             Ok(found) => {
                 document.findings = Some(*found);
-                let marks = findings::marks(document);
+                let marks = findings::diagnostics(document);
                 document.is_marked = true;
                 self.client.notify("textDocument/publishDiagnostics", findings::published(document, &marks));
             }
-            Err(message) => self.say_once(Weight::Error, &message),
+            Err(message) => self.show_once(Weight::Error, &message),
         }
         let waiting =
             self.documents.get_mut(&looked.uri).map(|document| std::mem::take(&mut document.waiting));

@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes in an answer to a request of ours.
-    pub(super) fn answered(&mut self, id: &Value, is_granted: bool) {
+    pub(super) fn on_answer(&mut self, id: &Value, is_granted: bool) {
         let run = self.tokens.remove(&id.to_string()).and_then(|key| self.runs.get_mut(&key));
         if let Some(run) = run.filter(|_| is_granted) {
             begin_progress(&self.client, run);
@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(super) fn ran(&mut self, ran: &Ran) {
+    pub(super) fn on_run_end(&mut self, ran: &Ran) {
         let run = self.runs.remove(&ran.id.to_string());
         if let Some(token) = run.filter(|run| run.is_begun).and_then(|run| run.token) {
             let value = match &ran.report {

@@ -70,9 +70,9 @@ impl Binding {
 /// Binds the arguments of a call.
 pub fn bind(intent: &Intent, capability: &Capability, needs: &[&Intent]) -> Binding {
     let mut binding = Binding::default();
-    said(intent, capability, &mut binding);
+    bind_named_values(intent, capability, &mut binding);
     read_from_text(&intent.text, capability, &mut binding);
-    wire(needs, capability, &mut binding);
+    bind_results(needs, capability, &mut binding);
     for parameter in &capability.parameters {
         if !parameter.is_required || !binding.is_free(parameter) {
             continue;
@@ -102,7 +102,7 @@ pub(super) fn parameter_named<'a>(capability: &'a Capability, name: &str) -> Opt
     capability.parameter(name).or_else(by_words).or_else(by_topic)
 }
 
-fn said(intent: &Intent, capability: &Capability, binding: &mut Binding) {
+fn bind_named_values(intent: &Intent, capability: &Capability, binding: &mut Binding) {
     for (name, value) in intent.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
         match parameter_named(capability, name) {
             Some(parameter) if binding.is_free(parameter) => {
@@ -238,7 +238,7 @@ pub(super) fn fits(topic: &BTreeSet<String>, parameter: &Parameter) -> f64 {
 }
 
 /// Wires every needed result to a parameter, those that fit best first (M-24).
-fn wire(needs: &[&Intent], capability: &Capability, binding: &mut Binding) {
+fn bind_results(needs: &[&Intent], capability: &Capability, binding: &mut Binding) {
     let mut open: Vec<&Intent> = needs.to_vec();
     loop {
         let free: Vec<&Parameter> =

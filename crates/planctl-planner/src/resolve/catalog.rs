@@ -104,8 +104,8 @@ impl Catalog {
         let mut near = Near::default();
         let mut shares: HashMap<usize, f64> = HashMap::new();
         for noun in &intent.nouns {
-            let sought = self.sought(noun, &mut near.looked_at);
-            self.share(&sought, &mut shares, &mut near.looked_at);
+            let sought = self.look_up_word(noun, &mut near.looked_at);
+            self.add_shares(&sought, &mut shares, &mut near.looked_at);
             near.sought.push(sought);
         }
         if let Some(deed) = intent.deed {
@@ -113,7 +113,7 @@ impl Catalog {
             for verb in deed.verbs() {
                 let sought =
                     Sought { word: (*verb).to_owned(), weight: 0.1, forms: vec![((*verb).to_owned(), 1.0)] };
-                self.share(&sought, &mut shares, &mut near.looked_at);
+                self.add_shares(&sought, &mut shares, &mut near.looked_at);
             }
         }
         let mut ranked: Vec<(usize, f64)> = shares.into_iter().collect();
@@ -146,7 +146,7 @@ impl Catalog {
     }
 
     /// Finds the known words that a word stands for: itself, or where nobody has it, those with most letters in common.
-    fn sought(&self, word: &str, looked_at: &mut usize) -> Sought {
+    fn look_up_word(&self, word: &str, looked_at: &mut usize) -> Sought {
         let weight = self.weight(word);
         if self.words.contains_key(word) {
             return Sought { word: word.to_owned(), weight, forms: vec![(word.to_owned(), 1.0)] };
@@ -174,7 +174,7 @@ impl Catalog {
         Sought { word: word.to_owned(), weight, forms }
     }
 
-    fn share(&self, sought: &Sought, shares: &mut HashMap<usize, f64>, looked_at: &mut usize) {
+    fn add_shares(&self, sought: &Sought, shares: &mut HashMap<usize, f64>, looked_at: &mut usize) {
         for (form, likeness) in &sought.forms {
             let Some(posting) = self.words.get(form).map(|at| &self.postings[*at]) else { continue };
             *looked_at += posting.in_names.len() + posting.in_texts.len();

@@ -155,12 +155,12 @@ impl Mend {
             })
             .collect();
         let (capabilities, arguments) = (listed(offered), arguments.join("\n"));
-        let fence = Fence::about(&[&step.text, self.failed.told(), &capabilities, &arguments]);
+        let fence = Fence::about(&[&step.text, self.failed.failure_text(), &capabilities, &arguments]);
         let mut text = fence.around("the intent", &step.text);
         text.push_str(
             &fence.around(&format!("the arguments that {} was given", call.capability.id()), &arguments),
         );
-        text.push_str(&fence.around("the failure", self.failed.told()));
+        text.push_str(&fence.around("the failure", self.failed.failure_text()));
         text.push_str(&fence.around("the capabilities that there are", &capabilities));
         for why in &self.refused {
             text.push_str(&format!("An answer of yours was not used: {}.\n", fence.around("why", why)));

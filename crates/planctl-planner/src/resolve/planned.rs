@@ -144,12 +144,12 @@ pub fn planned(
     let mut planning = Planning { resolver, decisions, served: BTreeMap::new(), planned: Planned::default() };
     let leaves = leaves(intents);
     for intent in &leaves {
-        planning.take(intent, &leaves);
+        planning.add_intent(intent, &leaves);
     }
     planning.ask_for_the_unsaid();
     planning.name_questions(&leaves);
     planning.planned.steps = in_order(std::mem::take(&mut planning.planned.steps));
-    planning.let_it_follow();
+    planning.move_follow_up_last();
     planning.planned
 }
 
@@ -193,7 +193,7 @@ struct Planning<'a> {
 }
 
 impl Planning<'_> {
-    fn take(&mut self, intent: &Intent, all: &[Intent]) {
+    fn add_intent(&mut self, intent: &Intent, all: &[Intent]) {
         if !needs_capability(intent) {
             let question = humanised(intent.topic.as_deref().unwrap_or(&intent.text));
             self.push(intent, Action::Ask { question });
@@ -217,7 +217,7 @@ impl Planning<'_> {
         }
         let named = decision.and_then(Decision::capability);
         if let Some(name) = named.filter(|name| self.resolver.catalog.named(name).is_none()) {
-            return self.remark(intent, format!("there is no capability `{name}`"));
+            return self.add_remark(intent, format!("there is no capability `{name}`"));
         }
         let chosen = match named {
             Some(name) => Intent { tool: Some(name.to_owned()), ..intent.clone() },
@@ -251,7 +251,7 @@ impl Planning<'_> {
         if is_second {
             let message =
                 format!("the plan {entry} of the library serves it, and one plan alone can follow another");
-            self.remark(intent, message);
+            self.add_remark(intent, message);
         }
         if !intent.needs.is_empty() {
             let message = format!("the plan {entry} of the library follows, and is not given what it needs");
@@ -261,7 +261,7 @@ impl Planning<'_> {
     }
 
     /// Puts a plan that follows behind all other steps; nothing can need it.
-    fn let_it_follow(&mut self) {
+    fn move_follow_up_last(&mut self) {
         let steps = std::mem::take(&mut self.planned.steps);
         let (following, others): (Vec<_>, Vec<_>) =
             steps.into_iter().partition(|step| matches!(step.action, Action::Follow { .. }));
@@ -277,14 +277,14 @@ impl Planning<'_> {
 
     fn call(&mut self, intent: &Intent, mut call: Call, binding: Binding, needs: &[&Intent]) {
         for fault in binding.faults {
-            self.remark(intent, fault);
+            self.add_remark(intent, fault);
         }
         for id in &binding.unwired {
             let is_answer = needs.iter().any(|need| need.id == *id && need.kind == IntentKind::Ask);
             let what = if is_answer { "the answer to" } else { "the result of" };
             let message = format!("no parameter of {} takes {what} {id}", call.capability.id());
             match is_answer {
-                true => self.remark(intent, message),
+                true => self.add_remark(intent, message),
                 false => self.planned.warnings.push(Remark { intent: intent.id.clone(), message }),
             }
         }
@@ -303,7 +303,7 @@ impl Planning<'_> {
         if call.capability.server.is_none() && call.capability.command.is_none() {
             let message =
                 format!("{} has no server and no command, so nothing can call it", call.capability.id());
-            self.remark(intent, message);
+            self.add_remark(intent, message);
         }
         let arguments = call.arguments.iter();
         if call.capability.server.is_none()
@@ -315,7 +315,7 @@ impl Planning<'_> {
                 call.capability.id(),
                 argument.parameter
             );
-            self.remark(intent, message);
+            self.add_remark(intent, message);
         }
         self.push(intent, Action::Call(call));
     }
@@ -336,7 +336,7 @@ impl Planning<'_> {
                         why: "a call with another value failed".to_owned(),
                     });
                 }
-                Err(fault) => self.remark(intent, fault),
+                Err(fault) => self.add_remark(intent, fault),
             }
         }
     }
@@ -422,7 +422,7 @@ impl Planning<'_> {
         self.planned.open.push(Open { intent: intent.clone(), is_unclear, candidates });
     }
 
-    fn remark(&mut self, intent: &Intent, message: String) {
+    fn add_remark(&mut self, intent: &Intent, message: String) {
         self.planned.faults.push(Remark { intent: intent.id.clone(), message });
     }
 

@@ -149,7 +149,7 @@ impl Quest {
     }
 
     /// Hears something.
-    pub fn heard(&mut self, event: QuestEvent) {
+    pub fn apply_event(&mut self, event: QuestEvent) {
         self.events.push(event);
     }
 
@@ -253,7 +253,9 @@ impl Quest {
     /// Returns where it is after one more event; what does not fit the state changes nothing.
     fn after(&self, at: At, event: &QuestEvent) -> At {
         match (at, event) {
-            (At::Discovering(patterns), QuestEvent::Discovered(found)) => self.discovered(&patterns, found),
+            (At::Discovering(patterns), QuestEvent::Discovered(found)) => {
+                self.state_after_discovery(&patterns, found)
+            }
             (At::Choosing(candidates), QuestEvent::Answered(text)) => {
                 let names: Vec<&str> =
                     candidates.iter().map(|one| one.capability.as_str()).chain([NONE]).collect();
@@ -304,7 +306,7 @@ impl Quest {
         }
     }
 
-    fn discovered(&self, patterns: &[String], found: &[Candidate]) -> At {
+    fn state_after_discovery(&self, patterns: &[String], found: &[Candidate]) -> At {
         match (found, patterns.is_empty()) {
             ([only], _) => At::Decided(Decision::Use(only.capability.clone())),
             ([], true) if self.candidates.is_empty() => At::Implementation,

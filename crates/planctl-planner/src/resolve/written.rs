@@ -7,7 +7,7 @@ use super::planned::{Action, Call, Planned, PlannedStep};
 use crate::write::{fence, heading, one_line, safe, task, yaml};
 
 /// Writes the plan. Each step says which intent of the goal it serves; a plan of the library that follows stands in its head.
-pub fn written(goal: &str, owner: &str, planned: &Planned) -> String {
+pub fn write_plan(goal: &str, owner: &str, planned: &Planned) -> String {
     let title: String = one_line(goal).chars().take(100).collect();
     let follows = planned.steps.iter().find_map(|step| match &step.action {
         Action::Follow { entry, .. } => Some(format!("then: {}\n", yaml(entry))),
@@ -68,7 +68,7 @@ fn write_call(text: &mut String, call: &Call, all: &[PlannedStep]) {
         })
         .collect();
     match (&call.capability.server, &call.capability.command) {
-        (None, Some(command)) => contract(text, &filled(command, &arguments)),
+        (None, Some(command)) => contract(text, &fill_arguments(command, &arguments)),
         (server, _) => {
             let server = server.as_deref().unwrap_or_default();
             text.push_str(&format!(
@@ -89,7 +89,7 @@ fn contract(text: &mut String, command: &str) {
 }
 
 /// Puts arguments into a local command, each as one word of the shell.
-fn filled(command: &str, arguments: &Map<String, Value>) -> String {
+fn fill_arguments(command: &str, arguments: &Map<String, Value>) -> String {
     arguments.iter().fold(command.to_owned(), |command, (name, value)| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         command.replace(&format!("{{{name}}}"), &format!("'{}'", text.replace('\'', "'\\''")))

@@ -123,8 +123,8 @@ fn m_09_low_confidence_is_a_question_to_the_person_and_its_answer_is_heard() {
     assert_eq!(ids, ["Q1", "Q2"]);
     assert!(draft.questions[1].1.text.contains("not sure"), "{draft:?}");
     assert!(draft.text.contains("<!-- open question Q1: Which fields shall it print? -->"), "{}", draft.text);
-    assert_eq!(conversation.question_answered("Q9", "x"), Err(vec!["Q1".into(), "Q2".into()]));
-    conversation.question_answered("q1", "all").unwrap();
+    assert_eq!(conversation.answer_question("Q9", "x"), Err(vec!["Q1".into(), "Q2".into()]));
+    conversation.answer_question("q1", "all").unwrap();
     let Next::Ask { prompt, .. } = conversation.next() else { panic!() };
     // The question is the writer's own, so it stands between lines as all that it says does.
     assert!(prompt.text.contains("the question\nWhich fields shall it print?\n---- end "), "{}", prompt.text);
@@ -138,14 +138,14 @@ fn m_09_low_confidence_is_a_question_to_the_person_and_its_answer_is_heard() {
 fn m_10_a_rejected_draft_is_written_again_with_the_hint_and_a_repeated_hint_changes_nothing() {
     let mut conversation = conversation(GOAL);
     hear(&mut conversation, &good(), &[]);
-    conversation.hinted("use two spaces");
-    conversation.hinted("use two spaces");
+    conversation.apply_hint("use two spaces");
+    conversation.apply_hint("use two spaces");
     assert_eq!(conversation.hints().len(), 1);
     let Next::Ask { prompt, .. } = conversation.next() else { panic!() };
     assert!(prompt.text.contains("use two spaces") && prompt.text.contains("# Your answer before"));
     hear(&mut conversation, &good(), &[]);
     done(&conversation);
-    conversation.hinted("use two spaces");
+    conversation.apply_hint("use two spaces");
     done(&conversation);
 }
 
@@ -156,7 +156,7 @@ fn m_10_a_hint_opens_three_more_rounds() {
         hear(&mut conversation, &good(), &[(2, tried(0, ""))]);
     }
     assert!(matches!(conversation.next(), Next::GiveUp(_)));
-    conversation.hinted("look at the README first");
+    conversation.apply_hint("look at the README first");
     assert!(matches!(conversation.next(), Next::Ask { .. }));
 }
 
@@ -170,7 +170,7 @@ fn m_30_a_reviewer_is_asked_once_and_only_where_the_rules_found_nothing() {
     let draft = loop {
         match conversation.next() {
             Next::Ask { who: Asked::Writer, .. } => {
-                conversation.answered(Asked::Writer, answer(&answers.next().unwrap()))
+                conversation.apply_answer(Asked::Writer, answer(&answers.next().unwrap()))
             }
             Next::Ask { who: Asked::Reviewer, prompt } => {
                 asked += 1;
@@ -179,7 +179,7 @@ fn m_30_a_reviewer_is_asked_once_and_only_where_the_rules_found_nothing() {
                     1 => json!({ "verdict": "invalid", "findings": ["step 1 passes for any brace"] }),
                     _ => json!({ "verdict": "warning", "findings": ["say which version"] }),
                 };
-                conversation.answered(Asked::Reviewer, answer(&said));
+                conversation.apply_answer(Asked::Reviewer, answer(&said));
             }
             Next::Verify { .. } => look(&mut conversation, &[]),
             Next::Done(draft) => break draft,
@@ -195,7 +195,7 @@ fn m_30_a_reviewer_is_asked_once_and_only_where_the_rules_found_nothing() {
 #[test]
 fn m_13_a_stored_conversation_goes_on_where_it_was() {
     let mut conversation = conversation(GOAL);
-    conversation.answered(Asked::Writer, answer(&good()));
+    conversation.apply_answer(Asked::Writer, answer(&good()));
     let stored = serde_json::to_string(&conversation).unwrap();
     let mut taken_up: Conversation = serde_json::from_str(&stored).unwrap();
     assert_eq!(taken_up, conversation);
@@ -224,7 +224,7 @@ fn json_in_prose_and_in_a_fence_is_found() {
     {
         let mut conversation = conversation(GOAL);
         let text = around.replace("ANSWER", &serde_json::to_string_pretty(&good()).unwrap());
-        conversation.answered(Asked::Writer, Answer::new(&text));
+        conversation.apply_answer(Asked::Writer, Answer::new(&text));
         look(&mut conversation, &[]);
         done(&conversation);
     }
@@ -247,8 +247,8 @@ fn m_40_a_failed_run_is_told_with_the_goal_and_the_error_three_times_at_most() {
     assert!(matches!(conversation.next(), Next::Done(_)));
     for attempt in 1..=REPAIRS_MAX {
         let failure = failed(&format!("flag-{attempt}"), &format!("grep: no match {attempt}"));
-        assert_eq!(conversation.failed(failure.clone()), Ok(attempt));
-        assert_eq!(conversation.failed(failure), Ok(attempt), "a failure is heard once");
+        assert_eq!(conversation.apply_failed_run(failure.clone()), Ok(attempt));
+        assert_eq!(conversation.apply_failed_run(failure), Ok(attempt), "a failure is heard once");
         let Next::Ask { who: Asked::Writer, prompt } = conversation.next() else { panic!("{attempt}") };
         for part in [
             GOAL,
@@ -268,14 +268,14 @@ fn m_40_a_failed_run_is_told_with_the_goal_and_the_error_three_times_at_most() {
             errors(&conversation)
         );
     }
-    assert_eq!(conversation.failed(failed("flag-9", "still no match")), Err(REPAIRS_MAX));
+    assert_eq!(conversation.apply_failed_run(failed("flag-9", "still no match")), Err(REPAIRS_MAX));
 }
 
 #[test]
 fn m_40_a_repair_whose_own_step_is_green_proves_nothing() {
     let mut conversation = conversation(GOAL);
     hear(&mut conversation, &good(), &[]);
-    assert_eq!(conversation.failed(failed("flag-1", "no match")), Ok(1));
+    assert_eq!(conversation.apply_failed_run(failed("flag-1", "no match")), Ok(1));
     let mut weak = good();
     weak["steps"][1]["contract"] = json!("grep -q '^#' README.md");
     hear(&mut conversation, &weak, &[(1, tried(0, "")), (2, tried(0, ""))]);

@@ -11,7 +11,7 @@ use crate::sample::{GOAL, conversation, errors, good, look};
 fn a_huge_answer_is_cut_and_refused() {
     let mut conversation = conversation(GOAL);
     let huge = format!("{{\"steps\": \"{}\"}}", "ä".repeat(2 * ANSWER_BYTES_MAX));
-    conversation.answered(Asked::Writer, Answer::new(&huge));
+    conversation.apply_answer(Asked::Writer, Answer::new(&huge));
     assert!(errors(&conversation)[0].contains("bytes"), "{:?}", errors(&conversation));
     assert!(conversation.rounds()[0].answer.text.len() <= ANSWER_BYTES_MAX + 1);
     let stored = serde_json::to_string(&conversation).unwrap();
@@ -40,7 +40,7 @@ fn malformed_answers_are_named_with_their_place() {
         ),
     ] {
         let mut conversation = conversation(GOAL);
-        conversation.answered(Asked::Writer, Answer::new(answer));
+        conversation.apply_answer(Asked::Writer, Answer::new(answer));
         let errors = errors(&conversation);
         assert!(errors.iter().any(|error| error.contains(says)), "{answer}: {errors:?}");
     }
@@ -51,7 +51,7 @@ fn deep_nesting_ends_with_an_error() {
     for answer in ["[".repeat(100_000), "{\"a\":".repeat(50_000), "{".repeat(200_000), "{\n".repeat(100_000)]
     {
         let mut conversation = conversation(GOAL);
-        conversation.answered(Asked::Writer, Answer::new(&answer));
+        conversation.apply_answer(Asked::Writer, Answer::new(&answer));
         assert!(!errors(&conversation).is_empty());
     }
 }
@@ -91,7 +91,7 @@ fn no_text_of_an_answer_leaves_its_field() {
 /// Hears an answer; its text has the steps that were meant, is a draft, and gives no worker more than a task.
 fn check(value: &Value) {
     let mut conversation = conversation(GOAL);
-    conversation.answered(Asked::Writer, Answer::new(&value.to_string()));
+    conversation.apply_answer(Asked::Writer, Answer::new(&value.to_string()));
     let Next::Verify { text } = conversation.next() else { return };
     let (tree, _) = parse(&Source::new("draft.md", text.as_str()));
     assert_eq!(tree.frontmatter.status.map(|status| status.value).as_deref(), Some("draft"), "{text}");
@@ -149,7 +149,7 @@ fn a_thousand_hostile_answers_are_refused_each_with_its_fault_and_keep_little_me
     for number in 0..1_000 {
         let (text, says) = hostile(number);
         let mut conversation = conversation(GOAL);
-        conversation.answered(Asked::Writer, Answer::new(&text));
+        conversation.apply_answer(Asked::Writer, Answer::new(&text));
         look(&mut conversation, &[]);
         let errors = errors(&conversation);
         let shown: String = text.chars().take(300).collect();
@@ -166,7 +166,7 @@ proptest! {
     #[test]
     fn any_text_is_an_answer_that_ends_in_a_question_or_a_draft(text in "\\PC{0,400}") {
         let mut conversation = conversation(GOAL);
-        conversation.answered(Asked::Writer, Answer::new(&text));
+        conversation.apply_answer(Asked::Writer, Answer::new(&text));
         look(&mut conversation, &[]);
     }
 

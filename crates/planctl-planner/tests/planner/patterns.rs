@@ -47,7 +47,8 @@ fn m_01_a_goal_of_a_known_form_is_drafted_with_confidence_0_9() {
         assert_eq!(matched.proposal.confidence, PATTERN_CONFIDENCE);
         assert_eq!(drafted(goal).unwrap(), matched, "deterministic");
         let mut conversation = Conversation::new(brief(Goal::read(goal, None)));
-        conversation.answered(Asked::Writer, Answer::new(&serde_json::to_string(&matched.proposal).unwrap()));
+        conversation
+            .apply_answer(Asked::Writer, Answer::new(&serde_json::to_string(&matched.proposal).unwrap()));
         look(&mut conversation, &[]);
     }
 }
@@ -57,7 +58,7 @@ fn a_pattern_s_draft_is_held_to_the_same_rules() {
     let goal = "document `--json` in README.md";
     let matched = drafted(goal).unwrap();
     let mut conversation = Conversation::new(brief(Goal::read(goal, None)));
-    conversation.answered(Asked::Writer, Answer::new(&serde_json::to_string(&matched.proposal).unwrap()));
+    conversation.apply_answer(Asked::Writer, Answer::new(&serde_json::to_string(&matched.proposal).unwrap()));
     look(&mut conversation, &[]);
     assert!(matches!(conversation.next(), Next::Done(_)), "{:#?}", conversation.rounds());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planctl_planner::{
     Answer, Candidate, Capability, Catalog, Decision, History, Intent, IntentKind, Open, Quest, QuestAsk,
-    QuestAskKind, QuestEvent, QuestNext, Resolver, Source, planned, written,
+    QuestAskKind, QuestEvent, QuestNext, Resolver, Source, planned, write_plan,
 };
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn quest(candidates: &[&str]) -> Quest {
 
 fn undiscovered(candidates: &[&str]) -> Quest {
     let mut quest = quest(candidates);
-    quest.heard(QuestEvent::Discovered(Vec::new()));
+    quest.apply_event(QuestEvent::Discovered(Vec::new()));
     quest
 }
 
@@ -89,7 +89,7 @@ fn m_39a_an_agent_writes_it_with_a_standard_library_alone_once_a_person_approves
     let resolver =
         Resolver { catalog: &catalog, history: &history, sources: &Source::ALL, vectors: None, entries: &[] };
     let decisions = BTreeMap::from([("I2".to_owned(), Decision::Write(task))]);
-    let text = written("filter items", "me", &planned(&[intent("filter items")], &resolver, &decisions));
+    let text = write_plan("filter items", "me", &planned(&[intent("filter items")], &resolver, &decisions));
     assert!(text.contains("**target:** coder") && text.contains("**contract:** TODO"), "{text}");
 }
 

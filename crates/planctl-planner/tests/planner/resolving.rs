@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use planctl_lang::library::Entry;
 use planctl_planner::{
     Action, ArgumentValue, Call, Capability, Catalog, Decision, Found, History, Intent, IntentKind, Planned,
-    Remembered, Resolver, Served, Source, Vectors, Went, embedded, key_of, planned, type_of, verified,
-    written,
+    Remembered, Resolver, Served, Source, Vectors, Went, key_of, planned, text_to_embed, type_of, verified,
+    write_plan,
 };
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ fn m_17_vectors_decide_where_an_endpoint_gave_them() {
     vectors.insert("umbrella today?", vec![1.0, 0.1]);
     for capability in catalog.capabilities() {
         let is_weather = capability.name == "fetch_weather";
-        vectors.insert(&embedded(capability), if is_weather { vec![0.9, 0.1] } else { vec![0.0, 1.0] });
+        vectors.insert(&text_to_embed(capability), if is_weather { vec![0.9, 0.1] } else { vec![0.0, 1.0] });
     }
     let (sources, history) = ([Source::Semantic], History::default());
     let intent = act("I1", "umbrella today?", &[]);
@@ -548,7 +548,7 @@ fn a_plan_of_the_library_serves_an_intent_and_follows_the_plan_that_is_written()
     assert_eq!((tried.source, tried.candidates[0].capability.as_str()), (Source::Library, "plan:release"));
     assert_eq!(tried.candidates[0].why, "2 of its triggers, and it asks for 2: release, publish crate");
     assert_eq!(tried.candidates[1].capability, "plan:other");
-    let text = written("list issues and release", "me", &planned);
+    let text = write_plan("list issues and release", "me", &planned);
     assert!(text.contains("\nthen: release\n---\n") && text.contains("### 1. List issues in o/r"), "{text}");
     assert!(!text.contains("### 2."), "a plan that follows is no step: {text}");
 }

@@ -85,7 +85,7 @@ pub fn verified(text: &str, trials: &[(u32, Trial)]) -> (Verification, BTreeMap<
 
 /// Hears an answer, and what looking at its text shows where there is one.
 pub fn hear(conversation: &mut Conversation, value: &Value, trials: &[(u32, Trial)]) {
-    conversation.answered(Asked::Writer, answer(value));
+    conversation.apply_answer(Asked::Writer, answer(value));
     look(conversation, trials);
 }
 
@@ -95,7 +95,11 @@ pub fn look(conversation: &mut Conversation, trials: &[(u32, Trial)]) {
         let named = planctl_planner::named_files(&verification);
         let missing: BTreeSet<String> =
             named.into_iter().filter(|path| !["src/app.sh", "README.md"].contains(&path.as_str())).collect();
-        conversation.looked(Looked { verification: &verification, trials: &trials, missing: &missing });
+        conversation.apply_verification(Looked {
+            verification: &verification,
+            trials: &trials,
+            missing: &missing,
+        });
     }
 }
 

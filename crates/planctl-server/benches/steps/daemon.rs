@@ -45,7 +45,7 @@ pub(super) fn be_one(state: &Path, url: &str) {
             traces: planctl_config::TraceConfig::default(),
             store: StoreSettings::default(),
         };
-        let singleton = SingletonLock::take(state).unwrap();
+        let singleton = SingletonLock::acquire(state).unwrap();
         let server_node = ServerNode::open(options).await.unwrap();
         let options = DaemonOptions::default();
         serve(server_node, &singleton, &options, &Health::default(), |_| {}, std::future::pending())

@@ -50,13 +50,13 @@ impl Pages {
         let first = Instant::now();
         self.door.load(path).await;
         let first = first.elapsed();
-        let (cpu, calls) = (cpu_time(), self.node.store().calls());
+        let (cpu, calls) = (cpu_time(), self.node.store().database_calls());
         let mut bytes = 0;
         for _ in 0..LOOKS {
             bytes = self.door.load(path).await.len();
         }
         let cpu = (cpu_time() - cpu) / LOOKS;
-        let calls = (self.node.store().calls() - calls) / u64::from(LOOKS);
+        let calls = (self.node.store().database_calls() - calls) / u64::from(LOOKS);
         println!(
             "{name:<52} {:>8.1} ms first {:>8.2} ms CPU {calls:>4} calls {:>6} KB",
             first.as_secs_f64() * 1e3,

@@ -92,17 +92,17 @@ impl Signals {
     }
 
     /// Ends the claiming of work.
-    pub(crate) fn stop(&self) {
+    pub(crate) fn stop_claiming(&self) {
         self.stop.send_replace(true);
     }
 
     /// Ends agents, and gates that wait.
-    pub(crate) fn halt(&self) {
+    pub(crate) fn stop_agents(&self) {
         self.halt.send_replace(true);
     }
 
     /// Ends gates, too.
-    pub(crate) fn cut(&self) {
+    pub(crate) fn stop_gates(&self) {
         self.cut.send_replace(true);
     }
 }
@@ -136,22 +136,22 @@ impl Shared {
 
     /// Waits until nothing is under way. No semaphore is ever closed, so that can only end well. A gate may follow an agent's
     /// work under the agent's permit.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         drop(self.workers.acquire_many(self.workers_max).await);
-        self.gates.over().await;
-        self.admissions.over().await;
-        self.clearings.over().await;
+        self.gates.wait_until_idle().await;
+        self.admissions.wait_until_idle().await;
+        self.clearings.wait_until_idle().await;
     }
 
     /// Takes note of an error: a daemon goes on, and the command that works on one run ends.
-    pub(crate) fn erred(&self, what: &'static str, error: ServiceError) {
+    pub(crate) fn note_error(&self, what: &'static str, error: ServiceError) {
         match &self.scope {
-            Scope::Host => self.health.erred(what, &error),
-            Scope::Run(family) => family.ends(Err(error)),
+            Scope::Host => self.health.record_error(what, &error),
+            Scope::Run(family) => family.end_with(Err(error)),
         }
     }
 
-    fn pace<T: Turns>(&self) -> Duration {
+    fn poll_interval<T: Turns>(&self) -> Duration {
         match self.scope {
             Scope::Host => T::PACE,
             Scope::Run(_) => T::PACE_OF_ONE,
@@ -181,7 +181,7 @@ impl Shared {
         let (holder, lease) = (self.server_node.holder()?, store.own_lease());
         let runs = match &self.scope {
             Scope::Host => vec![None],
-            Scope::Run(family) => family.open().into_iter().map(Some).collect(),
+            Scope::Run(family) => family.open_runs().into_iter().map(Some).collect(),
         };
         let mut claim = Claim { lane, run: None, except, holder, lease };
         for run in runs.into_iter().filter(|run| run.is_none_or(|run| !claim.except.contains(&run))) {
@@ -199,7 +199,7 @@ impl Shared {
     /// Where the process works on one run, the work that follows from a worker's item is claimed with the verdict and done under
     /// the same permit. Where it works on many, work is claimed in the order in which it is due, so that no run waits for
     /// another's steps.
-    pub(crate) fn see_through(
+    pub(crate) fn spawn_item(
         self: &Arc<Self>,
         claimed: Claimed,
         what: &'static str,
@@ -210,12 +210,12 @@ impl Shared {
         let work = is_followed.then(|| self.stop.clone());
         let mut slot = Slot::new(self.gates.clone(), permit, self.halt.clone(), self.cut.clone(), work);
         if matches!(claimed.item.work, Work::Harness { .. }) {
-            slot = slot.goes_first_in(claimed.item.run);
+            slot = slot.mark_first_in_run(claimed.item.run);
         }
-        self.server_node.metrics().claimed(&claimed.item);
+        self.server_node.metrics().count_claim(&claimed.item);
         let shared = self.clone();
         tokio::spawn(async move {
-            let at_work = shared.health.at_work(what);
+            let at_work = shared.health.count_at_work(what);
             let mut next = Some(claimed);
             while let Some(claimed) = next.take() {
                 // Every line that is logged while an item is done has its ids.
@@ -227,9 +227,9 @@ impl Shared {
                     attempt = claimed.item.at.attempt.number(),
                     item.id = %claimed.item.id,
                 );
-                next = shared.contained(&claimed, &slot).instrument(ids).await;
+                next = shared.execute_contained(&claimed, &slot).instrument(ids).await;
                 if slot.has_come(claimed.item.run) {
-                    shared.server_node.store().wake(News::Gates);
+                    shared.server_node.store().wake_listeners(News::Gates);
                 }
             }
             drop((at_work, slot));
@@ -237,21 +237,21 @@ impl Shared {
     }
 
     /// Executes one claimed item; returns the work that was claimed with its verdict.
-    async fn contained(&self, claimed: &Claimed, slot: &Slot) -> Option<Claimed> {
+    async fn execute_contained(&self, claimed: &Claimed, slot: &Slot) -> Option<Claimed> {
         let run = &claimed.run_name;
-        match AssertUnwindSafe(self.worked(claimed, slot)).catch_unwind().await {
+        match AssertUnwindSafe(self.execute_item(claimed, slot)).catch_unwind().await {
             Ok(Ok(next)) => return next,
             Ok(Err(error)) => match &self.scope {
                 Scope::Host => {
                     tracing::error!(%error, "an item was not seen through");
-                    self.health.note(format!("run {run}: could not {error}"));
+                    self.health.set_last_error(format!("run {run}: could not {error}"));
                 }
-                Scope::Run(family) => family.ends(Err(error)),
+                Scope::Run(family) => family.end_with(Err(error)),
             },
             Err(panic) => {
                 let words = words_of(&*panic);
                 tracing::error!("a defect of planctl: {words}");
-                self.health.note(format!("run {run}: a defect of planctl: {words}"));
+                self.health.set_last_error(format!("run {run}: a defect of planctl: {words}"));
                 self.record_defect(claimed, &words).await;
             }
         }
@@ -272,11 +272,11 @@ impl Shared {
         }
     }
 
-    async fn worked(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
+    async fn execute_item(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
         #[cfg(debug_assertions)]
         planted_defect(&claimed.run_name);
         let executor = self.executors.for_item(&self.server_node, claimed).await?;
-        executor.see_through(claimed, slot).await
+        executor.execute(claimed, slot).await
     }
 }
 
@@ -313,7 +313,7 @@ pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -
             Err(panic) => {
                 let words = words_of(&*panic);
                 tracing::error!("a defect of planctl in the loop {}: {words}", T::NAME);
-                shared.health.note(format!("{}: a defect of planctl: {words}", T::NAME));
+                shared.health.set_last_error(format!("{}: a defect of planctl: {words}", T::NAME));
                 shared.pause(AFTER_ERROR).await;
             }
         }
@@ -323,11 +323,11 @@ pub(crate) async fn take_turns<T: Turns>(shared: &Arc<Shared>, make: impl Fn() -
 async fn keep_turning<T: Turns>(shared: &Arc<Shared>, mut turns: T) {
     let wake = Wake::new(shared.server_node.store(), T::news(shared));
     while !shared.is_stopping() {
-        shared.health.turned(T::NAME);
+        shared.health.record_turn(T::NAME);
         match turns.turn(shared).await {
-            Ok(found) => wake.rest(shared, found, shared.pace::<T>(), turns.due(shared)).await,
+            Ok(found) => wake.wait(shared, found, shared.poll_interval::<T>(), turns.due(shared)).await,
             Err(error) => {
-                shared.erred(T::NAME, error);
+                shared.note_error(T::NAME, error);
                 shared.pause(AFTER_ERROR).await;
             }
         }

@@ -24,7 +24,7 @@ use crate::node::quarantine::SweepReport;
 use crate::node::scratch_in;
 use crate::node::services::ServiceError;
 use crate::runs::settings::RunSettings;
-use crate::runs::shown::{run_state, trouble_of};
+use crate::runs::shown::{run_state, worktree_trouble};
 use planctl_api::wire::RunState;
 
 /// How many agents work at once: as many as a plan may want (`parallel`).
@@ -63,7 +63,7 @@ impl ServerNode {
         options: &RunLoopOptions,
         stop: impl Future<Output = ()>,
     ) -> Result<RunLoopEnd, ServiceError> {
-        self.works_on(run)?;
+        self.mark_worked_on(run)?;
         // An earlier process may have been killed between the end of a run and the beginning of the one that follows.
         self.follow(Some(self.store().run(run).await?.workspace)).await?;
         let (ends, mut ended) = mpsc::unbounded_channel();
@@ -97,10 +97,10 @@ impl ServerNode {
             _ = &mut loops => Ok(RunLoopEnd::Stopped),
             () = &mut stop => Ok(RunLoopEnd::Stopped),
         };
-        signals.stop();
+        signals.stop_claiming();
         let over = async {
             loops.await;
-            shared.over().await;
+            shared.wait_until_idle().await;
         };
         tokio::pin!(over);
         let is_asked = matches!(end, Ok(RunLoopEnd::Stopped));
@@ -110,13 +110,13 @@ impl ServerNode {
                 () = &mut stop => false,
             };
         if !is_over {
-            signals.halt();
-            signals.cut();
+            signals.stop_agents();
+            signals.stop_gates();
             if tokio::time::timeout(ENDS_WITHIN, over).await.is_err() {
                 tracing::warn!("what is still under way is left to the next process");
             }
         }
-        self.works_on_nothing()?;
+        self.clear_worked_on()?;
         let end = end?;
         for run in family.all() {
             self.mark_now(run).await?;
@@ -158,7 +158,7 @@ impl Family {
     }
 
     /// Returns those that are not over.
-    pub(crate) fn open(&self) -> Vec<RunId> {
+    pub(crate) fn open_runs(&self) -> Vec<RunId> {
         self.lock().open.clone()
     }
 
@@ -168,13 +168,13 @@ impl Family {
     }
 
     /// Ends the work on the run, as soon as the work that is under way is over.
-    pub(crate) fn ends(&self, end: Result<RunLoopEnd, ServiceError>) {
+    pub(crate) fn end_with(&self, end: Result<RunLoopEnd, ServiceError>) {
         // The receiver is gone only after the loop has ended.
         self.ends.send(end).ok();
     }
 
     /// Takes over which of its runs are not over; says whether one ended.
-    fn know(&self, open: Vec<RunId>) -> bool {
+    fn update_open(&self, open: Vec<RunId>) -> bool {
         let mut known = self.lock();
         let has_ended = known.open.iter().any(|run| !open.contains(run));
         known.all.extend(&open);
@@ -203,23 +203,23 @@ impl Turns for OwnRun {
         let rows = if is_over { Vec::new() } else { server_node.with_those_within(own).await? };
         let known = family.all();
         for row in rows.iter().filter(|row| !known.contains(&row.id)) {
-            server_node.works_on(row.id)?;
+            server_node.mark_worked_on(row.id)?;
             server_node.store().attend(server_node.host(), Some(&[row.id])).await?;
         }
-        if family.know(rows.iter().map(|row| row.id).collect()) || rows.len() > 1 {
+        if family.update_open(rows.iter().map(|row| row.id).collect()) || rows.len() > 1 {
             // The notification that wakes the parent of a run that ended may go to another process. And a run is told that one
             // within it waits for a person before this process may leave it.
-            server_node.store().wake_around().await?;
+            server_node.store().wake_parent_runs().await?;
         }
         if is_over {
-            family.ends(Ok(RunLoopEnd::Ended(state)));
+            family.end_with(Ok(RunLoopEnd::Ended(state)));
             return Ok(TurnResult::Nothing);
         }
         let mut all_wait = true;
         // A run whose sub-plans wait goes on only with them, so they are looked at first.
         for row in rows.iter().rev() {
             let waits = match row.head.status {
-                RunStatus::Queued { .. } => server_node.begins_or_waits(row).await?,
+                RunStatus::Queued { .. } => server_node.admit_or_wait(row).await?,
                 RunStatus::New | RunStatus::Awaiting | RunStatus::Paused => true,
                 RunStatus::Active => family.returns_when_waiting && server_node.waits_for_others(row).await?,
                 RunStatus::Ended { .. } => false,
@@ -232,7 +232,7 @@ impl Turns for OwnRun {
             let is_same = |(one, other): (&RunRow, &RunRow)| one.id == other.id && one.seq == other.seq;
             let again = server_node.with_those_within(own).await?;
             if rows.len() == again.len() && rows.iter().zip(&again).all(is_same) {
-                family.ends(Ok(RunLoopEnd::Waiting(state)));
+                family.end_with(Ok(RunLoopEnd::Waiting(state)));
             }
         }
         Ok(TurnResult::Something)
@@ -245,15 +245,15 @@ impl ServerNode {
         let mut rows = vec![own];
         let mut looked_at = 0;
         while let Some(around) = rows.get(looked_at).map(|row| row.id) {
-            rows.extend(self.store().sub_plans_open(around).await?);
+            rows.extend(self.store().open_sub_plans(around).await?);
             looked_at += 1;
         }
         Ok(rows)
     }
 
     /// Lets a run begin if it is its turn; says whether it waits for others than this process.
-    async fn begins_or_waits(&self, row: &RunRow) -> Result<bool, ServiceError> {
-        if trouble_of(row).is_some() {
+    async fn admit_or_wait(&self, row: &RunRow) -> Result<bool, ServiceError> {
+        if worktree_trouble(row).is_some() {
             return Ok(true);
         }
         match self.admit(row).await? {

@@ -15,16 +15,20 @@ use crate::node::spool::Spool;
 
 impl Executor {
     /// Lets an agent work and reports what came of it; returns what was claimed with the report.
-    pub(super) async fn work(&self, claimed: &Claimed, slot: &Slot) -> Result<Option<Claimed>, ServiceError> {
-        let claimed = &self.placed(claimed).await?;
+    pub(super) async fn run_agent(
+        &self,
+        claimed: &Claimed,
+        slot: &Slot,
+    ) -> Result<Option<Claimed>, ServiceError> {
+        let claimed = &self.in_its_place(claimed).await?;
         let Work::Agent { role, timeout, brief, .. } = &claimed.item.work else {
             return Err(ServiceError::broken(format!("item {} is not for an agent", claimed.item.id)));
         };
         let _held = self.in_flight.hold(&claimed.item.id);
         let task = task_of(claimed)?;
-        self.begin(claimed, false);
+        self.begin_activity(claimed, false);
         if self.settings.is_guided(role) {
-            return self.guide(claimed, slot).await;
+            return self.wait_for_session(claimed, slot).await;
         }
         let Some(mut agent) = self.settings.agent(role, &self.scratch) else {
             return self.reported(claimed, no_agent(role), slot).await;
@@ -45,7 +49,7 @@ impl Executor {
         }
         agent.masks = self.masks().clone();
         agent.isolation = self.isolation(&claimed.workspace);
-        if let Some(message) = self.lost_place(claimed) {
+        if let Some(message) = self.lost_place_reason(claimed) {
             let said = AgentSaid::Faulted(Fault::new(FaultKind::Permission, message));
             return self.reported(claimed, said, slot).await;
         }
@@ -61,13 +65,13 @@ impl Executor {
         }
         let assignment = self.prompt_input().assignment(claimed, task, role, *timeout, brief).await?;
         Spool::in_state(&self.state_dir).add_prompt(self.run, &delivered(claimed, task, &assignment));
-        let mut watch = self.watch(claimed, "worker");
-        let work = async |cancel| agent.work(&self.spawner, &assignment, &mut watch, cancel).await;
+        let mut watch = self.output_sink(claimed, "worker");
+        let work = async |cancel| agent.run_item(&self.spawner, &assignment, &mut watch, cancel).await;
         let Some(mut worked) = self.while_renewing(claimed, &slot.stop, slot, work).await else {
             return Ok(None);
         };
         worked.said = masked(self.masks(), worked.said, &mut worked.outputs)?;
-        self.keep(&worked.outputs).await?;
+        self.store_outputs(&worked.outputs).await?;
         self.reported(claimed, worked.said, slot).await
     }
 }
@@ -105,6 +109,6 @@ pub(crate) fn masked(
     outputs: &mut [Output],
 ) -> Result<AgentSaid, ServiceError> {
     masks
-        .stored(said, outputs)
+        .mask_stored(said, outputs)
         .map_err(|error| ServiceError::broken(format!("a report does not read: {error}")))
 }

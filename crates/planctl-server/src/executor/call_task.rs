@@ -10,7 +10,7 @@ use planctl_tools::{Calls, KeptLists, Order, Request};
 
 use super::Executor;
 use crate::node::services::ServiceError;
-use crate::verify::tools::{reach, with_order};
+use crate::verify::tools::{resolve_server, with_order};
 
 impl Executor {
     /// Says whether a gate is a call that leaves the files of the workspace alone, so that it runs beside other gates there.
@@ -35,7 +35,7 @@ impl Executor {
                 outputs.into_iter().map(|(node, text)| (node, text.into_bytes())).collect();
             return Ok(Ok(runner.with_outputs(outputs)));
         };
-        let refused = |why: &str| Ok(Err(runner.refuse(contract, why)));
+        let refused = |why: &str| Ok(Err(runner.refused_gate(contract, why)));
         let Some(server) = self.settings.servers.get(&used.server) else {
             return refused(&format!("the approved configuration has no server {:?}", used.server));
         };
@@ -46,7 +46,7 @@ impl Executor {
         if let Some(why) = may.asks(server.effects_of(&used.tool)).filter(|_| !is_asked) {
             return refused(&format!("{} of {} needs a person's word: {why}", used.tool, used.server));
         }
-        let reached = match reach(server) {
+        let reached = match resolve_server(server) {
             Ok(reached) => reached,
             Err(error) => return refused(&error.to_string()),
         };
@@ -65,7 +65,7 @@ impl Executor {
         let order = Order::Call(Box::new(calls.with_known(list.as_ref())));
         let request = Request { server: reached, order };
         let ordered = with_order(runner.clone(), &request, has_network);
-        Ok(ordered.map_err(|why| runner.refuse(contract, &why)))
+        Ok(ordered.map_err(|why| runner.refused_gate(contract, &why)))
     }
 
     /// Returns what these nodes gave: what their newest gates printed, or what a person answered. A node whose output was too

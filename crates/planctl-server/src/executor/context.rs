@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use planctl_engine::{Subscription, Task};
-use planctl_harness::{ContextEntry, read_context, without_hidden};
+use planctl_harness::{ContextEntry, escape_hidden, read_context};
 use planctl_store::{Store, TopicNote};
 
 use crate::node::runtime::blocking;
@@ -66,8 +66,8 @@ fn entry(topic: &str, notes: &[TopicNote]) -> ContextEntry {
     };
     let mut text = String::new();
     for note in notes {
-        let said = without_hidden(&note.text).unwrap_or_else(|| note.text.clone());
-        let by = without_hidden(note.by.as_str()).unwrap_or_else(|| note.by.to_string());
+        let said = escape_hidden(&note.text).unwrap_or_else(|| note.text.clone());
+        let by = escape_hidden(note.by.as_str()).unwrap_or_else(|| note.by.to_string());
         // Writing to a String can't fail.
         writeln!(text, "[note {} by {by} at {}]\n{}", note.number, moment(note.at), said.trim_end()).ok();
     }

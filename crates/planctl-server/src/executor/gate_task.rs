@@ -28,7 +28,7 @@ impl Executor {
         slot: &Slot,
     ) -> Result<Option<Claimed>, ServiceError> {
         let _held = self.in_flight.hold(&claimed.item.id);
-        let claimed = &self.placed(claimed).await?;
+        let claimed = &self.in_its_place(claimed).await?;
         match claimed.item.work {
             Work::Harness { purpose: purpose @ (Purpose::Record | Purpose::Restoration) } => {
                 return self.checkpoint(claimed, purpose, slot).await;
@@ -41,8 +41,8 @@ impl Executor {
             | Work::Agent { .. }
             | Work::Human { .. } => {}
         }
-        self.begin(claimed, true);
-        let runner = match self.lost_place(claimed) {
+        self.begin_activity(claimed, true);
+        let runner = match self.lost_place_reason(claimed) {
             Some(what) => Err(what),
             None => self.runner(Path::new(&claimed.workspace)),
         };
@@ -50,7 +50,7 @@ impl Executor {
             Err(what) => (HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new()),
             Ok(runner) => {
                 let baseline = Arc::new(self.baseline(claimed).await?);
-                let mut watch = self.watch(claimed, "contract");
+                let mut watch = self.output_sink(claimed, "contract");
                 let work =
                     async |cancel| self.gate(claimed, slot, runner, &baseline, &mut watch, cancel).await;
                 match self.while_renewing(claimed, &slot.cut, slot, work).await {
@@ -59,7 +59,7 @@ impl Executor {
                 }
             }
         };
-        self.keep(&outputs).await?;
+        self.store_outputs(&outputs).await?;
         let found = match found {
             HarnessResult::Evidence(evidence) if is_rehearsal(claimed) => HarnessResult::Rehearsed(evidence),
             other @ (HarnessResult::Evidence(_)
@@ -77,7 +77,7 @@ impl Executor {
         let is_verdict = matches!(found, HarnessResult::Evidence(_));
         let next_claim = self.next_claim(slot).filter(|_| is_verdict);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, next_claim.as_ref()).await
+        self.apply_event(claimed, &event, next_claim.as_ref()).await
     }
 
     /// Evaluates a contract while nobody else has the workspace, and has its judge asked where it has one. Returns what was found,
@@ -108,7 +108,7 @@ impl Executor {
             if let Err(why) = self.record_for_judge(claimed, lock).await {
                 return nothing(why);
             }
-            if gated.contract.rehearsal().is_off() {
+            if gated.contract.rehearsal_mode().is_off() {
                 let name = claimed.item.at.node.as_str().to_owned();
                 return Ok((HarnessResult::Recorded { name }, Vec::new()));
             }
@@ -135,7 +135,7 @@ impl Executor {
         let runner = if is_rehearsal { runner } else { runner.with_stability(self.stability(claimed)) };
         let gate = runner.evaluate(gated.contract, baseline, watch, &mut cancel).await;
         // One that was replaced meanwhile was judged in part, or not at all.
-        if let Some(what) = self.replaced_home(&claimed.run_name) {
+        if let Some(what) = self.replaced_workspace_reason(&claimed.run_name) {
             return nothing(Inconclusive::Unstable { what });
         }
         self.note_by_products(claimed, gate.made);
@@ -182,7 +182,7 @@ impl Executor {
         if self.approved.is_empty() {
             return Ok(Baseline::default());
         }
-        let moved = self.moved(claimed).await?;
+        let moved = self.changed_protected_files(claimed).await?;
         let (approved, graph, node) =
             (self.approved.clone(), claimed.graph.clone(), claimed.item.at.node.clone());
         let workspace = PathBuf::from(&claimed.workspace);
@@ -210,7 +210,7 @@ impl Executor {
     fn note_by_products(&self, claimed: &Claimed, made: BTreeMap<String, Digest>) {
         let is_somebodys = |path: &String| {
             let mut steps = claimed.graph.nodes().iter().filter_map(Node::gated);
-            steps.any(|gated| protection::rights(&gated).frees(path))
+            steps.any(|gated| protection::change_rights(&gated).may_change(path))
         };
         let made: BTreeMap<String, Digest> =
             made.into_iter().filter(|(path, _)| !is_somebodys(path)).collect();
@@ -262,7 +262,10 @@ impl Executor {
     }
 
     /// Returns protected files that earlier steps rightfully changed, as their passing gates found them.
-    async fn moved(&self, claimed: &Claimed) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
+    async fn changed_protected_files(
+        &self,
+        claimed: &Claimed,
+    ) -> Result<BTreeMap<String, Option<Digest>>, ServiceError> {
         let mut moved = BTreeMap::new();
         let (graph, own) = (&claimed.graph, &claimed.item.at.node);
         let others = self.movers.iter().filter(|node| *node != own);
@@ -292,11 +295,11 @@ impl Executor {
     ) -> Result<HarnessResult, ServiceError> {
         match found {
             HarnessResult::Evidence(mut evidence) if protection::is_mover(&self.approved, gated) => {
-                let known = self.moved(claimed).await?;
+                let known = self.changed_protected_files(claimed).await?;
                 let (approved, graph) = (self.approved.clone(), claimed.graph.clone());
                 let (node, workspace) = (claimed.item.at.node.clone(), PathBuf::from(&claimed.workspace));
                 let moved = blocking(move || match graph.gated(&node) {
-                    Some(gated) => protection::moved_by(&approved, &gated, &known, &workspace),
+                    Some(gated) => protection::changes_by_step(&approved, &gated, &known, &workspace),
                     None => Ok(BTreeMap::new()),
                 });
                 evidence.protected.extend(moved.await??);

@@ -21,7 +21,7 @@ impl Executor {
         purpose: Purpose,
         slot: &Slot,
     ) -> Result<Option<Claimed>, ServiceError> {
-        self.begin(claimed, true);
+        self.begin_activity(claimed, true);
         let node = &claimed.item.at.node;
         let saved = match purpose {
             Purpose::Restoration => {
@@ -41,8 +41,8 @@ impl Executor {
             let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                 return Ok(HarnessResult::Nothing(Inconclusive::Interrupted));
             };
-            let checkpoints = Checkpoints::new(self.spawner.holding(lock.descriptors()), kept.clone());
-            let found = match (self.lost_place(claimed), &saved) {
+            let checkpoints = Checkpoints::new(self.spawner.with_locks(lock.descriptors()), kept.clone());
+            let found = match (self.lost_place_reason(claimed), &saved) {
                 (Some(what), _) => Err(what),
                 (None, Some(name)) => {
                     let restored = checkpoints.restore(workspace, name).await;
@@ -63,7 +63,7 @@ impl Executor {
         let is_done = !matches!(found, HarnessResult::Nothing(_));
         let next_claim = self.next_claim(slot).filter(|_| is_done);
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        self.say(claimed, &event, next_claim.as_ref()).await
+        self.apply_event(claimed, &event, next_claim.as_ref()).await
     }
 
     /// Begins the run of a sub-plan, or says how it ended; returns what was claimed with that.
@@ -75,15 +75,15 @@ impl Executor {
         let plan = claimed.graph.sub_plan(&claimed.item.at.node);
         let plan =
             plan.ok_or_else(|| ServiceError::broken(format!("item {} is of no sub-plan", claimed.item.id)))?;
-        self.begin(claimed, true);
+        self.begin_activity(claimed, true);
         let within = Within { store: &self.store, settings: &self.settings, state_dir: &self.state_dir };
-        let work = async |_: Cancel| within.look(claimed, plan).await;
+        let work = async |_: Cancel| within.start_or_collect(claimed, plan).await;
         let Some(found) = self.while_renewing(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let found = found?;
         let goes_on = matches!(found, HarnessResult::Ended(_));
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
         let next_claim = self.next_claim(slot).filter(|_| goes_on);
-        self.say(claimed, &event, next_claim.as_ref()).await
+        self.apply_event(claimed, &event, next_claim.as_ref()).await
     }
 
     /// Makes worktrees for branches, or merges them; returns what was claimed with that.
@@ -93,17 +93,17 @@ impl Executor {
         purpose: Purpose,
         slot: &Slot,
     ) -> Result<Option<Claimed>, ServiceError> {
-        self.begin(claimed, true);
+        self.begin_activity(claimed, true);
         let branches = |spawner: &Spawner| Branches::new(&self.store, spawner, &self.state_dir);
         let work = async |mut cancel: Cancel| {
             let Some(lock) = self.workspace_lock(claimed, slot, &mut cancel).await? else {
                 return Ok((HarnessResult::Nothing(Inconclusive::Interrupted), Vec::new()));
             };
-            let done = match self.lost_place(claimed) {
+            let done = match self.lost_place_reason(claimed) {
                 Some(what) => Ok((HarnessResult::Nothing(Inconclusive::ToolMissing { what }), Vec::new())),
                 None => {
-                    let branches = branches(&self.spawner.holding(lock.descriptors()));
-                    branches.do_at(claimed, purpose, &self.approved).await
+                    let branches = branches(&self.spawner.with_locks(lock.descriptors()));
+                    branches.run_item(claimed, purpose, &self.approved).await
                 }
             };
             drop(lock);
@@ -111,14 +111,14 @@ impl Executor {
         };
         let Some(done) = self.while_renewing(claimed, &slot.cut, slot, work).await else { return Ok(None) };
         let (found, outputs) = done?;
-        self.keep(&outputs).await?;
+        self.store_outputs(&outputs).await?;
         let merged = if matches!(found, HarnessResult::Merged { .. }) {
             branches(&self.spawner).merged_at(claimed).await?
         } else {
             None
         };
         let event = Event::Harness(HarnessEvent { at: claimed.item.at.clone(), found });
-        let next = self.say(claimed, &event, self.next_claim(slot).as_ref()).await?;
+        let next = self.apply_event(claimed, &event, self.next_claim(slot).as_ref()).await?;
         if let Some(attempt) = merged {
             branches(&self.spawner).clear_merged(claimed, attempt).await?;
         }

@@ -54,7 +54,7 @@ impl Executor {
         if contract.verdict_of_command(evidence) != Some(Verdict::Passed) {
             return None;
         }
-        if self.stands_alone(&claimed.graph, &claimed.item.at.node, contract) {
+        if self.is_judged_alone(&claimed.graph, &claimed.item.at.node, contract) {
             return Some(Err("the approved configuration lets no judge be a step's only check".to_owned()));
         }
         Some(self.question(claimed, lock, judge, evidence).await)
@@ -81,7 +81,7 @@ impl Executor {
             Some(JudgeConfig::Agent(agent)) => {
                 self.ask_agent(claimed, agent, contract, &prompt, cancel).await
             }
-            None => Ok(unheard(format!("the approved configuration has no judge {:?}", judge.by))),
+            None => Ok(unanswered_hearing(format!("the approved configuration has no judge {:?}", judge.by))),
         };
         let Ok(hearing) = asked else { return Ok(HarnessResult::Nothing(Inconclusive::Interrupted)) };
         let usage = hearing.usage.map(|mut usage| {
@@ -109,14 +109,14 @@ impl Executor {
     }
 
     /// Says whether nothing but a judge decides a step, and the approved configuration does not let that be.
-    fn stands_alone(&self, graph: &Graph, node: &NodeId, contract: &Contract) -> bool {
+    fn is_judged_alone(&self, graph: &Graph, node: &NodeId, contract: &Contract) -> bool {
         let is_confirmed = graph.node(node).is_some_and(|node| node.confirmation.is_some());
         contract.is_judged_alone() && !is_confirmed && !self.settings.judges.alone
     }
 
     fn checkpoints(&self, claimed: &Claimed, lock: &WorkspaceLock) -> Checkpoints {
         let kept = kept_in(&self.state_dir, self.run, &claimed.graph, &claimed.item.at.node);
-        Checkpoints::new(self.spawner.holding(lock.descriptors()), kept)
+        Checkpoints::new(self.spawner.with_locks(lock.descriptors()), kept)
     }
 
     async fn question(
@@ -160,7 +160,9 @@ impl Executor {
         let key = match model.key_env.as_ref().map(|name| (name, std::env::var(name))) {
             None => None,
             Some((_, Ok(key))) => Some(key.trim().to_owned()),
-            Some((name, Err(_))) => return Ok(unheard(format!("{name} is not set where contracts run"))),
+            Some((name, Err(_))) => {
+                return Ok(unanswered_hearing(format!("{name} is not set where contracts run")));
+            }
         };
         let masks = Masks::new(key.iter().map(|key| ("KEY", key.as_str())));
         let order = JudgeOrder {
@@ -175,21 +177,21 @@ impl Executor {
         let runner = runner.at_node("judge").with_host_network();
         let runner = match with_order(runner, ASK_JUDGE, &order, masks) {
             Ok(runner) => runner,
-            Err(what) => return Ok(unheard(what)),
+            Err(what) => return Ok(unanswered_hearing(what)),
         };
         match output_of(&runner, contract.timeout, cancel).await {
             Ok(printed) => {
                 let hearing: Result<Hearing, _> = serde_json::from_str(&printed);
-                let mut hearing =
-                    hearing.unwrap_or_else(|error| unheard(format!("its answer can't be read: {error}")));
+                let mut hearing = hearing
+                    .unwrap_or_else(|error| unanswered_hearing(format!("its answer can't be read: {error}")));
                 if let Some(usage) = &mut hearing.usage {
                     usage.model.get_or_insert_with(|| model.model.clone());
                 }
                 Ok(hearing)
             }
             Err(NoOutput::Interrupted) => Err(Stopped),
-            Err(NoOutput::Failed(evidence)) => Ok(unheard(last_words(&evidence))),
-            Err(NoOutput::Unrunnable(what)) => Ok(unheard(what)),
+            Err(NoOutput::Failed(evidence)) => Ok(unanswered_hearing(last_words(&evidence))),
+            Err(NoOutput::Unrunnable(what)) => Ok(unanswered_hearing(what)),
         }
     }
 
@@ -221,7 +223,7 @@ impl Executor {
                 Err(AgentAnswerError::Stopped) => return Err(Stopped),
                 Err(error) => Err(error.to_string()),
             };
-            if let Some(hearing) = dialogue.hears(said) {
+            if let Some(hearing) = dialogue.handle_answer(said) {
                 return Ok(hearing);
             }
         }
@@ -231,7 +233,7 @@ impl Executor {
 /// The gate was stopped while its judge was asked.
 struct Stopped;
 
-fn unheard(what: String) -> Hearing {
+fn unanswered_hearing(what: String) -> Hearing {
     let usage: Option<Usage> = None;
     Hearing { answer: Err(what), usage }
 }

@@ -18,17 +18,20 @@ const LOCKED_AGAIN: Duration = Duration::from_millis(10);
 
 impl Executor {
     /// Says why nothing can be done where the run works: somebody broke its worktree, or its folder is another by now.
-    pub(super) fn lost_place(&self, claimed: &Claimed) -> Option<String> {
+    pub(super) fn lost_place_reason(&self, claimed: &Claimed) -> Option<String> {
         let own = self.worktree.as_ref();
-        let lost = self.replaced_home(&claimed.run_name);
-        let lost = lost.or_else(|| own.and_then(|own| crate::workspaces::worktrees::lost(own, &self.home)));
-        let lost = lost
-            .or_else(|| branch_worktrees::lost(&claimed.graph, &claimed.item.at.node, &claimed.workspace));
+        let lost = self.replaced_workspace_reason(&claimed.run_name);
+        let lost = lost.or_else(|| {
+            own.and_then(|own| crate::workspaces::worktrees::lost_worktree_help(own, &self.home))
+        });
+        let lost = lost.or_else(|| {
+            branch_worktrees::lost_worktree_help(&claimed.graph, &claimed.item.at.node, &claimed.workspace)
+        });
         lost.or_else(|| folder_problem(&self.settings.folder, &claimed.workspace))
     }
 
     /// Says that another folder stands in place of the workspace, which nobody approved anything in.
-    pub(super) fn replaced_home(&self, run: &str) -> Option<String> {
+    pub(super) fn replaced_workspace_reason(&self, run: &str) -> Option<String> {
         let what = self.settings.home.as_ref()?.replaced_at(Path::new(&self.home))?;
         let (home, plan) = (shell_word(&self.home), shell_word(&self.plan));
         Some(format!(
@@ -38,7 +41,7 @@ impl Executor {
     }
 
     /// Puts an item into the place where it is worked on.
-    pub(super) async fn placed(&self, claimed: &Claimed) -> Result<Claimed, ServiceError> {
+    pub(super) async fn in_its_place(&self, claimed: &Claimed) -> Result<Claimed, ServiceError> {
         let mut placed = claimed.clone();
         let workspace = self.workspace.to_string_lossy();
         let node = &claimed.item.at.node;
@@ -68,7 +71,7 @@ impl Executor {
     /// Lets others of the run be claimed behind a gate that has come to the workspace.
     pub(super) fn has_come(&self, slot: &Slot) {
         if slot.has_come(self.run) {
-            self.store.wake(News::Gates);
+            self.store.wake_listeners(News::Gates);
         }
     }
 
@@ -90,14 +93,15 @@ impl Executor {
             taken.map_err(ServiceError::io("lock the workspace"))
         };
         let taken = take()?;
-        let waiting = taken.is_none().then(|| slot.wait(self.is_in_one_place.then_some(self.run)));
+        let waiting =
+            taken.is_none().then(|| slot.release_while_waiting(self.is_in_one_place.then_some(self.run)));
         self.has_come(slot);
         let Some(waiting) = waiting else { return Ok(taken) };
         let waiting = async {
             loop {
                 tokio::time::sleep(LOCKED_AGAIN).await;
                 if let Some(lock) = take()? {
-                    waiting.over().await;
+                    waiting.reacquire().await;
                     return Ok(Some(lock));
                 }
             }
@@ -105,10 +109,10 @@ impl Executor {
         let lock = tokio::select! {
             lock = waiting => lock,
             () = cancel => Ok(None),
-            () = slot.closes() => Ok(None),
+            () = slot.wait_closed() => Ok(None),
         };
         // Gates of the run that nobody claimed behind this one can be claimed by now.
-        self.store.wake(News::Gates);
+        self.store.wake_listeners(News::Gates);
         lock
     }
 }

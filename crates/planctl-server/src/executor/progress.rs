@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planctl_engine::Attempt;
-use planctl_engine::view::plain;
+use planctl_engine::view::strip_terminal_sequences;
 use planctl_harness::tool_in;
 
 /// The work or gate that is under way in this process.
@@ -67,14 +67,14 @@ impl LiveActivity {
             line.starts_with(b"{").then(|| tool_in(&String::from_utf8_lossy(line))).flatten()
         });
         if let Some(tool) = tools.next_back() {
-            activity.last_line = Some(plain(&tool).chars().take(LINE_CHARS_MAX).collect());
+            activity.last_line = Some(strip_terminal_sequences(&tool).chars().take(LINE_CHARS_MAX).collect());
         }
         if is_json {
             return;
         }
         let end = &bytes[bytes.len().saturating_sub(4 * LINE_CHARS_MAX)..];
         let text = String::from_utf8_lossy(end);
-        let text = plain(&text);
+        let text = strip_terminal_sequences(&text);
         if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
             activity.last_line = Some(line.chars().take(LINE_CHARS_MAX).collect());
         }

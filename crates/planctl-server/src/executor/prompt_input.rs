@@ -141,7 +141,7 @@ impl PromptInput<'_> {
         if claimed.graph.budget() == Budget::default() {
             return Ok(Budget::default());
         }
-        let left = self.store.run(claimed.item.run).await?.head.left_for(&claimed.item.at.node);
+        let left = self.store.run(claimed.item.run).await?.head.budget_left_for(&claimed.item.at.node);
         Ok(Budget { time: None, ..left })
     }
 }

@@ -16,7 +16,7 @@ use crate::node::spool::Spool;
 impl Executor {
     /// Waits until the session ends its turn, and reports that; returns what was claimed with the report. The session has as
     /// much time as it needs, and takes no worker's slot meanwhile.
-    pub(super) async fn guide(
+    pub(super) async fn wait_for_session(
         &self,
         claimed: &Claimed,
         slot: &Slot,
@@ -30,7 +30,7 @@ impl Executor {
         let node = claimed.graph.node(&claimed.item.at.node);
         let check = node.and_then(|node| node.confirmation.as_deref()?.check.as_ref());
         let began = clock::instant();
-        let waiting = slot.wait(None);
+        let waiting = slot.release_while_waiting(None);
         let work = async |cancel| {
             let step = SessionStep {
                 item: assignment.item,
@@ -50,7 +50,7 @@ impl Executor {
             }
         };
         let ended = self.while_renewing(claimed, &slot.stop, slot, work).await;
-        waiting.over().await;
+        waiting.reacquire().await;
         let Some(end) = ended else { return Ok(None) };
         let mut outputs = Vec::new();
         let said = match end {
@@ -72,7 +72,7 @@ impl Executor {
             }
         };
         let said = masked(self.masks(), said, &mut outputs)?;
-        self.keep(&outputs).await?;
+        self.store_outputs(&outputs).await?;
         self.reported(claimed, said, slot).await
     }
 }

@@ -62,7 +62,7 @@ impl GateSlots {
     }
 
     /// Returns the runs of which no gate is claimed now: one waits for its workspace, or is on its way there.
-    pub(crate) fn passed_over(&self) -> Vec<RunId> {
+    pub(crate) fn runs_to_skip(&self) -> Vec<RunId> {
         let mut runs: BTreeSet<RunId> = self.lock().keys().copied().collect();
         let mut on_their_way = self.on_their_way();
         on_their_way.was_passed_over = !on_their_way.runs.is_empty();
@@ -71,7 +71,7 @@ impl GateSlots {
     }
 
     /// Waits until no gate runs or waits. Neither semaphore is ever closed, so that can only end well.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         drop(self.waiting.acquire_many(WAITING_MAX).await);
         drop(self.gates.acquire_many(self.gates_max).await);
     }
@@ -114,7 +114,7 @@ impl Slot {
     }
 
     /// Returns the share of an item in a process that works on one run only.
-    pub(crate) fn alone(stop: &watch::Receiver<bool>) -> Slot {
+    pub(crate) fn for_one_run(stop: &watch::Receiver<bool>) -> Slot {
         Slot {
             stop: stop.clone(),
             cut: stop.clone(),
@@ -127,7 +127,7 @@ impl Slot {
     }
 
     /// Says that this is a gate of the run, which others of it let go first.
-    pub(crate) fn goes_first_in(self, run: RunId) -> Slot {
+    pub(crate) fn mark_first_in_run(self, run: RunId) -> Slot {
         if let Some(slots) = &self.slots {
             slots.on_their_way().runs.insert(run);
             self.is_on_its_way.store(true, Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl Slot {
     }
 
     /// Says whether the work that follows from an item may be claimed for the same share.
-    pub(crate) fn takes_work(&self) -> bool {
+    pub(crate) fn may_claim_next(&self) -> bool {
         self.work.as_ref().is_some_and(|stop| !*stop.borrow())
     }
 
@@ -159,13 +159,13 @@ impl Slot {
     }
 
     /// Resolves when nothing is taken on any more.
-    pub(crate) async fn closes(&self) {
+    pub(crate) async fn wait_closed(&self) {
         stopped(&mut self.stop.clone()).await;
     }
 
     /// Begins to wait for the workspace: the slot is others' until that is over. `run` names the run where all of it works
     /// in that workspace.
-    pub(crate) fn wait(&self, run: Option<RunId>) -> Waiting<'_> {
+    pub(crate) fn release_while_waiting(&self, run: Option<RunId>) -> Waiting<'_> {
         self.is_waiting.store(true, Ordering::Relaxed);
         let mut released_slot = false;
         if let Some(slots) = &self.slots {
@@ -173,14 +173,14 @@ impl Slot {
                 *slots.lock().entry(run).or_default() += 1;
             }
             if let Ok(waiting) = slots.waiting.clone().try_acquire_owned() {
-                self.hold(waiting);
+                self.put_permit(waiting);
                 released_slot = true;
             }
         }
         Waiting { slot: self, run, released_slot }
     }
 
-    fn hold(&self, permit: OwnedSemaphorePermit) {
+    fn put_permit(&self, permit: OwnedSemaphorePermit) {
         *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
     }
 }
@@ -194,12 +194,12 @@ pub(crate) struct Waiting<'a> {
 
 impl Waiting<'_> {
     /// Waits for a slot again, once the workspace is the gate's own.
-    pub(crate) async fn over(self) {
+    pub(crate) async fn reacquire(self) {
         // Gates that have a slot run, and wait for nobody.
         if let Some(slots) = self.slot.slots.as_ref().filter(|_| self.released_slot)
             && let Ok(slot) = slots.acquire().await
         {
-            self.slot.hold(slot);
+            self.slot.put_permit(slot);
         }
     }
 }

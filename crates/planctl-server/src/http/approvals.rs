@@ -26,24 +26,24 @@ pub(super) async fn show(call: Call) -> Answer {
 }
 
 pub(super) async fn edit(call: Call) -> Answer {
-    let (services, ask) = editing(&call).await?;
+    let (services, ask) = open_edit(&call).await?;
     json(&services.edit(ask).await?)
 }
 
 pub(super) async fn check_edit(call: Call) -> Answer {
     let wanted: EditCheckCall = call.body()?;
-    let (services, ask) = editing(&call).await?;
+    let (services, ask) = open_edit(&call).await?;
     json(&services.check_edit(ask, &wanted.text).await?)
 }
 
 pub(super) async fn approve_edit(call: Call) -> Answer {
     let wanted: EditCall = call.body()?;
-    let (services, ask) = editing(&call).await?;
+    let (services, ask) = open_edit(&call).await?;
     json(&services.approve_edit(ask, &wanted).await?)
 }
 
 /// Opens the workspace of an ask's run as a command there would, with the configuration that it has by now.
-async fn editing(call: &Call) -> Result<(Services, u64), Problem> {
+async fn open_edit(call: &Call) -> Result<(Services, u64), Problem> {
     let ask = call.parameter_as("ask", "the number of an ask")?;
     let workspace = call.services().await?.workspace_of_edit(ask).await?;
     let config = call.server_node().config_there(workspace.clone()).await?;

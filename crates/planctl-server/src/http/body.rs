@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 64;
 /// Says where it is wrong: the byte, and the field as a JSON pointer (rows 74, 76–80).
 pub fn read<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
     let text: &[u8] = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
-    scan(text)?;
+    refuse_unsupported_json(text)?;
     // Else an array would be taken for the fields in their order.
     if let Some(at) = text.iter().position(|byte| !byte.is_ascii_whitespace()).filter(|at| text[*at] == b'[')
     {
@@ -27,14 +27,14 @@ pub fn read<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Problem> {
     let value = T::deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track));
     match value {
         Ok(value) => {
-            reader.end().map_err(|error| wrong(text, &error, None))?;
+            reader.end().map_err(|error| parse_problem(text, &error, None))?;
             Ok(value)
         }
-        Err(error) => Err(wrong(text, &error, Some(pointer(&track.path())))),
+        Err(error) => Err(parse_problem(text, &error, Some(pointer(&track.path())))),
     }
 }
 
-fn wrong(text: &[u8], error: &serde_json::Error, pointer: Option<String>) -> Problem {
+fn parse_problem(text: &[u8], error: &serde_json::Error, pointer: Option<String>) -> Problem {
     let at = offset(text, error.line(), error.column());
     let message = error.to_string();
     // The position is a byte offset, since bodies are seldom read by line.
@@ -64,7 +64,7 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
 }
 
 /// Refuses what JSON allows and nothing here can take: depth, and U+0000.
-fn scan(text: &[u8]) -> Result<(), Problem> {
+fn refuse_unsupported_json(text: &[u8]) -> Result<(), Problem> {
     let (mut depth, mut is_text) = (0usize, false);
     let mut at = 0;
     while let Some(byte) = text.get(at) {

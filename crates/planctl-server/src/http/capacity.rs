@@ -105,7 +105,7 @@ impl Strangers {
     }
 
     /// Adds a connection; the receiver resolves when the connection must end.
-    pub(super) fn enter(&self) -> (StrangerSlot, oneshot::Receiver<()>) {
+    pub(super) fn admit(&self) -> (StrangerSlot, oneshot::Receiver<()>) {
         let (make_way, must_go) = oneshot::channel();
         let mut queue = self.lock();
         queue.made += 1;
@@ -156,10 +156,10 @@ mod tests {
     fn hole_16_the_oldest_stranger_makes_way_and_who_is_known_stays() {
         const STRANGERS_MAX: usize = 1024;
         let strangers = Strangers::of(2 * STRANGERS_MAX);
-        let (known, mut stays) = strangers.enter();
+        let (known, mut stays) = strangers.admit();
         known.note_token();
-        let (_oldest, mut goes) = strangers.enter();
-        let others: Vec<_> = (0..STRANGERS_MAX).map(|_| strangers.enter()).collect();
+        let (_oldest, mut goes) = strangers.admit();
+        let others: Vec<_> = (0..STRANGERS_MAX).map(|_| strangers.admit()).collect();
         assert_eq!(goes.try_recv(), Ok(()));
         // The sender of a known connection was dropped without a message.
         assert_eq!(stays.try_recv(), Err(oneshot::error::TryRecvError::Closed));

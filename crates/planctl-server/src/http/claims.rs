@@ -21,14 +21,14 @@ use super::guard::Standing;
 use super::parameters::WAIT;
 use super::printed::Printed;
 use super::problem::of_store;
-use super::{Answer, Call, guard, json, nothing};
+use super::{Answer, Call, guard, json, no_content};
 use crate::clock;
 use crate::node::runtime::stopped;
 use planctl_api::wire::calls::{ClaimCall, ClaimedView};
 use planctl_api::wire::{PromptView, moment};
 use planctl_api::{Code, Problem};
 
-pub(super) use self::lease::{Lease, not_there};
+pub(super) use self::lease::{Lease, no_such_item};
 pub(super) use self::view::view;
 
 /// How long to wait without a notification before looking again.
@@ -63,13 +63,13 @@ pub(crate) struct ClaimsCache {
 
 impl ClaimsCache {
     /// Notes a worker, and one that comes often every few seconds.
-    async fn see(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
+    async fn record_worker_seen(&self, store: &Store, worker: &SeenWorker<'_>) -> Result<(), StoreError> {
         let (presented, now) = (format!("{worker:?}"), clock::instant());
         let is_new = |noted: &Instant| now.duration_since(*noted) < NOTED_FOR;
         if self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&presented).is_some_and(is_new) {
             return Ok(());
         }
-        store.see_worker(worker).await?;
+        store.record_worker_seen(worker).await?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|_, noted| is_new(noted));
         seen.insert(presented, now);
@@ -97,25 +97,25 @@ pub(super) async fn claim(call: Call) -> Answer {
     let seen = SeenWorker {
         id: &worker,
         roles: &roles,
-        agent: line_of("agent", wanted.agent.as_deref())?,
-        host: line_of("host", wanted.host.as_deref())?,
-        version: line_of("version", wanted.version.as_deref())?,
+        agent: worker_field("agent", wanted.agent.as_deref())?,
+        host: worker_field("host", wanted.host.as_deref())?,
+        version: worker_field("version", wanted.version.as_deref())?,
         capacity: wanted.capacity.unwrap_or(1),
     };
-    call.api.claims().see(call.server_node().store(), &seen).await.map_err(of_store)?;
+    call.api.claims().record_worker_seen(call.server_node().store(), &seen).await.map_err(of_store)?;
     // A caller that can't repeat the call gets a secret that nobody could guess.
     let repeats = token_of(&call);
     let is_repeatable = repeats.is_some();
-    let request = ClaimRequest { instance: worker, lease, token: repeats.unwrap_or_else(Token::draw) };
-    let work = Wanted { plans: plans_of(&wanted, &roles)?, roles };
+    let request = ClaimRequest { instance: worker, lease, token: repeats.unwrap_or_else(Token::generate) };
+    let work = Wanted { plans: plans_by_role(&wanted, &roles)?, roles };
     let until = clock::instant() + wait;
     let claiming = Claiming { call: &call, request: &request, repeats: is_repeatable, until };
     let mut standing = Standing::of(&call);
     let Some(delivery) = claiming.claimed(&work).await? else {
-        return Ok(nothing());
+        return Ok(no_content());
     };
-    if let Err(problem) = standing.still().await {
-        delivery.give_back().await?;
+    if let Err(problem) = standing.refuse_if_revoked().await {
+        delivery.release().await?;
         return Err(problem);
     }
     let placed = call.server_node().placed(delivery.claimed().clone()).await;
@@ -124,7 +124,7 @@ pub(super) async fn claim(call: Call) -> Answer {
         Err(error) => Err(error.into()),
     };
     // An item that can't be shown is not given back: the next claim would come to the same.
-    delivery.answered();
+    delivery.keep_claimed();
     json(&view?)
 }
 
@@ -182,7 +182,7 @@ impl Claiming<'_> {
                     Ok(event) => Some(event),
                     Err(_) => {
                         // A repeated claim finds the item of its lost answer at once, without waiting for earlier claims.
-                        if let Some(delivery) = self.claimed_before(is_used).await? {
+                        if let Some(delivery) = self.repeated_claim(is_used).await? {
                             return Ok(Some(delivery));
                         }
                         tokio::time::timeout_at(self.until, event).await.ok()
@@ -191,28 +191,30 @@ impl Claiming<'_> {
             };
             return match event {
                 Some(WaiterEvent::Served(delivery)) => Ok(Some(delivery)),
-                Some(WaiterEvent::Leads(leader)) => match self.lead(&queue, is_used, leader, ticket).await? {
-                    Looked::Found(delivery) => Ok(Some(delivery)),
-                    Looked::InVain => Ok(None),
-                    Looked::Resumed => continue,
-                },
+                Some(WaiterEvent::Leads(leader)) => {
+                    match self.lead_queue(&queue, is_used, leader, ticket).await? {
+                        Looked::Found(delivery) => Ok(Some(delivery)),
+                        Looked::InVain => Ok(None),
+                        Looked::Resumed => continue,
+                    }
+                }
                 Some(WaiterEvent::Lost) => {
                     is_used = true;
-                    match self.claimed_before(is_used).await? {
+                    match self.repeated_claim(is_used).await? {
                         Some(delivery) => Ok(Some(delivery)),
                         None => continue,
                     }
                 }
                 None => match ticket.leave().await {
                     Some(delivery) => Ok(Some(delivery)),
-                    None => self.claimed_before(is_used).await,
+                    None => self.repeated_claim(is_used).await,
                 },
             };
         }
     }
 
     /// Leads the queue: looks for all waiters until there is an item for this claim.
-    async fn lead(
+    async fn lead_queue(
         &self,
         queue: &Arc<ClaimQueue>,
         is_used: bool,
@@ -224,14 +226,14 @@ impl Claiming<'_> {
         let listener = api.server_node().store().listen(News::Agents);
         loop {
             let more;
-            (leader, more) = queue.look(api, leader).await?;
-            if let Some(delivery) = ticket.served() {
+            (leader, more) = queue.claim_for_waiters(api, leader).await?;
+            if let Some(delivery) = ticket.try_receive() {
                 return Ok(Looked::Found(delivery));
             }
             if more {
                 continue;
             }
-            if let Some(delivery) = self.claimed_before(is_used).await? {
+            if let Some(delivery) = self.repeated_claim(is_used).await? {
                 return Ok(Looked::Found(delivery));
             }
             let left = self.until.saturating_duration_since(clock::instant());
@@ -242,14 +244,14 @@ impl Claiming<'_> {
                 // A paused worker waits as if it found nothing, and leaves the queue to the others.
                 drop(ticket);
                 drop((leader, listener));
-                return Ok(if self.resumes().await? { Looked::Resumed } else { Looked::InVain });
+                return Ok(if self.wait_until_resumed().await? { Looked::Resumed } else { Looked::InVain });
             }
-            api.until_news(&listener, left.min(LOOK_AGAIN)).await;
+            api.wait_for_news(&listener, left.min(LOOK_AGAIN)).await;
         }
     }
 
     /// Waits until a paused worker may claim again; says whether that came in time.
-    async fn resumes(&self) -> Result<bool, Problem> {
+    async fn wait_until_resumed(&self) -> Result<bool, Problem> {
         let api = &self.call.api;
         let mut stop = api.options().stop.clone();
         loop {
@@ -268,12 +270,12 @@ impl Claiming<'_> {
     }
 
     /// Returns what was claimed under the secret before, where that may be.
-    async fn claimed_before(&self, is_used: bool) -> Result<Option<Delivery>, Problem> {
+    async fn repeated_claim(&self, is_used: bool) -> Result<Option<Delivery>, Problem> {
         if !is_used {
             return Ok(None);
         }
         let claimed =
-            self.call.server_node().store().claimed_under(&self.request.token).await.map_err(of_store)?;
+            self.call.server_node().store().claim_of_token(&self.request.token).await.map_err(of_store)?;
         Ok(claimed.map(|claimed| Delivery::new(&self.call.api, claimed, self.repeats)))
     }
 }
@@ -309,7 +311,7 @@ pub(super) fn refuse_roles(roles: &[String]) -> Result<(), Problem> {
 }
 
 /// Takes what a worker says of itself: it is kept as long as the worker is, and shown whole.
-fn line_of<'w>(name: &str, said: Option<&'w str>) -> Result<&'w str, Problem> {
+fn worker_field<'w>(name: &str, said: Option<&'w str>) -> Result<&'w str, Problem> {
     let said = said.unwrap_or_default();
     refuse_long(name, said, LINE_CHARACTERS_MAX)?;
     Ok(said)
@@ -324,7 +326,7 @@ pub(super) fn refuse_long(name: &str, said: &str, most: usize) -> Result<(), Pro
 }
 
 /// Returns the plans that roles are held to, of those whose work is wanted.
-fn plans_of(wanted: &ClaimCall, roles: &[Role]) -> Result<BTreeMap<Role, Vec<Glob>>, Problem> {
+fn plans_by_role(wanted: &ClaimCall, roles: &[Role]) -> Result<BTreeMap<Role, Vec<Glob>>, Problem> {
     if wanted.plans.values().flatten().count() > PLANS_MAX {
         return Err(Problem::new(Code::BadRequest, format!("`plans` are at most {PLANS_MAX}")));
     }

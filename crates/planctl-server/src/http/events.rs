@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::guard::Standing;
 use super::parameters::{LAST_EVENT_ID, RUN, SINCE};
 use super::problem::of_store;
-use super::{Answer, Call, nothing};
+use super::{Answer, Call, no_content};
 use crate::node::services::Services;
 use planctl_api::wire::EventLine;
 use planctl_api::{Code, Problem};
@@ -50,7 +50,7 @@ pub(super) async fn stream(call: Call) -> Answer {
     };
     // A browser's EventSource reconnects until an answer says that no event will follow.
     if reader.look().await? && reader.ready.is_empty() {
-        return Ok(nothing());
+        return Ok(no_content());
     }
     Ok(Sse::new(lines(reader)).keep_alive(KeepAlive::new().interval(PING)).into_response())
 }
@@ -107,7 +107,7 @@ impl Reader {
 
     /// Reads the lines that come next, the last of them first; says whether the run is over.
     async fn look(&mut self) -> Result<bool, Problem> {
-        self.standing.still().await?;
+        self.standing.refuse_if_revoked().await?;
         // The status is read first: the event that ends a run is in its history by then.
         let is_over = matches!(
             self.services.store().run(self.run).await.map_err(of_store)?.head.status,

@@ -74,14 +74,14 @@ impl Standing {
     }
 
     /// Refuses where the token has ceased to hold.
-    pub(super) async fn still(&mut self) -> Result<(), Problem> {
+    pub(super) async fn refuse_if_revoked(&mut self) -> Result<(), Problem> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let now = clock::instant();
         if now.duration_since(self.asked) < Standing::HOLDS {
             return Ok(());
         }
         self.asked = now;
-        self.store.token_of(secret).await.map_err(of_store)?.map(drop).ok_or_else(unauthenticated)
+        self.store.token_of(secret).await.map_err(of_store)?.map(drop).ok_or_else(unauthenticated_problem)
     }
 }
 
@@ -119,7 +119,7 @@ impl Scope {
     }
 
     /// Says whether the scope reaches a route that needs another.
-    pub fn reaches(self, needs: Scope) -> bool {
+    pub fn includes(self, needs: Scope) -> bool {
         match needs {
             Scope::Nobody => true,
             Scope::Known => !matches!(self, Scope::Nobody | Scope::Item),
@@ -156,10 +156,10 @@ pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Reque
         let parent = request.headers().get(TRACE_HEADER)?.to_str().ok()?;
         Some((traces.clone(), CallSpan::begin(parent)?, request.method().clone()))
     });
-    let response = match through(&api, route, request).await {
+    let response = match handle_request(&api, route, request).await {
         Ok(response) => response,
         Err(problem) => {
-            api.requests().refused(&problem);
+            api.requests().count_refusal(&problem);
             response_of(&problem)
         }
     };
@@ -169,13 +169,17 @@ pub(super) async fn guarded(api: ApiState, route: &'static Route, request: Reque
     response
 }
 
-async fn through(api: &ApiState, route: &'static Route, request: Request) -> Result<Response, Problem> {
+async fn handle_request(
+    api: &ApiState,
+    route: &'static Route,
+    request: Request,
+) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied();
     let peer = peer.ok_or_else(|| Problem::new(Code::Defect, "a request without a peer"))?;
     refuse_strangers(api, &peer, &parts)?;
     refuse_while_away(api, route)?;
-    let principal = who(api, peer, route, &parts.headers).await?;
+    let principal = authenticate(api, peer, route, &parts.headers).await?;
     if principal.scope != Scope::Nobody
         && principal.scope != Scope::Item
         && let Some(place) = parts.extensions.get::<StrangerSlot>()
@@ -185,7 +189,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     if route.is_decision {
         refuse_workers(api, principal.peer, route).await?;
     }
-    if !principal.scope.reaches(route.needs) {
+    if !principal.scope.includes(route.needs) {
         return Err(out_of_scope(&principal, route));
     }
     let parameters = parts.extract::<RawPathParams>().await;
@@ -204,7 +208,7 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
     };
     if route.needs == Scope::Item {
         let is_long = body.size_hint().upper().is_none_or(|bytes| bytes > STRANGERS_BODY_BYTES_MAX);
-        super::items::refuse_strangers(&call, is_long).await?;
+        super::items::refuse_without_item_token(&call, is_long).await?;
     }
     let has_body = parts.method != Method::GET;
     let (body, held) = read_body(api, peer, body, route.body_bytes_max).await?;
@@ -212,14 +216,14 @@ async fn through(api: &ApiState, route: &'static Route, request: Request) -> Res
         refuse_other_media(&call.headers)?;
     }
     call.body = body.clone();
-    if !route.outlives_its_caller() {
+    if !route.runs_to_completion() {
         return (route.handler)(call).await;
     }
     let decided_by = api.clone();
     let work = async move {
         let _held = held;
         if route.is_keyed {
-            let answered = keyed(call, &parts.uri.to_string(), &body).await;
+            let answered = run_idempotently(call, &parts.uri.to_string(), &body).await;
             decided_by.page().note_decision();
             answered
         } else {
@@ -248,12 +252,12 @@ pub(super) fn refuse_strangers(api: &ApiState, peer: &Peer, parts: &request::Par
     if headers.get_all(header::HOST).iter().count() > 1 {
         return Err(Problem::new(Code::BadRequest, "a request has one Host"));
     }
-    if !api.options().lets_in(host) {
+    if !api.options().accepts_host(host) {
         return Err(Problem::new(Code::Origin, format!("the host {host:?} is not this daemon")));
     }
     // An address in its absolute form names a host of its own, which goes before the header (RFC 9112, 3.2.2).
     let named = parts.uri.authority().map(|authority| authority.as_str());
-    if named.is_some_and(|named| !api.options().lets_in(named)) {
+    if named.is_some_and(|named| !api.options().accepts_host(named)) {
         return Err(Problem::new(Code::Origin, format!("the host {named:?} is not this daemon")));
     }
     // A browser names the page that asks; planctl's own page asks from the host that it was served from.
@@ -270,7 +274,7 @@ pub(super) fn refuse_strangers(api: &ApiState, peer: &Peer, parts: &request::Par
     Ok(())
 }
 
-async fn who(
+async fn authenticate(
     api: &ApiState,
     peer: Peer,
     route: &'static Route,
@@ -278,7 +282,7 @@ async fn who(
 ) -> Result<Principal, Problem> {
     let bearer = match headers.get(header::AUTHORIZATION) {
         None => None,
-        Some(value) => Some(bearer_of(value).ok_or_else(unauthenticated)?),
+        Some(value) => Some(bearer_of(value).ok_or_else(unauthenticated_problem)?),
     };
     let nobody = Principal {
         actor: Actor::new("nobody"),
@@ -300,7 +304,7 @@ async fn who(
                 ..nobody
             }),
             Peer::Network(_) if route.needs == Scope::Nobody => Ok(nobody),
-            Peer::Network(_) => Err(unauthenticated()),
+            Peer::Network(_) => Err(unauthenticated_problem()),
         };
     };
     if secret.starts_with(LEASE_PREFIX) {
@@ -308,10 +312,15 @@ async fn who(
         let id = hash_of(&[secret.as_bytes()]);
         return Ok(Principal { scope: Scope::Item, id, secret: Some(secret), ..nobody });
     }
-    let token =
-        api.server_node().store().token_of(&secret).await.map_err(of_store)?.ok_or_else(unauthenticated)?;
+    let token = api
+        .server_node()
+        .store()
+        .token_of(&secret)
+        .await
+        .map_err(of_store)?
+        .ok_or_else(unauthenticated_problem)?;
     Ok(Principal {
-        actor: person(&token.name)?,
+        actor: actor_of_person(&token.name)?,
         person: token.person,
         scope: match token.scope {
             TokenScope::Read => Scope::Read,
@@ -335,7 +344,7 @@ fn bearer_of(value: &HeaderValue) -> Option<String> {
 fn local_actor(headers: &HeaderMap, uid: u32) -> Result<Actor, Problem> {
     let named = headers.get(ACTOR_HEADER).and_then(|value| std::str::from_utf8(value.as_bytes()).ok());
     match named.map(str::trim).filter(|name| !name.is_empty() && name.chars().count() <= 200) {
-        Some(name) => person(name),
+        Some(name) => actor_of_person(name),
         None => Ok(Actor::new(format!("uid {uid}"))),
     }
 }
@@ -347,7 +356,7 @@ fn user_name(uid: u32) -> String {
 }
 
 /// Takes a person's name; refuses one by which an approval policy is on record (P-78).
-pub(super) fn person(name: &str) -> Result<Actor, Problem> {
+pub(super) fn actor_of_person(name: &str) -> Result<Actor, Problem> {
     let actor = Actor::new(name);
     match actor.policy_name() {
         None => Ok(actor),
@@ -358,7 +367,7 @@ pub(super) fn person(name: &str) -> Result<Actor, Problem> {
 }
 
 // One answer for a missing, wrong, expired and revoked token: no oracle (row 67).
-pub(super) fn unauthenticated() -> Problem {
+pub(super) fn unauthenticated_problem() -> Problem {
     Problem::new(Code::Unauthenticated, "a valid token is needed: Authorization: Bearer …")
         .next(Next::CreateToken)
 }
@@ -368,7 +377,7 @@ fn out_of_scope(principal: &Principal, route: &Route) -> Problem {
         return Problem::new(Code::NotFound, "there is no such thing for the holder of an item");
     }
     if principal.scope == Scope::Nobody {
-        return unauthenticated();
+        return unauthenticated_problem();
     }
     let needs = route.needs.word();
     Problem::new(Code::Scope, format!("this needs a token of the scope `{needs}`"))
@@ -395,11 +404,11 @@ pub(super) async fn refuse_agents(api: &ApiState, peer: Peer, is_of_sessions: bo
             asked.await.map_err(|error| Problem::new(Code::Defect, error.to_string()))?
         }
     };
-    if is_inside { Err(inside_worker()) } else { Ok(()) }
+    if is_inside { Err(inside_worker_problem()) } else { Ok(()) }
 }
 
 /// Refuses a decision to an agent's process.
-pub(super) fn inside_worker() -> Problem {
+pub(super) fn inside_worker_problem() -> Problem {
     Problem::new(Code::InsideWorker, "a person decides, and this comes from an agent's process")
         .help("decide in a terminal of your own")
 }
@@ -422,7 +431,7 @@ fn refuse_nul(name: &str, value: &str) -> Result<(), Problem> {
 
 fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Problem> {
     let mut read = BTreeMap::new();
-    for (name, value) in form(query) {
+    for (name, value) in parse_form(query) {
         if !route.query.iter().any(|parameter| parameter.name == name) {
             let known: Vec<&str> = route.query.iter().map(|parameter| parameter.name).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -437,7 +446,7 @@ fn query_of(query: &str, route: &Route) -> Result<BTreeMap<String, String>, Prob
     Ok(read)
 }
 
-fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
+fn parse_form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
     url::form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()))
 }
 
@@ -465,7 +474,7 @@ fn refuse_other_media(headers: &HeaderMap) -> Result<(), Problem> {
 pub(super) struct Repeated(pub(super) Problem);
 
 /// Does a mutation once for its key: a repeated request gets the stored answer (P14).
-async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
+async fn run_idempotently(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Problem> {
     let api = call.api.clone();
     let store = api.server_node().store();
     let key = key_of(&call.headers)?;
@@ -473,7 +482,7 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
     let request = planctl_store::Request::new(&call.principal.id, key, &route, body);
     let turn = match store.begin_request(&request).await.map_err(of_store)? {
         Begun::Fresh(turn) => turn,
-        Begun::Answered { status, answer } => return Ok(stored(status, answer)),
+        Begun::Answered { status, answer } => return Ok(stored_response(status, answer)),
         Begun::UnderWay => {
             return Err(Problem::new(Code::UnderWay, "the same request is under way; ask again"));
         }
@@ -487,35 +496,35 @@ async fn keyed(mut call: Call, route: &str, body: &Bytes) -> Result<Response, Pr
     let mut response = match handler(call).await {
         Ok(response) => response,
         Err(problem) => {
-            api.requests().refused(&problem);
+            api.requests().count_refusal(&problem);
             response_of(&problem)
         }
     };
     let status = response.status();
     // A request refused for now only is carried out anew when it is repeated.
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        store.leave_request(&request, &turn).await.map_err(of_store)?;
+        store.abandon_request(&request, &turn).await.map_err(of_store)?;
         return Ok(response);
     }
     if let Some(Repeated(problem)) = response.extensions_mut().remove() {
         let kept = response_of(&problem);
-        let (status, (_, bytes)) = (kept.status(), whole(kept).await?);
+        let (status, (_, bytes)) = (kept.status(), collect_body(kept).await?);
         store.answer_request(&request, status.as_u16(), &bytes).await.map_err(of_store)?;
         return Ok(response);
     }
-    let (parts, bytes) = whole(response).await?;
+    let (parts, bytes) = collect_body(response).await?;
     store.answer_request(&request, status.as_u16(), &bytes).await.map_err(of_store)?;
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
 /// Splits an answer into its head and the whole of its body.
-async fn whole(response: Response) -> Result<(Parts, Bytes), Problem> {
+async fn collect_body(response: Response) -> Result<(Parts, Bytes), Problem> {
     let (parts, body) = response.into_parts();
     let bytes = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
     Ok((parts, bytes.map_err(|error| Problem::new(Code::Defect, error.to_string()))?))
 }
 
-fn stored(status: u16, answer: Vec<u8>) -> Response {
+fn stored_response(status: u16, answer: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let media = if status.is_success() { "application/json" } else { planctl_api::PROBLEM_MEDIA_TYPE };
     (status, [(header::CONTENT_TYPE, media)], answer).into_response()

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use tokio::sync::watch;
 
 use super::guard::Peer;
-use super::serve::{HttpOptions, answered, socket_of};
+use super::serve::{HttpOptions, route_request, socket_of};
 use super::{ApiState, routes};
 use crate::node::ServerNode;
 use crate::node::health::Health;
@@ -64,7 +64,7 @@ impl InProcess {
         let mut request = request.map_err(axum::Error::new)?;
         *request.headers_mut() = headers;
         request.extensions_mut().insert(self.peer);
-        let (head, body) = answered(self.router.clone(), request).await.into_parts();
+        let (head, body) = route_request(self.router.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await?;
         Ok((head.status, body.to_vec()))
     }

@@ -7,10 +7,10 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Node, Overrun, Report,
 use planctl_harness::Masks;
 use planctl_store::{Claimed, Leased, Renewal};
 
-use super::claims::{LINE_CHARACTERS_MAX, Lease, not_there, refuse_long, view};
+use super::claims::{LINE_CHARACTERS_MAX, Lease, no_such_item, refuse_long, view};
 use super::parameters::WAIT;
 use super::problem::of_store;
-use super::{Answer, Call, json, nothing};
+use super::{Answer, Call, json, no_content};
 use crate::runs::settings::RunSettings;
 use planctl_api::wire::calls::{
     self, AcceptedView, AskCall, CompleteCall, FailCall, FailKind, HeartbeatView, LogCall, Nothing, UsageCall,
@@ -26,14 +26,14 @@ const PROPOSAL_BYTES_MAX: usize = 16 * 1024;
 pub(super) async fn show(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let store = &call.server_node().store;
-    match store.leased(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
+    match store.find_lease(&lease.item, lease.generation, &lease.token).await.map_err(of_store)? {
         Leased::Held(claimed) => {
             let left = claimed.lease_until.as_micros() - store.now().await.map_err(of_store)?.as_micros();
             let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
             json(&view(&call, &claimed, left, lease.asked_seconds).await?)
         }
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
-        Leased::Unknown => Err(not_there()),
+        Leased::Unknown => Err(no_such_item()),
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn heartbeat(call: Call) -> Answer {
             json(&HeartbeatView { lease_until: Some(moment(lease_until)), cancel: is_over })
         }
         Renewal::Cancelled => json(&HeartbeatView { lease_until: None, cancel: true }),
-        Renewal::Lost => Err(lease.lost(&call).await?),
+        Renewal::Lost => Err(lease.lost_lease_problem(&call).await?),
     }
 }
 
@@ -57,32 +57,36 @@ pub(super) async fn complete(call: Call) -> Answer {
         return Err(Problem::new(Code::BadRequest, "`insert_step` is longer than 16 KiB")
             .help("propose one step; what is long belongs into a file that it names"));
     }
-    let text = lease.kept(&call, &said.text).await?;
+    let text = lease.store_excerpt(&call, &said.text).await?;
     let (hints, circumstances) = (said.hints(), said.circumstances());
     let report = Report {
         text,
         gave_up: said.gave_up,
         ending: said.exit_code.map(|code| Ending::Exited { code }),
-        duration: lease.worked(&call, said.seconds).await?,
-        usage: used(said.usage)?,
+        duration: lease.work_duration(&call, said.seconds).await?,
+        usage: parse_usage(said.usage)?,
         hints,
         circumstances,
         observation: None,
     };
-    accepted(&lease, lease.say(&call, AgentSaid::Reported(report)).await?, "the contract is checked")
+    accepted_response(
+        &lease,
+        lease.apply_report(&call, AgentSaid::Reported(report)).await?,
+        "the contract is checked",
+    )
 }
 
 pub(super) async fn fail(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: FailCall = call.body()?;
-    let usage = used(said.usage)?;
-    let duration = lease.worked(&call, said.seconds).await?;
+    let usage = parse_usage(said.usage)?;
+    let duration = lease.work_duration(&call, said.seconds).await?;
     let message = said.reason.chars().take(2000).collect();
     let fault = |kind| AgentSaid::Faulted(Fault { kind, message, usage: usage.clone() });
     let overran = |past| AgentSaid::Overran { past, duration, usage: usage.clone() };
     let (event, follows) = match said.kind {
         FailKind::GaveUp => {
-            let text = lease.kept(&call, &said.reason).await?;
+            let text = lease.store_excerpt(&call, &said.reason).await?;
             let usage = usage.clone();
             let report = Report { text, gave_up: true, duration, usage, ..Report::default() };
             (AgentSaid::Reported(report), "the contract is checked; if it fails there is no retry")
@@ -93,16 +97,20 @@ pub(super) async fn fail(call: Call) -> Answer {
         FailKind::Overran => (overran(Overrun::Deadline), "the attempt is spent"),
         FailKind::Silent => (overran(Overrun::Silence), "the attempt is spent"),
     };
-    accepted(&lease, lease.say(&call, event).await?, follows)
+    accepted_response(&lease, lease.apply_report(&call, event).await?, follows)
 }
 
 pub(super) async fn ask(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let said: AskCall = call.body()?;
     refuse_question(&said.question)?;
-    let usage = used(said.usage)?;
+    let usage = parse_usage(said.usage)?;
     let asked = AgentSaid::Asked { question: said.question, usage };
-    accepted(&lease, lease.say(&call, asked).await?, "a person is asked; this worker is free")
+    accepted_response(
+        &lease,
+        lease.apply_report(&call, asked).await?,
+        "a person is asked; this worker is free",
+    )
 }
 
 /// Refuses a question that nobody could answer.
@@ -116,11 +124,15 @@ pub(super) fn refuse_question(question: &str) -> Result<(), Problem> {
 pub(super) async fn release(call: Call) -> Answer {
     let lease = Lease::of(&call)?;
     let _: Nothing = call.body()?;
-    accepted(&lease, lease.say(&call, AgentSaid::Released).await?, "somebody else can claim it")
+    accepted_response(
+        &lease,
+        lease.apply_report(&call, AgentSaid::Released).await?,
+        "somebody else can claim it",
+    )
 }
 
 pub(super) async fn log(call: Call) -> Answer {
-    let (lease, claimed) = held(&call).await?;
+    let (lease, claimed) = held_lease(&call).await?;
     let said: LogCall = call.body()?;
     let text = lease.masks(&call).await?.text(&said.text).into_owned();
     call.api.claims().printed().add(&lease.item, lease.generation, &text);
@@ -134,8 +146,8 @@ pub(super) async fn log(call: Call) -> Answer {
         text: String::new(),
     };
     let spool = call.server_node().spool();
-    spool.printer(claimed.item.run, line, Masks::default()).printed(text.as_bytes());
-    Ok(nothing())
+    spool.open_printer(claimed.item.run, line, Masks::default()).feed(text.as_bytes());
+    Ok(no_content())
 }
 
 pub(super) async fn usage(call: Call) -> Answer {
@@ -147,30 +159,30 @@ pub(super) async fn usage(call: Call) -> Answer {
         RunSettings::of(&store.run(lease.run).await.map_err(of_store)?)?.price(&mut usage);
     }
     if store.note_usage(&lease.item, lease.generation, &lease.token, &usage).await.map_err(of_store)? {
-        Ok(nothing())
+        Ok(no_content())
     } else {
-        Err(lease.lost(&call).await?)
+        Err(lease.lost_lease_problem(&call).await?)
     }
 }
 
 /// Returns the lease where it is held right now.
-async fn held(call: &Call) -> Result<(Lease, Box<Claimed>), Problem> {
+async fn held_lease(call: &Call) -> Result<(Lease, Box<Claimed>), Problem> {
     let lease = Lease::of(call)?;
     match call
         .server_node()
         .store
-        .leased(&lease.item, lease.generation, &lease.token)
+        .find_lease(&lease.item, lease.generation, &lease.token)
         .await
         .map_err(of_store)?
     {
         Leased::Held(claimed) => Ok((lease, claimed)),
         Leased::Lost => Err(Problem::new(Code::LeaseLost, "the lease is over: stop working")),
-        Leased::Unknown => Err(not_there()),
+        Leased::Unknown => Err(no_such_item()),
     }
 }
 
 /// Refuses callers without a token of the item before their body is read. Only for a long body is the token looked up.
-pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), Problem> {
+pub(super) async fn refuse_without_item_token(call: &Call, is_long: bool) -> Result<(), Problem> {
     let lease = Lease::of(call)?;
     if !is_long {
         return Ok(());
@@ -178,22 +190,22 @@ pub(super) async fn refuse_strangers(call: &Call, is_long: bool) -> Result<(), P
     match call
         .server_node()
         .store
-        .leased(&lease.item, lease.generation, &lease.token)
+        .find_lease(&lease.item, lease.generation, &lease.token)
         .await
         .map_err(of_store)?
     {
         // The route answers a late call, and records it.
         Leased::Held(_) | Leased::Lost => Ok(()),
-        Leased::Unknown => Err(not_there()),
+        Leased::Unknown => Err(no_such_item()),
     }
 }
 
-fn accepted(lease: &Lease, repeated: bool, follows: &str) -> Result<Response, Problem> {
+fn accepted_response(lease: &Lease, repeated: bool, follows: &str) -> Result<Response, Problem> {
     json(&AcceptedView { item: lease.item.as_str().to_owned(), follows: follows.to_owned(), repeated })
 }
 
 /// Takes what the call says was used; where it says nothing, what the worker said while it worked stands with its lease.
-fn used(said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
+fn parse_usage(said: Option<UsageCall>) -> Result<Option<Usage>, Problem> {
     said.as_ref().map(usage_of).transpose()
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn serve(call: Call) -> Answer {
         now: || clock::instant().into_std(),
     };
     let routes = InProcess::for_peer(&call.api, call.principal.peer);
-    let may_decide = call.principal.scope.reaches(Scope::Approve);
+    let may_decide = call.principal.scope.includes(Scope::Approve);
     let door = CallerDoor { routes, headers: call.headers.clone(), may_decide };
     let mut request = Request::new(Body::from(call.body));
     *request.method_mut() = Method::POST;

@@ -40,11 +40,11 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn asked(&self) {
+    pub(super) fn count_request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn refused(&self, problem: &Problem) {
+    pub(super) fn count_refusal(&self, problem: &Problem) {
         let mut refused = self.refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *refused.entry(problem.kind.to_string()).or_default() += 1;
     }
@@ -63,20 +63,20 @@ pub(super) async fn metrics(call: Call) -> Answer {
     let mut registry = Registry::with_prefix("planctl");
     of_process(&mut registry, &health, call.api.requests());
     let called = Counter::<u64>::default();
-    called.inc_by(server_node.store.calls());
+    called.inc_by(server_node.store.database_calls());
     registry.register("db_calls", "Statements and transactions that were sent to the database", called);
     gauge(&mut registry, "db_up", "Whether the database answers", i64::from(stored.is_some()));
     if let Some(stored) = stored {
         stored.register(&mut registry);
     }
     let mut text = String::new();
-    written(&mut text, &[server_node.metrics().registry(), &registry])
+    encode_registries(&mut text, &[server_node.metrics().registry(), &registry])
         .map_err(|error| Problem::new(Code::Defect, error.to_string()))?;
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 
-fn written(text: &mut String, registries: &[&Registry]) -> fmt::Result {
+fn encode_registries(text: &mut String, registries: &[&Registry]) -> fmt::Result {
     for registry in registries {
         encode_registry(text, registry)?;
     }
@@ -85,7 +85,7 @@ fn written(text: &mut String, registries: &[&Registry]) -> fmt::Result {
 
 fn of_process(registry: &mut Registry, health: &DaemonHealthView, requests: &Requests) {
     let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
-    family(registry, "build_info", "The version of planctl", [(version, 1)]);
+    register_gauges(registry, "build_info", "The version of planctl", [(version, 1)]);
     let is_up = health.state == DaemonState::Running;
     gauge(registry, "up", "Whether the daemon is neither degraded nor stopping", i64::from(is_up));
     let asked = Counter::<u64>::default();
@@ -107,7 +107,12 @@ fn gauge(registry: &mut Registry, name: &str, help: &str, value: i64) {
     registry.register(name, help, gauge);
 }
 
-fn family(registry: &mut Registry, name: &str, help: &str, series: impl IntoIterator<Item = (Labels, i64)>) {
+fn register_gauges(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    series: impl IntoIterator<Item = (Labels, i64)>,
+) {
     let gauges = Family::<Labels, Gauge>::default();
     for (labels, value) in series {
         gauges.get_or_create(&labels).inc_by(value);
@@ -134,18 +139,18 @@ impl Stored {
             workers: store.workers(&Page::ALL).await?,
             runs: runs.into_iter().flatten().map(|run| (run.name, run.head)).collect(),
             days: store.open_days(host, RUNS_MAX).await?,
-            online: store.workers_since(ONLINE).await?,
+            online: store.count_workers_seen(ONLINE).await?,
         })
     }
 
     fn register(self, registry: &mut Registry) {
         let labels = |state: &str, role: &str| vec![("state", state.to_owned()), ("role", role.to_owned())];
         let items = self.items.iter().map(|group| (labels(state_of(group), role_of(group)), group.count));
-        family(registry, "items", "Items that are out, by what they wait for", items);
+        register_gauges(registry, "items", "Items that are out, by what they wait for", items);
         let asks = self.items.iter().filter(|group| group.lane == "human");
         let asks = asks.map(|group| (vec![("kind", group.target.clone())], group.count));
-        family(registry, "approvals_open", "Asks that wait for a person", asks);
-        family(registry, "workers", "Workers that were seen, by role", self.workers());
+        register_gauges(registry, "approvals_open", "Asks that wait for a person", asks);
+        register_gauges(registry, "workers", "Workers that were seen, by role", self.workers());
         let online = i64::try_from(self.online).unwrap_or(i64::MAX);
         gauge(registry, "workers_online", "Workers seen within a minute", online);
         let left = Family::<Labels, Gauge<f64, AtomicU64>>::default();

@@ -91,8 +91,8 @@ impl Door {
             Err(problem) => return screens::problem(None, &address, &problem),
         };
         let answered = match parts.method {
-            Method::GET => looked(&visit, &address).await,
-            Method::POST => decide::posted(&visit, &address, body).await,
+            Method::GET => get_page(&visit, &address).await,
+            Method::POST => decide::post_form(&visit, &address, body).await,
             _ => Err(Problem::new(Code::MethodNotAllowed, "a page is read by GET and decides by POST")),
         };
         answered.unwrap_or_else(|problem| screens::problem(Some(&visit), &address, &problem))
@@ -100,7 +100,7 @@ impl Door {
 }
 
 /// Answers what a browser looks at.
-async fn looked(visit: &Visit, address: &Address) -> Result<Response, Problem> {
+async fn get_page(visit: &Visit, address: &Address) -> Result<Response, Problem> {
     match address.segments().as_slice() {
         ["sign-in"] => Ok(html(StatusCode::OK, screens::sign_in(address, None))),
         ["open", code] => session::open(visit, code).await,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use planctl_engine::RunId;
 use planctl_engine::view::Form;
 
-use super::guard::{Peer, Standing, inside_worker};
+use super::guard::{Peer, Standing, inside_worker_problem};
 use super::parameters::{AT, ATTEMPT, FORM, FROM, LINES, LINES_MAX, NEWEST, SINCE, STEP, WAIT, WORKSPACE};
 use super::problem::of_store;
 use super::{Answer, Call, json, number, plans};
@@ -26,7 +26,7 @@ pub(super) async fn start(call: Call) -> Answer {
     let wanted: StartCall = call.body()?;
     let is_inside_session = matches!(call.principal.peer, Peer::Local { is_inside_session: true, .. });
     if is_inside_session && wanted.start.approve.is_some() {
-        return Err(inside_worker());
+        return Err(inside_worker_problem());
     }
     let checked = plans::checked(&call, &wanted.plan).await?;
     let services = call.services_of_plan(&wanted.plan).await?;
@@ -64,24 +64,24 @@ pub(super) async fn spent_today(call: Call) -> Answer {
     json(&services.spent_today(call.query(&WORKSPACE).is_none()).await?)
 }
 
-pub(super) async fn found(call: &Call) -> Result<(Services, RunId), Problem> {
+pub(super) async fn find_run(call: &Call) -> Result<(Services, RunId), Problem> {
     let services = call.services().await?;
     let run = services.find(call.parameter("run")).await?;
     Ok((services, run))
 }
 
 pub(super) async fn status(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.status(run).await?)
 }
 
 pub(super) async fn page(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.run_page(run, call.number(&FROM)?).await?)
 }
 
 pub(super) async fn picture(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     let query = call.query(&WORKSPACE).map(|path| format!("?workspace={}", planctl_web::encoded(path)));
     let addresses = Addresses { query: query.unwrap_or_default() };
     let layouts = call.api.page().layouts().clone();
@@ -89,12 +89,12 @@ pub(super) async fn picture(call: Call) -> Answer {
 }
 
 pub(super) async fn name(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&RunName { id: run.to_string(), run: services.store().name_of(run).await.map_err(of_store)? })
 }
 
 pub(super) async fn plan(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     let checked = services.plan_of_run(run).await?;
     let graph =
         checked.verification.graph.ok_or_else(|| Problem::new(Code::Defect, "a run without a graph"))?;
@@ -109,7 +109,7 @@ pub(super) async fn plan(call: Call) -> Answer {
 }
 
 pub(super) async fn history(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     let since = call.number(&SINCE)?.unwrap_or(0);
     let limit = call.number(&LINES)?.unwrap_or(LINES_MAX);
     let wait = call.number(&WAIT)?.map(Duration::from_secs);
@@ -128,18 +128,18 @@ pub(super) async fn history(call: Call) -> Answer {
     let listener = services.listen(run);
     let mut standing = Standing::of(&call);
     loop {
-        standing.still().await?;
+        standing.refuse_if_revoked().await?;
         let lines = services.events(run, since, limit).await?;
         let left = until.saturating_duration_since(clock::instant());
         if !lines.is_empty() || left.is_zero() || call.api.is_stopping() {
             return json(&lines);
         }
-        call.api.until_news(&listener, left.min(LOOK_AGAIN)).await;
+        call.api.wait_for_news(&listener, left.min(LOOK_AGAIN)).await;
     }
 }
 
 pub(super) async fn logs(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(
         &services
             .logs(run, call.number(&STEP)?, call.number(&ATTEMPT)?, &call.page::<LogView, _>(number)?)
@@ -148,42 +148,42 @@ pub(super) async fn logs(call: Call) -> Answer {
 }
 
 pub(super) async fn output(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.output(run, call.number(&SINCE)?.unwrap_or(0))?)
 }
 
 pub(super) async fn prompts(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.prompts(run, call.number(&STEP)?, call.number(&ATTEMPT)?).await?)
 }
 
 pub(super) async fn salute(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.salute(run).await?)
 }
 
 pub(super) async fn traversal(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.traversal(run).await?)
 }
 
 pub(super) async fn checkpoint(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.checkpoint(run).await?)
 }
 
 pub(super) async fn follow_up(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.follow_up(run).await?)
 }
 
 pub(super) async fn why(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.why(run, call.parameter("step")).await?)
 }
 
 pub(super) async fn context(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     let form = match call.query(&FORM) {
         None => Form::Long,
         Some(word) => Form::ALL.into_iter().find(|form| form.word() == word).ok_or_else(|| {
@@ -194,12 +194,12 @@ pub(super) async fn context(call: Call) -> Answer {
 }
 
 pub(super) async fn audit_one(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&AuditView { runs: vec![services.audit(run).await?], next: None })
 }
 
 pub(super) async fn bundle(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.bundle(run, call.number(&SINCE)?.unwrap_or(0)).await?)
 }
 
@@ -216,18 +216,18 @@ pub(super) async fn resume(call: Call) -> Answer {
 
 pub(super) async fn pause(call: Call) -> Answer {
     let wanted: PauseCall = call.body()?;
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.pause(run, wanted.note.as_deref()).await?)
 }
 
 pub(super) async fn cancel(call: Call) -> Answer {
     let wanted: CancelCall = call.body()?;
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.cancel(run, wanted.note.as_deref()).await?)
 }
 
 pub(super) async fn acknowledge(call: Call) -> Answer {
     let wanted: AcknowledgeCall = call.body()?;
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     json(&services.acknowledge(run, wanted.note.as_deref()).await?)
 }

@@ -71,7 +71,7 @@ pub struct HttpOptions {
 
 impl HttpOptions {
     /// Says whether a Host header means this daemon (A37).
-    pub(super) fn lets_in(&self, host: &str) -> bool {
+    pub(super) fn accepts_host(&self, host: &str) -> bool {
         let Some(name) = name_of(host) else { return false };
         let own = self.socket.parent().map(|state_dir| page::own_address(state_dir).ip().to_string());
         let loopback = ["127.0.0.1", "localhost", "::1"].into_iter().chain(own.as_deref());
@@ -181,7 +181,7 @@ pub async fn serve(server_node: ServerNode, listening: Listening) {
     let router = routes::router(&api);
     let pages = page::router(&api, router.clone());
     let acceptor = Acceptor { router, pages, api, strangers, connections_max };
-    acceptor.api.page().reopen(&state_dir).await;
+    acceptor.api.page().reopen_port(&state_dir).await;
     let local = acceptor.clone().local(socket);
     let network = acceptor.clone().network(port, LetsIn::Everybody);
     let page = acceptor.clone().page(opened);
@@ -190,7 +190,7 @@ pub async fn serve(server_node: ServerNode, listening: Listening) {
         never = network => match never {},
         never = page => match never {},
         // A sender that is gone means stop as well.
-        () = stopped(&mut stop) => {}
+        () = wait_until_stopped(&mut stop) => {}
     }
     let tasks = acceptor.api.tasks();
     tasks.close();
@@ -288,7 +288,7 @@ impl Acceptor {
                             || tokio::task::spawn_blocking(is_own).await.unwrap_or(false);
                         is_let_in.then_some(Peer::Network(connection))
                     };
-                    let stranger = Some(self.strangers.enter());
+                    let stranger = Some(self.strangers.admit());
                     self.serve_connection(stream, self.pages.clone(), peer, stranger, &permits).await;
                 }
                 Err(error) => cannot_accept(&error).await,
@@ -312,7 +312,7 @@ impl Acceptor {
         self.api.tasks().spawn(async move {
             let Some(peer) = peer.await else { return };
             let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-                api.requests().asked();
+                api.requests().count_request();
                 request.extensions_mut().insert(peer);
                 if let Some(place) = &place {
                     request.extensions_mut().insert(place.clone());
@@ -320,7 +320,7 @@ impl Acceptor {
                 let router = router.clone();
                 async move {
                     let request = request.map(axum::body::Body::new);
-                    Ok::<_, std::convert::Infallible>(answered(router, request).await)
+                    Ok::<_, std::convert::Infallible>(route_request(router, request).await)
                 }
             });
             let connection = http1::Builder::new()
@@ -332,8 +332,8 @@ impl Acceptor {
             let mut connection = std::pin::pin!(connection);
             let served = tokio::select! {
                 served = &mut connection => served,
-                () = makes_way(must_go) => Ok(()),
-                () = stopped(&mut stop) => {
+                () = wait_to_make_way(must_go) => Ok(()),
+                () = wait_until_stopped(&mut stop) => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }
@@ -347,7 +347,7 @@ impl Acceptor {
 }
 
 /// Resolves when a connection must end for others; never for one that has shown a token.
-async fn makes_way(must_go: Option<oneshot::Receiver<()>>) {
+async fn wait_to_make_way(must_go: Option<oneshot::Receiver<()>>) {
     let is_asked = match must_go {
         Some(must_go) => must_go.await.is_ok(),
         None => false,
@@ -358,7 +358,7 @@ async fn makes_way(must_go: Option<oneshot::Receiver<()>>) {
 }
 
 /// Resolves when the daemon stops, or nobody can say so any more.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     if let Err(error) = stop.wait_for(|stop| *stop).await {
         tracing::debug!(%error, "nobody says stop any more");
     }
@@ -370,19 +370,19 @@ async fn cannot_accept(error: &io::Error) {
 }
 
 /// Routes one request, and marks its answer.
-pub(super) async fn answered(router: Router, request: Request) -> Response {
+pub(super) async fn route_request(router: Router, request: Request) -> Response {
     if request.uri().to_string().len() > URI_BYTES_MAX {
         let detail = format!("an address has at most {URI_BYTES_MAX} bytes");
-        return marked(response_of(&Problem::new(Code::UriTooLong, detail)));
+        return with_response_headers(response_of(&Problem::new(Code::UriTooLong, detail)));
     }
     match router.oneshot(request).await {
-        Ok(response) => marked(response),
+        Ok(response) => with_response_headers(response),
         Err(never) => match never {},
     }
 }
 
 /// Adds what every answer carries: nobody guesses its type, nobody keeps it.
-fn marked(mut response: Response) -> Response {
+fn with_response_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let mark = |name| HeaderName::from_static(name);
     headers.insert(mark("x-content-type-options"), HeaderValue::from_static("nosniff"));

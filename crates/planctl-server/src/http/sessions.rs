@@ -6,7 +6,7 @@ use planctl_engine::{ItemId, Observation, RunId};
 
 use super::items::refuse_question;
 use super::parameters::WAIT;
-use super::runs::found;
+use super::runs::find_run;
 use super::{Answer, Call, json};
 use crate::clock;
 use crate::node::services::Services;
@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const LAST_WORDS_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) async fn show(call: Call) -> Answer {
-    let (services, run) = found(&call).await?;
+    let (services, run) = find_run(&call).await?;
     let until = clock::instant() + Duration::from_secs(call.number(&WAIT)?.unwrap_or(0));
     let listener = services.listen(run);
     loop {
@@ -36,7 +36,7 @@ pub(super) async fn show(call: Call) -> Answer {
         }
         tokio::select! {
             () = changed => {}
-            () = call.api.until_news(&listener, left.min(LOOK_AGAIN)) => {}
+            () = call.api.wait_for_news(&listener, left.min(LOOK_AGAIN)) => {}
         }
     }
 }
@@ -45,13 +45,13 @@ async fn look(call: &Call, services: &Services, run: RunId) -> Result<SessionVie
     // In this order: a step that begins after the look at the run is not told beside a state from before it.
     let steps = call.server_node().sessions().steps(run);
     let view = services.status(run).await?;
-    let others_work = steps.is_empty() && services.others_work(run).await?;
+    let others_work = steps.is_empty() && services.is_worked_on_by_agents(run).await?;
     Ok(SessionView { run: view, steps, others_work })
 }
 
 pub(super) async fn end_turn(call: Call) -> Answer {
     let said: TurnCall = call.body()?;
-    let (_, run) = found(&call).await?;
+    let (_, run) = find_run(&call).await?;
     let (end, follows) = match said.question {
         Some(question) => {
             refuse_question(&question)?;

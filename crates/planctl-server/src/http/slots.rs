@@ -37,7 +37,7 @@ impl Slots {
 
     /// Returns a slot for one gate of a run if one is free within `SOON`: with short contracts one usually is, and a separate
     /// claim of the gate would cost more. Returns `None` where the gate would have to wait for the workspace behind another.
-    pub async fn slot_soon(&self, run: RunId) -> Option<OwnedSemaphorePermit> {
+    pub async fn try_slot(&self, run: RunId) -> Option<OwnedSemaphorePermit> {
         if self.gate_slots.has_waiting_gate(run) {
             return None;
         }

@@ -10,7 +10,7 @@ use planctl_store::{NewToken, NewlyMade, Page, RoleRow, StoreError, TokenRow, To
 use serde_json::Value;
 
 use super::claims::refuse_roles;
-use super::guard::{Repeated, Scope, person};
+use super::guard::{Repeated, Scope, actor_of_person};
 use super::parameters::{LINES, LINES_MAX, SINCE};
 use super::problem::of_store;
 use super::{Answer, Call, json, name};
@@ -78,7 +78,7 @@ pub(super) async fn daemon(call: Call) -> Answer {
         health: options.health.view(),
         host: server_node.host().to_owned(),
         database: server_node.database_line().to_owned(),
-        workers: u32::try_from(server_node.store.workers_since(ONLINE).await.map_err(of_store)?)
+        workers: u32::try_from(server_node.store.count_workers_seen(ONLINE).await.map_err(of_store)?)
             .unwrap_or(u32::MAX),
         items: counts(&call).await?,
     })
@@ -162,14 +162,14 @@ fn worker_view(call: &Call, worker: &WorkerRow) -> WorkerView {
 }
 
 pub(super) async fn pause_worker(call: Call) -> Answer {
-    paused(call, true).await
+    set_paused(call, true).await
 }
 
 pub(super) async fn resume_worker(call: Call) -> Answer {
-    paused(call, false).await
+    set_paused(call, false).await
 }
 
-async fn paused(call: Call, is_paused: bool) -> Answer {
+async fn set_paused(call: Call, is_paused: bool) -> Answer {
     let _: Nothing = call.body()?;
     let name = call.parameter("worker").to_owned();
     let missing =
@@ -201,7 +201,7 @@ pub(super) async fn create_token(call: Call) -> Answer {
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
         return Err(bad("`name` is 1 to 100 characters on one line".to_owned()));
     }
-    person(name)?;
+    actor_of_person(name)?;
     if scope != TokenScope::Worker && !wanted.roles.is_empty() {
         return Err(bad("`roles` are for the scope `worker`".to_owned()));
     }
@@ -214,17 +214,17 @@ pub(super) async fn create_token(call: Call) -> Answer {
     let new = NewToken { name, person: None, scope, roles: &roles, lasts, request: call.request };
     match call.server_node().store.create_token(&new).await.map_err(of_store)? {
         NewlyMade::Token(token, secret) => {
-            let repeated = made_before(&token);
+            let repeated = token_made_before(&token);
             let mut shown = json(&TokenMade { token: token_view(token), secret })?;
             shown.extensions_mut().insert(Repeated(repeated));
             Ok(shown)
         }
-        NewlyMade::Before(token) => Err(made_before(&token)),
+        NewlyMade::Before(token) => Err(token_made_before(&token)),
     }
 }
 
 /// The secret is not stored, so the answer can't be repeated.
-fn made_before(token: &TokenRow) -> Problem {
+fn token_made_before(token: &TokenRow) -> Problem {
     let detail = format!("this request made the token {} before; its secret was shown once", token.id);
     Problem::new(Code::Conflict, detail)
         .help("where it was not read, revoke that token, and make another under another key")

@@ -88,7 +88,7 @@ impl Services {
             Some(_) | None => None,
         };
         let (mut will_run, mut drift, mut uncommitted) = (None, Vec::new(), Vec::new());
-        let place = Path::new(run.place_now());
+        let place = Path::new(run.present_folder());
         if is_plan {
             let (view, shown) = self.will_run(&run, &revision.graph).await?;
             drift = self.drift(run.plan, None, &revision.graph, &shown).await?;
@@ -105,7 +105,7 @@ impl Services {
                     let now = self.baseline_now(&revision.graph, place).await.unwrap_or_default();
                     drift = self.drift(run.plan, Some(&run), &revision.graph, &now).await?;
                     uncommitted = self.differing_from_head(place, &now).await;
-                    may_change = approved.files.keys().filter(|path| own.frees(path)).cloned().collect();
+                    may_change = approved.files.keys().filter(|path| own.may_change(path)).cloned().collect();
                     (diff, changes) = (Some(text), insertion.changes);
                 }
                 Err(why) => unfit = Some(why),
@@ -119,7 +119,7 @@ impl Services {
         let node = revision.graph.node(&row.at.node).filter(|node| node.gated().is_some());
         let (mut attempts, mut last_words, mut workspace_changes) = (Vec::new(), None, None);
         if let Some(node) = node.filter(|_| !is_plan) {
-            (attempts, last_words) = self.told_of(&run, node).await?;
+            (attempts, last_words) = self.newest_attempts(&run, node).await?;
             if row.is_open {
                 workspace_changes =
                     self.workspace_changes(&run, &revision.graph, node, approval.as_ref()).await?;
@@ -182,7 +182,7 @@ impl Services {
         // Where the workspace is on another host there is nothing to look at; approving there takes the files as they are.
         let baseline = match &settings.shown {
             Some(shown) => shown.clone(),
-            None => self.baseline_now(graph, Path::new(run.place_now())).await.unwrap_or_default(),
+            None => self.baseline_now(graph, Path::new(run.present_folder())).await.unwrap_or_default(),
         };
         let mut protected = baseline.clone();
         settings.protect_scripts(&mut protected);
@@ -252,7 +252,7 @@ impl Services {
         given: &Approving,
         under: Option<&Config>,
     ) -> Result<Decided, ServiceError> {
-        let under = under.map(|config| self.server_node.sealed(config.clone())).transpose()?;
+        let under = under.map(|config| self.server_node.seal_secrets(config.clone())).transpose()?;
         self.answer_under(id, answer, given, under.as_ref()).await
     }
 
@@ -290,7 +290,7 @@ impl Services {
             return Err(self.answered_before(id, &row).await?);
         }
         let word = answer.word();
-        let answers = row.ask.kind.answers_to(row.ask.failure.as_deref());
+        let answers = row.ask.kind.answers_for_failure(row.ask.failure.as_deref());
         if !answers.contains(&word) {
             return Err(ServiceError::Conflict {
                 what: format!("answer ask {id} with {word}: it is {}", view::ask_name(row.ask.kind)),
@@ -321,7 +321,7 @@ impl Services {
         };
         // A vote is the vote of the person whom planctl knows, whichever name they sign with.
         let decider = match &vote {
-            Some((vote, _)) => &self.speaking_as(Actor::new(vote.voter.as_str())),
+            Some((vote, _)) => &self.with_actor(Actor::new(vote.voter.as_str())),
             None => self,
         };
         let (vote, words) = vote.unzip();
@@ -438,7 +438,7 @@ impl Services {
             time: named.time.and(budget.time),
         };
         let wanted = parts(by, run.head.budget.raised(by));
-        let most = parts(wanted, self.store.most_for(&run, &around.item).await?);
+        let most = parts(wanted, self.store.budget_max_for(&run, &around.item).await?);
         if wanted.within(most) == wanted {
             return Ok(());
         }
@@ -492,7 +492,7 @@ impl Services {
             }
         }
         let graph = self.store.revision(run.plan, &run.revision).await?.graph;
-        self.handed_in((run, row.number), plan, graph, given).await
+        self.submission((run, row.number), plan, graph, given).await
     }
 
     pub(super) async fn answered_before(&self, id: u64, row: &AskRow) -> Result<ServiceError, ServiceError> {
@@ -507,7 +507,7 @@ impl Services {
     }
 
     pub(crate) async fn answer_of(&self, row: &AskRow) -> Result<Option<AnswerView>, ServiceError> {
-        let Some(line) = self.store.answer(row.run, &row.item).await? else { return Ok(None) };
+        let Some(line) = self.store.answer_line(row.run, &row.item).await? else { return Ok(None) };
         let Said::Fact(fact) = &line.said else { return Ok(None) };
         let Fact::AskAnswered { answer, by, note, .. } = &**fact else { return Ok(None) };
         Ok(Some(AnswerView {
@@ -593,13 +593,13 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
         answers: row
             .ask
             .kind
-            .answers_to(row.ask.failure.as_deref())
+            .answers_for_failure(row.ask.failure.as_deref())
             .iter()
             .map(|answer| (*answer).to_owned())
             .collect(),
         options: row.ask.options.clone(),
         leads_to: option_views(graph, &row.at.node, &row.ask.options),
-        usual: usual(row, graph),
+        usual: default_answer(row, graph),
         blocks: None,
         deadline: row.deadline.as_ref().filter(|_| row.is_open).map(|deadline| DeadlineView {
             at: moment(deadline.at),
@@ -613,7 +613,7 @@ pub(crate) fn ask_view(row: &AskRow, graph: &Graph, answer: Option<AnswerView>) 
 }
 
 /// Returns the answer that a plan declares as the usual one to what it asks.
-fn usual(row: &AskRow, graph: &Graph) -> Option<String> {
+fn default_answer(row: &AskRow, graph: &Graph) -> Option<String> {
     let node = graph.node(&row.at.node);
     if let Some(confirmation) = node.and_then(|node| node.confirmation.as_deref())
         && row.ask.kind == AskKind::Choice

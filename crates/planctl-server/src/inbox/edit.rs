@@ -44,7 +44,7 @@ impl Services {
     ///
     /// A conflict where the ask is answered, where no answer to it changes the plan, and where its workspace is on another host.
     pub async fn workspace_of_edit(&self, ask: u64) -> Result<PathBuf, ServiceError> {
-        Ok(PathBuf::from(self.held(ask).await?.run.workspace_path))
+        Ok(PathBuf::from(self.ask_held_for_edit(ask).await?.run.workspace_path))
     }
 
     /// Returns the plan that an ask lets a person edit.
@@ -53,7 +53,7 @@ impl Services {
     ///
     /// Those of [`Services::workspace_of_edit`], and a conflict where the plan's file can't be read.
     pub async fn edit(&self, ask: u64) -> Result<PlanEditView, ServiceError> {
-        let held = self.held(ask).await?;
+        let held = self.ask_held_for_edit(ask).await?;
         let file = held.file().await?;
         let graph = self.store.graph(&held.ask.graph).await?;
         let (text, unfit) = match held.proposed(&file.text, &graph) {
@@ -76,12 +76,12 @@ impl Services {
     ///
     /// Those of [`Services::workspace_of_edit`], and where the workspace can't be read.
     pub async fn check_edit(&self, ask: u64, text: &str) -> Result<PlanEditCheck, ServiceError> {
-        let held = self.held(ask).await?;
+        let held = self.ask_held_for_edit(ask).await?;
         let checked = self.checked_edit(&held, text).await?;
         Ok(PlanEditCheck {
             digest: checked.verification.digest.as_str().to_owned(),
             findings: findings(&checked),
-            refused: self.obstacle(&held, &checked).await?,
+            refused: self.obstacle_to_edit(&held, &checked).await?,
             diff: self.plan_diff(&checked, &held.run.id.to_string(), None).await?,
         })
     }
@@ -93,12 +93,12 @@ impl Services {
     /// A conflict where somebody was quicker: the ask is answered, or the file is another; [`ServiceError::NotVerified`]; and
     /// a conflict where the text can't be approved here.
     pub async fn approve_edit(&self, ask: u64, call: &EditCall) -> Result<Decided, ServiceError> {
-        let held = self.held(ask).await?;
+        let held = self.ask_held_for_edit(ask).await?;
         let checked = self.checked_edit(&held, &call.text).await?;
         if !checked.verification.is_verified() {
             return Err(ServiceError::NotVerified { plan: checked.path });
         }
-        if let Some(why) = self.obstacle(&held, &checked).await? {
+        if let Some(why) = self.obstacle_to_edit(&held, &checked).await? {
             let what = format!("go on with this text: {why}");
             return Err(ServiceError::Conflict { what, next: Next::ShowAsk { ask } });
         }
@@ -116,7 +116,7 @@ impl Services {
         Ok(Decided { ask: Some(ask), run_id: Some(held.run.id.to_string()), ..decided })
     }
 
-    async fn held(&self, id: u64) -> Result<Held, ServiceError> {
+    async fn ask_held_for_edit(&self, id: u64) -> Result<Held, ServiceError> {
         let ask = self.store.ask(i64::try_from(id).unwrap_or(i64::MAX)).await?;
         if !ask.is_open {
             return Err(self.answered_before(id, &ask).await?);
@@ -125,7 +125,7 @@ impl Services {
             what: format!("edit the plan of ask {id}: {why}"),
             next,
         };
-        if !ask.ask.kind.answers_to(ask.ask.failure.as_deref()).contains(&Answer::Revise.word()) {
+        if !ask.ask.kind.answers_for_failure(ask.ask.failure.as_deref()).contains(&Answer::Revise.word()) {
             return Err(refused("no answer to it changes the plan", Next::ShowAsk { ask: id }));
         }
         let run = self.store.run(ask.run).await?;
@@ -152,7 +152,7 @@ impl Services {
     }
 
     /// Says why a run can't go on with a text.
-    async fn obstacle(&self, held: &Held, checked: &Checked) -> Result<Option<String>, ServiceError> {
+    async fn obstacle_to_edit(&self, held: &Held, checked: &Checked) -> Result<Option<String>, ServiceError> {
         let verification = &checked.verification;
         let Some(graph) = verification.graph.as_ref().filter(|_| verification.is_verified()) else {
             return Ok(Some("it is not verified".to_owned()));

@@ -22,7 +22,7 @@ const DIFF_BYTES_MAX: usize = 64 * 1024;
 
 impl Services {
     /// Returns the newest attempts at a node, and the end of its worker's newest report.
-    pub(super) async fn told_of(
+    pub(super) async fn newest_attempts(
         &self,
         run: &RunRow,
         node: &Node,
@@ -49,7 +49,7 @@ impl Services {
         if run.host != self.server_node.host() {
             return Ok(None);
         }
-        let place = run.place_now();
+        let place = run.present_folder();
         let state_dir = self.state_dir();
         let place =
             branch_worktrees::place_of(&self.store, state_dir, run.id, graph, &node.id, place).await?;
@@ -69,7 +69,7 @@ impl Services {
         let more = changes.files.len().saturating_sub(FILES_MAX);
         let files = changes.files.into_iter().take(FILES_MAX).map(|(path, change)| ChangedFile {
             protected: protected.contains_key(&path),
-            may_change: protected.contains_key(&path) && own.frees(&path),
+            may_change: protected.contains_key(&path) && own.may_change(&path),
             path,
             change: match change.kind {
                 ChangeKind::Added => "added",

@@ -1,7 +1,7 @@
 //! The options of a choice: where each leads, and which of them an answer means.
 
 use planctl_api::wire::OptionView;
-use planctl_engine::{Graph, Node, NodeId, NodeKind, option_meant, plain_label};
+use planctl_engine::{Graph, Node, NodeId, NodeKind, match_option, plain_label};
 
 /// The most routing nodes that lie between a question and the step behind an option.
 const ROUTED_MAX: usize = 100;
@@ -36,7 +36,7 @@ pub(super) fn option_chosen(options: &[OptionView], answer: &str) -> Result<Stri
     let wanted = plain_label(answer);
     let leads_to = |number: u32| options.iter().filter(move |option| option.number == Some(number));
     let number = wanted.trim_start_matches('#').trim_start_matches("step ").parse::<u32>().ok();
-    let mut meant: Vec<&str> = option_meant(&names, answer).into_iter().collect();
+    let mut meant: Vec<&str> = match_option(&names, answer).into_iter().collect();
     if meant.is_empty() {
         meant.extend(number.into_iter().flat_map(leads_to).map(|option| option.name.as_str()));
     }

@@ -54,7 +54,8 @@ impl Services {
         if !is_repeated {
             people.push(person);
         }
-        let have = |rule: &AskRule| people.iter().filter(|voter| rules.counts(rule, voter)).count() as u64;
+        let have =
+            |rule: &AskRule| people.iter().filter(|voter| rules.counts_vote_of(rule, voter)).count() as u64;
         let lacks = |(_, rule): &&(&str, &AskRule)| rule.approvals.saturating_sub(have(rule));
         let vote = NewVote {
             item: row.item.clone(),
@@ -122,7 +123,7 @@ fn may_not_vote(
     row: &AskRow,
     answer: &Answer,
 ) -> Option<ServiceError> {
-    if voting.iter().any(|(_, rule)| rules.counts(rule, person)) {
+    if voting.iter().any(|(_, rule)| rules.counts_vote_of(rule, person)) {
         return None;
     }
     let demands: Vec<String> =

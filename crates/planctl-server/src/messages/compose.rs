@@ -16,8 +16,8 @@ use planctl_engine::{Actor, End, Excerpt, Fact, Graph, NodeId, Role, RunId, RunS
 use planctl_lang::printable;
 use planctl_store::{AskRow, Follows, NewMessage, RunRow, ToChannel, Untold, WorkspaceId};
 
+use super::channels_wanting;
 use super::deliver::reminder_after;
-use super::wanting;
 use crate::node::ServerNode;
 use crate::node::services::{Caller, Caps, ServiceError, Services};
 use crate::runs::shown::failure_line;
@@ -54,36 +54,36 @@ impl Composer {
     /// # Errors
     ///
     /// Those of the store. A message that can't be written is logged, and keeps back no other.
-    pub(crate) async fn tell(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn write_due(&self) -> Result<(), ServiceError> {
         let (store, host) = (self.server_node.store(), self.server_node.host());
         let mut channels = Channels::new();
         for decided in store.asks_decided(host, AT_ONCE).await? {
-            self.contained(&decided.key, self.tell_decision(&decided, &mut channels).await)?;
+            self.skip_unreadable(&decided.key, self.compose_decision(&decided, &mut channels).await)?;
         }
-        for untold in store.asks_untold(host, AT_ONCE).await? {
+        for untold in store.unannounced_asks(host, AT_ONCE).await? {
             let event = MessageEvent::ApprovalOpened;
-            self.contained(&untold.key, self.tell_ask(&untold, event, &mut channels).await)?;
+            self.skip_unreadable(&untold.key, self.compose_ask(&untold, event, &mut channels).await)?;
         }
         for due in store.asks_to_remind(host, AT_ONCE).await? {
             let event = MessageEvent::ApprovalReminder;
-            self.contained(&due.key, self.tell_ask(&due, event, &mut channels).await)?;
+            self.skip_unreadable(&due.key, self.compose_ask(&due, event, &mut channels).await)?;
         }
-        for ended in store.ended_runs_untold(host, AT_ONCE).await? {
-            self.contained(&ended.key, self.tell_end(&ended, &mut channels).await)?;
+        for ended in store.unannounced_ended_runs(host, AT_ONCE).await? {
+            self.skip_unreadable(&ended.key, self.compose_end(&ended, &mut channels).await)?;
         }
-        for noticed in store.budgets_noticed(host, AT_ONCE).await? {
-            self.contained(&noticed.key, self.tell_budget(&noticed, &mut channels).await)?;
+        for noticed in store.runs_near_budget(host, AT_ONCE).await? {
+            self.skip_unreadable(&noticed.key, self.compose_budget(&noticed, &mut channels).await)?;
         }
         // A daemon whose command line names an agent for every role does all work of its host.
         if !self.server_node.daemon().is_some_and(|daemon| daemon.serves_all) {
             for unserved in store.roles_unserved(host, AT_ONCE, UNSERVED_FOR, WORKER_SEEN_FOR).await? {
-                self.contained(&unserved.key, self.tell_unserved(&unserved, &mut channels).await)?;
+                self.skip_unreadable(&unserved.key, self.compose_unserved(&unserved, &mut channels).await)?;
             }
         }
         Ok(())
     }
 
-    fn contained(&self, key: &str, told: Result<(), ServiceError>) -> Result<(), ServiceError> {
+    fn skip_unreadable(&self, key: &str, told: Result<(), ServiceError>) -> Result<(), ServiceError> {
         match told {
             Err(ServiceError::Store(error)) if error.is_retryable() => Err(error.into()),
             Err(error) => {
@@ -95,7 +95,12 @@ impl Composer {
     }
 
     /// Returns the channels of a workspace that want to hear of an event. A configuration that does not read has none.
-    async fn wanting(&self, workspace: &str, event: MessageEvent, channels: &mut Channels) -> Vec<ToChannel> {
+    async fn channels_for(
+        &self,
+        workspace: &str,
+        event: MessageEvent,
+        channels: &mut Channels,
+    ) -> Vec<ToChannel> {
         if !channels.contains_key(workspace) {
             let read = self.server_node.channels_of(workspace).await;
             let read = read.unwrap_or_else(|error| {
@@ -104,17 +109,17 @@ impl Composer {
             });
             channels.insert(workspace.to_owned(), read);
         }
-        wanting(&channels[workspace], event)
+        channels_wanting(&channels[workspace], event)
     }
 
-    async fn tell_ask(
+    async fn compose_ask(
         &self,
         untold: &Untold<i64>,
         event: MessageEvent,
         channels: &mut Channels,
     ) -> Result<(), ServiceError> {
         let reminders = untold.reminders + u32::from(event == MessageEvent::ApprovalReminder);
-        let wanted = self.wanting(&untold.workspace_path, event, channels).await;
+        let wanted = self.channels_for(&untold.workspace_path, event, channels).await;
         if wanted.is_empty() && event == MessageEvent::ApprovalOpened {
             return Ok(());
         }
@@ -126,21 +131,21 @@ impl Composer {
         self.write(&ask.about(), event, &untold.key, &wanted, &ask.message, follows).await
     }
 
-    async fn tell_decision(
+    async fn compose_decision(
         &self,
         decided: &Untold<i64>,
         channels: &mut Channels,
     ) -> Result<(), ServiceError> {
         let event = MessageEvent::ApprovalDecided;
-        let wanted = self.wanting(&decided.workspace_path, event, channels).await;
+        let wanted = self.channels_for(&decided.workspace_path, event, channels).await;
         if wanted.is_empty() {
-            return Ok(self.server_node.store().forget_ask(decided.of).await?);
+            return Ok(self.server_node.store().cancel_ask_messages(decided.of).await?);
         }
         let ask = self.ask(decided.of, event, decided.reminders).await?;
         self.write(&ask.about(), event, &decided.key, &wanted, &ask.message, Follows::Decision).await
     }
 
-    async fn tell_end(&self, ended: &Untold<RunId>, channels: &mut Channels) -> Result<(), ServiceError> {
+    async fn compose_end(&self, ended: &Untold<RunId>, channels: &mut Channels) -> Result<(), ServiceError> {
         let store = self.server_node.store();
         let run = store.run(ended.of).await?;
         let RunStatus::Ended { end } = run.head.status else { return Ok(()) };
@@ -149,7 +154,7 @@ impl Composer {
             End::Failed | End::Aborted => MessageEvent::RunFailed,
             End::Cancelled => MessageEvent::RunCancelled,
         };
-        let wanted = self.wanting(&ended.workspace_path, event, channels).await;
+        let wanted = self.channels_for(&ended.workspace_path, event, channels).await;
         if !wanted.is_empty() {
             let graph = store.graph_of(&run).await?;
             let facts = store.newest_facts(run.id, FACTS_LOOKED_AT).await?;
@@ -164,13 +169,13 @@ impl Composer {
         Ok(store.mark_ended_runs(self.server_node.host(), run.ended_at).await?)
     }
 
-    async fn tell_budget(
+    async fn compose_budget(
         &self,
         noticed: &Untold<RunId>,
         channels: &mut Channels,
     ) -> Result<(), ServiceError> {
         let event = MessageEvent::BudgetNotice;
-        let wanted = self.wanting(&noticed.workspace_path, event, channels).await;
+        let wanted = self.channels_for(&noticed.workspace_path, event, channels).await;
         if wanted.is_empty() {
             return Ok(());
         }
@@ -182,13 +187,13 @@ impl Composer {
         self.write(&About::of(&run), event, &noticed.key, &wanted, &message, Follows::Nothing).await
     }
 
-    async fn tell_unserved(
+    async fn compose_unserved(
         &self,
         unserved: &Untold<(RunId, Role)>,
         channels: &mut Channels,
     ) -> Result<(), ServiceError> {
         let event = MessageEvent::WorkerNoneForRole;
-        let wanted = self.wanting(&unserved.workspace_path, event, channels).await;
+        let wanted = self.channels_for(&unserved.workspace_path, event, channels).await;
         if wanted.is_empty() {
             return Ok(());
         }
@@ -221,7 +226,7 @@ impl Composer {
             body: &body,
             channels,
         };
-        Ok(self.server_node.store().tell(&new, follows).await?)
+        Ok(self.server_node.store().enqueue_message(&new, follows).await?)
     }
 
     /// Reads an ask, and says in a message what it is about.
@@ -350,7 +355,7 @@ fn lines_of_ask(row: &AskRow) -> Vec<String> {
 /// Returns the last lines of what a program said, on standard error where it said something there.
 fn last_lines(stderr: &Excerpt, stdout: &Excerpt) -> Vec<String> {
     let said = if stderr.tail.trim().is_empty() { stdout } else { stderr };
-    let plain = view::plain(&said.tail);
+    let plain = view::strip_terminal_sequences(&said.tail);
     let lines: Vec<&str> = plain.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES_MAX)..].iter().map(|text| line(text)).collect()
 }

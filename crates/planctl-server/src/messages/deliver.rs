@@ -68,7 +68,7 @@ impl ServerNode {
                 None => (DeliveryState::Failed, Duration::ZERO, &error.what),
             },
         };
-        self.metrics().notified(
+        self.metrics().count_delivery(
             &delivery.channel,
             if state == DeliveryState::Waiting { "again" } else { state.word() },
         );
@@ -86,18 +86,17 @@ impl ServerNode {
     async fn try_to_deliver(&self, together: &[DueDelivery]) -> Result<String, SendError> {
         let Some(delivery) = together.first() else { return Ok(String::new()) };
         let channels = self.channels_of(&delivery.workspace_path).await;
-        let channels = channels.map_err(|error| SendError::again(format!("could not {error}")))?;
+        let channels = channels.map_err(|error| SendError::retryable(format!("could not {error}")))?;
         let Some(channel) = channels.get(&delivery.channel) else {
-            return Err(SendError::last(
+            return Err(SendError::permanent(
                 "the channel is not configured any more, or its file is not trusted",
             ));
         };
         let read = |delivery: &DueDelivery| serde_json::from_str::<MessageView>(&delivery.body);
-        let messages: Vec<MessageView> = together
-            .iter()
-            .map(read)
-            .collect::<Result<_, _>>()
-            .map_err(|error| SendError::last(format!("the stored message does not read: {error}")))?;
+        let messages: Vec<MessageView> =
+            together.iter().map(read).collect::<Result<_, _>>().map_err(|error| {
+                SendError::permanent(format!("the stored message does not read: {error}"))
+            })?;
         let Some(mut message) = digest(&messages) else { return Ok(String::new()) };
         message.link = channel.page.as_deref().and_then(|page| link(page, &message));
         let parcel = Parcel {
@@ -120,7 +119,7 @@ impl ServerNode {
         match &channel.to {
             ChannelTarget::Web { shape, address, secret_env, allow_private } => {
                 let body = match shape {
-                    WebShape::Standard => standard(parcel),
+                    WebShape::Standard => standard_webhook_body(parcel),
                     WebShape::Slack => text::slack(parcel.message),
                 };
                 let timestamp = clock::now().as_micros() / 1_000_000;
@@ -151,9 +150,10 @@ impl ServerNode {
         timeout: Duration,
         parcel: &Parcel<'_>,
     ) -> Result<String, SendError> {
-        let spawner = self.spawner().map_err(|error| SendError::again(format!("could not {error}")))?;
+        let spawner = self.spawner().map_err(|error| SendError::retryable(format!("could not {error}")))?;
         let (directory, event) = (parcel.workspace, parcel.event);
-        let hook = hook::Hook { command, env, directory, timeout, event, text, body: standard(parcel) };
+        let hook =
+            hook::Hook { command, env, directory, timeout, event, text, body: standard_webhook_body(parcel) };
         hook::run(hook, spawner).await
     }
 }
@@ -169,7 +169,7 @@ fn link(page: &str, message: &MessageView) -> Option<String> {
 }
 
 /// Returns the payload that Standard Webhooks recommends.
-fn standard(parcel: &Parcel<'_>) -> String {
+fn standard_webhook_body(parcel: &Parcel<'_>) -> String {
     let at = moment(parcel.created_at);
     json!({ "type": parcel.event, "timestamp": at, "data": parcel.message }).to_string()
 }

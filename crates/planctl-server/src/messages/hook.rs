@@ -36,18 +36,19 @@ pub(super) async fn run(hook: Hook<'_>, spawner: &Spawner) -> Result<String, Sen
     command.input = Input::Bytes(hook.body.into_bytes());
     command.deadline = Some(hook.timeout);
     let finished = spawner.run(&command, &mut |_, _| (), pending()).await;
-    let finished = finished.map_err(|error| SendError::again(format!("it could not be started: {error}")))?;
+    let finished =
+        finished.map_err(|error| SendError::retryable(format!("it could not be started: {error}")))?;
     match finished.end {
         End::Exited(0) => Ok("exit 0".to_owned()),
-        End::Exited(status) => Err(SendError::again(format!("exit {status}"))),
-        End::Signalled(signal) => Err(SendError::again(format!("ended by signal {signal}"))),
-        End::TimedOut => Err(SendError::again("no end in time")),
+        End::Exited(status) => Err(SendError::retryable(format!("exit {status}"))),
+        End::Signalled(signal) => Err(SendError::retryable(format!("ended by signal {signal}"))),
+        End::TimedOut => Err(SendError::retryable("no end in time")),
         End::NotStarted { errno, .. } => {
             let error = std::io::Error::from_raw_os_error(errno);
-            Err(SendError::again(format!("it could not be started: {error}")))
+            Err(SendError::retryable(format!("it could not be started: {error}")))
         }
         End::IdleTimedOut | End::Flooded | End::OverLimit(_) | End::Cancelled | End::HelperLost => {
-            Err(SendError::again("it was ended"))
+            Err(SendError::retryable("it was ended"))
         }
     }
 }

@@ -28,19 +28,19 @@ pub(super) async fn send(
     id: &str,
     message: &MessageView,
 ) -> Result<String, SendError> {
-    let unusable = |what: &str| SendError::last(format!("the channel can't be used: {what}"));
+    let unusable = |what: &str| SendError::permanent(format!("the channel can't be used: {what}"));
     if mail.tls == MailTls::None && !allow_private {
         return Err(unusable("others could read it: tls = \"none\" needs allow_private = true"));
     }
     let host = Host::parse(&mail.server).map_err(|_| unusable("`server` is no host"))?;
     let addresses = target::resolved(host, mail.port(), allow_private).await?;
-    let address = addresses.first().ok_or_else(|| SendError::again("the host's name has no address"))?;
+    let address = addresses.first().ok_or_else(|| SendError::retryable("the host's name has no address"))?;
     // The process has one implementation of cryptography; a second caller chooses the same.
     rustls::crypto::ring::default_provider().install_default().ok();
     // The connection goes to the address that was looked at, and its certificate has to be the host's.
     let parameters = || {
         TlsParameters::new_rustls(mail.server.clone())
-            .map_err(|error| SendError::again(format!("TLS can't be used: {error}")))
+            .map_err(|error| SendError::retryable(format!("TLS can't be used: {error}")))
     };
     let tls = match mail.tls {
         MailTls::Wrapped => Tls::Wrapper(parameters()?),
@@ -55,9 +55,9 @@ pub(super) async fn send(
         let password = mail.password_env.as_deref().map(secret).transpose()?.unwrap_or_default();
         transport = transport.credentials(Credentials::new(user.clone(), password));
     }
-    let letter = letter(mail, id, message)?;
+    let letter = build_mail(mail, id, message)?;
     match tokio::time::timeout(timeout, transport.build().send(letter)).await {
-        Err(_) => Err(SendError::again("no answer in time")),
+        Err(_) => Err(SendError::retryable("no answer in time")),
         Ok(Ok(answer)) => Ok(format!("SMTP {}", answer.code())),
         Ok(Err(error)) => Err(refusal(&error)),
     }
@@ -71,12 +71,14 @@ fn refusal(error: &lettre::transport::smtp::Error) -> SendError {
         None if error.is_tls() => "TLS failed".to_owned(),
         None => "no connection, or it broke".to_owned(),
     };
-    SendError { is_final: error.is_permanent(), ..SendError::again(what) }
+    SendError { is_final: error.is_permanent(), ..SendError::retryable(what) }
 }
 
-fn letter(mail: &MailConfig, id: &str, message: &MessageView) -> Result<Message, SendError> {
+fn build_mail(mail: &MailConfig, id: &str, message: &MessageView) -> Result<Message, SendError> {
     let mailbox = |address: &str| {
-        address.parse::<Mailbox>().map_err(|_| SendError::last(format!("{address:?} is no address of mail")))
+        address
+            .parse::<Mailbox>()
+            .map_err(|_| SendError::permanent(format!("{address:?} is no address of mail")))
     };
     let subject: String =
         format!("[planctl] {}", message.sentence).chars().take(SUBJECT_CHARACTERS_MAX).collect();
@@ -90,5 +92,5 @@ fn letter(mail: &MailConfig, id: &str, message: &MessageView) -> Result<Message,
     }
     builder
         .body(text::plain(message))
-        .map_err(|error| SendError::last(format!("the mail could not be written: {error}")))
+        .map_err(|error| SendError::permanent(format!("the mail could not be written: {error}")))
 }

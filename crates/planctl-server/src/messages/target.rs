@@ -24,7 +24,7 @@ pub(super) async fn resolved<S: AsRef<str>>(
         Host::Ipv6(address) => vec![SocketAddr::from((address, port))],
         Host::Domain(name) => tokio::net::lookup_host((name.as_ref(), port))
             .await
-            .map_err(|_| SendError::again("the host's name could not be resolved"))?
+            .map_err(|_| SendError::retryable("the host's name could not be resolved"))?
             .collect(),
     };
     permitted(addresses, allow_private)
@@ -36,10 +36,10 @@ pub(super) fn permitted(
     allow_private: bool,
 ) -> Result<Vec<SocketAddr>, SendError> {
     if addresses.is_empty() {
-        return Err(SendError::again("the host's name has no address"));
+        return Err(SendError::retryable("the host's name has no address"));
     }
     match addresses.iter().find(|address| !is_public(address.ip())) {
-        Some(private) if !allow_private => Err(SendError::last(format!(
+        Some(private) if !allow_private => Err(SendError::permanent(format!(
             "refused: the host has the address {}, which is not public (allow_private = true would allow it)",
             private.ip()
         ))),

@@ -56,7 +56,7 @@ pub(super) async fn send(request: Request<'_>) -> Result<String, SendError> {
         post = post.header("webhook-signature", signature);
     }
     // The body of the answer is not read: a receiver may say anything, at any length.
-    let answer = post.body(request.body).send().await.map_err(|error| SendError::again(fault(&error)))?;
+    let answer = post.body(request.body).send().await.map_err(|error| SendError::retryable(fault(&error)))?;
     let status = answer.status();
     if status.is_success() {
         return Ok(words(status));
@@ -74,7 +74,7 @@ fn address_of(address: &WebAddress, allow_private: bool) -> Result<Url, SendErro
         WebAddress::Given(url) => url.clone(),
         WebAddress::Variable(variable) => secret(variable)?,
     };
-    let unusable = |why: &str| SendError::last(format!("the address can't be used: {why}"));
+    let unusable = |why: &str| SendError::permanent(format!("the address can't be used: {why}"));
     if let Some(wrong) = wrong_web_address(&text) {
         return Err(unusable(wrong));
     }
@@ -89,7 +89,7 @@ fn address_of(address: &WebAddress, allow_private: bool) -> Result<Url, SendErro
 
 /// Makes a client that reaches the addresses that were looked at, and none besides.
 async fn client_for(url: &Url, allow_private: bool, timeout: Duration) -> Result<Client, SendError> {
-    let host = url.host().ok_or_else(|| SendError::last("the address has no host"))?;
+    let host = url.host().ok_or_else(|| SendError::permanent("the address has no host"))?;
     let port = url.port_or_known_default().unwrap_or(443);
     let addresses = target::resolved(host, port, allow_private).await?;
     // The process has one implementation of cryptography; a second caller chooses the same.
@@ -99,7 +99,7 @@ async fn client_for(url: &Url, allow_private: bool, timeout: Duration) -> Result
         Some(host) => builder.resolve_to_addrs(host, &addresses),
         None => builder,
     };
-    builder.build().map_err(|error| SendError::again(fault(&error)))
+    builder.build().map_err(|error| SendError::retryable(fault(&error)))
 }
 
 /// Says in a few words why a call failed; the address, which may be a secret, is left out.
@@ -128,7 +128,9 @@ fn words(status: StatusCode) -> String {
 fn key_of(secret: &str, variable: &str) -> Result<Vec<u8>, SendError> {
     let Some(encoded) = secret.strip_prefix("whsec_") else { return Ok(secret.as_bytes().to_vec()) };
     STANDARD.decode(encoded).map_err(|_| {
-        SendError::again(format!("the secret in {variable} begins with whsec_ and goes on with no base64"))
+        SendError::retryable(format!(
+            "the secret in {variable} begins with whsec_ and goes on with no base64"
+        ))
     })
 }
 

@@ -142,7 +142,7 @@ impl Database {
 
 impl Database {
     /// Connects as the owner of the tables, with the schema up to date.
-    async fn owned(&self) -> Result<Store, ServiceError> {
+    async fn connect_as_owner(&self) -> Result<Store, ServiceError> {
         let options = match self {
             Database::Private(cluster, _) => {
                 cluster.create_roles().await.map_err(StoreError::from)?;
@@ -161,7 +161,7 @@ impl Database {
     ///
     /// Those of the store.
     pub async fn prune(&self, older_than: Duration, dry_run: bool) -> Result<u64, ServiceError> {
-        let store = self.owned().await?;
+        let store = self.connect_as_owner().await?;
         let pruned =
             if dry_run { store.runs_to_prune(older_than).await } else { store.prune(older_than).await };
         store.close().await;

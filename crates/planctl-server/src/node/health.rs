@@ -145,28 +145,28 @@ impl Health {
         }
     }
 
-    pub(crate) fn begins(&self) {
+    pub(crate) fn set_running(&self) {
         self.lock().stage = Stage::Running;
     }
 
-    pub(crate) fn stops(&self) {
+    pub(crate) fn set_stopping(&self) {
         self.lock().stage = Stage::Stopping;
     }
 
     /// Notes that a loop begins a turn.
-    pub(crate) fn turned(&self, name: &'static str) {
+    pub(crate) fn record_turn(&self, name: &'static str) {
         self.lock().turns.insert(name, clock::instant());
     }
 
     /// Notes an error of a loop. The loop that watches the database reports an outage once, so outages are left out here.
-    pub(crate) fn erred(&self, what: &'static str, error: &ServiceError) {
+    pub(crate) fn record_error(&self, what: &'static str, error: &ServiceError) {
         if matches!(error, ServiceError::Store(error) if error.is_retryable()) {
             tracing::debug!(%error, "{what}: the database is away");
             return;
         }
         let words = format!("{what}: could not {error}");
         let is_known = self.lock().last_error.as_ref().is_some_and(|(_, last)| *last == words);
-        self.note(words);
+        self.set_last_error(words);
         // An error that comes back at each turn is logged once.
         if is_known {
             tracing::debug!(%error, "{what}: trying again");
@@ -180,7 +180,7 @@ impl Health {
         let read = |row: Result<T, Unread>| match row {
             Ok(row) => Some(row),
             Err(unread) => {
-                self.erred(what, &unread.error.into());
+                self.record_error(what, &unread.error.into());
                 None
             }
         };
@@ -188,11 +188,11 @@ impl Health {
     }
 
     /// Notes words of trouble without logging them.
-    pub(crate) fn note(&self, words: String) {
+    pub(crate) fn set_last_error(&self, words: String) {
         self.lock().last_error = Some((clock::now(), words));
     }
 
-    pub(crate) fn answers(&self) {
+    pub(crate) fn set_database_up(&self) {
         let mut inner = self.lock();
         if let Database::Away { since } = inner.database {
             inner.database = Database::Up;
@@ -202,7 +202,7 @@ impl Health {
         }
     }
 
-    pub(crate) fn is_away(&self, why: &str) {
+    pub(crate) fn set_database_away(&self, why: &str) {
         let mut inner = self.lock();
         if inner.database == Database::Up {
             let now = clock::now();
@@ -212,14 +212,14 @@ impl Health {
         }
     }
 
-    pub(crate) fn swept(&self, expired: u64, recovered: u64) {
+    pub(crate) fn record_sweep(&self, expired: u64, recovered: u64) {
         let mut inner = self.lock();
         inner.leases_expired += expired;
         inner.runs_recovered += recovered;
     }
 
     /// Counts one more of these at work for as long as the answer lives.
-    pub(crate) fn at_work(&self, what: &'static str) -> AtWork {
+    pub(crate) fn count_at_work(&self, what: &'static str) -> AtWork {
         *self.lock().at_work.entry(what).or_default() += 1;
         AtWork { health: self.clone(), what }
     }
@@ -262,15 +262,15 @@ mod tests {
     #[test]
     fn a_loop_that_stands_still_is_told_unless_the_database_is_away() {
         let health = Health::default();
-        health.begins();
-        health.turned("gates");
+        health.set_running();
+        health.record_turn("gates");
         let later = clock::instant() + STANDS_STILL_AFTER;
         assert!(health.is_alive() && health.is_ready());
         assert!(!health.is_alive_at(later));
-        health.is_away("connection refused");
+        health.set_database_away("connection refused");
         assert!(health.is_alive_at(later) && !health.is_ready());
         assert_eq!(health.view().state, DaemonState::Degraded);
-        health.answers();
+        health.set_database_up();
         assert!(health.is_alive() && health.is_ready());
         assert!(!health.is_alive_at(clock::instant() + STANDS_STILL_AFTER));
     }
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_at_work_is_counted_as_long_as_it_is() {
         let health = Health::default();
-        let (one, two) = (health.at_work("gates"), health.at_work("gates"));
+        let (one, two) = (health.count_at_work("gates"), health.count_at_work("gates"));
         assert_eq!((health.view().gates_at_work, health.view().agents_at_work), (2, 0));
         drop((one, two));
         assert_eq!(health.view().gates_at_work, 0);

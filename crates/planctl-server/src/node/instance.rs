@@ -65,7 +65,7 @@ impl Instance {
     /// # Errors
     ///
     /// When the file can't be written.
-    pub fn works_on(&self, run: RunId) -> io::Result<()> {
+    pub fn mark_worked_on(&self, run: RunId) -> io::Result<()> {
         self.lock.write_all_at(format!("{run}\n").as_bytes(), self.lock.metadata()?.len())
     }
 
@@ -74,7 +74,7 @@ impl Instance {
     /// # Errors
     ///
     /// When the file can't be written.
-    pub fn works_on_nothing(&self) -> io::Result<()> {
+    pub fn clear_worked_on(&self) -> io::Result<()> {
         self.lock.set_len(0)
     }
 
@@ -174,7 +174,7 @@ fn namespace(folder: &Path) -> io::Result<String> {
 /// what keeps it too is dead.
 ///
 /// The lock is tried again and again, since a thread that waits for it in the kernel would keep this process from ending.
-pub(crate) async fn one_at_a_time(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
+pub(crate) async fn lock_exclusively(state_dir: &Path, what: &str) -> Result<Arc<OwnedFd>, ServiceError> {
     let path = state_dir.join(format!("{what}.lock"));
     let wrong = || ServiceError::io(format!("lock {}", path.display()));
     let file = crate::node::runtime::blocking({
@@ -255,12 +255,12 @@ mod tests {
         let [one, other, third] = [1, 2, 3].map(RunId::from_u128);
         let (first, second) =
             (Instance::begin(state.path()).unwrap(), Instance::begin(state.path()).unwrap());
-        first.works_on(one).unwrap();
-        first.works_on(other).unwrap();
-        second.works_on(third).unwrap();
+        first.mark_worked_on(one).unwrap();
+        first.mark_worked_on(other).unwrap();
+        second.mark_worked_on(third).unwrap();
         assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::from([one, other, third]));
-        second.works_on_nothing().unwrap();
-        second.works_on(other).unwrap();
+        second.clear_worked_on().unwrap();
+        second.mark_worked_on(other).unwrap();
         assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::from([one, other]));
         drop(first);
         assert_eq!(runs_worked_on(state.path()).unwrap(), BTreeSet::from([other]));

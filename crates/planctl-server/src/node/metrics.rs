@@ -90,7 +90,7 @@ impl Metrics {
     }
 
     /// Notes that an item was claimed. The two clocks, of this machine and of the database, are not exactly one.
-    pub(crate) fn claimed(&self, item: &Item) {
+    pub(crate) fn count_claim(&self, item: &Item) {
         let role = match &item.work {
             Work::Agent { role, .. } => role.as_str(),
             Work::Harness { .. } | Work::Human { .. } => "",
@@ -100,19 +100,19 @@ impl Metrics {
     }
 
     /// Notes that a try to deliver a message ended.
-    pub(crate) fn notified(&self, channel: &str, result: &str) {
+    pub(crate) fn count_delivery(&self, channel: &str, result: &str) {
         let labels = vec![("channel", channel.to_owned()), ("result", result.to_owned())];
         self.notifications.get_or_create(&labels).inc();
     }
 
     /// Notes what a transition says that was written: `agent` is whose attempt it is about.
-    pub(crate) fn applied(&self, agent: &str, event: &Event, facts: &[Fact]) {
+    pub(crate) fn count_event(&self, agent: &str, event: &Event, facts: &[Fact]) {
         let mut reason = "interrupted";
         match event {
-            Event::Agent(event) => reason = self.worked(agent, &event.said),
+            Event::Agent(event) => reason = self.count_work(agent, &event.said),
             Event::Harness(event) => {
-                if let Some(usage) = event.found.used_by_judge() {
-                    self.used(usage);
+                if let Some(usage) = event.found.judge_usage() {
+                    self.count_usage(usage);
                 }
                 let verdict = facts.iter().find_map(verdict_of);
                 if let (HarnessResult::Evidence(evidence), Some(verdict)) = (&event.found, verdict) {
@@ -133,7 +133,7 @@ impl Metrics {
     }
 
     /// Notes what an agent said; returns it in a word.
-    fn worked(&self, agent: &str, said: &AgentSaid) -> &'static str {
+    fn count_work(&self, agent: &str, said: &AgentSaid) -> &'static str {
         let (outcome, duration, usage) = match said {
             AgentSaid::Reported(report) if report.gave_up => {
                 ("gave_up", Some(report.duration), report.usage.as_ref())
@@ -149,12 +149,12 @@ impl Metrics {
             self.attempt_duration.get_or_create(&labels).observe(duration.as_secs_f64());
         }
         if let Some(usage) = usage {
-            self.used(usage);
+            self.count_usage(usage);
         }
         outcome
     }
 
-    fn used(&self, usage: &Usage) {
+    fn count_usage(&self, usage: &Usage) {
         let model = self.model(usage.model.as_deref().unwrap_or("unknown"));
         let metering = if usage.estimated { "estimated" } else { "reported" };
         let uncached = usage.input_tokens.saturating_sub(usage.cached_input_tokens);
@@ -200,13 +200,13 @@ mod tests {
     fn a40_names_of_models_are_bounded_and_hold_no_secret() {
         let metrics = Metrics::default();
         for number in 0..200 {
-            metrics.used(&Usage {
+            metrics.count_usage(&Usage {
                 model: Some(format!("model-{number}")),
                 output_tokens: 1,
                 ..Usage::default()
             });
         }
-        metrics.used(&Usage {
+        metrics.count_usage(&Usage {
             model: Some("ghp_c4n4ryc4n4ryc4n4ryc4n4ryc4n4ryc4n4ry".to_owned()),
             output_tokens: 1,
             ..Usage::default()
@@ -233,7 +233,7 @@ mod tests {
         let found =
             HarnessResult::Nothing(Inconclusive::Unjudged { what: "no form".to_owned(), usage: Some(usage) });
         let at = At { node: NodeId::new("1"), visit: 1, attempt: Attempt::FIRST };
-        metrics.applied("", &Event::Harness(HarnessEvent { at, found }), &[]);
+        metrics.count_event("", &Event::Harness(HarnessEvent { at, found }), &[]);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, metrics.registry()).unwrap();
         for line in [

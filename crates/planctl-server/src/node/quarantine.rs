@@ -37,7 +37,7 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
-    fn put(&self, run: RunId) {
+    fn add(&self, run: RunId) {
         self.lock().insert(run, clock::instant() + QUARANTINE_FOR);
     }
 
@@ -66,7 +66,7 @@ impl ServerNode {
 
     /// Runs one operation on one run. If it fails or panics, the run is quarantined. If the database is away, the error is
     /// returned, since no other run can go on either.
-    pub(crate) async fn by_itself(
+    pub(crate) async fn run_contained(
         &self,
         run: RunId,
         operation: impl Future<Output = Result<bool, ServiceError>>,
@@ -86,7 +86,7 @@ impl ServerNode {
 
     fn quarantine_run(&self, run: RunId, trouble: String, report: &mut SweepReport) {
         tracing::error!(run.id = %run, "nothing of the run is looked at for a while: {trouble}");
-        self.quarantine().put(run);
+        self.quarantine().add(run);
         report.troubles.push(trouble);
     }
 }

@@ -58,7 +58,7 @@ impl Secrets {
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let file = self.folder.join(&hex);
         if !file.exists() {
-            self.put(&file, value.as_bytes())?;
+            self.write_once(&file, value.as_bytes())?;
         }
         Ok(format!("{SEAL}{hex}"))
     }
@@ -90,14 +90,14 @@ impl Secrets {
         if !file.exists() {
             let mut key = [0_u8; 32];
             io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut key)?;
-            self.put(&file, &key)?;
+            self.write_once(&file, &key)?;
         }
         let key = fs::read(&file)?;
         key.try_into().map_err(|_| io::Error::other(format!("{} holds no key of 32 bytes", file.display())))
     }
 
     /// Writes a file whole or not at all; one that is there by then stays.
-    fn put(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn write_once(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
         private_folder(&self.state_dir, FOLDER)?;
         let mut draft = tempfile::Builder::new().prefix(".draft-").tempfile_in(&self.folder)?;
         draft.write_all(bytes)?;

@@ -281,7 +281,7 @@ impl Services {
     }
 
     /// Returns the same services, for another actor.
-    pub(crate) fn speaking_as(&self, actor: Actor) -> Services {
+    pub(crate) fn with_actor(&self, actor: Actor) -> Services {
         let mut services = self.clone();
         services.caller.actor = actor;
         services

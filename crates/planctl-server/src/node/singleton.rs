@@ -62,7 +62,7 @@ impl SingletonLock {
     /// # Errors
     ///
     /// [`SingletonError::Taken`] while another process has it.
-    pub fn take(state_dir: &Path) -> Result<SingletonLock, SingletonError> {
+    pub fn acquire(state_dir: &Path) -> Result<SingletonLock, SingletonError> {
         let path = state_dir.join(LOCK);
         let wrong = |source| SingletonError::Io { path: path.clone(), source };
         planctl_store::cluster::ensure_state_dir(state_dir)
@@ -75,11 +75,11 @@ impl SingletonLock {
             .mode(0o600)
             .open(&path)
             .map_err(wrong)?;
-        if !tried(|| lock.try_lock()).map_err(wrong)? {
+        if !try_lock_repeatedly(|| lock.try_lock()).map_err(wrong)? {
             return Err(SingletonError::Taken(singleton_state(state_dir).map_err(wrong)?));
         }
         let info = state_dir.join(INFO);
-        removed(&info).map_err(wrong)?;
+        remove_if_there(&info).map_err(wrong)?;
         lock.set_len(0).map_err(wrong)?;
         lock.seek(SeekFrom::Start(0)).map_err(wrong)?;
         writeln!(lock, "{}", std::process::id()).map_err(wrong)?;
@@ -91,9 +91,9 @@ impl SingletonLock {
     /// # Errors
     ///
     /// When the file can't be written.
-    pub fn announce(&self, info: &DaemonInfo) -> io::Result<()> {
+    pub fn write_info(&self, info: &DaemonInfo) -> io::Result<()> {
         let draft = self.info.with_extension("json.new");
-        removed(&draft)?;
+        remove_if_there(&draft)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         file.write_all(&serde_json::to_vec(info)?)?;
         file.sync_all()?;
@@ -103,7 +103,7 @@ impl SingletonLock {
 
 impl Drop for SingletonLock {
     fn drop(&mut self) {
-        let left = removed(&self.info).and_then(|()| self.lock.set_len(0));
+        let left = remove_if_there(&self.info).and_then(|()| self.lock.set_len(0));
         if let Err(error) = left {
             tracing::debug!(%error, "what the daemon said about itself stays behind");
         }
@@ -138,7 +138,7 @@ pub fn singleton_state(state_dir: &Path) -> io::Result<SingletonState> {
     }
 }
 
-fn tried(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> io::Result<bool> {
+fn try_lock_repeatedly(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> io::Result<bool> {
     for _ in 1..TRIES {
         match attempt() {
             Ok(()) => return Ok(true),
@@ -149,7 +149,7 @@ fn tried(mut attempt: impl FnMut() -> Result<(), TryLockError>) -> io::Result<bo
     Ok(false)
 }
 
-fn removed(path: &Path) -> io::Result<()> {
+fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
@@ -176,36 +176,36 @@ mod tests {
     fn a_second_daemon_is_refused_and_told_who_is_there() {
         let state = tempfile::tempdir().unwrap();
         assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
-        let singleton = SingletonLock::take(state.path()).unwrap();
+        let singleton = SingletonLock::acquire(state.path()).unwrap();
         assert_eq!(
             singleton_state(state.path()).unwrap(),
             SingletonState::Busy { pid: Some(std::process::id()) }
         );
-        singleton.announce(&info()).unwrap();
+        singleton.write_info(&info()).unwrap();
         let mode = fs::metadata(state.path().join(INFO)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let refused = SingletonLock::take(state.path());
+        let refused = SingletonLock::acquire(state.path());
         assert!(
             matches!(&refused, Err(SingletonError::Taken(SingletonState::Running(there))) if *there == info())
         );
         drop(singleton);
         assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
         assert!(!state.path().join(INFO).exists());
-        SingletonLock::take(state.path()).unwrap();
+        SingletonLock::acquire(state.path()).unwrap();
     }
 
     #[test]
     fn what_a_killed_daemon_said_is_stale() {
         let state = tempfile::tempdir().unwrap();
-        let singleton = SingletonLock::take(state.path()).unwrap();
-        singleton.announce(&info()).unwrap();
+        let singleton = SingletonLock::acquire(state.path()).unwrap();
+        singleton.write_info(&info()).unwrap();
         // As a kill leaves it: the lock is free, the files are there.
         fs::copy(state.path().join(INFO), state.path().join("kept")).unwrap();
         drop(singleton);
         fs::rename(state.path().join("kept"), state.path().join(INFO)).unwrap();
         fs::write(state.path().join(LOCK), "1\n").unwrap();
         assert_eq!(singleton_state(state.path()).unwrap(), SingletonState::Nobody);
-        let _lock = SingletonLock::take(state.path()).unwrap();
+        let _lock = SingletonLock::acquire(state.path()).unwrap();
         assert_eq!(
             singleton_state(state.path()).unwrap(),
             SingletonState::Busy { pid: Some(std::process::id()) }

@@ -45,21 +45,21 @@ impl Spool {
     fn open(&self, run: RunId, kind: &str) -> io::Result<File> {
         let path = self.path(run, kind);
         if !path.exists() {
-            clear_away(&private_folder(&self.state_dir, FOLDER)?)?;
+            remove_oldest_files(&private_folder(&self.state_dir, FOLDER)?)?;
         }
         OpenOptions::new().append(true).create(true).mode(0o600).open(path)
     }
 
     /// Begins to keep what somebody prints at an attempt.
-    pub(crate) fn printer(&self, run: RunId, at: OutputLine, masks: Masks) -> Printer {
-        let file = self.open(run, "output").inspect_err(said).ok();
+    pub(crate) fn open_printer(&self, run: RunId, at: OutputLine, masks: Masks) -> Printer {
+        let file = self.open(run, "output").inspect_err(log_unkept).ok();
         Printer { file, at, masks, pending: Vec::new() }
     }
 
     /// Keeps the prompt of an attempt as its agent gets it.
     pub(crate) fn add_prompt(&self, run: RunId, prompt: &PromptView) {
         let added = self.open(run, "prompts").and_then(|mut file| add(&mut file, prompt));
-        added.inspect_err(said).unwrap_or(());
+        added.inspect_err(log_unkept).unwrap_or(());
     }
 
     /// Returns the prompts of a run that this machine's planctl delivered, oldest first.
@@ -90,7 +90,7 @@ impl Spool {
     }
 }
 
-fn said(error: &io::Error) {
+fn log_unkept(error: &io::Error) {
     tracing::debug!(%error, "what is printed is not kept for watchers");
 }
 
@@ -105,7 +105,7 @@ fn add(file: &mut File, line: &impl serde::Serialize) -> io::Result<()> {
 }
 
 /// Removes the oldest files where there are too many.
-fn clear_away(folder: &Path) -> io::Result<()> {
+fn remove_oldest_files(folder: &Path) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -128,7 +128,7 @@ pub(crate) struct Printer {
 
 impl Printer {
     /// Takes what was printed.
-    pub(crate) fn printed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
         let end = match self.pending.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')) {
             Some(end) => end + 1,
@@ -144,7 +144,7 @@ impl Printer {
         let Some(file) = &mut self.file else { return };
         let text = self.masks.text(&String::from_utf8_lossy(bytes)).into_owned();
         if let Err(error) = add(file, &OutputLine { text, ..self.at.clone() }) {
-            said(&error);
+            log_unkept(&error);
             self.file = None;
         }
     }
@@ -173,14 +173,14 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let (spool, run) = (Spool::in_state(state.path()), RunId::from_u128(7));
         assert_eq!(spool.output(run, 0).unwrap(), OutputView { lines: Vec::new(), next: 0 });
-        let mut printer = spool.printer(run, at("worker"), Masks::default());
-        printer.printed(b"one\ntw");
+        let mut printer = spool.open_printer(run, at("worker"), Masks::default());
+        printer.feed(b"one\ntw");
         let first = spool.output(run, 0).unwrap();
         assert_eq!(first.lines, [OutputLine { text: "one\n".into(), ..at("worker") }]);
-        printer.printed("o ä".as_bytes());
+        printer.feed("o ä".as_bytes());
         assert_eq!(spool.output(run, first.next).unwrap().lines, []);
         drop(printer);
-        spool.printer(run, at("contract"), Masks::default()).printed(b"three\n");
+        spool.open_printer(run, at("contract"), Masks::default()).printed(b"three\n");
         let second = spool.output(run, first.next).unwrap();
         let texts: Vec<&str> = second.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(texts, ["two ä", "three\n"]);

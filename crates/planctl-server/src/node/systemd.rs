@@ -20,7 +20,7 @@ pub(crate) fn is_alive(health: &Health) {
 }
 
 /// Says that the daemon ends.
-pub(crate) fn stops() {
+pub(crate) fn notify_stopping() {
     notify(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
 }
 

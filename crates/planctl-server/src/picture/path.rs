@@ -70,7 +70,7 @@ pub(super) fn smooth(points: &[Point]) -> String {
     }
     for corner in points.windows(3) {
         let (before, at, after) = (corner[0], corner[1], corner[2]);
-        let (enter, leave) = (towards(at, before, 12.0), towards(at, after, 12.0));
+        let (enter, leave) = (point_towards(at, before, 12.0), point_towards(at, after, 12.0));
         text.push_str(&format!(
             "L{} {}Q{} {} {} {}",
             number(enter.0),
@@ -107,14 +107,14 @@ fn slopes(points: &[Point]) -> Vec<f64> {
 }
 
 /// Returns the point that lies so far from one towards another, half-way at most.
-fn towards(from: Point, to: Point, distance: f64) -> Point {
+fn point_towards(from: Point, to: Point, distance: f64) -> Point {
     let length = (to.0 - from.0).hypot(to.1 - from.1);
     let part = if length < 1e-9 { 0.0 } else { (distance / length).min(0.5) };
     (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
 }
 
 /// Writes the tip at the end of a way.
-pub(super) fn tip(points: &[Point]) -> String {
+pub(super) fn arrow_head(points: &[Point]) -> String {
     let [.., before, end] = points else { return String::new() };
     let length = (end.0 - before.0).hypot(end.1 - before.1).max(1e-9);
     let (dx, dy) = ((end.0 - before.0) / length, (end.1 - before.1) / length);

@@ -2,7 +2,7 @@
 
 use planctl_lang::workflow::Kind;
 
-use super::{number, put};
+use super::{number, push_fmt};
 
 /// The shape of a node's box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +160,7 @@ impl Shape {
     pub(super) fn draw(self, text: &mut String, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let (left, top) = (x - width / 2.0, y - height / 2.0);
         let boxed = |text: &mut String, class: &str, inset: f64, radius: f64| {
-            put(
+            push_fmt(
                 text,
                 format_args!(
                     "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\"/>",
@@ -173,7 +173,7 @@ impl Shape {
             );
         };
         let line = |text: &mut String, from: (f64, f64), to: (f64, f64)| {
-            put(
+            push_fmt(
                 text,
                 format_args!(
                     "<path class=\"line\" d=\"M{} {}L{} {}\"/>",
@@ -211,7 +211,7 @@ impl Shape {
                 let (rx, lid) = (number(width / 2.0), number(LID));
                 let (l, r) = (number(left), number(right));
                 let (t, b) = (number(top + LID), number(bottom - LID));
-                put(
+                push_fmt(
                     text,
                     format_args!(
                         "<path class=\"shape\" d=\"M{l} {t}A{rx} {lid} 0 0 1 {r} {t}V{b}A{rx} {lid} 0 0 1 {l} {b}Z\"/>\
@@ -230,7 +230,7 @@ impl Shape {
                     .into_iter()
                     .map(|(dx, dy)| format!("{},{}", number(x + dx), number(y + dy)))
                     .collect();
-                put(text, format_args!("<polygon class=\"shape\" points=\"{}\"/>", corners.join(" ")));
+                push_fmt(text, format_args!("<polygon class=\"shape\" points=\"{}\"/>", corners.join(" ")));
             }
         }
     }

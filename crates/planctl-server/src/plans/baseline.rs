@@ -31,7 +31,7 @@ impl Services {
     /// Returns where a plan's protected files lie: where its run works, else in the workspace.
     pub(super) fn place_of(&self, run: Option<&RunRow>) -> Result<PathBuf, ServiceError> {
         match run.filter(|run| run.is_in_worktree() || run.is_under_way_within()) {
-            Some(run) => Ok(PathBuf::from(run.place_now())),
+            Some(run) => Ok(PathBuf::from(run.present_folder())),
             None => {
                 self.caller.workspace.clone().ok_or_else(|| ServiceError::broken("no workspace is named"))
             }
@@ -71,6 +71,6 @@ impl Services {
 
     async fn baseline_in_place(&self, run: &RunRow, checked: &Checked) -> Result<Baseline, ServiceError> {
         let Some(graph) = checked.verification.graph.clone() else { return Ok(checked.baseline.clone()) };
-        self.baseline_now(&graph, &PathBuf::from(run.place_now())).await
+        self.baseline_now(&graph, &PathBuf::from(run.present_folder())).await
     }
 }

@@ -33,7 +33,7 @@ impl Services {
         note: Option<&str>,
         vote: Option<Box<NewVote>>,
     ) -> Result<Applied, ServiceError> {
-        let key = self.caller.request.map(|request| request.key(run, &decision));
+        let key = self.caller.request.map(|request| request.decision_key(run, &decision));
         let proof = match (&decision, vote) {
             (Decision::Submit, _) => Proof::Submit,
             (Decision::Answer { .. } | Decision::Vote { .. }, Some(vote)) => Proof::Vote { key, vote },
@@ -64,7 +64,7 @@ impl Services {
     /// Those of the store.
     pub(crate) async fn has_decided(&self, run: RunId, decision: &Decision) -> Result<bool, ServiceError> {
         match self.caller.request {
-            Some(request) => Ok(self.store.is_accepted(&request.key(run, decision)).await?),
+            Some(request) => Ok(self.store.is_accepted(&request.decision_key(run, decision)).await?),
             None => Ok(false),
         }
     }

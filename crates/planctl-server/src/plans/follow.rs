@@ -39,14 +39,14 @@ impl ServerNode {
             match self.begin_next(&run, &due.next).await {
                 Ok(made) => {
                     tracing::info!(run.name = %run.name, "{} follows, and waits for approval", due.next);
-                    self.store().followed(run.id, Ok(made)).await?;
+                    self.store().record_follow_up(run.id, Ok(made)).await?;
                 }
                 Err(ServiceError::Store(error)) => return Err(error.into()),
                 // Room may be made.
                 Err(ServiceError::TooMany { .. }) => {}
                 Err(error) => {
                     tracing::warn!(run.name = %run.name, "{} can't follow: {error}", due.next);
-                    self.store().followed(run.id, Err(&error.to_string())).await?;
+                    self.store().record_follow_up(run.id, Err(&error.to_string())).await?;
                 }
             }
         }
@@ -63,7 +63,7 @@ impl ServerNode {
             person: BY.to_owned(),
             caps: Caps::default(),
             is_looking: false,
-            request: Some(RequestId::following(run.id)),
+            request: Some(RequestId::for_follow_up(run.id)),
         };
         self.services(caller).await?.begin_next(run, next).await
     }
@@ -162,8 +162,9 @@ impl Services {
     /// Makes the run of the plan that follows another, unless one of it is open; returns it.
     async fn begin_next(&self, before: &RunRow, next: &str) -> Result<RunId, ServiceError> {
         let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
-        let _starting = crate::node::instance::one_at_a_time(self.server_node.state_dir(), &starting).await?;
-        let request = RequestId::following(before.id);
+        let _starting =
+            crate::node::instance::lock_exclusively(self.server_node.state_dir(), &starting).await?;
+        let request = RequestId::for_follow_up(before.id);
         if let Some(made) = self.store.run_of_request(request).await? {
             if made.head.status == RunStatus::New {
                 self.decide(made.id, Decision::Submit, None).await?;
@@ -180,7 +181,7 @@ impl Services {
             Checking { workspace, folder: "", config, state_dir, worker: None, levels, probe: None };
         let checked = check::check(&file, checking, self.spawner()?).await?;
         let planned = self.planned_worktree(&checked).await?;
-        let plan = self.keep(&checked).await?;
+        let plan = self.store_revision(&checked).await?;
         let newest = self.store.newest_run_of(plan.id).await?;
         if let Some(open) = newest.filter(|run| !matches!(run.head.status, RunStatus::Ended { .. })) {
             return Ok(open.id);
@@ -208,12 +209,12 @@ fn file_of_next(workspace: &Path, next: &str) -> Result<PathBuf, ServiceError> {
     let source = Source::new(format!("{next}.md"), written.text);
     let text = instantiate(&source, None, "orchestrator", Some(&Place::made_of(next)));
     let file = folder.join(format!("{next}.md"));
-    put(&folder, &file, &text).map_err(ServiceError::io(format!("write {}", file.display())))?;
+    write_new_file(&folder, &file, &text).map_err(ServiceError::io(format!("write {}", file.display())))?;
     Ok(file)
 }
 
 /// Writes a plan that is not there yet, whole or not at all.
-fn put(folder: &Path, file: &Path, text: &str) -> std::io::Result<()> {
+fn write_new_file(folder: &Path, file: &Path, text: &str) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let mut draft = tempfile::Builder::new().permissions(mode).tempfile_in(folder)?;

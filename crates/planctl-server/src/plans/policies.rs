@@ -46,7 +46,7 @@ impl Services {
             }
         }
         let Some(fitting) = fitting else { return Ok(Err(refused)) };
-        let for_people = self.for_people(checked, graph, worker, run).await?;
+        let for_people = self.reasons_for_person(checked, graph, worker, run).await?;
         if for_people.is_empty() {
             return Ok(Ok(fitting));
         }
@@ -55,7 +55,7 @@ impl Services {
     }
 
     /// Says why a person has to look at a plan, whatever the policies allow.
-    async fn for_people(
+    async fn reasons_for_person(
         &self,
         checked: &Checked,
         graph: &Graph,
@@ -90,7 +90,7 @@ impl Services {
         if last.is_some_and(|last| last.digest != checked.verification.digest) {
             why.push("another text of it was approved".to_owned());
         }
-        if let Some(by) = self.taken_back_by(&plan, checked).await? {
+        if let Some(by) = self.rejected_by(&plan, checked).await? {
             why.push(format!("{by} made this text a draft again"));
         }
         let drift = self.drift(plan.id, None, graph, &now).await?;
@@ -102,7 +102,7 @@ impl Services {
     }
 
     /// Names the person who rejected this text of a plan, or asked for another one.
-    async fn taken_back_by(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
+    async fn rejected_by(&self, plan: &Plan, checked: &Checked) -> Result<Option<String>, ServiceError> {
         let moves = self.store.plan_moves(plan.id).await?;
         let digest = &checked.verification.digest;
         let mut back = moves.into_iter().rev().filter(|moved| moved.to == PlanStatus::Draft);

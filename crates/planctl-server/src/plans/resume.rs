@@ -56,7 +56,7 @@ impl Services {
                 }
                 self.refuse_without_worktree(&row)?;
                 self.refuse_unless_approval_holds(&row).await?;
-                self.take_over(&row, worker).await?;
+                self.change_worker(&row, worker).await?;
                 match self.decide(run, Decision::Resume { from }, note.as_deref()).await {
                     Ok(_) => Ok(decided(false)),
                     Err(ServiceError::Store(StoreError::Refused(refusal))) => {
@@ -78,7 +78,7 @@ impl Services {
             }),
             RunStatus::Queued { .. } | RunStatus::Active => {
                 self.server_node.try_worktree_again(&row).await?;
-                self.take_over(&row, worker).await?;
+                self.change_worker(&row, worker).await?;
                 Ok(decided(true))
             }
             RunStatus::New | RunStatus::Awaiting => Err(ServiceError::Conflict {
@@ -119,7 +119,7 @@ impl Services {
                             | RunStatus::Awaiting
                             | RunStatus::Queued { .. }
                             | RunStatus::Active => return Err(StoreError::Refused(refusal).into()),
-                            RunStatus::Ended { .. } => return Err(over(&row)),
+                            RunStatus::Ended { .. } => return Err(already_over(&row)),
                         }
                     }
                     Err(error) => return Err(error),
@@ -131,7 +131,7 @@ impl Services {
                     next: Next::approve(&row.plan_path),
                 });
             }
-            RunStatus::Ended { .. } => return Err(over(&row)),
+            RunStatus::Ended { .. } => return Err(already_over(&row)),
         };
         // Runs within it end: it begins others when it goes on.
         self.server_node.sweep_sub_plans(&mut SweepReport::default()).await?;
@@ -208,7 +208,7 @@ impl Services {
         let RunSettings { folder, sub_plans, .. } = RunSettings::of(run)?;
         let config = self.caller.config.digest_in(&folder);
         match self.store.approval_for(run.plan, &run.revision, &config).await? {
-            Some(approval) => self.bind(run.id, &approval, &sub_plans).await,
+            Some(approval) => self.bind_approval(run.id, &approval, &sub_plans).await,
             None => Err(ServiceError::Conflict {
                 what: format!("resume {}: its approval no longer holds", run.name),
                 next: Next::approve(&run.plan_path),
@@ -217,7 +217,11 @@ impl Services {
     }
 
     /// Notes something else that serves a run's roles.
-    pub(super) async fn take_over(&self, run: &RunRow, worker: Option<&Agent>) -> Result<(), ServiceError> {
+    pub(super) async fn change_worker(
+        &self,
+        run: &RunRow,
+        worker: Option<&Agent>,
+    ) -> Result<(), ServiceError> {
         let mut settings = RunSettings::of(run)?;
         if worker.is_some() {
             settings.worker = worker.cloned();
@@ -228,9 +232,9 @@ impl Services {
         if let Some(approval) = run.approval {
             refuse_other_worker(&self.store.approval(approval).await?, Some(worker), &run.plan_path)?;
         }
-        let place = PathBuf::from(run.place_now());
+        let place = PathBuf::from(run.present_folder());
         let settings = settings.with_scripts_of(&place)?;
-        self.keep_scripts(&place, &settings).await?;
+        self.store_script_copies(&place, &settings).await?;
         let text = settings_json(&settings);
         Ok(self.store.set_run_settings(run.id, &text, &settings.served()).await?)
     }
@@ -241,7 +245,7 @@ impl Services {
         run: &RunRow,
         settings: &RunSettings,
     ) -> Result<(), ServiceError> {
-        match settings.changed_scripts(std::path::Path::new(run.place_now()))? {
+        match settings.changed_scripts(std::path::Path::new(run.present_folder()))? {
             None => Ok(()),
             Some(changed) => Err(ServiceError::Conflict {
                 what: format!("approve {}: {changed}", run.name),
@@ -251,6 +255,6 @@ impl Services {
     }
 }
 
-fn over(run: &RunRow) -> ServiceError {
+fn already_over(run: &RunRow) -> ServiceError {
     ServiceError::Conflict { what: format!("pause {}: it is over", run.name), next: Next::show(&run.name) }
 }

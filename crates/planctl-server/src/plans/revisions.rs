@@ -132,9 +132,9 @@ impl Services {
                 what: format!("{name}: it was never approved or run here"),
             });
         };
-        let old = self.side(&plan, since, checked).await?;
+        let old = self.diff_side(&plan, since, checked).await?;
         let new = match until {
-            Some(until) => self.side(&plan, until, checked).await?,
+            Some(until) => self.diff_side(&plan, until, checked).await?,
             None => Side {
                 view: RevisionView {
                     digest: checked.verification.digest.as_str().to_owned(),
@@ -171,7 +171,7 @@ impl Services {
             Some(approval) => baseline_of(&self.store.approval(approval).await?)?,
             None => Baseline::default(),
         };
-        Ok(check::kept(RunPlanView {
+        Ok(check::restore_checked(RunPlanView {
             file: Path::new(&run.workspace_path).join(&run.plan_path),
             source: kept.source,
             graph: (*self.store.graph_of(&run).await?).clone(),
@@ -196,7 +196,7 @@ impl Services {
         Err(StoreError::Corrupt { run: None, what }.into())
     }
 
-    async fn side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {
+    async fn diff_side(&self, plan: &Plan, which: &str, checked: &Checked) -> Result<Side, ServiceError> {
         let name = checked.file.display();
         let not_found = |what: String| ServiceError::NotFound { what };
         let (digest, what) = match which {

@@ -68,11 +68,12 @@ impl Services {
     pub async fn start(&self, checked: &Checked, start: &Start) -> Result<Started, ServiceError> {
         // Two that start one plan at the same moment share its run; the second takes up what the first began.
         let starting = format!("starting/{}", notes::name_of(self.own_folder()?));
-        let _starting = crate::node::instance::one_at_a_time(self.server_node.state_dir(), &starting).await?;
+        let _starting =
+            crate::node::instance::lock_exclusively(self.server_node.state_dir(), &starting).await?;
         if let Some(request) = self.caller.request
             && let Some(run) = self.store.run_of_request(request).await?
         {
-            return self.started_before(&run, checked, start).await;
+            return self.repeated_start(&run, checked, start).await;
         }
         let standing = self.standing(checked).await?;
         let is_approved = start.approve.is_some() || standing.approval.is_some();
@@ -97,13 +98,13 @@ impl Services {
         if let Some(graph) = &checked.verification.graph {
             self.refuse_unless_branches_can_fork(graph).await?;
         }
-        let plan = self.keep(checked).await?;
+        let plan = self.store_revision(checked).await?;
         let sub_plans = self.keep_sub_plans(checked, "", start.worker.as_ref()).await?;
         let (approval, no_policy) = self.approval_at_start(None, &plan, checked, start, &sub_plans).await?;
         let (run, settings) =
             self.make_run((checked, &plan, planned), approval.as_ref(), start, sub_plans).await?;
         let approval = approval.as_ref().ok_or(no_policy);
-        let started = self.approved_or_asked(&run, approval, &settings.sub_plans, false).await?;
+        let started = self.begin_or_ask(&run, approval, &settings.sub_plans, false).await?;
         self.with_own_vote(started, start).await
     }
 
@@ -129,7 +130,7 @@ impl Services {
             ..RunSettings::new(&self.caller.config, start.worker.clone(), isolation)
                 .with_scripts_of(&self.place_of(None)?)?
         };
-        self.keep_scripts(&self.place_of(None)?, &settings).await?;
+        self.store_script_copies(&self.place_of(None)?, &settings).await?;
         let new = NewRun {
             plan: plan.id,
             revision: &checked.verification.digest,
@@ -156,7 +157,7 @@ impl Services {
     }
 
     /// Says what came of a start whose run was made and whose answer got lost.
-    async fn started_before(
+    async fn repeated_start(
         &self,
         run: &RunRow,
         checked: &Checked,
@@ -167,7 +168,7 @@ impl Services {
                 self.refuse_unless_startable(checked, start).await?;
                 let folder = RunSettings::of(run)?.folder;
                 let sub_plans = self.keep_sub_plans(checked, &folder, start.worker.as_ref()).await?;
-                self.hand_in(run, checked, start, &sub_plans, false).await
+                self.submit_run(run, checked, start, &sub_plans, false).await
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused | RunStatus::Ended { .. } => {
                 Ok(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: false })
@@ -176,7 +177,7 @@ impl Services {
     }
 
     /// Submits a run that has not begun, and approves it where the start says so.
-    async fn hand_in(
+    async fn submit_run(
         &self,
         run: &RunRow,
         checked: &Checked,
@@ -188,12 +189,12 @@ impl Services {
             self.decide(run.id, Decision::Submit, None).await?;
         }
         self.plan_worktree_anew(run, checked).await?;
-        self.take_over(run, start.worker.as_ref()).await?;
-        let plan = self.keep(checked).await?;
+        self.change_worker(run, start.worker.as_ref()).await?;
+        let plan = self.store_revision(checked).await?;
         let (approval, no_policy) =
             self.approval_at_start(Some(run), &plan, checked, start, sub_plans).await?;
         let approval = approval.as_ref().ok_or(no_policy);
-        let started = self.approved_or_asked(run, approval, sub_plans, is_taken_up).await?;
+        let started = self.begin_or_ask(run, approval, sub_plans, is_taken_up).await?;
         self.with_own_vote(started, start).await
     }
 
@@ -283,10 +284,10 @@ impl Services {
                     self.decide(run.id, Decision::Cancel, Some(note)).await?;
                     return Ok(None);
                 }
-                return Ok(Some(self.hand_in(run, checked, start, &sub_plans, true).await?));
+                return Ok(Some(self.submit_run(run, checked, start, &sub_plans, true).await?));
             }
             RunStatus::Paused if !is_same_text && start.approve.is_some() => {
-                self.take_over(run, start.worker.as_ref()).await?;
+                self.change_worker(run, start.worker.as_ref()).await?;
                 self.approve(checked, start.approve.as_ref().unwrap_or(&Approving::default())).await?;
             }
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused if !is_same_text => {
@@ -299,7 +300,7 @@ impl Services {
             RunStatus::Queued { .. } | RunStatus::Active | RunStatus::Paused => {
                 self.refuse_other_place(run)?;
                 self.server_node.try_worktree_again(run).await?;
-                self.take_over(run, start.worker.as_ref()).await?;
+                self.change_worker(run, start.worker.as_ref()).await?;
             }
         }
         Ok(Some(Started::Ready { run: run.id, name: run.name.clone(), is_taken_up: true }))
@@ -356,7 +357,7 @@ impl Services {
                         let by = &self.caller.actor;
                         let note = Some(format!("handed in by {by}; the policy allows {}", policy.words));
                         let given = Approving { note, ..Approving::default() };
-                        (given, self.speaking_as(Actor::policy(&policy.name)))
+                        (given, self.with_actor(Actor::policy(&policy.name)))
                     }
                 }
             }
@@ -375,7 +376,7 @@ impl Services {
     }
 
     /// Keeps copies of the agents' scripts, so that they can be put back.
-    pub(super) async fn keep_scripts(
+    pub(super) async fn store_script_copies(
         &self,
         place: &std::path::Path,
         settings: &RunSettings,
@@ -387,7 +388,7 @@ impl Services {
     }
 
     /// Answers the plan ask of a run whose approval holds; says which ask a person has to answer otherwise.
-    async fn approved_or_asked(
+    async fn begin_or_ask(
         &self,
         run: &RunRow,
         approval: Result<&Approval, Vec<String>>,

@@ -113,11 +113,13 @@ impl Services {
             let child = self.checked_sub_plan(&around, &inner, worker).await?;
             if around.contains(&child.path) {
                 let way = around.iter().chain([&child.path]).map(String::as_str).collect::<Vec<_>>();
-                return Err(self.unfit(checked, &format!("a plan contains itself: {}", way.join(" → "))));
+                return Err(
+                    self.unfit_sub_plan(checked, &format!("a plan contains itself: {}", way.join(" → ")))
+                );
             }
             if around.len() > usize::try_from(DEPTH_MAX).unwrap_or(usize::MAX) {
                 let what = format!("plans lie within plans at most {DEPTH_MAX} deep: {}", around.join(" → "));
-                return Err(self.unfit(checked, &what));
+                return Err(self.unfit_sub_plan(checked, &what));
             }
             if !seen.insert(inner.clone()) {
                 continue;
@@ -125,10 +127,10 @@ impl Services {
             if seen.len() > WITHIN_MAX {
                 let what =
                     format!("it carries out more than {WITHIN_MAX} plans, each counted once per folder");
-                return Err(self.unfit(checked, &what));
+                return Err(self.unfit_sub_plan(checked, &what));
             }
             kept.insert(inner.path, child.verification.digest.clone());
-            self.keep(&child).await?;
+            self.store_revision(&child).await?;
             let around: Vec<String> = around.into_iter().chain([child.path]).collect();
             let within = child.verification.graph.iter().flat_map(|graph| Inner::all(graph, &inner.folder));
             open.extend(within.map(|inner| (around.clone(), inner)));
@@ -166,7 +168,7 @@ impl Services {
         })
     }
 
-    fn unfit(&self, checked: &Checked, what: &str) -> ServiceError {
+    fn unfit_sub_plan(&self, checked: &Checked, what: &str) -> ServiceError {
         ServiceError::Conflict {
             what: format!("use {}: {what}", checked.path),
             next: Next::CheckGraph { plan: checked.path.clone() },
@@ -240,20 +242,20 @@ pub(crate) struct Within<'a> {
 
 impl Within<'_> {
     /// Begins the run that an item waits for, or says how it ended.
-    pub(crate) async fn look(
+    pub(crate) async fn start_or_collect(
         &self,
         claimed: &Claimed,
         plan: &SubPlan,
     ) -> Result<HarnessResult, ServiceError> {
         let made = match self.store.sub_plan_of(&claimed.item.id).await? {
             Some(made) => Ok(made),
-            None => self.make(claimed, plan).await?,
+            None => self.create_run(claimed, plan).await?,
         };
         let child = match made {
             Ok(child) => child,
             Err(what) => return Ok(HarnessResult::Nothing(Inconclusive::ToolMissing { what })),
         };
-        let child = self.begun(claimed, plan, child).await?;
+        let child = self.submit_child(claimed, plan, child).await?;
         Ok(match child.head.status {
             RunStatus::Ended { end } => HarnessResult::Ended(Box::new(ChildEnd {
                 run: child.id,
@@ -266,13 +268,19 @@ impl Within<'_> {
             | RunStatus::Awaiting
             | RunStatus::Queued { .. }
             | RunStatus::Active
-            | RunStatus::Paused => {
-                HarnessResult::Begun { run: child.id, budget: child.head.budget, waits: child.head.waits() }
-            }
+            | RunStatus::Paused => HarnessResult::Begun {
+                run: child.id,
+                budget: child.head.budget,
+                waits: child.head.is_waiting(),
+            },
         })
     }
 
-    async fn make(&self, claimed: &Claimed, plan: &SubPlan) -> Result<Result<RunRow, String>, ServiceError> {
+    async fn create_run(
+        &self,
+        claimed: &Claimed,
+        plan: &SubPlan,
+    ) -> Result<Result<RunRow, String>, ServiceError> {
         let parent = self.store.run(claimed.item.run).await?;
         let depth = parent.around.as_ref().map_or(0, |around| around.depth) + 1;
         if depth > DEPTH_MAX {
@@ -327,7 +335,12 @@ impl Within<'_> {
     }
 
     /// Submits the plan, and answers its ask where it is approved with the one around it.
-    async fn begun(&self, claimed: &Claimed, plan: &SubPlan, child: RunRow) -> Result<RunRow, ServiceError> {
+    async fn submit_child(
+        &self,
+        claimed: &Claimed,
+        plan: &SubPlan,
+        child: RunRow,
+    ) -> Result<RunRow, ServiceError> {
         let by = Actor::from("planctl");
         if child.head.status == RunStatus::New {
             let note = Some(format!("a part of {}", claimed.run_name));
@@ -390,9 +403,9 @@ impl ServerNode {
     ///
     /// As [`sweep_once`](ServerNode::sweep_once).
     pub(crate) async fn sweep_sub_plans(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
-        self.store.wake_around().await?;
-        for run in self.store.sub_plans_left(&self.quarantine().runs(), LEFT_AT_ONCE).await? {
-            self.by_itself(run, self.end_left(run), report).await?;
+        self.store.wake_parent_runs().await?;
+        for run in self.store.orphaned_sub_plans(&self.quarantine().runs(), LEFT_AT_ONCE).await? {
+            self.run_contained(run, self.end_left(run), report).await?;
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ impl AskRules {
     }
 
     /// Says whether a person's vote counts by a rule.
-    pub fn counts(&self, rule: &AskRule, person: &str) -> bool {
-        rule.counts(person, &self.own)
+    pub fn counts_vote_of(&self, rule: &AskRule, person: &str) -> bool {
+        rule.counts_vote_of(person, &self.own)
     }
 }

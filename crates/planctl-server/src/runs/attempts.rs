@@ -43,7 +43,7 @@ impl<'a> Attempts<'a> {
             Event::Agent(event) => {
                 let place = self.place(visit, attempt);
                 if let AgentEvent { said: AgentSaid::Reported(report), .. } = event {
-                    self.all[place].report(report, event.used());
+                    self.all[place].report(report, event.reported_usage());
                 }
             }
             Event::Harness(HarnessEvent { found: HarnessResult::Evidence(evidence), .. }) => {
@@ -116,7 +116,7 @@ impl Attempt {
             unmetered: 0,
         });
         self.summary.estimated = used.is_some_and(|usage| usage.estimated);
-        self.report = view::plain(&report.text.tail).into_owned();
+        self.report = view::strip_terminal_sequences(&report.text.tail).into_owned();
     }
 
     fn judge(&mut self, verdict: Verdict, evidence: &Evidence, attempt: planctl_engine::Attempt) {
@@ -133,7 +133,7 @@ impl Printed {
     /// Reads the ends of both streams, errors first, as people read them.
     fn of(evidence: &Evidence) -> Printed {
         let both = [&evidence.stderr, &evidence.stdout];
-        let plain = both.map(|excerpt| view::plain(&excerpt.tail));
+        let plain = both.map(|excerpt| view::strip_terminal_sequences(&excerpt.tail));
         let lines = plain.iter().flat_map(|text| text.lines()).map(str::trim_end);
         let lines: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
         Printed { numberless: lines.iter().map(|line| numberless(line)).collect(), lines }

@@ -110,7 +110,7 @@ impl BundleReader {
                 }
                 self.plan = Some(read);
             }
-            BundleLine::Graph { digest, text } => audit.graph(&Digest::new(digest), &text),
+            BundleLine::Graph { digest, text } => audit.add_graph(&Digest::new(digest), &text),
             BundleLine::Output { digest, text, hex } => {
                 let bytes = match (text, hex) {
                     (Some(text), None) => Some(text.into_bytes()),
@@ -118,11 +118,11 @@ impl BundleReader {
                     (_, _) => None,
                 };
                 let bytes = bytes.ok_or("an output has either `text` or `hex`")?;
-                audit.output(&Digest::new(digest), &bytes);
+                audit.add_output(&Digest::new(digest), &bytes);
             }
             BundleLine::Event(event) => match history_line(&head.run_id, &event) {
-                Ok(line) => audit.line(&line),
-                Err(error) => audit.unread(event.seq, error),
+                Ok(line) => audit.add_line(&line),
+                Err(error) => audit.add_unreadable(event.seq, error),
             },
         }
         Ok(())

@@ -134,8 +134,10 @@ impl Services {
                 HarnessResult::Rehearsed(evidence) => {
                     if let Some(contract) = node.gated().map(|gated| gated.contract) {
                         let mut seen = self.gate_view(at, contract, evidence).await?;
-                        seen.verdict =
-                            contract.shown(evidence).map_or("red", RehearsalResult::word).to_owned();
+                        seen.verdict = contract
+                            .rehearsal_result(evidence)
+                            .map_or("red", RehearsalResult::word)
+                            .to_owned();
                         entry.before.push(seen);
                     }
                 }
@@ -167,7 +169,7 @@ impl Services {
             session: None,
         };
         Ok(match &event.said {
-            AgentSaid::Reported(report) => Some(self.report_view(at, report, event.used()).await?),
+            AgentSaid::Reported(report) => Some(self.report_view(at, report, event.reported_usage()).await?),
             AgentSaid::Asked { question, .. } => Some(plain(format!("asked: {question}"))),
             AgentSaid::Overran { past, duration, .. } => Some(WorkView {
                 ending: Some(match past {

@@ -77,13 +77,13 @@ impl Obstacles {
             found.ahead = store.each_waits_for(&queued).await?;
         }
         if !unclaimed.is_empty() {
-            found.held_back = store.held_back(&unclaimed).await?;
+            found.held_back = store.runs_held_back(&unclaimed).await?;
         }
         if !locking.is_empty() {
             found.locks = store.awaited_locks(&locking).await?;
         }
         if !resting.is_empty() {
-            found.rests = store.newest_rests(&resting).await?;
+            found.rests = store.newest_resting_facts(&resting).await?;
         }
         Ok(found)
     }

@@ -76,6 +76,6 @@ fn telling_line(evidence: &Evidence) -> Option<String> {
 
 /// Returns the last line that somebody said.
 pub(super) fn last_line(text: &Excerpt) -> Option<String> {
-    let plain = view::plain(&text.tail);
+    let plain = view::strip_terminal_sequences(&text.tail);
     plain.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }

@@ -91,7 +91,7 @@ impl Shown {
 
     pub(super) fn steps(&self) -> Vec<StepView> {
         let none = Record::default();
-        let steps = self.graph.numbered();
+        let steps = self.graph.numbered_steps();
         steps
             .into_iter()
             .map(|(number, node)| self.step(number, node, self.view.records.get(&node.id).unwrap_or(&none)))
@@ -134,7 +134,7 @@ impl Shown {
     pub(super) fn step(&self, number: u32, node: &Node, record: &Record) -> StepView {
         let (item, tally) = (self.item(&node.id), &record.tally);
         let state = self.step_state(node, record);
-        let failure = record.failure.as_deref().filter(|_| !self.is_handed_over(node, record));
+        let failure = record.failure.as_deref().filter(|_| !self.has_failure_of_node_before(node, record));
         let is_judged = node.task().is_none_or(|task| !task.contract.is_none());
         let verdict = match (failure, state) {
             (_, StepState::Passed) if !is_judged => None,
@@ -161,7 +161,7 @@ impl Shown {
             (None, _) => None,
         };
         let has_gate = verdict.is_some();
-        let before = before_view(record);
+        let before = rehearsal_view(record);
         StepView {
             number,
             title: node.title.clone(),
@@ -170,7 +170,7 @@ impl Shown {
             role: self.role_of(node, record).to_owned(),
             state,
             attempts: u32::from(tally.attempt.number()),
-            attempts_allowed: self.allowed(node, record),
+            attempts_allowed: self.attempts_allowed(node, record),
             visits: u32::from(tally.visits),
             visits_allowed: u32::from(node.max_visits),
             verdict,
@@ -191,7 +191,7 @@ impl Shown {
     }
 
     /// Says that the failure in a node's record is that of the node before it, which its worker is told.
-    fn is_handed_over(&self, node: &Node, record: &Record) -> bool {
+    fn has_failure_of_node_before(&self, node: &Node, record: &Record) -> bool {
         let has_failed = |record: &Record| record.state.outcome() == Some(Outcome::Failed);
         let is_of = |(other, own): (&NodeId, &Record)| {
             *other != node.id && has_failed(own) && own.failure == record.failure
@@ -225,7 +225,7 @@ impl Shown {
     }
 
     /// Returns the nodes that are no steps and that the run came to; of joins, also those that wait.
-    fn passages(&self) -> Vec<PassageView> {
+    fn routing_node_views(&self) -> Vec<PassageView> {
         let others = self.graph.nodes().iter().filter(|node| node.step().is_none());
         let entered = others.filter_map(|node| Some((node, self.view.records.get(&node.id)?)));
         let passages = entered.map(|(node, record)| {
@@ -244,7 +244,7 @@ impl Shown {
     /// Returns where branches meet that are still under way.
     fn joins(&self) -> Vec<JoinView> {
         let title = |join: &NodeId| self.graph.node(join).map_or(String::new(), |node| node.title.clone());
-        let joining = view::joining(&self.graph, &self.loaded());
+        let joining = view::open_joins(&self.graph, &self.loaded());
         joining
             .into_iter()
             .map(|joining| branches::join_view(joining.clone(), title(&joining.join)))
@@ -254,7 +254,7 @@ impl Shown {
     /// Returns the run as the engine knows it.
     pub(super) fn loaded(&self) -> Run {
         let row = &self.view.run;
-        Run::loaded(row.id, row.head.clone(), Scope::All, self.view.records.clone())
+        Run::from_parts(row.id, row.head.clone(), Scope::All, self.view.records.clone())
     }
 
     /// Returns the highest PACE level of a step that is not over.
@@ -266,7 +266,7 @@ impl Shown {
     /// Returns the performer of a step: a role, the harness or a person.
     fn role_of<'s>(&'s self, node: &'s Node, record: &'s Record) -> &'s str {
         match self.graph.task(&node.id) {
-            Some(task) => record.worker(task).as_str(),
+            Some(task) => record.worker_role(task).as_str(),
             None if node.gated().is_some() || self.graph.sub_plan(&node.id).is_some() => "harness",
             // Nobody is asked where the way on is chosen, or the workspace recorded.
             None if matches!(
@@ -281,7 +281,7 @@ impl Shown {
     }
 
     /// Returns how many attempts the step may come to in this visit, as things stand.
-    fn allowed(&self, node: &Node, record: &Record) -> u32 {
+    fn attempts_allowed(&self, node: &Node, record: &Record) -> u32 {
         let tally = &record.tally;
         let used = u32::from(tally.attempt.number()).saturating_sub(u32::from(tally.failed));
         let running = u32::from(record.state.is_out());
@@ -295,7 +295,7 @@ impl Shown {
         let of =
             |kind: &str| WaitingOn { kind: kind.to_owned(), id: None, role: None, run: None, lock: None };
         match self.view.run.head.status {
-            RunStatus::Queued { .. } if trouble_of(&self.view.run).is_some() => Some(of("worktree")),
+            RunStatus::Queued { .. } if worktree_trouble(&self.view.run).is_some() => Some(of("worktree")),
             RunStatus::Queued { .. } => Some(match &self.ahead {
                 Some(Ahead { run, is_ending: true }) => WaitingOn { run: Some(run.clone()), ..of("ending") },
                 ahead => WaitingOn { run: ahead.as_ref().map(|ahead| ahead.run.clone()), ..of("workspace") },
@@ -355,7 +355,7 @@ impl Shown {
                     End::Cancelled => Some("cancelled by a person".to_owned()),
                 }
             }
-            RunStatus::Queued { .. } => trouble_of(&self.view.run).map(str::to_owned),
+            RunStatus::Queued { .. } => worktree_trouble(&self.view.run).map(str::to_owned),
             RunStatus::New | RunStatus::Awaiting | RunStatus::Active | RunStatus::Paused => None,
         }
     }
@@ -363,7 +363,7 @@ impl Shown {
     pub(super) fn view(&self) -> RunView {
         RunView {
             steps: self.steps(),
-            passages: self.passages(),
+            passages: self.routing_node_views(),
             joins: self.joins(),
             ..self.view_without_nodes()
         }
@@ -421,8 +421,12 @@ impl Shown {
         let row = &self.view.run;
         let none = Record::default();
         let state = |node: &Node| self.step_state(node, self.view.records.get(&node.id).unwrap_or(&none));
-        let steps: Vec<_> =
-            self.graph.numbered().into_iter().map(|(number, node)| (number, node, state(node))).collect();
+        let steps: Vec<_> = self
+            .graph
+            .numbered_steps()
+            .into_iter()
+            .map(|(number, node)| (number, node, state(node)))
+            .collect();
         let name =
             |&(number, node, _): &(u32, &Node, StepState)| StepName { number, title: node.title.clone() };
         let current = steps.iter().find(|(_, _, state)| *state == StepState::Failed || state.is_under_way());
@@ -478,7 +482,7 @@ pub(super) fn step_named<'g>(graph: &'g Graph, given: &str, run: &str) -> Result
 pub(crate) fn run_state(row: &RunRow) -> RunState {
     match row.head.status {
         RunStatus::New | RunStatus::Awaiting => RunState::AwaitingApproval,
-        RunStatus::Queued { .. } if trouble_of(row).is_some() => RunState::Waiting,
+        RunStatus::Queued { .. } if worktree_trouble(row).is_some() => RunState::Waiting,
         RunStatus::Queued { .. } => RunState::Queued,
         RunStatus::Active if row.head.out == 0 => RunState::Waiting,
         RunStatus::Active => RunState::Running,
@@ -503,7 +507,7 @@ fn worktree_view(row: &WorktreeRow) -> WorktreeView {
 }
 
 /// Says what the contract showed before the work, where it was rehearsed.
-fn before_view(record: &Record) -> Option<BeforeView> {
+fn rehearsal_view(record: &Record) -> Option<BeforeView> {
     match &record.rehearsal {
         Some(Rehearsal::Done { showed, ending, .. }) => Some(BeforeView {
             showed: showed.word().to_owned(),
@@ -565,7 +569,7 @@ pub(crate) fn tampered(files: &[planctl_engine::Tampering]) -> Vec<TamperView> {
 }
 
 /// Tells a run that waits for its worktree from others.
-pub(crate) fn trouble_of(run: &RunRow) -> Option<&str> {
+pub(crate) fn worktree_trouble(run: &RunRow) -> Option<&str> {
     match run.head.status {
         RunStatus::Queued { .. } => run.worktree.as_ref()?.trouble.as_deref(),
         RunStatus::New
@@ -578,7 +582,7 @@ pub(crate) fn trouble_of(run: &RunRow) -> Option<&str> {
 
 /// Quotes what a worker or a contract wrote within a line of planctl's: nothing in it ends the quotation.
 pub(crate) fn quoted(text: &str) -> String {
-    let text = view::plain(text);
+    let text = view::strip_terminal_sequences(text);
     let cut: String = text.chars().take(QUOTED_CHARACTERS_MAX).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     format!("\"{}{more}\"", cut.replace('"', "'"))
@@ -586,7 +590,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Says in one line how an attempt failed, with the line of its output that says why.
 pub(crate) fn failure_line(failure: &planctl_engine::Failure) -> String {
-    let line = view::plain(&view::failed_line(failure)).into_owned();
+    let line = view::strip_terminal_sequences(&view::failed_line(failure)).into_owned();
     if !failure.tampered().is_empty() {
         return line;
     }

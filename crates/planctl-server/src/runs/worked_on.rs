@@ -48,7 +48,7 @@ impl Presence {
     }
 
     /// Says who works on a run.
-    pub(super) async fn on(&self, shown: &Shown) -> Result<Option<WorkedOnBy>, ServiceError> {
+    pub(super) async fn worker_on(&self, shown: &Shown) -> Result<Option<WorkedOnBy>, ServiceError> {
         let run = &shown.view.run;
         if matches!(run.head.status, RunStatus::Ended { .. }) {
             return Ok(None);

@@ -63,11 +63,11 @@ struct ExportSettings {
 
 impl Exporter {
     /// Reads what is wanted; the environment goes before the configuration.
-    pub(super) fn wanted(
+    pub(super) fn from_config(
         config: &TraceConfig,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Exporter>, String> {
-        let settings = ExportSettings::wanted(config, env)?;
+        let settings = ExportSettings::from_config(config, env)?;
         Ok(settings.map(|settings| Exporter { settings, made: OnceLock::new() }))
     }
 
@@ -95,7 +95,7 @@ impl Exporter {
 }
 
 impl ExportSettings {
-    fn wanted(
+    fn from_config(
         config: &TraceConfig,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<ExportSettings>, String> {
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn wanted(config: &TraceConfig, env: &[(&str, &str)]) -> Result<Option<ExportSettings>, String> {
-        ExportSettings::wanted(config, |name| {
+        ExportSettings::from_config(config, |name| {
             env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }

@@ -85,16 +85,18 @@ impl RunSpans {
     }
 
     /// Takes the next line, and adds the spans that end with it.
-    pub(crate) fn take(&mut self, graph: &Graph, line: &HistoryLine, over: &mut Vec<Span>) {
+    pub(crate) fn add_line(&mut self, graph: &Graph, line: &HistoryLine, over: &mut Vec<Span>) {
         match &line.said {
             Said::Input(input) => match &input.event {
                 Event::Agent(event) => self.agent(graph, event, line, over),
                 Event::Harness(event) => self.harness(graph, event, line, over),
                 Event::Clock(ClockEvent::LeaseLost { at, interrupted, .. }) => {
                     let why = if *interrupted { "interrupted" } else { "lease lost" };
-                    self.lost(graph, at, why, line, over);
+                    self.end_lost_work(graph, at, why, line, over);
                 }
-                Event::Clock(ClockEvent::Overran { at, .. }) => self.lost(graph, at, "overran", line, over),
+                Event::Clock(ClockEvent::Overran { at, .. }) => {
+                    self.end_lost_work(graph, at, "overran", line, over)
+                }
                 Event::Clock(
                     ClockEvent::Admitted
                     | ClockEvent::Due { .. }
@@ -202,17 +204,17 @@ impl RunSpans {
             AgentSaid::Released => ("released", None, false),
         };
         let Some(out_since) = self.out_since(&event.at) else { return };
-        let began = duration.map_or(out_since, |span| begun(line.at, span, out_since));
+        let began = duration.map_or(out_since, |span| begin_time(line.at, span, out_since));
         if began > out_since {
-            let claim = self.below_try(graph, "claim", &event.at, (out_since, began), line);
+            let claim = self.span_below_try(graph, "claim", &event.at, (out_since, began), line);
             over.push(claim);
         }
-        let mut work = self.below_try(graph, "work", &event.at, (began, line.at), line);
+        let mut work = self.span_below_try(graph, "work", &event.at, (began, line.at), line);
         work.text("outcome", outcome);
         if let Some(role) = graph.task(&event.at.node).map(|task| &task.role) {
             work.text("role", Role::as_str(role));
         }
-        if let Some(usage) = event.used() {
+        if let Some(usage) = event.reported_usage() {
             add_usage(&mut work, usage);
         }
         work.failed = failed.then(|| outcome.to_owned());
@@ -230,7 +232,7 @@ impl RunSpans {
             HarnessResult::Rehearsed(evidence) => (evidence, true),
             HarnessResult::Nothing(why) => {
                 let name = self.gate_name(graph, &event.at);
-                let mut span = self.below_try(graph, name, &event.at, (out_since, line.at), line);
+                let mut span = self.span_below_try(graph, name, &event.at, (out_since, line.at), line);
                 let why = match why {
                     Inconclusive::Interrupted => "interrupted",
                     Inconclusive::ToolMissing { .. } => "a tool is missing",
@@ -252,8 +254,8 @@ impl RunSpans {
             | HarnessResult::Ended(_) => return,
         };
         let name = if is_rehearsal { "rehearsal" } else { self.gate_name(graph, &event.at) };
-        let began = begun(line.at, evidence.duration, out_since);
-        let mut span = self.below_try(graph, name, &event.at, (began, line.at), line);
+        let began = begin_time(line.at, evidence.duration, out_since);
+        let mut span = self.span_below_try(graph, name, &event.at, (began, line.at), line);
         add_evidence(&mut span, evidence);
         let gated = graph.gated(&event.at.node);
         let has_passed = gated.is_some_and(|gated| gated.contract.judge(evidence) == Some(Verdict::Passed));
@@ -265,12 +267,12 @@ impl RunSpans {
     }
 
     /// Ends the work of a holder that was not heard of again.
-    fn lost(&mut self, graph: &Graph, at: &At, why: &str, line: &HistoryLine, over: &mut Vec<Span>) {
+    fn end_lost_work(&mut self, graph: &Graph, at: &At, why: &str, line: &HistoryLine, over: &mut Vec<Span>) {
         let Some(out_since) = self.out_since(at) else { return };
         let is_work =
             graph.task(&at.node).is_some() && !self.steps.get(&at.node).is_some_and(|step| step.is_reported);
         let name = if is_work { "work" } else { self.gate_name(graph, at) };
-        let mut span = self.below_try(graph, name, at, (out_since, line.at), line);
+        let mut span = self.span_below_try(graph, name, at, (out_since, line.at), line);
         span.failed = Some(why.to_owned());
         over.push(span);
         self.out_again(&at.node, line.at);
@@ -366,7 +368,7 @@ impl RunSpans {
         }
         let parent = ids::step(self.run, node, at_try.visit);
         let mut span = self.span(ids::attempt(self.run, &at_try), Some(parent), "attempt", (open.began, at));
-        add_try(&mut span, graph, &at_try);
+        set_try(&mut span, graph, &at_try);
         if let Some(verdict) = open.verdict {
             span.text("verdict", verdict.word());
             span.failed = (verdict != Verdict::Passed).then(|| verdict.word().to_owned());
@@ -397,7 +399,7 @@ impl RunSpans {
     }
 
     /// Makes a span below a try, which ends with a line.
-    fn below_try(
+    fn span_below_try(
         &self,
         graph: &Graph,
         name: &'static str,
@@ -408,7 +410,7 @@ impl RunSpans {
         let parent = ids::attempt(self.run, at);
         let mut span =
             self.span(ids::of_line(self.run, name, line.seq), Some(parent), name, (began.min(ended), ended));
-        add_try(&mut span, graph, at);
+        set_try(&mut span, graph, at);
         if let Some(item) = &line.item {
             span.text("item.id", item.as_str());
         }
@@ -444,12 +446,12 @@ impl RunSpans {
 }
 
 /// Returns when something began that took so long until now; not before it was due, whatever a worker says.
-fn begun(ended: Timestamp, took: Duration, due: Timestamp) -> Timestamp {
+fn begin_time(ended: Timestamp, took: Duration, due: Timestamp) -> Timestamp {
     let took = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(ended.as_micros().saturating_sub(took)).max(due)
 }
 
-fn add_try(span: &mut Span, graph: &Graph, at: &At) {
+fn set_try(span: &mut Span, graph: &Graph, at: &At) {
     span.text("node.id", at.node.as_str());
     span.number("visit", at.visit);
     if at.attempt != Attempt::NONE {

@@ -121,7 +121,7 @@ pub async fn ask_agent(
     let mut agent = planctl_harness::Agent::exec(program, &scratch);
     agent.isolation = question.isolation.clone();
     let assignment = assignment(&question, &replica);
-    let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
+    let worked = agent.run_item(spawner, &assignment, &mut |_, _| (), cancel).await;
     // Nobody waits until the copy is removed.
     tokio::task::spawn_blocking(move || drop(replica));
     let mut said = worked.said;
@@ -129,7 +129,7 @@ pub async fn ask_agent(
         Price::estimate(question.prices, usage);
     }
     match said {
-        AgentSaid::Reported(report) => Ok(heard(report, &worked.outputs)),
+        AgentSaid::Reported(report) => Ok(collect_answer(report, &worked.outputs)),
         AgentSaid::Asked { question, usage } => Ok(AgentAnswer { text: question, usage }),
         AgentSaid::Faulted(fault) => Err(AgentAnswerError::Faulted(fault)),
         AgentSaid::Overran { .. } => Err(AgentAnswerError::Overran(question.within)),
@@ -138,7 +138,7 @@ pub async fn ask_agent(
 }
 
 /// Puts the whole of its words together: a long text is kept beside the report.
-fn heard(report: Report, outputs: &[Output]) -> AgentAnswer {
+fn collect_answer(report: Report, outputs: &[Output]) -> AgentAnswer {
     let whole =
         report.text.stored.as_ref().and_then(|digest| outputs.iter().find(|output| output.digest == *digest));
     let text = match whole {

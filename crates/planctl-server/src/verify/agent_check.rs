@@ -66,15 +66,15 @@ pub async fn try_worker(
     agent.inherited = Inherited::Listed(tryout.role.env.inherit.clone());
     agent.environment = tryout.role.env.set.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let assignment = assignment(&tryout, &word, may_write);
-    let worked = agent.work(spawner, &assignment, &mut |_, _| (), cancel).await;
+    let worked = agent.run_item(spawner, &assignment, &mut |_, _| (), cancel).await;
     let mut said = worked.said;
     if let Some(usage) = said.usage_mut() {
         Price::estimate(&tryout.config.prices, usage);
     }
     let has_worked = matches!(said, AgentSaid::Reported(_));
-    checks.extend(judged(said, worked.is_mute, &word, tryout));
+    checks.extend(judge_tryout(said, worked.is_mute, &word, tryout));
     if has_worked && may_write {
-        checks.push(wrote(&tryout, &word));
+        checks.push(check_written_file(&tryout, &word));
     }
     Ok(view(tryout.worker, began.elapsed(), checks))
 }
@@ -135,7 +135,7 @@ fn may_write(program: &Program) -> bool {
     }
 }
 
-fn wrote(tryout: &Tryout<'_>, word: &str) -> HealthView {
+fn check_written_file(tryout: &Tryout<'_>, word: &str) -> HealthView {
     let text = std::fs::read_to_string(tryout.workspace.join(FILE)).unwrap_or_default();
     if text.contains(word) {
         return check("file", Health::Good, "it wrote the file that it was asked for".to_owned(), None);
@@ -178,7 +178,7 @@ fn assignment(tryout: &Tryout<'_>, word: &str, may_write: bool) -> Assignment {
     }
 }
 
-fn judged(said: AgentSaid, is_mute: bool, word: &str, tryout: Tryout<'_>) -> Vec<HealthView> {
+fn judge_tryout(said: AgentSaid, is_mute: bool, word: &str, tryout: Tryout<'_>) -> Vec<HealthView> {
     let is_known = matches!(tryout.worker, Agent::Known { .. });
     match said {
         AgentSaid::Faulted(fault) => vec![faulted(fault)],

@@ -120,7 +120,7 @@ pub struct Checked {
 }
 
 /// Puts a plan that was sent as it runs back together.
-pub fn kept(plan: RunPlanView) -> Checked {
+pub fn restore_checked(plan: RunPlanView) -> Checked {
     let source = Source::new(&plan.path, plan.source);
     let verification = Verification {
         tree: parse(&source).0,
@@ -214,7 +214,7 @@ pub async fn check_text(
     spawner: &Spawner,
 ) -> Result<Checked, CheckError> {
     let broken = |what: String| CheckError::Broken { file: file.to_owned(), what };
-    let (verification, probed, trials) = judged(file, &path, &source, checking, spawner).await?;
+    let (verification, probed, trials) = verify_source(file, &path, &source, checking, spawner).await?;
     let baseline = match &verification.graph {
         Some(graph) => {
             let (graph, place) = (graph.clone(), checking.place()?);
@@ -246,10 +246,10 @@ pub async fn verify_text(
     spawner: &Spawner,
 ) -> Result<Verification, CheckError> {
     let checking = Checking { probe: None, ..checking };
-    Ok(judged(file, path, source, checking, spawner).await?.0)
+    Ok(verify_source(file, path, source, checking, spawner).await?.0)
 }
 
-async fn judged(
+async fn verify_source(
     file: &Path,
     path: &str,
     source: &Source,
@@ -329,7 +329,7 @@ fn servers(checking: Checking<'_>) -> BTreeMap<String, Option<ToolList>> {
             state_dir: checking.state_dir?,
             config: checking.config,
         };
-        place.kept(name)
+        place.cached_tools(name)
     };
     checking.config.servers.keys().map(|name| (name.clone(), list(name))).collect()
 }

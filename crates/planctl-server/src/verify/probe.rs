@@ -149,7 +149,7 @@ impl Probe {
                     let runner = self.runner(workspace, config).await?;
                     let (step, title) = (candidate.step, candidate.title.as_str());
                     (self.progress)(ProbeProgress::Trying { number, of, step, title });
-                    self.tried(runner, &candidate, workspace, config).await?
+                    self.try_candidate(runner, &candidate, workspace, config).await?
                 }
             };
             trials.push((candidate.step, trial));
@@ -265,7 +265,7 @@ impl Probe {
         Ok(scratch)
     }
 
-    async fn tried(
+    async fn try_candidate(
         &self,
         runner: &TrialRunner,
         candidate: &Candidate,

@@ -24,11 +24,11 @@ pub fn baseline_of_plan(graph: &Graph, workspace: &Path) -> Result<Baseline, Pro
     let mut kept = BTreeSet::new();
     let mut fixed: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
     for gated in graph.nodes().iter().filter_map(Node::gated) {
-        let own = rights(&gated);
+        let own = change_rights(&gated);
         let deciding = planctl_lang::deciding(&gated.contract.command, &look);
         let named = gated.contract_files.iter().filter(|path| !is_glob(path)).cloned();
         kept.extend(look.expanded(&own, named.chain(deciding.kept)));
-        for path in deciding.fixed.into_iter().filter(|path| !own.frees(path)) {
+        for path in deciding.fixed.into_iter().filter(|path| !own.may_change(path)) {
             fixed.entry(path).or_default().insert(gated.contract.digest.clone());
         }
     }
@@ -56,7 +56,7 @@ impl Workspace<'_> {
             let decides = |path: &String| patterns.iter().any(|pattern| pattern.matches(path));
             found.extend(listed.files.into_iter().filter(decides).take(PROTECTED_FILES_MAX));
         }
-        found.retain(|path| !own.frees(path));
+        found.retain(|path| !own.may_change(path));
         found
     }
 }
@@ -77,7 +77,7 @@ impl Look for Workspace<'_> {
 }
 
 /// Returns the files that a step may change, as a baseline that frees them; the step's own protected files stay protected.
-pub(crate) fn rights(step: &Gated<'_>) -> Baseline {
+pub(crate) fn change_rights(step: &Gated<'_>) -> Baseline {
     Baseline {
         globs: step.protects.iter().cloned().collect(),
         free: step.may_change.clone(),
@@ -109,8 +109,8 @@ pub(crate) fn baseline_of_step(
     let deciding =
         approved.deciding.iter().filter(|(_, contracts)| contracts.contains(&step.contract.digest));
     let deciding = deciding.map(|(path, contracts)| (path.clone(), contracts.clone())).collect();
-    let baseline = Baseline { files: approved.files.clone(), deciding, ..rights(step) };
-    let moved = moved.iter().filter(|(path, _)| !baseline.frees(path));
+    let baseline = Baseline { files: approved.files.clone(), deciding, ..change_rights(step) };
+    let moved = moved.iter().filter(|(path, _)| !baseline.may_change(path));
     let moved = moved.map(|(path, digest)| (path.clone(), digest.clone())).collect();
     with_moved(baseline, &moved, workspace)
 }
@@ -152,11 +152,12 @@ pub(crate) fn with_moved(
 
 /// Returns the protected files that decide a step's contract, and the globs of such files.
 pub fn judges_of(baseline: &Baseline, step: &Gated<'_>) -> Vec<String> {
-    let rights = rights(step);
+    let rights = change_rights(step);
     let is_there = |path: &String| match Glob::parse(path).ok().filter(|_| is_glob(path)) {
-        Some(glob) => baseline.files.keys().any(|file| glob.matches(file) && !rights.frees(file)),
+        Some(glob) => baseline.files.keys().any(|file| glob.matches(file) && !rights.may_change(file)),
         None => {
-            (baseline.files.contains_key(path) || baseline.deciding.contains_key(path)) && !rights.frees(path)
+            (baseline.files.contains_key(path) || baseline.deciding.contains_key(path))
+                && !rights.may_change(path)
         }
     };
     let decides = step.contract_files.iter().filter(|path| is_there(path));
@@ -167,14 +168,14 @@ pub fn judges_of(baseline: &Baseline, step: &Gated<'_>) -> Vec<String> {
 pub(crate) fn is_mover(approved: &Baseline, step: &Gated<'_>) -> bool {
     let has_patterns = !approved.globs.is_empty() || !approved.deciding.is_empty();
     let may_match = |path: &String| is_glob(path) && has_patterns;
-    let rights = rights(step);
+    let rights = change_rights(step);
     step.may_change.iter().any(|path| approved.covers(path) || may_match(path))
-        || !step.may_change.is_empty() && approved.files.keys().any(|path| rights.frees(path))
+        || !step.may_change.is_empty() && approved.files.keys().any(|path| rights.may_change(path))
 }
 
 /// Says whether a file is protected from others and this step may change it.
 pub(crate) fn may_move(approved: &Baseline, step: &Gated<'_>, path: &str) -> bool {
-    approved.covers(path) && rights(step).frees(path)
+    approved.covers(path) && change_rights(step).may_change(path)
 }
 
 /// Returns the state of the protected files that a step may change or make, which its passing gate records; `None` where a
@@ -183,16 +184,16 @@ pub(crate) fn may_move(approved: &Baseline, step: &Gated<'_>, path: &str) -> boo
 /// # Errors
 ///
 /// Those of the harness, where the workspace can't be looked at.
-pub(crate) fn moved_by(
+pub(crate) fn changes_by_step(
     approved: &Baseline,
     step: &Gated<'_>,
     known: &BTreeMap<String, Option<Digest>>,
     workspace: &Path,
 ) -> Result<BTreeMap<String, Option<Digest>>, ProtectError> {
-    let rights = rights(step);
+    let rights = change_rights(step);
     let named = step.may_change.iter().filter(|path| !is_glob(path) && approved.covers(path));
     let covered = approved.files.keys().chain(approved.deciding.keys()).chain(known.keys());
-    let covered = covered.filter(|path| !is_glob(path) && rights.frees(path));
+    let covered = covered.filter(|path| !is_glob(path) && rights.may_change(path));
     let files: BTreeSet<&str> = named.chain(covered).map(String::as_str).collect();
     let has_glob = step.may_change.iter().any(|path| is_glob(path));
     let globs = approved.globs.iter().chain(approved.deciding.keys().filter(|path| is_glob(path)));
@@ -201,7 +202,7 @@ pub(crate) fn moved_by(
     let mut moved: BTreeMap<String, Option<Digest>> =
         files.into_iter().map(|path| (path.to_owned(), None)).collect();
     for (path, state) in states.files {
-        if moved.contains_key(&path) || rights.frees(&path) {
+        if moved.contains_key(&path) || rights.may_change(&path) {
             moved.insert(path, Some(state.digest));
         }
     }
@@ -262,7 +263,7 @@ mod tests {
         write("tests/new.sh", "exit 1");
         write("tests/kept.sh", "exit 0");
         let known = BTreeMap::from([("tests/once.sh".to_owned(), Some(Digest::new("sha256:1")))]);
-        let moved = moved_by(&approved, &maker, &known, folder.path()).unwrap();
+        let moved = changes_by_step(&approved, &maker, &known, folder.path()).unwrap();
         let names: Vec<(&str, bool)> =
             moved.iter().map(|(path, digest)| (path.as_str(), digest.is_some())).collect();
         assert_eq!(names, [("tests/new.sh", true), ("tests/old.sh", false), ("tests/once.sh", false)]);
@@ -284,7 +285,7 @@ mod tests {
         let (maker, guard) = (maker.gated().unwrap(), guard.gated().unwrap());
         let approved = Baseline::take(folder.path(), [], ["repro.sh"]).unwrap();
         std::fs::write(folder.path().join("repro.sh"), "exit 1").unwrap();
-        let moved = moved_by(&approved, &maker, &BTreeMap::new(), folder.path()).unwrap();
+        let moved = changes_by_step(&approved, &maker, &BTreeMap::new(), folder.path()).unwrap();
         assert_eq!(moved.len(), 1);
         let changes = || {
             let baseline = baseline_of_step(&approved, &guard, &moved, folder.path()).unwrap();

@@ -66,7 +66,7 @@ pub enum ToolError {
 /// # Errors
 ///
 /// [`ToolError::NoVariable`].
-pub fn reach(server: &ServerConfig) -> Result<Server, ToolError> {
+pub fn resolve_server(server: &ServerConfig) -> Result<Server, ToolError> {
     let value = |name: &String| {
         let value = std::env::var(name).map_err(|_| ToolError::NoVariable(name.clone()))?;
         Ok::<_, ToolError>((name.clone(), value))
@@ -110,8 +110,8 @@ impl ToolPlace<'_> {
     }
 
     /// Returns the tools of a server as they are kept, without asking it.
-    pub fn kept(&self, name: &str) -> Option<ToolList> {
-        let server = reach(self.server(name).ok()?).ok()?;
+    pub fn cached_tools(&self, name: &str) -> Option<ToolList> {
+        let server = resolve_server(self.server(name).ok()?).ok()?;
         KeptLists::new(self.state_dir).get(&server)
     }
 
@@ -128,14 +128,14 @@ impl ToolPlace<'_> {
         cancel: impl Future<Output = ()>,
     ) -> Result<ToolList, ToolError> {
         let config = self.server(name)?;
-        let server = reach(config)?;
+        let server = resolve_server(config)?;
         let kept = KeptLists::new(self.state_dir);
         if let Some(list) = kept.get(&server).filter(|_| !anew) {
             return Ok(list);
         }
         let request = Request { server, order: Order::List };
         let limits = (LISTING_WITHIN, config.has_network(None));
-        let listed = self.carried_out(&request, limits, spawner, cancel).await?;
+        let listed = self.run_request(&request, limits, spawner, cancel).await?;
         let list: ToolList = serde_json::from_str(&listed)
             .map_err(|error| ToolError::Unrunnable(format!("the list can't be read: {error}")))?;
         kept.put(&request.server, &list)?;
@@ -156,14 +156,14 @@ impl ToolPlace<'_> {
         cancel: impl Future<Output = ()>,
     ) -> Result<String, ToolError> {
         let config = self.server(name)?;
-        let server = reach(config)?;
+        let server = resolve_server(config)?;
         let limits = (within, config.has_network(Some(&calls.tool)));
         let known = KeptLists::new(self.state_dir).get(&server);
         let calls = Box::new(calls.with_known(known.as_ref()));
-        self.carried_out(&Request { server, order: Order::Call(calls) }, limits, spawner, cancel).await
+        self.run_request(&Request { server, order: Order::Call(calls) }, limits, spawner, cancel).await
     }
 
-    async fn carried_out(
+    async fn run_request(
         &self,
         request: &Request,
         (within, has_network): (Duration, bool),

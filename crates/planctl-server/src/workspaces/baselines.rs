@@ -89,7 +89,7 @@ impl Services {
         };
         let Some(newest) = newest.filter(worked_here) else { return Ok(Some(baseline)) };
         let moved = self.moved_in(&newest, &baseline).await?;
-        let place = PathBuf::from(newest.place_now());
+        let place = PathBuf::from(newest.present_folder());
         Ok(Some(blocking(move || with_moved(baseline, &moved, &place)).await??))
     }
 
@@ -158,7 +158,7 @@ impl Services {
             }
         }
         match unnamed {
-            Unnamed::Refuse(with) if !refused.is_empty() => Err(refusal(&refused, with)),
+            Unnamed::Refuse(with) if !refused.is_empty() => Err(drift_conflict(&refused, with)),
             Unnamed::Refuse(_) | Unnamed::Keep => Ok(bound),
         }
     }
@@ -207,7 +207,7 @@ impl Services {
             return Ok(());
         }
         let Some(approved) = self.approved_files(run).await? else { return Ok(()) };
-        let place = PathBuf::from(run.place_now());
+        let place = PathBuf::from(run.present_folder());
         for file in files.iter_mut().take(NAMED_MAX) {
             let before = match approved.files.get(&file.path) {
                 Some(state) => copy_of(&self.store, state).await?,
@@ -225,7 +225,7 @@ impl Services {
     pub(crate) async fn restore_approved(&self, row: &AskRow) -> Result<(), ServiceError> {
         let run = self.store.run(row.run).await?;
         let approved = self.approved_files(&run).await?.unwrap_or_default();
-        let place = PathBuf::from(run.place_now());
+        let place = PathBuf::from(run.present_folder());
         for file in row.ask.failure.as_deref().map(Failure::tampered).unwrap_or_default() {
             let refused = |why: String| ServiceError::Conflict {
                 what: format!("restore {}: {why}", file.path),
@@ -332,7 +332,7 @@ fn is_accepted(drift: &Drift, accepted: &[String]) -> Result<bool, ServiceError>
     Ok(false)
 }
 
-fn refusal(drifts: &[Drift], with: &Next) -> ServiceError {
+fn drift_conflict(drifts: &[Drift], with: &Next) -> ServiceError {
     let named: Vec<String> = drifts
         .iter()
         .take(NAMED_MAX)

@@ -16,7 +16,7 @@ use planctl_store::{Claimed, RunRow, Store, StoreError};
 use crate::node::ServerNode;
 use crate::node::runtime::blocking;
 use crate::node::services::{ServiceError, Services};
-use crate::verify::protection::moved_by;
+use crate::verify::protection::changes_by_step;
 
 /// The worktrees of all branches of this state directory.
 #[derive(Clone)]
@@ -32,9 +32,9 @@ impl Branches {
     }
 
     /// Waits for the lock on worktrees. The result holds it, and so do the processes that it starts.
-    async fn alone(&self) -> Result<Branches, ServiceError> {
-        let one = crate::node::instance::one_at_a_time(&self.state_dir, "worktrees").await?;
-        Ok(Branches { spawner: self.spawner.holding([one]), ..self.clone() })
+    async fn locked(&self) -> Result<Branches, ServiceError> {
+        let one = crate::node::instance::lock_exclusively(&self.state_dir, "worktrees").await?;
+        Ok(Branches { spawner: self.spawner.with_locks([one]), ..self.clone() })
     }
 
     /// Returns the folder of one attempt of a fork.
@@ -47,13 +47,13 @@ impl Branches {
     }
 
     /// Makes the worktrees of a fork or merges those of a join. Returns the finding, and the outputs to store with it.
-    pub(crate) async fn do_at(
+    pub(crate) async fn run_item(
         &self,
         claimed: &Claimed,
         purpose: Purpose,
         approved: &Baseline,
     ) -> Result<(HarnessResult, Vec<Output>), ServiceError> {
-        let alone = self.alone().await?;
+        let alone = self.locked().await?;
         let done = match purpose {
             Purpose::Fork => {
                 alone.fork(claimed).await?.map(|base| (HarnessResult::Forked { base }, Vec::new()))
@@ -77,7 +77,7 @@ impl Branches {
         let count = u16::try_from(claimed.graph.edges_from(&at.node).len()).unwrap_or(u16::MAX);
         let found = self.find(claimed, &at.node, at.attempt).await;
         Ok(match found {
-            Ok(branches) => branches.part(count).await,
+            Ok(branches) => branches.create_worktrees(count).await,
             Err(error) => Err(error),
         })
     }
@@ -93,7 +93,7 @@ impl Branches {
         let begun = records.get(fork).and_then(|record| Some((record.tally.attempt, record.saved.clone()?)));
         let (attempt, base) = begun.ok_or_else(|| ServiceError::broken("branches were never parted"))?;
         let came = records.get(join).and_then(|record| record.arrivals.as_deref());
-        let well: Vec<u16> = came.map(|arrivals| arrivals.well().collect()).unwrap_or_default();
+        let well: Vec<u16> = came.map(|arrivals| arrivals.succeeded().collect()).unwrap_or_default();
         let joined = match self.find(claimed, fork, attempt).await {
             Ok(branches) => branches.merge(&base, &well).await,
             Err(error) => Err(error),
@@ -128,7 +128,7 @@ impl Branches {
     /// Removes the worktrees that a join merged; one that can't be removed waits until the run is over.
     pub(crate) async fn clear_merged(&self, claimed: &Claimed, attempt: Attempt) -> Result<(), ServiceError> {
         let Some(fork) = claimed.graph.fork_of(&claimed.item.at.node) else { return Ok(()) };
-        let removed = match self.alone().await?.find(claimed, fork, attempt).await {
+        let removed = match self.locked().await?.find(claimed, fork, attempt).await {
             Ok(branches) => branches.remove().await,
             Err(error) => Err(error),
         };
@@ -156,7 +156,7 @@ impl Branches {
         for folder in entries.filter_map(Result::ok).map(|entry| entry.path()) {
             let name = name_of(&run.name, run.id, &folder);
             // The folder of a plan within another may be of a repository of its own.
-            let own = Path::new(run.place_now());
+            let own = Path::new(run.present_folder());
             let workspace = if own.is_dir() { own } else { Path::new(&run.workspace_path) };
             BranchWorktrees::find(&self.spawner, workspace, folder, name).await?.remove().await?;
         }
@@ -187,7 +187,7 @@ pub(crate) async fn place_of(
 }
 
 /// Says what a person can do about the worktree of a branch in which no step can work any more; `None` where it is whole.
-pub(crate) fn lost(graph: &Graph, node: &NodeId, place: &str) -> Option<String> {
+pub(crate) fn lost_worktree_help(graph: &Graph, node: &NodeId, place: &str) -> Option<String> {
     let worktree = graph.worktree_branch(node)?;
     let top = git_top_level(Path::new(place)).unwrap_or(Path::new(place));
     match worktree_intact(top) {
@@ -233,7 +233,7 @@ fn protected_now(
     let steps = graph.nodes().iter().filter(|node| is_within(&node.id)).filter_map(|node| node.gated());
     let mut found = std::collections::BTreeMap::new();
     for gated in steps {
-        found.extend(moved_by(approved, &gated, &std::collections::BTreeMap::new(), workspace)?);
+        found.extend(changes_by_step(approved, &gated, &std::collections::BTreeMap::new(), workspace)?);
     }
     Ok(found)
 }
@@ -335,7 +335,7 @@ impl ServerNode {
         if !is_over(run, failed) || run.host != self.host() || !branches.exists() {
             return Ok(());
         }
-        if let Err(error) = self.branches()?.alone().await?.remove_all(run).await {
+        if let Err(error) = self.branches()?.locked().await?.remove_all(run).await {
             tracing::warn!(%error, run.name = %run.name, "worktrees of branches were not removed");
         }
         Ok(())

@@ -29,7 +29,7 @@ fn folder_of(state_dir: &Path) -> PathBuf {
 }
 
 /// Lists what is kept, each with its run.
-fn kept(state_dir: &Path) -> Vec<(RunId, PathBuf)> {
+fn stored_checkpoints(state_dir: &Path) -> Vec<(RunId, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(folder_of(state_dir)) else { return Vec::new() };
     let entries = entries.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
@@ -46,7 +46,7 @@ impl ServerNode {
         }
         let (state_dir, id, name) = (self.state_dir().to_owned(), run.id, run.name.clone());
         blocking(move || {
-            for (_, folder) in kept(&state_dir).into_iter().filter(|(of, _)| *of == id) {
+            for (_, folder) in stored_checkpoints(&state_dir).into_iter().filter(|(of, _)| *of == id) {
                 if let Err(error) = std::fs::remove_dir_all(&folder) {
                     tracing::warn!(%error, run.name = %name, "checkpoints in {} were not removed", folder.display());
                 }
@@ -57,7 +57,7 @@ impl ServerNode {
 
     /// Returns the runs of which checkpoints are kept, each as often as it has places.
     pub(crate) fn runs_with_checkpoints(&self) -> impl Iterator<Item = RunId> {
-        kept(self.state_dir()).into_iter().map(|(run, _)| run)
+        stored_checkpoints(self.state_dir()).into_iter().map(|(run, _)| run)
     }
 
     /// Removes the checkpoints of runs that are over, of all workspaces.

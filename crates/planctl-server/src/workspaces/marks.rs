@@ -46,8 +46,8 @@ impl ServerNode {
     /// Writes the status of a plan without an active run into its file; logs a failure.
     pub(crate) async fn draw_status_if_possible(&self, file: PathBuf, revision: Digest, status: PlanStatus) {
         let none = BTreeMap::new();
-        let drawn = move || drawn(&file, &revision, status.word(), &none);
-        match blocking(drawn).await {
+        let drawn = move || write_marks(&file, &revision, status.word(), &none);
+        match blocking(write_marks).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the plan file was not marked"),
             Err(error) => tracing::warn!(%error, "the plan file was not marked"),
@@ -67,14 +67,14 @@ impl ServerNode {
         let plan = self.store.plan(view.run.plan).await?;
         let graph = self.store.graph_of(&view.run).await?;
         let marks: BTreeMap<u32, Mark> = graph
-            .numbered()
+            .numbered_steps()
             .iter()
             .filter_map(|(step, node)| Some((*step, mark_of(&view, &node.id)?)))
             .collect();
         let file = plan_file(&view.run);
         let (revision, status) = (view.run.revision.clone(), plan.status.word());
-        let drawn = move || drawn(&file, &revision, status, &marks);
-        Ok(blocking(drawn).await?.unwrap_or_else(|error| {
+        let drawn = move || write_marks(&file, &revision, status, &marks);
+        Ok(blocking(write_marks).await?.unwrap_or_else(|error| {
             tracing::warn!(%error, run.name = %view.run.name, "the plan file was not marked");
             PlanFile::Unseen
         }))
@@ -82,7 +82,7 @@ impl ServerNode {
 }
 
 /// Writes a status and marks into a plan's file, if it still is this text.
-fn drawn(
+fn write_marks(
     file: &Path,
     revision: &Digest,
     status: &str,

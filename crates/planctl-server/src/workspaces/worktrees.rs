@@ -72,7 +72,7 @@ impl Services {
                 next: Next::StartRunHere,
             });
         };
-        if !inside.is_empty() && !checkout.holds(&survey.commit, inside).await.map_err(refused)? {
+        if !inside.is_empty() && !checkout.commit_has_path(&survey.commit, inside).await.map_err(refused)? {
             return Err(ServiceError::Conflict {
                 what: format!("make a worktree: nothing in {inside} is committed"),
                 next: Next::by_hand(format!("git add {inside} && git commit")),
@@ -97,7 +97,7 @@ impl Services {
         if run.worktree.is_some()
             && let Some(planned) = self.planned_worktree(checked).await?
         {
-            self.store.worktree_base(run.id, &planned.base, planned.left_behind).await?;
+            self.store.set_worktree_base(run.id, &planned.base, planned.left_behind).await?;
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Services {
         let needed = blocking(move || expanded(needed, &of)).await?;
         let needed: Vec<String> = needed.iter().map(|path| from_top(path)).collect();
         let named = needed.iter().map(String::as_str);
-        let mut missing = checkout.not_committed(survey, named).await.map_err(refused)?;
+        let mut missing = checkout.uncommitted_among(survey, named).await.map_err(refused)?;
         let plan = from_top(&checked.path);
         let is_inside = !Path::new(&checked.path).is_absolute();
         let mut left_behind = survey.uncommitted.len();
@@ -238,25 +238,25 @@ impl Services {
         if cleaning.dry_run {
             if root.exists() && !discards {
                 let changes = uncommitted(&alone, root).await.map_or(1, |changes| changes.len());
-                view.why = (changes > 0).then(|| unsaved(changes));
+                view.why = (changes > 0).then(|| uncommitted_words(changes));
             }
             view.removed = view.why.is_none();
             return Ok(view);
         }
         match checkout.remove(root, &worktree.branch, discards).await {
             Ok(branch_removed) => {
-                self.store.worktree_removed(row.id).await?;
+                self.store.mark_worktree_removed(row.id).await?;
                 Ok(CleanedView { removed: true, branch_removed, ..view })
             }
             Err(WorktreeError::Uncommitted { uncommitted, .. }) => {
-                Ok(CleanedView { why: Some(unsaved(uncommitted)), ..view })
+                Ok(CleanedView { why: Some(uncommitted_words(uncommitted)), ..view })
             }
             Err(error) => Ok(CleanedView { why: Some(format!("could not {error}")), ..view }),
         }
     }
 }
 
-fn unsaved(changes: usize) -> String {
+fn uncommitted_words(changes: usize) -> String {
     let are = if changes == 1 { "change is" } else { "changes are" };
     format!("{changes} {are} committed nowhere; --discard removes them too")
 }
@@ -282,10 +282,10 @@ impl ServerNode {
             return Ok(());
         }
         match self.make(&alone, run, worktree).await {
-            Ok(()) => Ok(self.store.worktree_made(run.id).await?),
+            Ok(()) => Ok(self.store.mark_worktree_made(run.id).await?),
             Err(error @ (ServiceError::Store(_) | ServiceError::Cluster(_))) => Err(error),
             Err(error) => {
-                self.store.worktree_trouble(run.id, &format!("could not {error}")).await?;
+                self.store.record_worktree_trouble(run.id, &format!("could not {error}")).await?;
                 Err(error)
             }
         }
@@ -320,7 +320,7 @@ impl ServerNode {
 
     /// Looks at the worktree of a run that has ended: commits what it holds where that was asked for, and notes what there
     /// is. Once per end; errors go to the log and to the run's status.
-    pub(crate) async fn see_worktree(&self, run: &RunRow) -> Result<(), ServiceError> {
+    pub(crate) async fn record_worktree_end(&self, run: &RunRow) -> Result<(), ServiceError> {
         let is_due = |row: &RunRow| {
             row.worktree.as_ref().is_some_and(|worktree| {
                 worktree.made_at.is_some()
@@ -335,14 +335,14 @@ impl ServerNode {
         let alone = self.alone_at_worktrees().await?;
         let run = self.store.run(run.id).await?;
         let Some(worktree) = run.worktree.as_ref().filter(|_| is_due(&run)) else { return Ok(()) };
-        let held = self.look_at(&alone, &run, end, Path::new(&worktree.root)).await?;
+        let held = self.inspect_worktree(&alone, &run, end, Path::new(&worktree.root)).await?;
         let held = held.as_ref().map(|(commit, count)| (commit.as_str(), *count));
-        Ok(self.store.worktree_result(&run, held).await?)
+        Ok(self.store.record_worktree_result(&run, held).await?)
     }
 
     /// Commits what a worktree holds where that was asked for; returns the commit and how many changes are in none, or
     /// `None` where it can't be looked at.
-    async fn look_at(
+    async fn inspect_worktree(
         &self,
         alone: &Spawner,
         run: &RunRow,
@@ -374,7 +374,7 @@ impl ServerNode {
     /// Those of the store; errors of files go to the log.
     pub(crate) async fn clear_up(&self, run: RunId) -> Result<(), ServiceError> {
         let Some(run) = self.known(run).await? else { return Ok(()) };
-        self.see_worktree(&run).await?;
+        self.record_worktree_end(&run).await?;
         self.clear_branches(&run, false).await?;
         self.clear_checkpoints(&run, false).await
     }
@@ -386,21 +386,21 @@ impl ServerNode {
 
     /// Waits until no other process is at worktrees; the answer keeps others out, and so does what it started.
     async fn alone_at_worktrees(&self) -> Result<Spawner, ServiceError> {
-        let one = crate::node::instance::one_at_a_time(self.state_dir(), "worktrees").await?;
-        Ok(self.spawner()?.holding([one]))
+        let one = crate::node::instance::lock_exclusively(self.state_dir(), "worktrees").await?;
+        Ok(self.spawner()?.with_locks([one]))
     }
 
     /// Lets a run be admitted again whose worktree could not be made.
     pub(crate) async fn try_worktree_again(&self, run: &RunRow) -> Result<(), StoreError> {
         match &run.worktree {
-            Some(worktree) if worktree.trouble.is_some() => self.store.worktree_again(run.id).await,
+            Some(worktree) if worktree.trouble.is_some() => self.store.retry_worktree(run.id).await,
             Some(_) | None => Ok(()),
         }
     }
 }
 
 /// Says what a person can do about a worktree in which no step can work any more; `None` where it is whole.
-pub(crate) fn lost(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
+pub(crate) fn lost_worktree_help(worktree: &WorktreeRow, workspace: &str) -> Option<String> {
     let root = shell_word(&worktree.root);
     let what = match worktree_intact(Path::new(&worktree.root)) {
         Intact::Yes => return other_branch(worktree),

@@ -158,7 +158,7 @@ impl Ledger {
             }
             Event::Harness(HarnessEvent { at, found }) => {
                 // It is no report of a worker, so the average has the same number of them.
-                if let Some(usage) = found.used_by_judge() {
+                if let Some(usage) = found.judge_usage() {
                     self.add(&at.node, usage);
                 }
             }

@@ -327,7 +327,7 @@ impl Model {
             let known = Some(Knowledge { exit_code: code, output, ..known });
             self.journal.push(Entry::Known { node: node.clone(), known });
         }
-        if matches!(self.kind(node), NodeKind::Call(_)) && self.graph.asks_for("tool.") {
+        if matches!(self.kind(node), NodeKind::Call(_)) && self.graph.conditions_ask_for("tool.") {
             let mut context = self.context(node);
             let code =
                 if let Ending::Exited { code } = evidence.ending { code.to_string() } else { String::new() };

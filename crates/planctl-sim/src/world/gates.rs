@@ -68,7 +68,7 @@ impl World {
             let is_rehearsal = purpose == Some(Purpose::Rehearsal);
             let contract = self.store.plan().graph.gated(&hand.at.node).map(|gated| gated.contract.clone());
             let judge = contract.as_ref().and_then(|contract| contract.judge.as_deref());
-            if is_rehearsal && contract.as_ref().is_some_and(|contract| contract.rehearsal().is_off()) {
+            if is_rehearsal && contract.as_ref().is_some_and(|contract| contract.rehearsal_mode().is_off()) {
                 let name = format!("{}.{}", hand.at.node, hand.at.visit);
                 return self.found(hand, HarnessResult::Recorded { name }, proof);
             }

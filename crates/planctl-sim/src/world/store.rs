@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use planctl_engine::{
     Advance, Effect, Event, Fact, Graph, Head, Item, ItemId, NodeId, NodeState, Record, Refusal, Run, RunId,
-    RunStatus, Scope, TimerId, Timestamp, Usage, Work, advance, touched,
+    RunStatus, Scope, TimerId, Timestamp, Usage, Work, advance, initial_scope,
 };
 
 use super::database::{Database, Workspace};
@@ -398,11 +398,11 @@ impl Store {
         event: &Event,
         now: Timestamp,
     ) -> Result<Result<Advance, Refusal>, String> {
-        let mut scope = touched(graph, event);
+        let mut scope = initial_scope(graph, event);
         for _ in 0..graph.nodes().len() + 3 {
             let nodes = self.load(&scope);
             let loaded = nodes.len();
-            let run = Run::loaded(self.run, self.head.clone(), scope.clone(), nodes)
+            let run = Run::from_parts(self.run, self.head.clone(), scope.clone(), nodes)
                 .with_noted(self.noted_beside(event));
             match advance(graph, &run, event, now) {
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),

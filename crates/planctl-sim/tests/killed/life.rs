@@ -32,7 +32,7 @@ impl Life {
         let instances: Vec<String> = dead.iter().map(|(_, instance)| instance.clone()).collect();
         self.store.release_lost(HOST, &instances).await.unwrap();
         for instance in instances {
-            let left = self.store.held_by_dead(HOST, &instance, &[]).await.unwrap();
+            let left = self.store.leases_of_dead_instance(HOST, &instance, &[]).await.unwrap();
             if let Some(lease) = left.into_iter().flatten().find(|lease| lease.run == self.run) {
                 self.apply(&lease.event(), &lease.proof()).await;
                 return true;
@@ -52,7 +52,7 @@ impl Life {
                 }
                 return self.resume(script, status).await;
             }
-            RunStatus::Queued { .. } => self.store.admit(self.run).await.unwrap(),
+            RunStatus::Queued { .. } => self.store.admit_run(self.run).await.unwrap(),
             RunStatus::Awaiting => self.answer(script).await,
             RunStatus::New | RunStatus::Paused => panic!("a script has no place for {status:?}"),
             RunStatus::Active => {

@@ -390,7 +390,7 @@ impl Hand {
     async fn admit(&mut self) -> bool {
         self.store.release_lost(HOST, &[]).await.unwrap();
         // A plain apply would find the workspace busy for ever where a lease was taken back while the run paused.
-        let admitted = self.store.admit(self.scene.run).await;
+        let admitted = self.store.admit_run(self.scene.run).await;
         self.is_news(admitted.map(|()| false))
     }
 

@@ -127,7 +127,7 @@ impl Stage {
             facts.sort();
             assert_eq!(facts, told, "seed {seed}: facts of {event:?}");
         }
-        let run = Run::loaded(scene.run, view.run.head, Scope::All, view.records);
+        let run = Run::from_parts(scene.run, view.run.head, Scope::All, view.records);
         let graph = scene.revisions.lock().unwrap().1.graph.clone();
         assert_eq!(view_of(&graph, &run), model.view(), "seed {seed}: the rows and the model differ");
         heard.len()

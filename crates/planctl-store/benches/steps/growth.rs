@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use planctl_engine::{
     Answer, At, ClockEvent, Decision, Effect, Event, Graph, Item, NodeId, Record, Refusal, Run, RunId, Scope,
-    Timestamp, Work, advance, touched,
+    Timestamp, Work, advance, initial_scope,
 };
 use planctl_store::{Claim, ClaimLane, Claimed};
 
@@ -134,7 +134,7 @@ impl<'g> Walk<'g> {
 
     fn hear(&mut self, event: &Event) -> Duration {
         let begun = Instant::now();
-        let mut scope = touched(self.graph, event);
+        let mut scope = initial_scope(self.graph, event);
         let after = loop {
             let is_loaded = |id: &NodeId, record: &Record| match &scope {
                 Scope::All => true,
@@ -152,7 +152,7 @@ impl<'g> Walk<'g> {
                     .map(|(id, record)| (id.clone(), record.clone()))
                     .collect(),
             };
-            let run = Run::loaded(self.id, self.head.clone(), scope.clone(), records);
+            let run = Run::from_parts(self.id, self.head.clone(), scope.clone(), records);
             match advance(self.graph, &run, event, Timestamp::from_micros(1)) {
                 Ok(after) => break after,
                 Err(Refusal::NotLoaded(more)) => scope = scope.union(more),

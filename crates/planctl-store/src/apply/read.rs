@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::{Applied, ApplyError, Call, Decided, Lease, claimed, is_of_speaker};
+use super::{Applied, ApplyError, Call, Decided, Lease, claimed_item, is_of_speaker};
 use crate::error::StoreError;
 use crate::history::Said;
 use crate::proof::Proof;
@@ -97,13 +97,13 @@ impl Loaded {
 
 impl Loaded {
     /// Returns what the holder of the item said it has used so far.
-    pub(super) fn used(&self) -> Option<&str> {
+    pub(super) fn noted_usage(&self) -> Option<&str> {
         self.item.as_ref().and_then(|item| item.used.as_deref())
     }
 
     /// Completes an event that ends a lease with what its holder said while it worked.
-    pub(super) fn complete<'e>(&self, event: &'e Event) -> Result<Cow<'e, Event>, StoreError> {
-        let Some(used) = self.used() else { return Ok(Cow::Borrowed(event)) };
+    pub(super) fn with_noted_usage<'e>(&self, event: &'e Event) -> Result<Cow<'e, Event>, StoreError> {
+        let Some(used) = self.noted_usage() else { return Ok(Cow::Borrowed(event)) };
         let used: Option<Usage> = Some(from_json(used, "what was used")?);
         let mut event = event.clone();
         match &mut event {
@@ -297,7 +297,7 @@ impl Store {
         let query = sqlx::query(READ_CLAIMED_NEXT).bind(item.id.as_str()).bind(call.token.hash());
         let result = query.fetch_optional(&mut *connection).await;
         let Some(row) = connection.recycle(result)? else { return Ok(None) };
-        Ok(Some(claimed(call, decided, Lease::read(&row)?)?))
+        Ok(Some(claimed_item(call, decided, Lease::from_row(&row)?)?))
     }
 }
 

@@ -54,7 +54,7 @@ impl RunSnapshot {
 }
 
 /// Adds the nodes to which ways lead from those of a scope, the nearest first.
-fn look_ahead(scope: &mut Scope, graph: &Graph) {
+fn add_successors(scope: &mut Scope, graph: &Graph) {
     let Scope::Nodes(ids) = scope else { return };
     let mut open: VecDeque<NodeId> = ids.iter().cloned().collect();
     while let Some(id) = open.pop_front().filter(|_| ids.len() < AHEAD) {
@@ -83,7 +83,7 @@ impl Store {
             return None;
         }
         if !snapshot.scope.includes(&call.scope) {
-            look_ahead(&mut call.scope, graph);
+            add_successors(&mut call.scope, graph);
             return None;
         }
         let now = self.server_clock().now()?.max(snapshot.at);

@@ -18,7 +18,7 @@ use crate::history::Draft;
 use crate::listen::WakeFor;
 use crate::proof::Proof;
 use crate::queue::{Claimant, Claimed};
-use crate::rows::{bytes, micros_of, node_word, status_word, stored_run, time_at, to_json};
+use crate::rows::{bytea_literal, micros_of, node_word, status_word, stored_run, time_at, to_json};
 use crate::store::Store;
 use crate::votes::NewVote;
 
@@ -97,7 +97,7 @@ impl HistoryRow<'_> {
             visit: draft.visit,
             attempt: draft.attempt,
             body: &draft.body,
-            hash: bytes(&draft.hash),
+            hash: bytea_literal(&draft.hash),
         }
     }
 }
@@ -156,7 +156,7 @@ fn plan_move<'a>(event: &'a Event, before: RunStatus, after: RunStatus) -> Optio
 
 impl Decided {
     /// Returns what it writes to the queue and the timers.
-    fn rows<'c>(&self, call: &'c Call<'_>) -> Result<effects::Rows<'c>, sqlx::Error> {
+    fn queue_rows<'c>(&self, call: &'c Call<'_>) -> Result<effects::Rows<'c>, sqlx::Error> {
         let answered = match call.event {
             Event::Human(human) => match &human.decision {
                 Decision::Answer { item, .. } => Some(item),
@@ -175,8 +175,9 @@ impl Decided {
         });
         let (effects, now) = (&self.after.effects, self.before.now);
         let proven = self.item.as_ref().map(|(item, _)| item);
-        let mut rows = effects::rows(effects, &self.graph, &self.meta.host, now, answered, proven, claimed)
-            .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+        let mut rows =
+            effects::rows_of_effects(effects, &self.graph, &self.meta.host, now, answered, proven, claimed)
+                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
         if let Event::Clock(ClockEvent::Due { timer }) = call.event
             && !rows.armed.iter().any(|armed| armed.timer == timer.word())
         {
@@ -186,22 +187,24 @@ impl Decided {
     }
 
     /// Returns the records that the transition changes.
-    fn changed(&self) -> impl Iterator<Item = (&NodeId, &Record)> {
+    fn changed_records(&self) -> impl Iterator<Item = (&NodeId, &Record)> {
         let before = &self.before.records;
         self.after.run.records().iter().filter(move |(id, record)| before.get(*id) != Some(*record))
     }
 
     /// Returns the nodes that give their locks back: whatever one is in but for its check, nobody works on it now.
-    fn freed(&self) -> impl Iterator<Item = &NodeId> {
+    fn nodes_freeing_locks(&self) -> impl Iterator<Item = &NodeId> {
         let has_locks = |node| self.graph.task(node).is_some_and(|task| !task.locks.is_empty());
         let at_rest = |record: &Record| !matches!(record.state, NodeState::Checking { .. });
-        self.changed().filter(move |(node, record)| has_locks(node) && at_rest(record)).map(|(node, _)| node)
+        self.changed_records()
+            .filter(move |(node, record)| has_locks(node) && at_rest(record))
+            .map(|(node, _)| node)
     }
 
     /// Returns the waiters to wake: for claimable work other than the item that the caller claimed, and for leases that may be
     /// over. `served` says that a run serves some of the new work itself.
     pub(super) fn wake_for(&self, event: &Event, claimed_next: Option<&Claimed>, served: bool) -> WakeFor {
-        let frees = self.freed().next().is_some();
+        let frees = self.nodes_freeing_locks().next().is_some();
         let mut wake_for = WakeFor {
             agents: frees,
             served: frees,
@@ -251,7 +254,7 @@ impl Store {
     /// Reports of workers and gates under their leases are written together with those that come at the same time. The
     /// rest is rare and may be refused for a reason of its own, so it is written alone.
     pub(super) async fn write(&self, call: &Call<'_>, decided: &Arc<Decided>) -> Result<PgRow, CommitError> {
-        let transition = self.transition(call, decided)?;
+        let transition = self.transition_json(call, decided)?;
         if matches!(call.proof, Proof::Lease { .. }) && !call.is_apart {
             return self.commit_with_others(decided.after.run.id, transition).await;
         }
@@ -276,7 +279,7 @@ impl Store {
         connection.recycle(result)
     }
 
-    /// Writes transitions, each as [`Store::transition`] made it, in one transaction.
+    /// Writes transitions, each as [`Store::transition_json`] made it, in one transaction.
     pub(super) async fn commit(&self, transitions: &[&str]) -> Result<Vec<PgRow>, sqlx::Error> {
         let all = format!("[{}]", transitions.join(","));
         let mut connection = self.connections().acquire().await?;
@@ -289,11 +292,11 @@ impl Store {
     }
 
     /// Returns a decided transition as the function reads it.
-    fn transition(&self, call: &Call<'_>, decided: &Decided) -> Result<String, sqlx::Error> {
-        let rows = decided.rows(call)?;
+    fn transition_json(&self, call: &Call<'_>, decided: &Decided) -> Result<String, sqlx::Error> {
+        let rows = decided.queue_rows(call)?;
         let (before, after) = (&decided.before, &decided.after.run);
         let (token_hash, dead_instance) = match call.proof {
-            Proof::Lease { token, .. } => (Some(bytes(&token.hash())), None),
+            Proof::Lease { token, .. } => (Some(bytea_literal(&token.hash())), None),
             Proof::Expired { dead_instance, .. } => (None, dead_instance.as_deref()),
             Proof::Person { .. } | Proof::Vote { .. } | Proof::Clock | Proof::Submit => (None, None),
         };
@@ -304,16 +307,16 @@ impl Store {
         Ok(to_json(&Transition {
             run: call.run,
             seq: before.seq,
-            chain: bytes(&before.chain),
+            chain: bytea_literal(&before.chain),
             at_micros: micros_of(before.now),
             is_estimated: before.is_cached,
             item: item.map(|(item, _)| item),
             generation: item.map(|(_, generation)| *generation),
             token_hash,
             dead_instance,
-            used: before.used(),
+            used: before.noted_usage(),
             new_seq: decided.seq(),
-            new_chain: bytes(&decided.hash()),
+            new_chain: bytea_literal(&decided.hash()),
             head: to_json(&after.head),
             status: status_word(after.head.status),
             is_active: after.head.status == RunStatus::Active,
@@ -323,22 +326,22 @@ impl Store {
             cause: call.event.kind(),
             command: decided.command.to_string(),
             history: decided.lines.iter().map(HistoryRow::of).collect(),
-            nodes: decided.changed().map(|(id, record)| Node::of(id, record)).collect(),
+            nodes: decided.changed_records().map(|(id, record)| Node::of(id, record)).collect(),
             removed: rows.removed,
             items: rows.puts,
             home: &decided.meta.host,
             armed: rows.armed,
             disarmed: rows.disarmed,
-            freed: decided.freed().collect(),
+            freed: decided.nodes_freeing_locks().collect(),
             key: call.proof.key(),
-            body_hash: call.proof.key().map(|_| bytes(&body_hash(call.event))),
+            body_hash: call.proof.key().map(|_| bytea_literal(&body_hash(call.event))),
             plan: plan_move(call.event, before.head.status, after.head.status),
             notification: is_announced.then(|| self.payload(call.run, WakeFor::UNKNOWN)),
         }))
     }
 
     /// Keeps news that did not fit, for people to read.
-    pub(super) async fn refuse(&self, call: &Call<'_>, reason: &str) -> Result<(), ApplyError> {
+    pub(super) async fn record_refusal(&self, call: &Call<'_>, reason: &str) -> Result<(), ApplyError> {
         let item = call.proof.item();
         let mut connection = self.connections().acquire().await?;
         let query = sqlx::query(REFUSE)

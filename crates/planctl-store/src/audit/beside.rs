@@ -34,20 +34,24 @@ impl Store {
         let id = stored_run(view.run.id);
         let outputs: Vec<&str> = audit.outputs.iter().map(String::as_str).collect();
         let row = repeated!(self, connection => sqlx::query(AUDIT_BESIDE).bind(id).bind(&outputs).fetch_one(&mut *connection))?;
-        audit.columns(view, &row)?;
-        audit.approval(view, &row)?;
+        audit.check_columns(view, &row)?;
+        audit.check_approval(view, &row)?;
         self.audit_settings(audit, view).await?;
         for key in row.try_get::<Vec<String>, _>("lost")? {
-            audit.find("I22", None, format!("what was accepted under the key `{key}` is not in its history"));
+            audit.add_finding(
+                "I22",
+                None,
+                format!("what was accepted under the key `{key}` is not in its history"),
+            );
         }
         for number in row.try_get::<Vec<i64>, _>("dangling")? {
-            audit.find("I7", None, format!("ask {number} is open and no item stands behind it"));
+            audit.add_finding("I7", None, format!("ask {number} is open and no item stands behind it"));
         }
         for vote in row.try_get::<Vec<String>, _>("unheard")? {
-            audit.find("I18", None, format!("the vote of {vote} is not in its history"));
+            audit.add_finding("I18", None, format!("the vote of {vote} is not in its history"));
         }
         for digest in row.try_get::<Vec<String>, _>("missing")? {
-            audit.find("I23", None, format!("output {digest} is named and not kept"));
+            audit.add_finding("I23", None, format!("output {digest} is named and not kept"));
         }
         Ok(())
     }
@@ -59,47 +63,55 @@ impl Store {
         }
         let digest = Sha256::digest(&view.run.settings).into();
         if let Some(fault) = self.find_settings_fault(view.run.id, &digest).await? {
-            audit.find("I12", None, fault);
+            audit.add_finding("I12", None, fault);
         }
         Ok(())
     }
 }
 
 impl Audit {
-    fn columns(&mut self, view: &RunView, row: &PgRow) -> Result<(), StoreError> {
+    fn check_columns(&mut self, view: &RunView, row: &PgRow) -> Result<(), StoreError> {
         let status = view.run.head.status;
         let is_active = status == RunStatus::Active;
         let (word, active): (&str, bool) = (row.try_get("status")?, row.try_get("active")?);
         // A run that ended has its workspace until nobody works for it any more and another one wants it.
         let has_left = !active && (is_active || row.try_get("is_ending")?);
         if word != status_word(status) || has_left {
-            self.find("I2", None, format!("lists show it as {word} and it is {}", status_word(status)));
+            self.add_finding(
+                "I2",
+                None,
+                format!("lists show it as {word} and it is {}", status_word(status)),
+            );
         }
         if is_active && let Some(other) = row.try_get::<Option<String>, _>("other")? {
-            self.find("I20", None, format!("{other} is active in the same workspace"));
+            self.add_finding("I20", None, format!("{other} is active in the same workspace"));
         }
         if self.named_graph.as_ref().is_some_and(|named| *named != view.run.graph) {
-            self.find("I12", None, "its graph is not the one that its history names");
+            self.add_finding("I12", None, "its graph is not the one that its history names");
         }
         for item in &view.items {
             let spoken = self.generations.get(item.id.as_str());
             if spoken.is_some_and(|spoken| *spoken > item.generation) {
-                self.find("I8", None, format!("item {} is back at generation {}", item.id, item.generation));
+                self.add_finding(
+                    "I8",
+                    None,
+                    format!("item {} is back at generation {}", item.id, item.generation),
+                );
             }
         }
         Ok(())
     }
 
     /// Only of a run that goes on: an approval stands beside a run before the decision that it is for.
-    fn approval(&mut self, view: &RunView, row: &PgRow) -> Result<(), StoreError> {
+    fn check_approval(&mut self, view: &RunView, row: &PgRow) -> Result<(), StoreError> {
         let Some(approved) = row.try_get::<Option<&str>, _>("approved")? else { return Ok(()) };
         let plan: i64 = row.try_get("approved_plan")?;
         let is_of_it = approved == view.run.revision.as_str() && plan == view.run.plan.number();
         if view.run.head.status == RunStatus::Active && !is_of_it {
-            self.find("I12", None, "its approval is of another text");
+            self.add_finding("I12", None, "its approval is of another text");
         }
         if row.try_get::<i64, _>("of_nonce")? > 1 {
-            self.find("I18", None, "the decision to approve it was used twice");
+            self.add_finding("I18", None, "the decision to approve it was used twice");
         }
         Ok(())
     }

@@ -42,46 +42,46 @@ impl BundleAudit {
     }
 
     /// Takes the text of a graph, which must be that of its digest [I12].
-    pub fn graph(&mut self, digest: &Digest, text: &str) {
+    pub fn add_graph(&mut self, digest: &Digest, text: &str) {
         match graph_of_text(digest, text) {
             Ok(graph) => {
                 self.graphs.insert(digest.clone(), Arc::new(graph));
             }
-            Err(error) => self.audit.find("I12", None, problem(error)),
+            Err(error) => self.audit.add_finding("I12", None, problem(error)),
         }
     }
 
     /// Takes an output, which must be that of its digest [I23].
-    pub fn output(&mut self, digest: &Digest, bytes: &[u8]) {
+    pub fn add_output(&mut self, digest: &Digest, bytes: &[u8]) {
         if digest.as_str() == format!("sha256:{}", to_hex(&Sha256::digest(bytes))) {
             self.outputs.insert(digest.as_str().to_owned());
         } else {
-            self.audit.find("I23", None, format!("output {digest} is not what was printed"));
+            self.audit.add_finding("I23", None, format!("output {digest} is not what was printed"));
         }
     }
 
     /// Takes the next line of the history.
-    pub fn line(&mut self, line: &HistoryLine) {
+    pub fn add_line(&mut self, line: &HistoryLine) {
         if let Some(digest) = line.said.graph() {
             match self.graphs.get(digest) {
-                Some(graph) => self.audit.decided_by(digest, graph.clone()),
-                None => self.audit.find("I12", Some(line.seq), format!("graph {digest} is missing")),
+                Some(graph) => self.audit.use_graph(digest, graph.clone()),
+                None => self.audit.add_finding("I12", Some(line.seq), format!("graph {digest} is missing")),
             }
         }
-        self.audit.line(line);
+        self.audit.check_line(line);
     }
 
     /// Notes a line that does not read.
-    pub fn unread(&mut self, seq: u64, error: StoreError) {
-        self.audit.find("I4", i64::try_from(seq).ok(), problem(error));
+    pub fn add_unreadable(&mut self, seq: u64, error: StoreError) {
+        self.audit.add_finding("I4", i64::try_from(seq).ok(), problem(error));
     }
 
     /// Compares the end with what the run says of itself: how many lines it has, and the hash of the last.
     pub fn finish(mut self, seq: i64, chain: &[u8]) -> Bundled {
-        self.audit.end(seq, chain);
+        self.audit.check_end(seq, chain);
         let missing: Vec<String> = self.audit.outputs.difference(&self.outputs).cloned().collect();
         for digest in missing {
-            self.audit.find("I23", None, format!("output {digest} is named and not kept"));
+            self.audit.add_finding("I23", None, format!("output {digest} is named and not kept"));
         }
         Bundled {
             findings: self.audit.findings,

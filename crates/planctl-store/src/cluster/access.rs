@@ -22,7 +22,7 @@ use super::layout::Layout;
 const SERVANTS: [&str; 2] = ["postgres", "nobody"];
 
 /// Writes the two files, and returns the settings that name them; none where the system can't identify users.
-pub(crate) fn settings(layout: &Layout, identity: &Identity) -> Result<Vec<String>, ClusterError> {
+pub(crate) fn write_access_files(layout: &Layout, identity: &Identity) -> Result<Vec<String>, ClusterError> {
     let own = match identity {
         // Within its user namespace the server sees every other user as nobody.
         Identity::Mapped { .. } => return Ok(Vec::new()),

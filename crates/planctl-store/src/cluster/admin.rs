@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::binaries::{Binaries, installed};
+use super::binaries::{Binaries, usable_binaries};
 use super::error::At as _;
 use super::identity::Identity;
 use super::layout::{Layout, PORT, remove_tree};
 use super::server::{postmaster, stop_postmaster};
-use super::supervisor::{open_lock, owner};
+use super::supervisor::{lock_owner, open_lock};
 use super::{Cluster, ClusterError, ClusterOptions, data, fetch};
 
 /// The status of the private cluster, read without starting it.
@@ -67,25 +67,24 @@ impl Cluster {
     pub fn status(options: &ClusterOptions) -> Result<ClusterStatus, ClusterError> {
         let layout = Layout::new(&options.state_dir)?;
         let major = layout.existing_major();
-        let data_dir = major.map_or_else(|| layout.pg_dir.clone(), |major| layout.data(major));
+        let data_dir = major.map_or_else(|| layout.pg_dir.clone(), |major| layout.data_dir(major));
         let identity = Identity::detect(major.map(|_| data_dir.as_path()))?;
         let binaries = match &options.bin_dir {
             Some(dir) => Binaries::probe(dir).ok(),
-            None => {
-                installed(&layout, &identity).find(|found| major.is_none_or(|major| major == found.major))
-            }
+            None => usable_binaries(&layout, &identity)
+                .find(|found| major.is_none_or(|major| major == found.major)),
         };
         let server_pid = layout.postmaster().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
         let socket_dir = layout.socket_dir(identity.disk_uid());
         Ok(ClusterStatus {
             running: server_pid.is_some(),
             server_pid,
-            owner_pid: owner(&layout),
+            owner_pid: lock_owner(&layout),
             major,
             version: binaries.as_ref().map(|found| found.version.clone()),
             bin_dir: binaries.map(|found| found.dir),
             user: identity.name(),
-            bytes: if major.is_some() { size(&data_dir) } else { 0 },
+            bytes: if major.is_some() { disk_usage(&data_dir) } else { 0 },
             log: layout.log(),
             url: url(&socket_dir),
             data_dir,
@@ -99,9 +98,9 @@ impl Cluster {
     pub fn stop(options: &ClusterOptions) -> Result<Stopped, ClusterError> {
         let layout = Layout::new(&options.state_dir)?;
         let Some(major) = layout.existing_major() else { return Ok(Stopped::NotRunning) };
-        let data = layout.data(major);
+        let data = layout.data_dir(major);
         let Some(pid) = postmaster(&data) else { return Ok(Stopped::NotRunning) };
-        let (server_pid, owner_pid) = (pid.as_raw_nonzero().get().cast_unsigned(), owner(&layout));
+        let (server_pid, owner_pid) = (pid.as_raw_nonzero().get().cast_unsigned(), lock_owner(&layout));
         if stop_postmaster(&data, pid) {
             Ok(Stopped::Stopped { server_pid, owner_pid })
         } else {
@@ -121,11 +120,11 @@ impl Cluster {
             .into_iter()
             .all(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if !free {
-            let owner = owner(&layout).map_or_else(|| "unknown".to_owned(), |pid| pid.to_string());
+            let owner = lock_owner(&layout).map_or_else(|| "unknown".to_owned(), |pid| pid.to_string());
             return Err(ClusterError::InUse { pg_dir: layout.pg_dir, owner });
         }
         while let Some(major) = layout.existing_major() {
-            let data = layout.data(major);
+            let data = layout.data_dir(major);
             if let Some(pid) = postmaster(&data)
                 && !stop_postmaster(&data, pid)
             {
@@ -143,7 +142,7 @@ impl Cluster {
     /// that holds `bin/initdb`. Returns the directory of its programs.
     pub fn install_from_file(options: &ClusterOptions, package: &Path) -> Result<PathBuf, ClusterError> {
         let layout = Layout::new(&options.state_dir)?;
-        let data = layout.existing_major().map(|major| layout.data(major));
+        let data = layout.existing_major().map(|major| layout.data_dir(major));
         let identity = Identity::detect(data.as_deref())?;
         layout.prepare(&identity)?;
         let stem = package.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -173,14 +172,14 @@ pub(crate) fn url_as(role: &str, socket_dir: &Path) -> String {
     format!("postgresql:///{name}?host={host}&port={PORT}&user={role}&sslmode=disable")
 }
 
-fn size(dir: &Path) -> u64 {
+fn disk_usage(dir: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let meta = entry.path().symlink_metadata().ok()?;
-            Some(if meta.is_dir() { size(&entry.path()) } else { meta.blocks() * 512 })
+            Some(if meta.is_dir() { disk_usage(&entry.path()) } else { meta.blocks() * 512 })
         })
         .sum()
 }

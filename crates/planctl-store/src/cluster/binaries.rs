@@ -35,7 +35,7 @@ impl Binaries {
     ) -> Result<Binaries, ClusterError> {
         let wanted = layout.existing_major();
         if let Some(dir) = &options.bin_dir {
-            return configured(dir, layout, identity, wanted);
+            return check_configured(dir, layout, identity, wanted);
         }
         let fits = |found: &Binaries| wanted.is_none_or(|major| major == found.major);
         if let Some(known) = Known::read(layout).filter(fits)
@@ -43,12 +43,12 @@ impl Binaries {
         {
             return Ok(known);
         }
-        if let Some(found) = installed(layout, identity).find(fits) {
+        if let Some(found) = usable_binaries(layout, identity).find(fits) {
             Known::write(layout, &found);
             return Ok(found);
         }
         match wanted {
-            Some(major) if major != fetch::MAJOR => Err(missing(layout, identity, major)),
+            Some(major) if major != fetch::MAJOR => Err(missing_major_error(layout, identity, major)),
             Some(_) | None if options.download => fetch::fetch(layout, identity, options.announce),
             Some(_) | None => Err(ClusterError::NoPostgres {
                 reason: "none is installed, and fetching one is switched off".into(),
@@ -102,13 +102,13 @@ impl Known {
     /// Returns the programs, as long as their files are as they were.
     fn read(layout: &Layout) -> Option<Binaries> {
         let known: Known = serde_json::from_slice(&fs::read(layout.programs()).ok()?).ok()?;
-        let is_same = Known::stamps(&known.dir)? == known.files;
+        let is_same = Known::file_stamps(&known.dir)? == known.files;
         is_same.then_some(Binaries { dir: known.dir, major: known.major, version: known.version })
     }
 
     /// Notes programs that were found; where that can't be done, they are looked for again.
     fn write(layout: &Layout, found: &Binaries) {
-        let Some(files) = Known::stamps(&found.dir) else { return };
+        let Some(files) = Known::file_stamps(&found.dir) else { return };
         let known =
             Known { dir: found.dir.clone(), major: found.major, version: found.version.clone(), files };
         // A path that is not UTF-8 has no form in JSON.
@@ -118,7 +118,7 @@ impl Known {
         }
     }
 
-    fn stamps(dir: &Path) -> Option<Vec<FileStamp>> {
+    fn file_stamps(dir: &Path) -> Option<Vec<FileStamp>> {
         let stamp = |name: &&str| {
             let found = fs::metadata(dir.join(name)).ok()?;
             Some((found.dev(), found.ino(), found.size(), found.ctime(), found.ctime_nsec()))
@@ -128,7 +128,7 @@ impl Known {
 }
 
 /// Returns every usable Postgres in the order of preference.
-pub(crate) fn installed<'a>(
+pub(crate) fn usable_binaries<'a>(
     layout: &'a Layout,
     identity: &'a Identity,
 ) -> impl Iterator<Item = Binaries> + 'a {
@@ -138,7 +138,7 @@ pub(crate) fn installed<'a>(
 }
 
 fn candidates(layout: &Layout) -> impl Iterator<Item = PathBuf> + use<> {
-    let dirs = fetch::fetched(layout);
+    let dirs = fetch::fetched_dirs(layout);
     // Asked only if it comes to that: it is a process of its own.
     let asked = std::iter::once_with(pg_config_bindir).flatten();
     let mut rest = numbered("/usr/lib/postgresql", "", "bin");
@@ -173,7 +173,7 @@ fn numbered(parent: &str, prefix: &str, child: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-fn configured(
+fn check_configured(
     dir: &Path,
     layout: &Layout,
     identity: &Identity,
@@ -184,7 +184,7 @@ fn configured(
     let found = Binaries::probe(dir).map_err(bad)?;
     match wanted {
         Some(major) if major != found.major => Err(ClusterError::MajorMissing {
-            data: layout.data(major),
+            data: layout.data_dir(major),
             major,
             found: format!("{} in {}", found.version, dir.display()),
         }),
@@ -192,10 +192,10 @@ fn configured(
     }
 }
 
-fn missing(layout: &Layout, identity: &Identity, major: u32) -> ClusterError {
-    let found: Vec<String> = installed(layout, identity).map(|found| found.version).collect();
+fn missing_major_error(layout: &Layout, identity: &Identity, major: u32) -> ClusterError {
+    let found: Vec<String> = usable_binaries(layout, identity).map(|found| found.version).collect();
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    ClusterError::MajorMissing { data: layout.data(major), major, found }
+    ClusterError::MajorMissing { data: layout.data_dir(major), major, found }
 }
 
 /// Reads "postgres (PostgreSQL) 15.14 (Debian …)"; development versions ("18beta1") count by their number.

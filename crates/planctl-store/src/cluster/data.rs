@@ -26,7 +26,7 @@ pub(crate) const READ: &str = "planctl_read";
 /// It is made under a temporary name, written to the disk and renamed, so an interrupted first run leaves nothing that
 /// looks like data.
 pub(crate) fn create(layout: &Layout, binaries: &Binaries, identity: &Identity) -> Result<(), ClusterError> {
-    let data = layout.data(binaries.major);
+    let data = layout.data_dir(binaries.major);
     let half = data.with_extension("tmp");
     match initdb(&half, binaries, identity, "C.UTF-8") {
         // Not every system knows C.UTF-8; C sorts the same and stores UTF-8 as well.

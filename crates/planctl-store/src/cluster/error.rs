@@ -13,7 +13,7 @@ pub enum ClusterError {
     NoStateDir,
 
     /// A file or directory of the cluster could not be used.
-    #[error("{action} {}: {source}{}", path.display(), whose(source))]
+    #[error("{action} {}: {source}{}", path.display(), ownership_hint(source))]
     File {
         /// The action, as a verb: "create", "open", "remove".
         action: &'static str,
@@ -189,7 +189,7 @@ pub enum ClusterError {
 }
 
 /// Says what to do where the files are somebody else's.
-fn whose(source: &io::Error) -> &'static str {
+fn ownership_hint(source: &io::Error) -> &'static str {
     // The errors that planctl raises itself say what to do.
     if source.raw_os_error().is_some() && source.kind() == io::ErrorKind::PermissionDenied {
         "\nhelp: it may be another user's; set PLANCTL_STATE_DIR to a directory of your own, or ask as that user"

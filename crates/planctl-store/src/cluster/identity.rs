@@ -36,34 +36,34 @@ impl Identity {
             Some(path) => Some((path, owner_of(path)?)),
             None => None,
         };
-        if geteuid().is_root() { Identity::for_root(owner) } else { Identity::for_person(owner) }
+        if geteuid().is_root() { Identity::detect_for_root(owner) } else { Identity::detect_for_user(owner) }
     }
 
-    fn for_person(data: Option<(&Path, u32)>) -> Result<Identity, ClusterError> {
+    fn detect_for_user(data: Option<(&Path, u32)>) -> Result<Identity, ClusterError> {
         let (uid, gid) = (geteuid().as_raw(), getgid().as_raw());
         if let Some((path, owner)) = data
             && owner != uid
         {
-            return Err(foreign(path, owner));
+            return Err(foreign_owner_error(path, owner));
         }
         if user(uid).is_some() {
             return Ok(Identity::Own { uid, gid });
         }
         // Postgres looks its user up by number and gives up where there is no such entry.
-        mapped(&format!("user {uid} has no entry in /etc/passwd"))
+        mapped_identity(&format!("user {uid} has no entry in /etc/passwd"))
     }
 
-    fn for_root(data: Option<(&Path, u32)>) -> Result<Identity, ClusterError> {
+    fn detect_for_root(data: Option<(&Path, u32)>) -> Result<Identity, ClusterError> {
         match data {
-            Some((_, 0)) => mapped("the data belong to root"),
-            Some((path, owner)) => {
-                user(owner).and_then(|user| become_user(&user)).ok_or_else(|| foreign(path, owner))
-            }
+            Some((_, 0)) => mapped_identity("the data belong to root"),
+            Some((path, owner)) => user(owner)
+                .and_then(|user| become_user(&user))
+                .ok_or_else(|| foreign_owner_error(path, owner)),
             None => ["postgres", "nobody"]
                 .into_iter()
                 .filter_map(|name| User::from_name(name).ok().flatten())
                 .find_map(|user| become_user(&user))
-                .map_or_else(|| mapped("this process may not change its user"), Ok),
+                .map_or_else(|| mapped_identity("this process may not change its user"), Ok),
         }
     }
 
@@ -163,7 +163,7 @@ fn write_proc(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {
     fs::File::from(fd).write_all(text)
 }
 
-fn mapped(why: &str) -> Result<Identity, ClusterError> {
+fn mapped_identity(why: &str) -> Result<Identity, ClusterError> {
     let allowed = fs::read_to_string("/proc/sys/user/max_user_namespaces")
         .is_ok_and(|text| text.trim().parse::<u64>().is_ok_and(|count| count > 0));
     if !allowed {
@@ -214,7 +214,7 @@ fn owner_of(path: &Path) -> Result<u32, ClusterError> {
     Ok(fs::symlink_metadata(path).at("read", path)?.uid())
 }
 
-fn foreign(path: &Path, owner: u32) -> ClusterError {
+fn foreign_owner_error(path: &Path, owner: u32) -> ClusterError {
     ClusterError::ForeignOwner {
         path: path.to_owned(),
         owner: user_name(owner),

@@ -95,7 +95,7 @@ impl Layout {
     }
 
     /// Returns the data directory of a major version.
-    pub(crate) fn data(&self, major: u32) -> PathBuf {
+    pub(crate) fn data_dir(&self, major: u32) -> PathBuf {
         self.pg_dir.join(major.to_string())
     }
 
@@ -134,7 +134,7 @@ impl Layout {
         let entries = fs::read_dir(&self.pg_dir).ok()?;
         entries
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
-            .filter(|major| self.data(*major).join("PG_VERSION").exists())
+            .filter(|major| self.data_dir(*major).join("PG_VERSION").exists())
             .max()
     }
 
@@ -176,7 +176,7 @@ impl Layout {
 
     /// Returns true while a postmaster works on one of the data directories.
     pub(crate) fn postmaster(&self) -> Option<rustix::process::Pid> {
-        server::postmaster(&self.data(self.existing_major()?))
+        server::postmaster(&self.data_dir(self.existing_major()?))
     }
 }
 

@@ -175,11 +175,11 @@ impl Server {
         let log = open_log(&layout.log())?;
         let errors = log.try_clone().at("open", &layout.log())?;
         let mut command = Command::new(binaries.program("postgres"));
-        command.arg("-D").arg(layout.data(binaries.major)).arg("-p").arg(PORT.to_string());
+        command.arg("-D").arg(layout.data_dir(binaries.major)).arg("-p").arg(PORT.to_string());
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        for setting in access::settings(layout, identity)? {
+        for setting in access::write_access_files(layout, identity)? {
             command.arg("-c").arg(setting);
         }
         let quoted = socket_dir.to_string_lossy().replace('"', "\"\"");
@@ -192,7 +192,7 @@ impl Server {
         let child = command.spawn().map_err(|error| identity.spawn_error("postgres", &error))?;
         let mut server = Server::Started(child);
         if let (Some(linger), Server::Started(child)) = (&options.linger, &server)
-            && let Err(error) = linger.watch(child, layout)
+            && let Err(error) = linger.start_watcher(child, layout)
         {
             server.stop(STOP);
             return Err(error);
@@ -201,7 +201,7 @@ impl Server {
     }
 
     /// Returns how it ended, if it has.
-    pub(crate) fn ended(&mut self) -> Option<String> {
+    pub(crate) fn exit_description(&mut self) -> Option<String> {
         match self {
             Server::Started(child) => match child.try_wait() {
                 Ok(None) => None,
@@ -220,20 +220,22 @@ impl Server {
         };
         let Some(pid) = pid else { return };
         for (signal, timeout) in [(Signal::INT, timeout * 2 / 3), (Signal::QUIT, timeout / 3)] {
-            if self.ended().is_some() || kill_process(pid, signal).is_err() {
+            if self.exit_description().is_some() || kill_process(pid, signal).is_err() {
                 return;
             }
-            if comes_true(timeout, || self.ended().is_some()) {
+            if wait_until(timeout, || self.exit_description().is_some()) {
                 return;
             }
         }
         let backends = kill_family(pid);
-        comes_true(KILLED_WITHIN, || self.ended().is_some() && backends.iter().all(|pid| is_gone(*pid)));
+        wait_until(KILLED_WITHIN, || {
+            self.exit_description().is_some() && backends.iter().all(|pid| is_gone(*pid))
+        });
     }
 }
 
 /// Waits until a condition holds, or for the timeout.
-fn comes_true(timeout: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+fn wait_until(timeout: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + timeout;
     while !is_so() {
         if Instant::now() >= deadline {
@@ -248,16 +250,16 @@ fn comes_true(timeout: Duration, mut is_so: impl FnMut() -> bool) -> bool {
 /// the server and keep every other from the data.
 fn kill_family(server: Pid) -> Vec<Pid> {
     // One that stands still starts no more of them.
-    send(server, Signal::STOP);
+    send_signal(server, Signal::STOP);
     let backends = children(server);
     for process in backends.iter().chain([&server]) {
-        send(*process, Signal::KILL);
+        send_signal(*process, Signal::KILL);
     }
     backends
 }
 
 /// Sends a signal to a process that may be gone.
-fn send(process: Pid, signal: Signal) {
+fn send_signal(process: Pid, signal: Signal) {
     if let Err(error) = kill_process(process, signal) {
         tracing::debug!(pid = process.as_raw_nonzero(), %error, "a process of Postgres got no signal");
     }
@@ -267,7 +269,7 @@ fn send(process: Pid, signal: Signal) {
 pub(crate) fn stop_postmaster(data: &Path, pid: Pid) -> bool {
     let mut server = Server::Adopted { pid, data: data.to_owned() };
     server.stop(STOP);
-    server.ended().is_some()
+    server.exit_description().is_some()
 }
 
 /// Returns the process that works on a data directory: the one its `postmaster.pid` names, if that is no other by now.
@@ -287,7 +289,7 @@ pub(crate) fn postmaster(data: &Path) -> Option<Pid> {
 /// Postgres takes any process id that exists for a live server, also that of a zombie, which stays for ever where
 /// process 1 doesn't reap. The files must stay, since Postgres finds backends of the dead server by them; so their first
 /// line is set to our own id, which Postgres knows as its parent's and therefore as stale.
-pub(crate) fn disown_zombie(
+pub(crate) fn make_zombie_pid_stale(
     data: &Path,
     endpoint: &Endpoint,
     identity: &Identity,

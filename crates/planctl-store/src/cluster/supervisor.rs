@@ -18,7 +18,7 @@ use super::error::At as _;
 use super::identity::Identity;
 use super::layout::Layout;
 use super::server::{
-    Endpoint, PING_PAUSE, Ping, STOP, Server, disown_zombie, log_tail, postmaster, stop_postmaster,
+    Endpoint, PING_PAUSE, Ping, STOP, Server, log_tail, make_zombie_pid_stale, postmaster, stop_postmaster,
 };
 use super::watcher::is_watched;
 use super::{ClusterError, ClusterOptions, data};
@@ -101,14 +101,14 @@ impl Supervisor {
         match first {
             Ok((_lock, membership, attached)) => {
                 report(Ok(attached));
-                self.keep(membership);
+                self.supervise(membership);
             }
             Err(error) => report(Err(error)),
         }
     }
 
     fn hold_attached(&self) -> Result<File, ClusterError> {
-        let identity = Identity::detect(self.data_owner().as_deref())?;
+        let identity = Identity::detect(self.existing_data_dir().as_deref())?;
         self.layout.prepare(&identity)?;
         let file = open_lock(&self.layout.attached_lock())?;
         let deadline = Instant::now() + self.options.start_timeout;
@@ -119,9 +119,9 @@ impl Supervisor {
                 return Ok(file);
             }
             if Instant::now() > deadline {
-                return Err(self.owner_silent());
+                return Err(self.owner_silent_error());
             }
-            self.rest(PING_PAUSE)?;
+            self.sleep(PING_PAUSE)?;
         }
     }
 
@@ -135,7 +135,7 @@ impl Supervisor {
                 return Ok((Membership::Owner(Tenure { lock, server, since: Instant::now() }), attached));
             }
             let may_wait = if let Some(major) = self.layout.existing_major() {
-                let identity = Identity::detect(Some(&self.layout.data(major)))?;
+                let identity = Identity::detect(Some(&self.layout.data_dir(major)))?;
                 let endpoint = Endpoint { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
                 if let Ping::Accepting = self.runtime.block_on(endpoint.ping()) {
                     return Ok((Membership::Guest, Attached { major, endpoint }));
@@ -145,19 +145,19 @@ impl Supervisor {
                 began.elapsed() < PREPARING
             };
             if !may_wait {
-                return Err(self.owner_silent());
+                return Err(self.owner_silent_error());
             }
-            self.rest(PING_PAUSE)?;
+            self.sleep(PING_PAUSE)?;
         }
     }
 
     /// Watches over the server or the lock until the handle is dropped.
-    fn keep(&self, mut membership: Membership) {
+    fn supervise(&self, mut membership: Membership) {
         let mut pause = WATCH;
-        while self.rest(WATCH).is_ok() {
+        while self.sleep(WATCH).is_ok() {
             membership = match membership {
-                Membership::Owner(tenure) => self.look_after(tenure, &mut pause),
-                Membership::Guest => self.stand_by(&mut pause),
+                Membership::Owner(tenure) => self.restart_if_ended(tenure, &mut pause),
+                Membership::Guest => self.take_over_if_free(&mut pause),
             };
         }
         if let Membership::Owner(mut tenure) = membership
@@ -167,23 +167,23 @@ impl Supervisor {
         }
     }
 
-    fn look_after(&self, mut tenure: Tenure, pause: &mut Duration) -> Membership {
+    fn restart_if_ended(&self, mut tenure: Tenure, pause: &mut Duration) -> Membership {
         let settled = tenure.since.elapsed() > SETTLED;
         if settled {
             *pause = WATCH;
         }
-        let Some(how) = tenure.server.ended() else { return Membership::Owner(tenure) };
+        let Some(how) = tenure.server.exit_description() else { return Membership::Owner(tenure) };
         tracing::warn!(cause = %how, "the private Postgres ended; starting it again");
         if !settled {
             self.back_off(pause);
         }
-        self.retake(tenure.lock, pause)
+        self.try_take_over(tenure.lock, pause)
     }
 
-    fn stand_by(&self, pause: &mut Duration) -> Membership {
+    fn take_over_if_free(&self, pause: &mut Duration) -> Membership {
         match self.try_lock() {
             Ok(None) => Membership::Guest,
-            Ok(Some(lock)) => self.retake(lock, pause),
+            Ok(Some(lock)) => self.try_take_over(lock, pause),
             Err(error) => {
                 tracing::warn!(%error, "could not look for the owner of the private Postgres");
                 self.back_off(pause);
@@ -193,7 +193,7 @@ impl Supervisor {
     }
 
     /// Runs the server while it holds the lock; where that fails, leaves the lock to another process, and pauses.
-    fn retake(&self, lock: File, pause: &mut Duration) -> Membership {
+    fn try_take_over(&self, lock: File, pause: &mut Duration) -> Membership {
         match self.take_over() {
             Ok((server, _)) => {
                 self.owns.store(true, Ordering::Release);
@@ -213,16 +213,16 @@ impl Supervisor {
 
     fn back_off(&self, pause: &mut Duration) {
         *pause = (*pause * 2).min(PAUSE_MAX);
-        if let Err(ClusterError::Abandoned) = self.rest(*pause) {
+        if let Err(ClusterError::Abandoned) = self.sleep(*pause) {
             tracing::debug!("the private Postgres is given up");
         }
     }
 
     /// Makes the data if there are none, and starts the server; the caller holds the lock.
     fn take_over(&self) -> Result<(Server, Attached), ClusterError> {
-        let identity = Identity::detect(self.data_owner().as_deref())?;
+        let identity = Identity::detect(self.existing_data_dir().as_deref())?;
         data::remove_leftovers(&self.layout)?;
-        if let Some(adopted) = self.adopt(&identity) {
+        if let Some(adopted) = self.adopt_running_server(&identity) {
             return Ok(adopted);
         }
         let binaries = Binaries::find(&self.options, &self.layout, &identity)?;
@@ -235,12 +235,12 @@ impl Supervisor {
     }
 
     /// Takes over a server that goes on without its owner.
-    fn adopt(&self, identity: &Identity) -> Option<(Server, Attached)> {
+    fn adopt_running_server(&self, identity: &Identity) -> Option<(Server, Attached)> {
         if !is_watched(&self.layout) {
             return None;
         }
         let major = self.layout.existing_major()?;
-        let data = self.layout.data(major);
+        let data = self.layout.data_dir(major);
         let pid = postmaster(&data)?;
         let endpoint = Endpoint { socket_dir: self.layout.socket_dir(identity.disk_uid()) };
         match self.runtime.block_on(endpoint.ping()) {
@@ -257,14 +257,14 @@ impl Supervisor {
         endpoint: &Endpoint,
     ) -> Result<Server, ClusterError> {
         let deadline = Instant::now() + self.options.start_timeout;
-        let data = self.layout.data(binaries.major);
+        let data = self.layout.data_dir(binaries.major);
         self.await_former_server(&data, deadline)?;
         let mut attempts = 0;
         loop {
-            disown_zombie(&data, endpoint, identity)?;
+            make_zombie_pid_stale(&data, endpoint, identity)?;
             let log_before = std::fs::metadata(self.layout.log()).map_or(0, |meta| meta.len());
             let mut server = Server::spawn(&self.options, &self.layout, binaries, identity)?;
-            let reason = match self.await_answer(&mut server, endpoint, deadline) {
+            let reason = match self.await_ready(&mut server, endpoint, deadline) {
                 Ok(()) => return Ok(server),
                 Err(Failure::Ended(how)) => how,
                 Err(Failure::Late(what)) => {
@@ -284,7 +284,7 @@ impl Supervisor {
             if attempts >= START_ATTEMPTS || Instant::now() > deadline {
                 return Err(self.start_failed(binaries.major, reason));
             }
-            self.rest(PING_PAUSE * if passing { 1 } else { 10 * attempts })?;
+            self.sleep(PING_PAUSE * if passing { 1 } else { 10 * attempts })?;
         }
     }
 
@@ -306,19 +306,19 @@ impl Supervisor {
                     log,
                 });
             }
-            self.rest(PING_PAUSE)?;
+            self.sleep(PING_PAUSE)?;
         }
         Ok(())
     }
 
-    fn await_answer(
+    fn await_ready(
         &self,
         server: &mut Server,
         endpoint: &Endpoint,
         deadline: Instant,
     ) -> Result<(), Failure> {
         loop {
-            if let Some(how) = server.ended() {
+            if let Some(how) = server.exit_description() {
                 return Err(Failure::Ended(how));
             }
             let (seen, pause) = match self.runtime.block_on(endpoint.ping()) {
@@ -335,7 +335,7 @@ impl Supervisor {
             if Instant::now() > deadline {
                 return Err(Failure::Late(seen));
             }
-            self.rest(pause).map_err(Failure::Other)?;
+            self.sleep(pause).map_err(Failure::Other)?;
         }
     }
 
@@ -351,7 +351,7 @@ impl Supervisor {
     }
 
     /// Rests for a while; an error means that the handle was dropped.
-    fn rest(&self, pause: Duration) -> Result<(), ClusterError> {
+    fn sleep(&self, pause: Duration) -> Result<(), ClusterError> {
         match self.handle.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Ok(timeout) => {
@@ -362,20 +362,20 @@ impl Supervisor {
         }
     }
 
-    fn data_owner(&self) -> Option<std::path::PathBuf> {
-        self.layout.existing_major().map(|major| self.layout.data(major))
+    fn existing_data_dir(&self) -> Option<std::path::PathBuf> {
+        self.layout.existing_major().map(|major| self.layout.data_dir(major))
     }
 
     fn start_failed(&self, major: u32, reason: String) -> ClusterError {
         let log = self.layout.log();
-        ClusterError::StartFailed { data: self.layout.data(major), reason, tail: log_tail(&log), log }
+        ClusterError::StartFailed { data: self.layout.data_dir(major), reason, tail: log_tail(&log), log }
     }
 
-    fn owner_silent(&self) -> ClusterError {
+    fn owner_silent_error(&self) -> ClusterError {
         let log = self.layout.log();
         ClusterError::OwnerSilent {
             pg_dir: self.layout.pg_dir.clone(),
-            owner: owner(&self.layout).map_or_else(|| "unknown".to_owned(), |pid| pid.to_string()),
+            owner: lock_owner(&self.layout).map_or_else(|| "unknown".to_owned(), |pid| pid.to_string()),
             waited: self.options.start_timeout,
             tail: log_tail(&log),
             log,
@@ -409,7 +409,7 @@ fn touch(file: &File) -> rustix::io::Result<()> {
 }
 
 /// Returns the process that holds the cluster's lock.
-pub(crate) fn owner(layout: &Layout) -> Option<u32> {
+pub(crate) fn lock_owner(layout: &Layout) -> Option<u32> {
     let mut file = File::open(layout.owner_lock()).ok()?;
     if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
         return None;

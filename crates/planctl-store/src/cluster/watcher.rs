@@ -31,14 +31,14 @@ pub struct Linger {
     /// The program that ends it then.
     pub program: OsString,
     /// Its first arguments. The server's process id, the path of the lock that every attached process shares, and the
-    /// milliseconds of `idle` follow; [`watch`] takes them. Its standard input is a lock that says for as long as it is open
+    /// milliseconds of `idle` follow; [`stop_when_idle`] takes them. Its standard input is a lock that says for as long as it is open
     /// that the server is watched.
     pub arguments: Vec<OsString>,
 }
 
 impl Linger {
     /// Starts the watcher of a server.
-    pub(crate) fn watch(&self, server: &Child, layout: &Layout) -> Result<(), ClusterError> {
+    pub(crate) fn start_watcher(&self, server: &Child, layout: &Layout) -> Result<(), ClusterError> {
         let lock = open_lock(&layout.watcher_lock())?;
         // The watcher of the server before may hold it as well: it is about to end.
         flock(&lock, FlockOperation::NonBlockingLockShared).at("lock", &layout.watcher_lock())?;
@@ -78,7 +78,7 @@ pub(crate) fn is_watched(layout: &Layout) -> bool {
 /// # Errors
 ///
 /// Those of reading the file at `attached`.
-pub fn watch(server: Pid, attached: &Path, idle: Duration) -> Result<(), ClusterError> {
+pub fn stop_when_idle(server: Pid, attached: &Path, idle: Duration) -> Result<(), ClusterError> {
     let file = open_lock(attached)?;
     let Ok(server) = pidfd_open(server, PidfdFlags::empty()) else { return Ok(()) };
     let mut idle_since: Option<(Instant, SystemTime)> = None;
@@ -97,7 +97,7 @@ pub fn watch(server: Pid, attached: &Path, idle: Duration) -> Result<(), Cluster
             Some(_) | None => Instant::now(),
         };
         if is_gone || since.elapsed() >= idle {
-            end(&server);
+            stop_server(&server);
             return Ok(());
         }
         idle_since = Some((since, attached_last));
@@ -107,7 +107,7 @@ pub fn watch(server: Pid, attached: &Path, idle: Duration) -> Result<(), Cluster
 }
 
 /// Ends a server, by force in the end.
-fn end(server: &OwnedFd) {
+fn stop_server(server: &OwnedFd) {
     for signal in [Signal::INT, Signal::QUIT, Signal::KILL] {
         if pidfd_send_signal(server, signal).is_err() || has_ended(server, STOP) {
             return;

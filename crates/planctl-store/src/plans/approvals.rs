@@ -81,7 +81,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    pub(crate) fn read(row: &PgRow) -> Result<Approval, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Approval, StoreError> {
         Ok(Approval {
             id: ApprovalId(row.try_get("id")?),
             plan: PlanId(row.try_get("plan")?),
@@ -116,7 +116,7 @@ impl Store {
             .bind(nonce)
             .execute(&mut *connection))?;
         let row = repeated!(self, connection => sqlx::query(APPROVAL_OF_NONCE).bind(nonce).fetch_optional(&mut *connection))?;
-        Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", approval.plan.0)))?)
+        Approval::from_row(&row.ok_or_else(|| StoreError::not_found(format!("plan {}", approval.plan.0)))?)
     }
 
     /// Returns an approval.
@@ -126,7 +126,7 @@ impl Store {
     /// [`StoreError::NotFound`] and those of the connection.
     pub async fn approval(&self, approval: ApprovalId) -> Result<Approval, StoreError> {
         let row = repeated!(self, connection => sqlx::query(APPROVAL).bind(approval.0).fetch_optional(&mut *connection))?;
-        Approval::read(&row.ok_or_else(|| StoreError::not_found(format!("approval {}", approval.0)))?)
+        Approval::from_row(&row.ok_or_else(|| StoreError::not_found(format!("approval {}", approval.0)))?)
     }
 
     /// Returns the newest approval that still holds for this text and configuration (P18).
@@ -145,7 +145,7 @@ impl Store {
             .bind(digest.as_str())
             .bind(config_digest.as_str())
             .fetch_optional(&mut *connection))?;
-        row.as_ref().map(Approval::read).transpose()
+        row.as_ref().map(Approval::from_row).transpose()
     }
 
     /// Voids every approval of a plan that still holds.

@@ -84,7 +84,7 @@ pub struct RoleRow {
 }
 
 impl RoleRow {
-    pub(super) fn read(row: &PgRow) -> Result<RoleRow, StoreError> {
+    pub(super) fn from_row(row: &PgRow) -> Result<RoleRow, StoreError> {
         Ok(RoleRow {
             role: Role::new(row.try_get::<String, _>("role")?),
             queued: count_at(row, "queued")?,
@@ -180,7 +180,7 @@ impl Store {
             .bind(page.limit)
             .bind(micros(seen))
             .fetch_all(&mut *connection))?;
-        rows.iter().map(RoleRow::read).collect()
+        rows.iter().map(RoleRow::from_row).collect()
     }
 }
 

@@ -76,12 +76,12 @@ impl Expired {
         rows.iter()
             .map(|row| {
                 let run = run_id(row.try_get("run")?);
-                Ok(Expired::read(row, dead_instance).map_err(|error| Unread::new(run, error)))
+                Ok(Expired::from_row(row, dead_instance).map_err(|error| Unread::new(run, error)))
             })
             .collect()
     }
 
-    pub(super) fn read(row: &PgRow, dead_instance: Option<&str>) -> Result<Expired, StoreError> {
+    pub(super) fn from_row(row: &PgRow, dead_instance: Option<&str>) -> Result<Expired, StoreError> {
         let lane: &str = row.try_get("lane")?;
         let is_past: bool = row.try_get("is_overrun")?;
         Ok(Expired {
@@ -121,7 +121,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn held_by_dead(
+    pub async fn leases_of_dead_instance(
         &self,
         host: &str,
         instance: &str,

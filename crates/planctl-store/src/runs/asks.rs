@@ -128,7 +128,7 @@ impl Store {
     /// # Errors
     ///
     /// Those of the connection.
-    pub async fn asks_lapsed(&self, except: &[RunId], limit: i64) -> Result<Vec<LapsedAsk>, StoreError> {
+    pub async fn expired_asks(&self, except: &[RunId], limit: i64) -> Result<Vec<LapsedAsk>, StoreError> {
         let except = stored_runs(except);
         let rows = repeated!(self, connection => sqlx::query(ASKS_LAPSED).bind(&except).bind(limit).fetch_all(&mut *connection))?;
         let mut lapsed = Vec::new();

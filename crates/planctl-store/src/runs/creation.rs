@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::RunRow;
 use crate::connections::{RetryPolicy, repeated};
-use crate::error::{StoreError, violates};
+use crate::error::{StoreError, violates_constraint};
 use crate::history::genesis;
 use crate::plans::{ApprovalId, PlanId};
 use crate::requests::RequestId;
@@ -89,7 +89,7 @@ pub enum ServedRole {
 }
 
 impl ServedRole {
-    pub(crate) fn is(&self, role: &Role) -> bool {
+    pub(crate) fn matches(&self, role: &Role) -> bool {
         match self {
             ServedRole::Any => true,
             ServedRole::One(served) => served == role,
@@ -159,7 +159,7 @@ impl Store {
         let millis = u64::try_from(now.as_micros() / 1000).unwrap_or(0);
         let id = run_id(crate::random::uuid_at(millis));
         let left = match location {
-            RunLocation::Around(around) => self.left_for(around.item).await?,
+            RunLocation::Around(around) => self.budget_left_for(around.item).await?,
             RunLocation::Workspace | RunLocation::Worktree(_) => Budget::default(),
         };
         let run = Run::new(id, &revision.graph, now).within(left);
@@ -208,9 +208,9 @@ impl Store {
                     return self.run(id).await;
                 }
                 // Somebody else made it at the same moment.
-                Err(error) if violates(&error, "sub_plans_item_key") => return self.run(id).await,
+                Err(error) if violates_constraint(&error, "sub_plans_item_key") => return self.run(id).await,
                 // Another call of the request made it at the same moment.
-                Err(error) if violates(&error, "commands_pkey") => {
+                Err(error) if violates_constraint(&error, "commands_pkey") => {
                     let made = match new.request {
                         Some(request) => self.run_of_request(request).await?,
                         None => None,
@@ -218,8 +218,8 @@ impl Store {
                     return made.ok_or_else(|| StoreError::not_found("the run of a request"));
                 }
                 // Somebody else took the number at the same moment.
-                Err(error) if violates(&error, "runs_stem_number_key") => {}
-                Err(error) => retries.after(error).await?,
+                Err(error) if violates_constraint(&error, "runs_stem_number_key") => {}
+                Err(error) => retries.wait_or_fail(error).await?,
             }
         }
     }

@@ -32,19 +32,19 @@ impl Store {
                     repeated!(self, connection => sqlx::query(RUN_LAST).fetch_optional(&mut *connection))?
                 }
             };
-            return RunRow::read(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
+            return RunRow::from_row(&row.ok_or_else(|| StoreError::not_found("a run: there is none yet"))?);
         }
         if let Some(id) = RunId::parse(given) {
             return self.run(id).await;
         }
         let named = repeated!(self, connection => sqlx::query(RUNS_NAMED).bind(given).bind(place).fetch_all(&mut *connection))?;
         if !named.is_empty() {
-            let named = named.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
-            return only(given, named, workspace);
+            let named = named.iter().map(RunRow::from_row).collect::<Result<Vec<_>, _>>()?;
+            return only_match(given, named, workspace);
         }
         let of_path = repeated!(self, connection => sqlx::query(RUN_OF_PATH).bind(place).bind(given).fetch_optional(&mut *connection))?;
         if let Some(row) = of_path {
-            return RunRow::read(&row);
+            return RunRow::from_row(&row);
         }
         self.find_run_beginning(given, workspace).await
     }
@@ -59,8 +59,8 @@ impl Store {
         if given.is_empty() || !is_plain {
             return Err(missing());
         }
-        let (first, last) = ids_beginning(given).unzip();
-        let beyond = beyond_those_beginning(given);
+        let (first, last) = id_range_of_prefix(given).unzip();
+        let beyond = prefix_upper_bound(given);
         let rows = repeated!(self, connection => sqlx::query(RUNS_BEGINNING)
             .bind(given)
             .bind(&beyond)
@@ -68,13 +68,17 @@ impl Store {
             .bind(last)
             .bind(workspace.map(|workspace| workspace.0))
             .fetch_all(&mut *connection))?;
-        let found = rows.iter().map(RunRow::read).collect::<Result<Vec<_>, _>>()?;
-        if found.is_empty() { Err(missing()) } else { only(given, found, workspace) }
+        let found = rows.iter().map(RunRow::from_row).collect::<Result<Vec<_>, _>>()?;
+        if found.is_empty() { Err(missing()) } else { only_match(given, found, workspace) }
     }
 }
 
 /// Returns the only run of several that a word may mean: the only one of the workspace, where that has any.
-fn only(given: &str, mut found: Vec<RunRow>, workspace: Option<WorkspaceId>) -> Result<RunRow, StoreError> {
+fn only_match(
+    given: &str,
+    mut found: Vec<RunRow>,
+    workspace: Option<WorkspaceId>,
+) -> Result<RunRow, StoreError> {
     if found.iter().any(|run| Some(run.workspace) == workspace) {
         found.retain(|run| Some(run.workspace) == workspace);
     }
@@ -96,7 +100,7 @@ fn only(given: &str, mut found: Vec<RunRow>, workspace: Option<WorkspaceId>) -> 
 }
 
 /// Returns the first text behind all that begin with this one, byte by byte.
-fn beyond_those_beginning(plain: &str) -> String {
+fn prefix_upper_bound(plain: &str) -> String {
     let mut beyond: Vec<char> = plain.chars().collect();
     if let Some(last) = beyond.last_mut() {
         *last = char::from_u32(u32::from(*last) + 1).unwrap_or(char::MAX);
@@ -105,7 +109,7 @@ fn beyond_those_beginning(plain: &str) -> String {
 }
 
 /// Returns the first and the last id that begin with these digits, whose hyphens say nothing.
-fn ids_beginning(given: &str) -> Option<(Uuid, Uuid)> {
+fn id_range_of_prefix(given: &str) -> Option<(Uuid, Uuid)> {
     let digits = given.replace('-', "");
     let of = |fill: &str| {
         let id = format!("{digits}{}", fill.repeat(32_usize.checked_sub(digits.len())?));

@@ -183,7 +183,8 @@ pub fn watcher_process() {
     let words: Vec<String> = std::env::args().collect();
     let [.., server, attached, idle] = words.as_slice() else { panic!("started by a test of this file") };
     let server = Pid::from_raw(server.parse().unwrap()).unwrap();
-    cluster::watch(server, Path::new(attached), Duration::from_millis(idle.parse().unwrap())).unwrap();
+    cluster::stop_when_idle(server, Path::new(attached), Duration::from_millis(idle.parse().unwrap()))
+        .unwrap();
 }
 
 /// Returns the process that watches a server.

@@ -245,7 +245,7 @@ async fn runs_have_a_workspace_in_the_order_in_which_they_were_queued() {
     let world = world(1).await;
     let first = world.begun().await;
     let (second, third) = (world.queued().await, world.queued().await);
-    let busy = async |run: planctl_engine::RunId| match world.store.admit(run).await {
+    let busy = async |run: planctl_engine::RunId| match world.store.admit_run(run).await {
         Err(StoreError::WorkspaceBusy { run }) => run,
         other => panic!("it was to wait: {other:?}"),
     };
@@ -255,9 +255,9 @@ async fn runs_have_a_workspace_in_the_order_in_which_they_were_queued() {
     assert_eq!(ahead_of(&world, third.id).await, Some(second.name.clone()));
     assert_eq!(busy(third.id).await, second.name, "it was not its turn");
     assert_eq!(ahead_of(&world, second.id).await, None);
-    world.store.admit(second.id).await.unwrap();
+    world.store.admit_run(second.id).await.unwrap();
     assert_eq!(busy(third.id).await, second.name);
-    let again = world.store.admit(second.id).await;
+    let again = world.store.admit_run(second.id).await;
     assert!(matches!(again, Err(StoreError::WorkspaceBusy { .. } | StoreError::Refused(_))), "{again:?}");
     world.assert_sound(second.id).await;
 }
@@ -282,8 +282,8 @@ async fn a_queued_run_goes_by_its_class_and_is_passed_over_where_nobody_waits_wi
     assert_eq!(ahead_of(&world, second.id).await, Some(first.name.clone()));
     let left = "update runs set wanted_at = clock_timestamp() - interval '16 seconds' where id = $1";
     sqlx::query(left).bind(id).execute(&mut aside).await.unwrap();
-    world.store.admit(second.id).await.unwrap();
-    let busy = world.store.admit(first.id).await;
+    world.store.admit_run(second.id).await.unwrap();
+    let busy = world.store.admit_run(first.id).await;
     assert!(matches!(&busy, Err(StoreError::WorkspaceBusy { run }) if *run == second.name), "{busy:?}");
 }
 

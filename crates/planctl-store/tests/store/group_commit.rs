@@ -191,7 +191,7 @@ async fn where_the_writer_dies_those_in_line_and_those_after_them_are_written_al
 }
 
 fn waiting(instance: &str) -> ClaimRequest {
-    ClaimRequest { instance: instance.to_owned(), lease: SOON, token: Token::draw() }
+    ClaimRequest { instance: instance.to_owned(), lease: SOON, token: Token::generate() }
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn p4_those_in_line_are_served_at_once_first_come_first_served_and_nobody_
         version: "",
         capacity: 1,
     };
-    world.store.see_worker(&paused).await.unwrap();
+    world.store.record_worker_seen(&paused).await.unwrap();
     world.store.pause_worker("paused", true).await.unwrap();
     let mut line: Vec<ClaimRequest> = ["a", "paused", "b", "c", "d"].into_iter().map(waiting).collect();
     line[2].lease = Duration::from_secs(600);
@@ -219,7 +219,7 @@ async fn p4_those_in_line_are_served_at_once_first_come_first_served_and_nobody_
     let (short, long) = (claimed[0].as_ref().unwrap(), claimed[2].as_ref().unwrap());
     assert!(long.lease_until.as_micros() - short.lease_until.as_micros() > 500_000_000);
     for (claimed, waiting) in claimed.iter().zip(&line) {
-        let held = world.store.claimed_under(&waiting.token).await.unwrap();
+        let held = world.store.claim_of_token(&waiting.token).await.unwrap();
         assert_eq!(held.map(|held| held.item.id), claimed.as_ref().map(|claimed| claimed.item.id.clone()));
         if let Some(claimed) = claimed {
             report(&world, claimed).await.unwrap().unwrap();

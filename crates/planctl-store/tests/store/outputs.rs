@@ -33,7 +33,7 @@ async fn p20_b1_an_output_is_stored_under_a_lease_that_is_held_and_no_other() {
     let world = world(1).await;
     let run = world.begun().await;
     let work = world.claim(run.id, "me").await.unwrap();
-    let forged = Claimed { token: Token::draw(), ..work.clone() };
+    let forged = Claimed { token: Token::generate(), ..work.clone() };
     let other = Claimed { generation: work.generation + 1, ..work.clone() };
     for not_held in [&forged, &other] {
         assert!(!is_kept(&world, &put(&world, not_held, "a text").await).await);
@@ -90,7 +90,7 @@ async fn p20_b1_of_refused_news_the_newest_hundred_are_kept_and_none_is_long() {
     let world = world(1).await;
     let run = world.begun().await;
     let work = world.claim(run.id, "me").await.unwrap();
-    let forged = Claimed { token: Token::draw(), ..work.clone() };
+    let forged = Claimed { token: Token::generate(), ..work.clone() };
     let context = BTreeMap::from([("name".to_owned(), "x".repeat(900_000))]);
     let hints = Some(Box::new(Hints { context, ..Hints::default() }));
     let Event::Agent(AgentEvent { said: AgentSaid::Reported(report), .. }) = reported(&work.item.at) else {

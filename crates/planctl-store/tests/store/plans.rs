@@ -259,7 +259,7 @@ async fn a_revision_that_was_made_against_an_older_one_is_refused() {
     let (second, third) = (saved("sha256:two", &two).await, saved("sha256:three", &three).await);
     pause().await;
     revise(&second, &world.graph, &two).await.unwrap();
-    world.store.admit(run.id).await.unwrap();
+    world.store.admit_run(run.id).await.unwrap();
     pause().await;
     let late = revise(&third, &world.graph, &three).await;
     assert!(matches!(late, Err(StoreError::Refused(Refusal::RevisedMeanwhile))), "{late:?}");

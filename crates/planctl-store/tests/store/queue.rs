@@ -163,7 +163,7 @@ async fn a_dead_instance_loses_its_leases_at_once_as_interruptions() {
     let gate = world.gate(run.id).await;
     assert!(world.store.expired(&[], 10).await.unwrap().is_empty());
     assert_eq!(world.store.holders("host-a").await.unwrap(), [("boot".to_owned(), "me".to_owned())]);
-    let held = world.store.held_by_dead("host-a", "me", &[]).await.unwrap();
+    let held = world.store.leases_of_dead_instance("host-a", "me", &[]).await.unwrap();
     let [Ok(held)] = &held[..] else { panic!("one lease is held: {held:?}") };
     assert_eq!(held.item, gate.item.id);
     let applied = world.store.apply(run.id, &held.event(), &held.proof(), None).await.unwrap();
@@ -302,7 +302,7 @@ async fn the_bell_rings_here_at_once_and_in_other_processes_soon() {
     let there = other.listen_to(run.id);
     let everywhere = other.listen(News::Any);
     let carry = async {
-        tokio::join!(world.store.carry_notifications(), other.carry_notifications());
+        tokio::join!(world.store.exchange_notifications(), other.exchange_notifications());
     };
     let check = async {
         // The first notification says that the listener is there; the others are news.
@@ -460,24 +460,24 @@ async fn rows_69_70_a_door_without_memory_acts_on_what_the_holder_shows() {
     let (id, generation) = (work.item.id.clone(), work.generation);
     let secret = Token::parse(&work.token.reveal()).unwrap();
     let other = Token::parse(&"ab".repeat(32)).unwrap();
-    let Leased::Held(held) = world.store.leased(&id, generation, &secret).await.unwrap() else {
+    let Leased::Held(held) = world.store.find_lease(&id, generation, &secret).await.unwrap() else {
         panic!("the holder is known");
     };
     assert_eq!((held.item.id.clone(), held.workspace.as_str()), (id.clone(), "/somewhere"));
     for (generation, token) in [(generation, &other), (generation + 1, &secret)] {
-        let unknown = world.store.leased(&id, generation, token).await.unwrap();
+        let unknown = world.store.find_lease(&id, generation, token).await.unwrap();
         assert!(matches!(unknown, Leased::Unknown), "{unknown:?}");
     }
     let renewed = world.store.renew_by(&id, generation, &secret, SOON).await.unwrap();
     assert!(matches!(renewed, Renewal::Held { is_over: false, .. }), "{renewed:?}");
     assert_eq!(world.store.renew_by(&id, generation, &other, SOON).await.unwrap(), Renewal::Lost);
     world.store.apply(run.id, &released(&held.item.at), &held.proof(), None).await.unwrap();
-    assert!(matches!(world.store.leased(&id, generation, &secret).await.unwrap(), Leased::Lost));
+    assert!(matches!(world.store.find_lease(&id, generation, &secret).await.unwrap(), Leased::Lost));
     let again = world.claim(run.id, "another").await.unwrap();
-    assert!(matches!(world.store.leased(&id, generation, &secret).await.unwrap(), Leased::Lost));
+    assert!(matches!(world.store.find_lease(&id, generation, &secret).await.unwrap(), Leased::Lost));
     world.store.apply(run.id, &reported(&again.item.at), &again.proof(), None).await.unwrap();
     // The item is gone, and what comes late is still of the try that its id names.
-    assert!(matches!(world.store.leased(&id, generation, &secret).await.unwrap(), Leased::Lost));
+    assert!(matches!(world.store.find_lease(&id, generation, &secret).await.unwrap(), Leased::Lost));
     let (of_run, at) = id.agent_try().unwrap();
     let proof = Proof::Lease { item: id.clone(), generation, token: secret.clone() };
     let late = world.store.apply(of_run, &reported(&at), &proof, None).await;
@@ -485,7 +485,7 @@ async fn rows_69_70_a_door_without_memory_acts_on_what_the_holder_shows() {
     assert_eq!(world.store.refusals(run.id).await.unwrap().len(), 1);
     let nowhere = planctl_engine::ItemId::new(format!("{}.1.1.1.agent", "0".repeat(32)));
     for id in [nowhere, "anything".into(), "".into()] {
-        assert!(matches!(world.store.leased(&id, 1, &secret).await.unwrap(), Leased::Unknown));
+        assert!(matches!(world.store.find_lease(&id, 1, &secret).await.unwrap(), Leased::Unknown));
     }
     world
         .store
@@ -526,7 +526,7 @@ async fn without_notifications_nothing_is_announced_or_heard_and_looking_again_f
         listening.recv().await.unwrap().payload().to_owned()
     };
     let first = tokio::select! {
-        () = quiet.carry_notifications() => panic!("notifications are carried for ever"),
+        () = quiet.exchange_notifications() => panic!("notifications are carried for ever"),
         first = steps => first,
     };
     assert_eq!(first, "by hand", "something was announced");

@@ -57,7 +57,7 @@ async fn a_request_whose_process_died_is_fresh_again_and_one_that_was_left_at_on
     let one = request("ann", "POST /v1/runs", "{}");
     let other = request("ann", "POST /v1/runs", "{ }");
     let first = turn(&world, &one).await;
-    store.leave_request(&one, &first).await.unwrap();
+    store.abandon_request(&one, &first).await.unwrap();
     assert_eq!(store.begin_request(&other).await.unwrap(), Begun::Mismatch);
     let second = turn(&world, &one).await;
     age(&world, "50 seconds").await;
@@ -67,10 +67,10 @@ async fn a_request_whose_process_died_is_fresh_again_and_one_that_was_left_at_on
     let third = turn(&world, &one).await;
     // Each try has the same request, and a lost turn does not end a later one.
     assert!(first.id == second.id && second.id == third.id, "{first:?} {second:?} {third:?}");
-    store.leave_request(&one, &second).await.unwrap();
+    store.abandon_request(&one, &second).await.unwrap();
     assert_eq!(store.begin_request(&one).await.unwrap(), Begun::UnderWay);
     store.answer_request(&one, 200, b"ok").await.unwrap();
-    store.leave_request(&one, &third).await.unwrap();
+    store.abandon_request(&one, &third).await.unwrap();
     assert!(matches!(store.begin_request(&one).await.unwrap(), Begun::Answered { status: 200, .. }));
     // After a week the key is free, and names something else.
     age(&world, "8 days").await;

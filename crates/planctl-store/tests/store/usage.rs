@@ -39,7 +39,7 @@ async fn a_report_charges_what_was_said_before_it_and_its_repetition_is_the_same
     assert!(note(&world, &work, &tokens(100)).await);
     assert!(note(&world, &work, &tokens(120)).await, "so far: the newest counts");
     let (item, generation) = (&work.item.id, work.generation);
-    for (generation, token) in [(generation, Token::draw()), (generation + 1, work.token.clone())] {
+    for (generation, token) in [(generation, Token::generate()), (generation + 1, work.token.clone())] {
         assert!(!world.store.note_usage(item, generation, &token, &tokens(9)).await.unwrap());
     }
     let said = AgentSaid::Asked { question: "which?".to_owned(), usage: None };

@@ -15,7 +15,7 @@ async fn cancelled(world: &World, run: RunId) -> Applied {
 
 async fn begun(world: &World) -> RunId {
     let run = world.queued().await.id;
-    world.store.admit(run).await.unwrap();
+    world.store.admit_run(run).await.unwrap();
     run
 }
 
@@ -23,7 +23,7 @@ async fn begun(world: &World) -> RunId {
 async fn is_kept_out(world: &World, run: RunId, by: &str) -> bool {
     let ahead = Ahead { run: by.to_owned(), is_ending: true };
     let waits = world.store.waits_for(run).await.unwrap() == Some(ahead);
-    for outcome in [world.store.admit(run).await, world.admit(run).await.map(drop)] {
+    for outcome in [world.store.admit_run(run).await, world.admit(run).await.map(drop)] {
         if !matches!(&outcome, Err(StoreError::WorkspaceBusy { run }) if run == by) {
             panic!("it was to be kept out by {by}, as it says it is ({waits}): {outcome:?}");
         }
@@ -41,16 +41,16 @@ async fn a_cancelled_run_has_its_workspace_until_its_worker_says_that_it_ended()
     assert!(is_kept_out(&world, second.id, &first.name).await);
     // Another one that is not over by now would be kept out, too.
     let third = world.queued().await;
-    assert!(matches!(world.store.admit(third.id).await, Err(StoreError::WorkspaceBusy { .. })));
+    assert!(matches!(world.store.admit_run(third.id).await, Err(StoreError::WorkspaceBusy { .. })));
     assert!(world.store.run_view(first.id).await.unwrap().items.is_empty());
     world.assert_sound(first.id).await;
-    let other = planctl_store::Token::draw();
-    world.store.acknowledge_by(&work.item.id, work.generation, &other).await.unwrap();
+    let other = planctl_store::Token::generate();
+    world.store.acknowledge_with_token(&work.item.id, work.generation, &other).await.unwrap();
     assert!(is_kept_out(&world, second.id, &first.name).await, "its secret says who ended");
     let late = world.store.apply(first.id, &reported(&work.item.at), &work.proof(), None).await;
     assert!(matches!(late, Err(StoreError::StaleLease)), "{late:?}");
     assert_eq!(world.store.waits_for(second.id).await.unwrap(), None);
-    world.store.admit(second.id).await.unwrap();
+    world.store.admit_run(second.id).await.unwrap();
     world.assert_sound(first.id).await;
     world.assert_sound(second.id).await;
 }
@@ -67,7 +67,7 @@ async fn a_vanished_worker_keeps_the_workspace_until_its_lease_is_over() {
     let mut aside = world.aside().await;
     sqlx::query("update items set lease_until = clock_timestamp()").execute(&mut aside).await.unwrap();
     world.store.release_lost("elsewhere", &[]).await.unwrap();
-    world.store.admit(second.id).await.unwrap();
+    world.store.admit_run(second.id).await.unwrap();
     world.assert_sound(first.id).await;
 }
 
@@ -81,7 +81,7 @@ async fn a_dead_process_of_ours_keeps_no_workspace() {
     let holders = world.store.holders(crate::world::HOST).await.unwrap();
     assert_eq!(holders, [("boot".to_owned(), "gone".to_owned())]);
     world.store.release_lost(crate::world::HOST, &["gone".to_owned()]).await.unwrap();
-    world.store.admit(second.id).await.unwrap();
+    world.store.admit_run(second.id).await.unwrap();
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_claim_beside_the_cancellation_is_either_none_or_keeps_the_workspace()
             assert!(is_kept_out(&world, second, &name).await);
             world.store.acknowledge(&work).await.unwrap();
         }
-        world.store.admit(second).await.unwrap();
+        world.store.admit_run(second).await.unwrap();
         world.assert_sound(first).await;
         cancelled(&world, second).await;
     }
@@ -131,7 +131,7 @@ async fn answered(world: &World, run: RunId, answer: Answer) -> Applied {
 async fn the_next_attempt_waits_for_the_end_of_the_one_that_was_taken_back() {
     let (world, run, work) = stale(linear(1)).await;
     answered(&world, run.id, Answer::Retry).await;
-    assert!(world.store.held_back(&[run.id]).await.unwrap().contains(&run.id));
+    assert!(world.store.runs_held_back(&[run.id]).await.unwrap().contains(&run.id));
     assert!(world.claim(run.id, "next").await.is_none());
     // It is stale again, which moves nothing here.
     sqlx::query("delete from timers").execute(&mut world.aside().await).await.unwrap();
@@ -152,7 +152,7 @@ async fn a_run_that_is_taken_up_waits_for_the_end_of_its_own_worker() {
     world.store.apply(run.id, &human(Decision::Resume { from: None }), &person(None), None).await.unwrap();
     assert!(is_kept_out(&world, run.id, &run.name).await);
     world.store.acknowledge(&work).await.unwrap();
-    world.store.admit(run.id).await.unwrap();
+    world.store.admit_run(run.id).await.unwrap();
     assert!(world.claim(run.id, "next").await.is_some());
     world.assert_sound(run.id).await;
 }
@@ -272,7 +272,7 @@ async fn a_report_claims_no_gate_beside_a_revoked_holder_of_an_earlier_transitio
     let gate = applied.claimed_next.unwrap();
     world.store.apply(run.id, &crate::world::evaluated(&gate.item.at, 0), &gate.proof(), None).await.unwrap();
     assert!(
-        world.store.held_back(&[run.id]).await.unwrap().contains(&run.id),
+        world.store.runs_held_back(&[run.id]).await.unwrap().contains(&run.id),
         "the holder of b may still be at work"
     );
     let applied =

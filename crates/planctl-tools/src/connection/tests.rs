@@ -128,7 +128,7 @@ async fn used_once(connection: Connection, tool: &str, arguments: Value) -> Resu
         at_once: 1,
         outputs: Outputs::new(),
     };
-    let result = call::called(&connection, &calls, vec![calls.arguments.clone()]).await;
+    let result = call::call_each(&connection, &calls, vec![calls.arguments.clone()]).await;
     connection.close().await;
     result
 }

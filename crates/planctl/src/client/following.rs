@@ -86,12 +86,12 @@ impl Client {
             if no_wait && waits {
                 return Ok(Outcome::Waiting);
             }
-            self.until_news(handle, since, LOOK_AGAIN).await?;
+            self.wait_for_news(handle, since, LOOK_AGAIN).await?;
         }
     }
 
     /// Waits until a run's history has a line after `since`, or for at most this long, a second at the longest.
-    pub async fn until_news(&self, handle: Handle, since: u64, most: Duration) -> Result<(), Failure> {
+    pub async fn wait_for_news(&self, handle: Handle, since: u64, most: Duration) -> Result<(), Failure> {
         let (path, since) = (format!("/v1/runs/{}/history", handle.0), since.to_string());
         let query = [("since", since.as_str()), ("limit", "1"), ("wait", "1")];
         match tokio::time::timeout(most, self.api.get::<Vec<EventLine>>(&path, &query)).await {

@@ -96,7 +96,7 @@ impl<'c> AnswerPrompt<'c> {
     }
 
     /// Puts what a run asks to the person, one ask after the other; returns the exit of a signal that came meanwhile.
-    pub async fn attend(
+    pub async fn answer_asks(
         &mut self,
         (client, handle): (&Client, Handle),
         view: &RunView,
@@ -108,7 +108,7 @@ impl<'c> AnswerPrompt<'c> {
             return Ok(None);
         }
         // A person who left an ask open comes back to it with Enter.
-        if !self.put_off.is_empty() && matches!(self.lines.now()?, Some(Typed::Line(_))) {
+        if !self.put_off.is_empty() && matches!(self.lines.try_next()?, Some(Typed::Line(_))) {
             self.put_off.clear();
         }
         let mut asks = open_asks(client, handle).await?;
@@ -157,14 +157,14 @@ impl<'c> AnswerPrompt<'c> {
             (true, false) => "your answer? an option or a letter; Enter leaves it open > ",
         };
         loop {
-            let typed = match self.hear(client, ask, question, signals).await? {
+            let typed = match self.read_line(client, ask, question, signals).await? {
                 Heard::Words(typed) => typed,
                 Heard::Later => return Ok(Left::Open),
                 Heard::Closed => return closed(client, ask.id).await,
                 Heard::Stopped(exit) => return Ok(Left::Stopped(exit)),
             };
             let taken = match (key_meant(&keys, &typed), takes_words) {
-                (Some(key), _) => self.take(client, page, key, signals).await,
+                (Some(key), _) => self.answer_with_key(client, page, key, signals).await,
                 (None, true) => self.say_words(client, ask, typed).await,
                 (None, false) => {
                     show::say(&decide::letters_wanted(keys.iter().map(|key| key.letter)));
@@ -175,7 +175,7 @@ impl<'c> AnswerPrompt<'c> {
                 Ok(Taken::Recorded) => return Ok(Left::Answered),
                 Ok(Taken::Back) => {}
                 Ok(Taken::Ended(left)) => return Ok(left),
-                Err(failure) if matters_only_here(&failure) => {
+                Err(failure) if is_recoverable(&failure) => {
                     if client.ask(ask.id).await?.ask.answer.is_some() {
                         return closed(client, ask.id).await;
                     }
@@ -197,7 +197,7 @@ impl<'c> AnswerPrompt<'c> {
     }
 
     /// Takes the answer of a key, after it has asked for what the answer needs.
-    async fn take(
+    async fn answer_with_key(
         &mut self,
         client: &Client,
         page: &AskPage,
@@ -211,7 +211,7 @@ impl<'c> AnswerPrompt<'c> {
                     editing::insert_here(self.context, client, page, None, false).await?;
                     return Ok(Taken::Recorded);
                 }
-                let Some(given) = run::accepted(&page.drift)? else { return Ok(Taken::Back) };
+                let Some(given) = run::accept_drift(&page.drift)? else { return Ok(Taken::Back) };
                 return self.record(client, ask, &Word::Approve, &given).await;
             }
             "edit" => {
@@ -225,7 +225,7 @@ impl<'c> AnswerPrompt<'c> {
             "skip" | "waive" => "why? > ",
             _ => "why? Enter: no note > ",
         };
-        let typed = match self.hear(client, ask, wanted, signals).await? {
+        let typed = match self.read_line(client, ask, wanted, signals).await? {
             Heard::Words(typed) => typed.trim().to_owned(),
             // Some notes may be left out; the rest is what the answer is made of.
             Heard::Later if needs_words(key) => return Ok(Taken::Back),
@@ -246,7 +246,7 @@ impl<'c> AnswerPrompt<'c> {
             "raise" => Word::Raise { by: amount(page, &typed)? },
             _ => {
                 let note = Some(typed.as_str()).filter(|typed| !typed.is_empty());
-                let decided = approvals::cancelled(client, ask, note).await?;
+                let decided = approvals::cancel_run_of_ask(client, ask, note).await?;
                 self.context.say(&super::plan::recorded_word(&decided));
                 return Ok(Taken::Recorded);
             }
@@ -270,7 +270,7 @@ impl<'c> AnswerPrompt<'c> {
     }
 
     /// Puts a question, and waits until something is typed or the ask is not open any more.
-    async fn hear(
+    async fn read_line(
         &mut self,
         client: &Client,
         ask: &AskView,
@@ -279,10 +279,10 @@ impl<'c> AnswerPrompt<'c> {
     ) -> Result<Heard, Failure> {
         loop {
             self.lines.listen();
-            decide::put(question);
+            decide::print_question(question);
             let typed = tokio::select! {
                 typed = self.lines.next() => typed?,
-                exit = signals.asked() => {
+                exit = signals.wait_for_signal() => {
                     show::say("");
                     return Ok(Heard::Stopped(exit));
                 }
@@ -347,7 +347,7 @@ async fn closed(client: &Client, id: u64) -> Result<Left, Failure> {
 }
 
 /// Says whether a failure is about this answer alone, so that another one may be given.
-fn matters_only_here(failure: &Failure) -> bool {
+fn is_recoverable(failure: &Failure) -> bool {
     matches!(
         failure.exit,
         Exit::No

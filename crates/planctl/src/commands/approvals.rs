@@ -9,9 +9,9 @@ use planctl_api::wire::{
 use planctl_api::words::{answer_meaning, answer_words, blocked, counted, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
-use super::changes::lines_drawn;
-use super::plan::{recorded, recorded_exit, recorded_word, shell_word};
-use super::verify::picture::judge_drawn;
+use super::changes::draw_lines;
+use super::plan::{print_recorded, recorded_exit, recorded_word, shell_word};
+use super::verify::picture::draw_judge;
 use super::{Context, editing};
 use crate::args::{ApprovalsCommand, AskFilter, Noted};
 use crate::client::{self, Client};
@@ -31,15 +31,15 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
             approve(context, &ids, &Approving { note, accept_changed, worker: None }).await
         }
         Some(ApprovalsCommand::Reject(noted)) => reject(context, &noted.ids, noted.note.as_deref()).await,
-        Some(ApprovalsCommand::Retry(noted)) => several(context, &noted, &Word::Retry).await,
+        Some(ApprovalsCommand::Retry(noted)) => answer_several(context, &noted, &Word::Retry).await,
         Some(ApprovalsCommand::Allow { id, files, note }) => {
             answer(context, &[id], &Word::Allow { files }, note.as_deref()).await
         }
-        Some(ApprovalsCommand::Restore(noted)) => several(context, &noted, &Word::Restore).await,
-        Some(ApprovalsCommand::Skip(noted)) => several(context, &noted, &Word::Skip).await,
-        Some(ApprovalsCommand::Waive(noted)) => several(context, &noted, &Word::Waive).await,
+        Some(ApprovalsCommand::Restore(noted)) => answer_several(context, &noted, &Word::Restore).await,
+        Some(ApprovalsCommand::Skip(noted)) => answer_several(context, &noted, &Word::Skip).await,
+        Some(ApprovalsCommand::Waive(noted)) => answer_several(context, &noted, &Word::Waive).await,
         Some(ApprovalsCommand::Cancel(noted)) => cancel(context, &noted).await,
-        Some(ApprovalsCommand::Revise(noted)) => several(context, &noted, &Word::Revise).await,
+        Some(ApprovalsCommand::Revise(noted)) => answer_several(context, &noted, &Word::Revise).await,
         Some(ApprovalsCommand::Answer { id, note }) => {
             answer(context, id.as_slice(), &Word::Reply, Some(&note)).await
         }
@@ -64,7 +64,7 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
 /// # Errors
 ///
 /// When none is named, and no ask is open, or more than one.
-pub async fn meant(client: &Client, ids: &[u64], word: Option<&str>) -> Result<Vec<u64>, Failure> {
+pub async fn resolve_asks(client: &Client, ids: &[u64], word: Option<&str>) -> Result<Vec<u64>, Failure> {
     if !ids.is_empty() {
         return Ok(ids.to_vec());
     }
@@ -151,19 +151,19 @@ fn deadline_cell(ask: &AskView, now: f64) -> String {
 async fn show_ask(context: &Context, id: Option<u64>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    for id in meant(&client, id.as_slice(), None).await? {
+    for id in resolve_asks(&client, id.as_slice(), None).await? {
         let page = client.ask(id).await?;
         if is_json {
             show::print_json(&page)?;
         } else {
-            show::print(&show::folded(&page_drawn(&page, context.verbosity() > 0)))?;
+            show::print(&show::folded(&draw_page(&page, context.verbosity() > 0)))?;
         }
     }
     Ok(Exit::Yes)
 }
 
 /// Draws an ask with what a person needs to decide it, and the commands that answer it; with all that is usual, if wanted.
-pub fn page_drawn(page: &AskPage, has_defaults: bool) -> String {
+pub fn draw_page(page: &AskPage, has_defaults: bool) -> String {
     format!("{}{}", ask_drawn(page, "", has_defaults), answers(&page.ask))
 }
 
@@ -176,18 +176,18 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         show::safe(&ask.run),
         show::plan(&ask.plan, &ask.title)
     );
-    text.push_str(&asked(page));
+    text.push_str(&question_text(page));
     if let Some(blocks) = ask.blocks {
         text.push_str(&styled(FAINT, &format!("  blocks {}\n", blocked(blocks))));
     }
-    text.push_str(&votes_drawn(page));
+    text.push_str(&draw_votes(page));
     if let Some(level) = &page.pace {
         text.push_str(&format!("  {}\n", show::level(level)));
     }
     if ask.kind == "choice" && page.ask.role.is_some() && page.last_words.is_none() {
         text.push_str(&format!("  what the worker said: planctl logs {}\n", shell_word(&ask.run)));
     }
-    text.push_str(&options_drawn(ask));
+    text.push_str(&draw_options(ask));
     if page.vacuous {
         let what = show::vacuous(planctl_api::wire::StepState::Waiting);
         text.push_str(&format!("  {}\n", styled(CARE, &what)));
@@ -197,11 +197,11 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
             text.push_str(&heading(&format!("contract, exit code {}", contract.exit_code)));
             indented(&mut text, "  ", &contract.command);
         }
-        text.push_str(&contract.judge.as_ref().map(judge_drawn).unwrap_or_default());
+        text.push_str(&contract.judge.as_ref().map(draw_judge).unwrap_or_default());
     }
     if let Some(failure) = &page.failure {
-        text.push_str(&failure_drawn(failure, &ask.run));
-        text.push_str(&way_out(failure, ask));
+        text.push_str(&draw_failure(failure, &ask.run));
+        text.push_str(&edit_to_allow(failure, ask));
     }
     if let Some(short) = &page.shortfall {
         text.push_str(&format!(
@@ -221,13 +221,13 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
     }
     text.push_str(&page.prompt.as_ref().map(prompt_drawn).unwrap_or_default());
     if let Some(will_run) = &page.will_run {
-        text.push_str(&will_run_drawn(will_run, has_defaults));
+        text.push_str(&draw_will_run(will_run, has_defaults));
     }
-    text.push_str(&plans_drawn(page));
-    text.push_str(&drift_drawn(&page.drift));
-    text.push_str(&uncommitted_drawn(&page.uncommitted));
-    text.push_str(&changes_drawn(page));
-    text.push_str(&evidence::drawn(page, has_defaults, client::now_unix_seconds()));
+    text.push_str(&draw_plans(page));
+    text.push_str(&draw_drift(&page.drift));
+    text.push_str(&draw_uncommitted(&page.uncommitted));
+    text.push_str(&draw_changes(page));
+    text.push_str(&evidence::draw(page, has_defaults, client::now_unix_seconds()));
     text
 }
 
@@ -251,7 +251,7 @@ pub fn prompt_drawn(prompt: &HeldPromptView) -> String {
 }
 
 /// Draws the rules that an ask is under: the votes that they want, those that were cast, and when a rule answers it.
-fn votes_drawn(page: &AskPage) -> String {
+fn draw_votes(page: &AskPage) -> String {
     let mut text = String::new();
     for rule in &page.rules {
         text.push_str(&format!(
@@ -276,7 +276,7 @@ fn votes_drawn(page: &AskPage) -> String {
 }
 
 /// Lists the options of a choice, each with what follows.
-fn options_drawn(ask: &AskView) -> String {
+fn draw_options(ask: &AskView) -> String {
     let name = |option: &OptionView| show::safe(&option.name);
     let widest = ask.leads_to.iter().map(|option| name(option).chars().count()).max().unwrap_or(0).min(40);
     let lines = ask.leads_to.iter().enumerate().map(|(at, option)| {
@@ -296,17 +296,17 @@ pub fn are_numbered(ask: &AskView) -> bool {
 }
 
 /// Draws the last failure of a step: the changed protected files and the end of the gate's output.
-fn failure_drawn(failure: &FailureView, run: &str) -> String {
+fn draw_failure(failure: &FailureView, run: &str) -> String {
     let mut text = heading(&failure_line(failure));
     for file in &failure.tampered {
         let line = format!("  protected file {} {}\n", show::safe(&file.path), show::safe(&file.change));
         text.push_str(&styled(CARE, &line));
         if let Some(diff) = file.diff.as_ref().filter(|diff| !diff.is_empty()) {
-            text.push_str(&lines_drawn(diff));
+            text.push_str(&draw_lines(diff));
         }
     }
     for (name, tail) in [("stdout", &failure.stdout_tail), ("stderr", &failure.stderr_tail)] {
-        let tail = planctl_engine::view::plain(tail);
+        let tail = planctl_engine::view::strip_terminal_sequences(tail);
         let lines = show::last_lines(&tail, 10);
         if !lines.is_empty() {
             let which = match lines.len() {
@@ -322,7 +322,7 @@ fn failure_drawn(failure: &FailureView, run: &str) -> String {
 }
 
 /// Names the edit that lets a step change protected files that it had to leave alone.
-fn way_out(failure: &FailureView, ask: &AskView) -> String {
+fn edit_to_allow(failure: &FailureView, ask: &AskView) -> String {
     let files: Vec<String> = failure.tampered.iter().map(|file| show::safe(&file.path)).collect();
     if files.is_empty() || ask.answer.is_some() || !answer_words(ask).contains(&"edit") {
         return String::new();
@@ -334,7 +334,7 @@ fn way_out(failure: &FailureView, ask: &AskView) -> String {
 }
 
 /// Draws the text of the plan that is to be approved, and of the sub-plans that are approved together with it.
-fn plans_drawn(page: &AskPage) -> String {
+fn draw_plans(page: &AskPage) -> String {
     let mut text = String::new();
     if let Some(plan) = &page.plan_text {
         text.push('\n');
@@ -353,7 +353,7 @@ fn plans_drawn(page: &AskPage) -> String {
 }
 
 /// Draws what a proposed step would change, or what has changed of the plan since it was approved.
-fn changes_drawn(page: &AskPage) -> String {
+fn draw_changes(page: &AskPage) -> String {
     let mut text = String::new();
     let worker = page.ask.role.as_deref().unwrap_or("worker");
     if !page.changes.is_empty() {
@@ -364,7 +364,7 @@ fn changes_drawn(page: &AskPage) -> String {
     }
     let Some(diff) = &page.diff else { return text };
     if page.ask.kind != "insertion" {
-        return format!("{text}{}{}", heading("changed since the last approval"), lines_drawn(diff));
+        return format!("{text}{}{}", heading("changed since the last approval"), draw_lines(diff));
     }
     let files: Vec<String> = page.may_change.iter().map(|path| show::safe(path)).collect();
     if files.is_empty() {
@@ -384,7 +384,7 @@ fn heading(words: &str) -> String {
 }
 
 /// Says what is asked. Where a worker wrote it, its words have a label on each line.
-fn asked(page: &AskPage) -> String {
+fn question_text(page: &AskPage) -> String {
     let ask = &page.ask;
     let step = ask.step.as_ref();
     let step = step.map(|step| format!("step {} \"{}\"", step.number, show::safe(&step.title)));
@@ -416,7 +416,7 @@ fn asked(page: &AskPage) -> String {
 }
 
 /// Lists protected files that differ from what was approved last.
-pub fn drift_drawn(drift: &[DriftView]) -> String {
+pub fn draw_drift(drift: &[DriftView]) -> String {
     let short = |digest: &Option<String>| match digest {
         Some(digest) => super::verify::short_digest(digest),
         None => "absent".to_owned(),
@@ -435,12 +435,12 @@ pub fn drift_drawn(drift: &[DriftView]) -> String {
 }
 
 /// Draws the protected files that are not as the newest commit has them.
-pub fn uncommitted_drawn(files: &[String]) -> String {
+pub fn draw_uncommitted(files: &[String]) -> String {
     let line = |path: &String| format!("  protected file {} is not as HEAD has it\n", show::safe(path));
     files.iter().map(|path| styled(CARE, &line(path))).collect()
 }
 
-fn will_run_drawn(will_run: &WillRun, has_defaults: bool) -> String {
+fn draw_will_run(will_run: &WillRun, has_defaults: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<11}{value}\n"));
     line("workspace", super::verify::place(&will_run.workspace, &will_run.mode, &will_run.git));
@@ -459,7 +459,7 @@ fn will_run_drawn(will_run: &WillRun, has_defaults: bool) -> String {
     let protected: Vec<String> = will_run.protected.iter().map(|path| show::safe(path)).collect();
     line("protected", if protected.is_empty() { "no files".to_owned() } else { protected.join(", ") });
     for step in &will_run.steps {
-        line(&format!("step {}", step.number), files_drawn(&step.judged_by, &step.may_change).join(" · "));
+        line(&format!("step {}", step.number), file_lines(&step.judged_by, &step.may_change).join(" · "));
     }
     for within in &will_run.plans {
         line("runs", plan_within_line(within));
@@ -468,7 +468,7 @@ fn will_run_drawn(will_run: &WillRun, has_defaults: bool) -> String {
 }
 
 /// Says by which files a step is judged, and which its worker may change; nothing of a set without any.
-pub fn files_drawn(judged_by: &[String], may_change: &[String]) -> Vec<String> {
+pub fn file_lines(judged_by: &[String], may_change: &[String]) -> Vec<String> {
     let sets = [("judged by", judged_by), ("may change", may_change)];
     let sets = sets.into_iter().filter(|(_, files)| !files.is_empty());
     sets.map(|(what, files)| format!("{what} {}", show::safe(&files.join(", ")))).collect()
@@ -550,7 +550,7 @@ fn indented(text: &mut String, prefix: &str, block: &str) {
     }
 }
 
-async fn several(context: &Context, noted: &Noted, word: &Word) -> Answer {
+async fn answer_several(context: &Context, noted: &Noted, word: &Word) -> Answer {
     answer(context, &noted.ids, word, noted.note.as_deref()).await
 }
 
@@ -563,22 +563,26 @@ pub async fn reject(context: &Context, ids: &[u64], note: Option<&str>) -> Answe
 async fn cancel(context: &Context, noted: &Noted) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
-    for id in meant(&client, &noted.ids, Some(Word::Abort.word())).await? {
+    for id in resolve_asks(&client, &noted.ids, Some(Word::Abort.word())).await? {
         let ask = client.ask(id).await?.ask;
-        recorded(context, &cancelled(&client, &ask, noted.note.as_deref()).await?, is_json)?;
+        print_recorded(context, &cancel_run_of_ask(&client, &ask, noted.note.as_deref()).await?, is_json)?;
     }
     Ok(Exit::Yes)
 }
 
 /// Cancels the run of an ask, which ends it for good whatever the ask is about.
-pub async fn cancelled(client: &Client, ask: &AskView, note: Option<&str>) -> Result<Decided, Failure> {
+pub async fn cancel_run_of_ask(
+    client: &Client,
+    ask: &AskView,
+    note: Option<&str>,
+) -> Result<Decided, Failure> {
     client.cancel(client::handle_of(&ask.run_id)?, note).await
 }
 
 /// Lets plans run, and puts proposed steps into theirs.
 pub async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answer {
     let client = Client::open(context).await?;
-    let ids = meant(&client, ids, Some(Word::Approve.word())).await?;
+    let ids = resolve_asks(&client, ids, Some(Word::Approve.word())).await?;
     let mut others = Vec::with_capacity(ids.len());
     for id in ids {
         let page = client.ask(id).await?;
@@ -591,7 +595,7 @@ pub async fn approve(context: &Context, ids: &[u64], given: &Approving) -> Answe
     if others.is_empty() {
         Ok(Exit::Yes)
     } else {
-        answered(context, &client, &others, &Word::Approve, given).await
+        answer_all(context, &client, &others, &Word::Approve, given).await
     }
 }
 
@@ -611,24 +615,30 @@ pub async fn approve_all_of(context: &Context, run: &str, given: &Approving) -> 
 
 async fn answer(context: &Context, ids: &[u64], word: &Word, note: Option<&str>) -> Answer {
     let client = Client::open(context).await?;
-    let ids = meant(&client, ids, Some(word.word())).await?;
-    answered(context, &client, &ids, word, &Approving::with_note(note)).await
+    let ids = resolve_asks(&client, ids, Some(word.word())).await?;
+    answer_all(context, &client, &ids, word, &Approving::with_note(note)).await
 }
 
-async fn answered(context: &Context, client: &Client, ids: &[u64], word: &Word, given: &Approving) -> Answer {
+async fn answer_all(
+    context: &Context,
+    client: &Client,
+    ids: &[u64],
+    word: &Word,
+    given: &Approving,
+) -> Answer {
     let is_json = context.is_json()?;
     let (mut next, mut waits) = (None, false);
     for id in ids {
         let decided = client.answer_given(*id, word.clone(), given).await?;
         if recorded_exit(&decided) == Exit::Waiting {
-            recorded(context, &decided, is_json)?;
+            print_recorded(context, &decided, is_json)?;
             waits = true;
             continue;
         }
         match &decided.run {
             // The consequence is said below, once.
             Some(_) if !is_json => context.say(&recorded_word(&decided)),
-            Some(_) | None => recorded(context, &decided, is_json)?,
+            Some(_) | None => print_recorded(context, &decided, is_json)?,
         }
         next = decided.run_id;
     }
@@ -705,7 +715,7 @@ mod tests {
             rules: Vec::new(),
             votes: Vec::new(),
         };
-        let text = page_drawn(&page, false);
+        let text = draw_page(&page, false);
         assert!(text.contains("contract │ FAILED\n"), "{text}");
         assert!(
             text.contains("planctl approvals retry 17 --note '…'")

@@ -8,7 +8,7 @@ use planctl_api::wire::{AuditView, BundleLine};
 use planctl_server::BundleReader;
 
 use super::Context;
-use super::export::in_the_way;
+use super::export::creation_failure;
 use super::history::audited;
 use crate::client::{Client, Handle};
 use crate::failure::{Answer, Exit, Failure};
@@ -28,7 +28,7 @@ pub async fn write(context: &Context, run: &str, to: &Path) -> Answer {
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
     let name = show::safe(&to.display().to_string());
-    let file = File::create_new(to).map_err(|error| in_the_way(&name, "file", &error))?;
+    let file = File::create_new(to).map_err(|error| creation_failure(&name, "file", &error))?;
     let written = write_all(&client, handle, file).await;
     if written.is_err()
         && let Err(error) = fs::remove_file(to)

@@ -31,7 +31,7 @@ pub async fn diff(context: &Context, file: &Path, between: &Between) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else if view.changed {
-        show::print(&drawn(&view, between.text))?;
+        show::print(&draw(&view, between.text))?;
     } else {
         context.say(&format!("nothing changed since {}", side(&view.since)));
     }
@@ -39,18 +39,18 @@ pub async fn diff(context: &Context, file: &Path, between: &Between) -> Answer {
 }
 
 /// Draws what changed by what it means; the lines, too, where that is asked for or nothing else tells.
-pub fn drawn(view: &PlanDiffView, with_lines: bool) -> String {
+pub fn draw(view: &PlanDiffView, with_lines: bool) -> String {
     let mut text = styled(FAINT, &format!("{} → {}", side(&view.since), side(&view.until)));
     text.push('\n');
     for change in &view.changes {
-        text.push_str(&change_drawn(change));
+        text.push_str(&draw_change(change));
     }
     if view.changes.is_empty() {
         text.push_str("the wording differs; what runs is the same\n");
     }
     if with_lines || view.changes.is_empty() {
         text.push('\n');
-        text.push_str(&lines_drawn(&view.diff));
+        text.push_str(&draw_lines(&view.diff));
     }
     text
 }
@@ -60,12 +60,12 @@ fn side(revision: &RevisionView) -> String {
 }
 
 // A value of several lines is shown by the lines that differ.
-fn change_drawn(change: &Change) -> String {
+fn draw_change(change: &Change) -> String {
     match change {
         Change::Changed { step, field, old, new } if old.contains('\n') || new.contains('\n') => {
             let place = step.as_ref().map_or("plan".to_owned(), |step| format!("step {step}"));
             let heading = styled(BOLD, &format!("{}: {field}", show::safe(&place)));
-            let lines = lines_drawn(&planctl_server::diff::unified(&ended(old), &ended(new)));
+            let lines = draw_lines(&planctl_server::diff::unified(&end_line(old), &end_line(new)));
             let indented: String = lines.lines().map(|line| format!("  {line}\n")).collect();
             format!("{heading}\n{indented}")
         }
@@ -75,12 +75,12 @@ fn change_drawn(change: &Change) -> String {
     }
 }
 
-fn ended(text: &str) -> String {
+fn end_line(text: &str) -> String {
     format!("{}\n", text.trim_end_matches('\n'))
 }
 
 /// Draws a difference in colour, each line made safe.
-pub fn lines_drawn(changed: &str) -> String {
+pub fn draw_lines(changed: &str) -> String {
     let mut text = String::new();
     for line in changed.lines() {
         let style = match line.as_bytes().first() {

@@ -16,12 +16,12 @@ pub async fn run(context: &Context, cleaning: Cleaning) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&drawn(&view))?;
+        show::print(&draw(&view))?;
     }
     Ok(Exit::Yes)
 }
 
-fn drawn(view: &CleanView) -> String {
+fn draw(view: &CleanView) -> String {
     if view.worktrees.is_empty() {
         return "no run has a worktree\n".to_owned();
     }

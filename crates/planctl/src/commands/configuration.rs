@@ -24,13 +24,13 @@ fn show_all(context: &Context, with_origin: bool) -> Answer {
     if is_json {
         show::print_json(&ConfigView::of(&loaded))?;
     } else {
-        show::print(&show::safe_block(&written(&loaded, with_origin)))?;
+        show::print(&show::safe_block(&config_text(&loaded, with_origin)))?;
     }
     Ok(Exit::Yes)
 }
 
 /// Writes the configuration as planctl.toml would say it.
-fn written(loaded: &Loaded, with_origin: bool) -> String {
+fn config_text(loaded: &Loaded, with_origin: bool) -> String {
     let entries = loaded.entries();
     let lines: Vec<String> = entries.iter().map(line).collect();
     let width = lines.iter().map(|line| line.chars().count()).filter(|width| *width <= 50).max().unwrap_or(0);

@@ -62,7 +62,7 @@ pub async fn run(context: &Context, command: DaemonCommand) -> Answer {
 async fn foreground(context: &Context, work: AtOnce, is_detached: bool) -> Answer {
     refuse_remote(&work)?;
     if is_detached {
-        planctl_harness::leave_the_terminal().map_err(|error| {
+        planctl_harness::detach_from_terminal().map_err(|error| {
             Failure::new(Exit::Temporary, format!("could not leave the terminal: {error}"))
         })?;
     }
@@ -80,15 +80,16 @@ pub(super) async fn serve_here(
     refuse_long(&state_dir)?;
     let mut signals = Stop::listen()?;
     let health = Health::default();
-    let singleton = SingletonLock::take(&state_dir).map_err(|error| singleton_failure(&error, &state_dir))?;
+    let singleton =
+        SingletonLock::acquire(&state_dir).map_err(|error| singleton_failure(&error, &state_dir))?;
     let opening = open(context, true);
     let server_node = tokio::select! {
         server_node = opening => server_node?,
-        exit = signals.asked() => return Err(Failure::new(exit, "stopped before it was ready")),
+        exit = signals.wait_for_signal() => return Err(Failure::new(exit, "stopped before it was ready")),
     };
     tracing::info!("using {}", server_node.database_line());
     let stop = async {
-        signals.asked().await;
+        signals.wait_for_signal().await;
     };
     serve(server_node, &singleton, &options, &health, ready, stop).await.map_err(client::failure)?;
     Ok(Exit::Yes)
@@ -135,7 +136,7 @@ async fn open(context: &Context, migrates: bool) -> Result<ServerNode, Failure> 
 async fn start(context: &Context, work: AtOnce) -> Answer {
     refuse_remote(&work)?;
     let listen = work.listen;
-    start_with(context, &detached(context, work)?, listen).await
+    start_with(context, &detached_arguments(context, work)?, listen).await
 }
 
 /// Stops the daemon and starts it with the arguments that it had.
@@ -144,7 +145,7 @@ async fn start(context: &Context, work: AtOnce) -> Answer {
 ///
 /// When a service manager runs it, which restarts it itself.
 async fn restart(context: &Context) -> Answer {
-    let SingletonState::Running(info) = look(&context.state_dir()?)? else {
+    let SingletonState::Running(info) = read_singleton(&context.state_dir()?)? else {
         return start_with(context, &[OsString::from("daemon"), "run".into(), "--detached".into()], None)
             .await;
     };
@@ -181,12 +182,12 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
     context.config()?;
     let asked = planctl_server::instant();
     loop {
-        match look(&state_dir)? {
+        match read_singleton(&state_dir)? {
             // One that was killed keeps its lock until the kernel has ended the last of its threads.
             SingletonState::Running(info) if is_dying(info.pid) && asked.elapsed() < GONE_WITHIN => {
                 tokio::time::sleep(LOOK).await;
             }
-            SingletonState::Running(info) => return there_already(context, &info, listen),
+            SingletonState::Running(info) => return report_running(context, &info, listen),
             SingletonState::Busy { .. } | SingletonState::Nobody => break,
         }
     }
@@ -199,7 +200,7 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
         .map_err(|error| Failure::new(Exit::Temporary, format!("could not start the daemon: {error}")))?;
     let began = planctl_server::instant();
     while began.elapsed() < READY_WITHIN {
-        if let SingletonState::Running(info) = look(&state_dir)?
+        if let SingletonState::Running(info) = read_singleton(&state_dir)?
             && info.pid == daemon.pid()
         {
             context.say(&format!("{} pid {} · log {}", styled(GOOD, "started"), info.pid, path.display()));
@@ -207,7 +208,7 @@ async fn start_with(context: &Context, words: &[OsString], listen: Option<Socket
             return Ok(Exit::Yes);
         }
         if let Ok(Some(status)) = daemon.ended() {
-            return Err(not_started(status, &logs::after(&path, from), &path));
+            return Err(not_started(status, &logs::read_after(&path, from), &path));
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -235,7 +236,7 @@ fn is_dying(pid: u32) -> bool {
 }
 
 /// Says that a daemon is there, unless it does not listen where this one should.
-fn there_already(context: &Context, info: &DaemonInfo, listen: Option<SocketAddr>) -> Answer {
+fn report_running(context: &Context, info: &DaemonInfo, listen: Option<SocketAddr>) -> Answer {
     let there = info.tcp.as_deref().and_then(|tcp| tcp.parse::<SocketAddr>().ok());
     let is_asked_for = |address: SocketAddr| {
         there.is_some_and(|there| {
@@ -256,15 +257,15 @@ fn there_already(context: &Context, info: &DaemonInfo, listen: Option<SocketAddr
     }
 }
 
-fn detached(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
-    let mut words = words(context, work)?;
+fn detached_arguments(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
+    let mut words = daemon_arguments(context, work)?;
     words.push("--detached".into());
     words.extend((0..context.verbosity()).map(|_| "-v".into()));
     Ok(words)
 }
 
 /// Passes on what was typed and is not the usual; a password in the database's address stays out of the list of processes.
-fn words(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
+fn daemon_arguments(context: &Context, work: AtOnce) -> Result<Vec<OsString>, Failure> {
     let usual = DaemonOptions::default();
     let mut words: Vec<OsString> = ["daemon", "run"].into_iter().map(OsString::from).collect();
     let mut say = |flag: &str, value: OsString| words.extend([flag.into(), value]);
@@ -334,7 +335,7 @@ fn reason_lines(said: &str) -> Vec<&str> {
 
 async fn stop(context: &Context) -> Answer {
     let state_dir = context.state_dir()?;
-    let pid = match look(&state_dir)? {
+    let pid = match read_singleton(&state_dir)? {
         SingletonState::Nobody => {
             context.say(&format!("no daemon is there for {}", state_dir.display()));
             return Ok(Exit::Yes);
@@ -360,7 +361,7 @@ async fn stop(context: &Context) -> Answer {
         }
     }
     while asked.elapsed() < GONE_WITHIN {
-        if look(&state_dir)? == SingletonState::Nobody {
+        if read_singleton(&state_dir)? == SingletonState::Nobody {
             context.say(&format!(
                 "{} within {}",
                 styled(GOOD, "stopped"),
@@ -395,7 +396,7 @@ async fn migrate(context: &Context, is_check: bool) -> Answer {
     }
 }
 
-fn look(state_dir: &Path) -> Result<SingletonState, Failure> {
+fn read_singleton(state_dir: &Path) -> Result<SingletonState, Failure> {
     singleton_state(state_dir).map_err(|error| {
         let failure =
             Failure::new(Exit::Temporary, format!("could not read {}: {error}", state_dir.display()));

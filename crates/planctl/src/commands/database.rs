@@ -47,19 +47,19 @@ async fn status(context: &Context) -> Answer {
         }
     };
     let view = match cluster {
-        Some(cluster) if !cluster.running => resting(&cluster),
+        Some(cluster) if !cluster.running => stopped_view(&cluster),
         Some(_) | None => Client::open(context).await?.database().await?,
     };
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&drawn(&view))?;
+        show::print(&draw(&view))?;
     }
     Ok(Exit::Yes)
 }
 
 /// The private cluster while nothing uses it: it is started by the next command that needs it.
-fn resting(cluster: &ClusterStatus) -> DatabaseView {
+fn stopped_view(cluster: &ClusterStatus) -> DatabaseView {
     DatabaseView {
         kind: "private".to_owned(),
         place: cluster.data_dir.display().to_string(),
@@ -74,7 +74,7 @@ fn resting(cluster: &ClusterStatus) -> DatabaseView {
     }
 }
 
-fn drawn(view: &DatabaseView) -> String {
+fn draw(view: &DatabaseView) -> String {
     let mut parts = vec![format!("{} database in {}", view.kind, show::safe(&view.place))];
     parts.extend(view.version.as_ref().map(|version| format!("Postgres {}", show::safe(version))));
     parts.push(if view.is_up {

@@ -16,7 +16,7 @@ pub fn choose(question: &str, choices: &[(char, &str)]) -> Result<char, Failure>
         let Some(line) = read_line(&format!("{question} {} > ", shown.join("  ")))? else {
             return Ok(harmless);
         };
-        match chosen(&line, choices) {
+        match matching_choice(&line, choices) {
             Some(letter) => return Ok(letter),
             None => show::say(&letters_wanted(choices.iter().map(|choice| choice.0))),
         }
@@ -24,7 +24,7 @@ pub fn choose(question: &str, choices: &[(char, &str)]) -> Result<char, Failure>
 }
 
 /// Finds the choice that a line means.
-fn chosen(line: &str, choices: &[(char, &str)]) -> Option<char> {
+fn matching_choice(line: &str, choices: &[(char, &str)]) -> Option<char> {
     let typed = line.trim().to_lowercase();
     let is_meant = |(letter, rest): &&(char, &str)| {
         typed == letter.to_string() || typed == format!("{letter}{rest}").to_lowercase()
@@ -46,7 +46,7 @@ pub fn letters_wanted(letters: impl IntoIterator<Item = char>) -> String {
 
 /// Asks for a line of text; none at the end of the input.
 pub fn read_line(question: &str) -> Result<Option<String>, Failure> {
-    put(question);
+    print_question(question);
     let mut line = String::new();
     let read = std::io::stdin()
         .lock()
@@ -56,7 +56,7 @@ pub fn read_line(question: &str) -> Result<Option<String>, Failure> {
 }
 
 /// Writes a question, after which a person types.
-pub fn put(question: &str) {
+pub fn print_question(question: &str) {
     let mut talk = anstream::stderr();
     write!(talk, "{question}").and_then(|()| talk.flush()).unwrap_or(());
 }
@@ -78,9 +78,9 @@ mod tests {
             ("x", None),
             ("", None),
         ] {
-            assert_eq!(chosen(line, &choices), meant, "{line}");
+            assert_eq!(matching_choice(line, &choices), meant, "{line}");
         }
-        assert_eq!(chosen("y", &[('y', "es"), ('n', "o")]), Some('y'));
+        assert_eq!(matching_choice("y", &[('y', "es"), ('n', "o")]), Some('y'));
         assert_eq!(letters_wanted(choices.map(|choice| choice.0)), "Please type a, d or n.");
     }
 }

@@ -41,7 +41,7 @@ struct Project {
 pub async fn run(context: &Context, keep: bool, asks: bool) -> Answer {
     let project = Project::make().await?;
     let context = context.in_workspace(&project.workspace)?;
-    let exit = play(&context, &project, asks && context.is_interactive()).await?;
+    let exit = run_demo(&context, &project, asks && context.is_interactive()).await?;
     if keep {
         let place = project.folder.keep();
         context.say(&format!("the project is kept in {}", place.display()));
@@ -49,7 +49,7 @@ pub async fn run(context: &Context, keep: bool, asks: bool) -> Answer {
     Ok(exit)
 }
 
-async fn play(context: &Context, project: &Project, asks: bool) -> Answer {
+async fn run_demo(context: &Context, project: &Project, asks: bool) -> Answer {
     heading("verify", "a plan is checked like a program, before anything runs")?;
     let plan = project.workspace.join("till.md");
     let scripted = Agent::Exec("a scripted worker".to_owned());
@@ -63,7 +63,7 @@ async fn play(context: &Context, project: &Project, asks: bool) -> Answer {
 
     heading("approve", "this is what will run; a person has to want it")?;
     let exec = project.exec();
-    show::print(&show::folded(&verify::drawn(&view, Some(&scripted), Detail::default())))?;
+    show::print(&show::folded(&verify::draw(&view, Some(&scripted), Detail::default())))?;
     if asks && decide::choose("\nrun this?", &[('a', "pprove"), ('n', "o")])? != 'a' {
         return Err(Failure::new(Exit::Cancelled, "not approved; nothing ran"));
     }
@@ -130,9 +130,9 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
     };
     let page: AskPage = client.ask(ask.id).await?;
     heading("escalation", "attempts are used up: the run holds, and asks a person")?;
-    show::print(&show::folded(&approvals::page_drawn(&page, false)))?;
+    show::print(&show::folded(&approvals::draw_page(&page, false)))?;
     let (word, note) = if asks_person {
-        asked()?
+        ask_person()?
     } else {
         show::print(&styled(
             CARE,
@@ -147,7 +147,7 @@ async fn answer(client: &Client, handle: Handle, asks_person: bool) -> Result<()
     show::print(&show::folded(&super::plan::recorded_line(&decided)))
 }
 
-fn asked() -> Result<(Word, String), Failure> {
+fn ask_person() -> Result<(Word, String), Failure> {
     let choices = [('r', "etry with a note"), ('w', "aive"), ('s', "kip")];
     let word = match decide::choose("\nyour answer?", &choices)? {
         'r' => Word::Retry,

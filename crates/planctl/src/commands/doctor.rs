@@ -34,7 +34,7 @@ pub async fn run(context: &Context) -> Answer {
     if is_json {
         show::print_json(&DoctorView { problems, warnings, checks: findings })?;
     } else {
-        show::print(&show::folded(&findings.iter().map(drawn).collect::<String>()))?;
+        show::print(&show::folded(&findings.iter().map(draw).collect::<String>()))?;
         show::print(&format!(
             "{}, {}\n",
             show::counted(problems, "problem"),
@@ -45,7 +45,7 @@ pub async fn run(context: &Context) -> Answer {
 }
 
 /// Draws one check, with how to mend what it found.
-pub fn drawn(finding: &Finding) -> String {
+pub fn draw(finding: &Finding) -> String {
     let mark = match finding.health {
         Health::Good => styled(GOOD, "✔"),
         Health::Warning => styled(CARE, "!"),
@@ -238,7 +238,7 @@ fn signed_in(agent: KnownAgent, version: std::io::Result<Finding>) -> Finding {
             check: "agent".to_owned(),
             health: Health::Warning,
             found: format!("{found}, no login seen"),
-            help: Some(format!("{}; planctl worker test --agent {name} tries it", agent.sign_in())),
+            help: Some(format!("{}; planctl worker test --agent {name} tries it", agent.sign_in_hint())),
         },
         seen => good("agent", format!("{found}, login: {}", seen.join(", "))),
     }

@@ -42,7 +42,7 @@ pub async fn run(context: &Context, args: &DraftArgs) -> Ended {
     must_be_human("draft a plan")?;
     context.format(&[Format::Human, Format::Json])?;
     let drafting = Drafting::begin(context, args)?;
-    drafting.go_on().await
+    drafting.run_conversation().await
 }
 
 /// One draft under way.
@@ -82,11 +82,11 @@ impl<'a> Drafting<'a> {
         let (name, content) = named.unwrap_or_default();
         let reads = args.reviewer.as_deref().unwrap_or_default();
         let parts = [workspace.as_str(), &text, name, content, &writer.key(), reads];
-        let kept = Kept::take(&context.state_dir()?, &parts)?;
-        let (workspace, facts) = surroundings::look(context.workspace(), config);
+        let kept = Kept::lock(&context.state_dir()?, &parts)?;
+        let (workspace, facts) = surroundings::survey_workspace(context.workspace(), config);
         let earlier = if args.again { None } else { kept.read::<Record>()? };
         let earlier = earlier.map(|mut record| {
-            record.conversation.see(workspace.clone());
+            record.conversation.set_workspace(workspace.clone());
             record
         });
         let record = earlier.unwrap_or_else(|| Record {
@@ -104,10 +104,10 @@ impl<'a> Drafting<'a> {
         Ok(Drafting { context, args, writer, reviewer, budget, kept, record, facts })
     }
 
-    async fn go_on(mut self) -> Ended {
-        self.hear_person()?;
+    async fn run_conversation(mut self) -> Ended {
+        self.apply_person_input()?;
         if let Some(run) = &self.args.repair {
-            failed::hear(self.context, run, &mut self.record).await?;
+            failed::record_failed_run(self.context, run, &mut self.record).await?;
         }
         self.kept.write(&self.record)?;
         let prober = Prober::new(self.context, ReplicaLimits::default(), |_| ())?;
@@ -121,7 +121,7 @@ impl<'a> Drafting<'a> {
                         prompt: self.args.send.as_deref(),
                     };
                     let answer = match (who, &self.reviewer) {
-                        (Asked::Writer, _) => self.written(&prompt, &allowance, &mut stop).await?,
+                        (Asked::Writer, _) => self.ask_writer(&prompt, &allowance, &mut stop).await?,
                         (Asked::Reviewer, Some(model)) => {
                             self.context.say(&format!("{} reads the draft …", show::safe(model.name())));
                             writer::ask_model(self.context, model, &prompt, &allowance, &mut stop).await?
@@ -129,25 +129,25 @@ impl<'a> Drafting<'a> {
                         // A record of a draft with a reviewer has its own place.
                         (Asked::Reviewer, None) => Answer::new("{\"verdict\": \"ok\"}"),
                     };
-                    self.record.conversation.answered(who, answer);
+                    self.record.conversation.apply_answer(who, answer);
                     self.kept.write(&self.record)?;
                 }
                 Next::Verify { text } => {
                     self.verify(&prober, &text).await?;
                     self.kept.write(&self.record)?;
                 }
-                Next::Done(draft) => return self.done(&draft).await,
-                Next::GiveUp(end) => return self.given_up(&end),
+                Next::Done(draft) => return self.finish_draft(&draft).await,
+                Next::GiveUp(end) => return self.report_give_up(&end),
             }
         }
     }
 
     /// Tells the conversation what the person said on the command line.
-    fn hear_person(&mut self) -> Result<(), Failure> {
+    fn apply_person_input(&mut self) -> Result<(), Failure> {
         let conversation = &mut self.record.conversation;
         // A pattern writes once.
         let rounds = if matches!(self.writer, Writer::Pattern) { 1 } else { self.args.rounds };
-        conversation.limit(Limits { rounds });
+        conversation.set_limits(Limits { rounds });
         for id in &self.args.without {
             conversation.take_out(id).map_err(|known| unknown("requirement", id, &known))?;
         }
@@ -156,19 +156,19 @@ impl<'a> Drafting<'a> {
                 return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
                     .help("write --answer Q1='…'"));
             };
-            conversation.question_answered(id, text).map_err(|known| unknown("question", id, &known))?;
+            conversation.answer_question(id, text).map_err(|known| unknown("question", id, &known))?;
         }
         if let Some(hint) = &self.args.hint {
             if conversation.rounds().is_empty() {
                 return Err(Failure::usage("there is no draft yet that a hint could be about")
                     .help("say it in the goal, or draft first with the same goal and writer"));
             }
-            conversation.hinted(hint);
+            conversation.apply_hint(hint);
         }
         Ok(())
     }
 
-    async fn written(
+    async fn ask_writer(
         &self,
         prompt: &planctl_planner::Prompt,
         allowance: &Allowance<'_>,
@@ -226,7 +226,7 @@ impl<'a> Drafting<'a> {
     fn no_writer(&self, why: String) -> Failure {
         let message = format!("could not draft this without a model: {}", show::safe(&why));
         let config = self.context.config().map(|loaded| &loaded.config);
-        let offered = config.map(writer::offered).unwrap_or_default();
+        let offered = config.map(writer::configured_models).unwrap_or_default();
         let command = self.command(None);
         match offered.first() {
             Some(first) => Failure::new(Exit::No, message)
@@ -248,7 +248,7 @@ impl<'a> Drafting<'a> {
             .into_iter()
             .filter(|path| self.context.workspace().join(path).symlink_metadata().is_err())
             .collect();
-        self.record.conversation.looked(Looked {
+        self.record.conversation.apply_verification(Looked {
             verification: &checked.verification,
             trials: &checked.trials,
             missing: &missing,
@@ -256,13 +256,13 @@ impl<'a> Drafting<'a> {
         Ok(())
     }
 
-    async fn done(mut self, draft: &Draft) -> Ended {
+    async fn finish_draft(mut self, draft: &Draft) -> Ended {
         let file = match (&self.args.out, &self.record.written) {
             (Some(out), _) => out.clone(),
             (None, Some((file, _))) => file.clone(),
             (None, None) => PathBuf::from(format!("plans/{}.md", slug(&draft.title))),
         };
-        put(self.context, &file, &draft.text, self.record.written.as_ref())?;
+        write_plan_file(self.context, &file, &draft.text, self.record.written.as_ref())?;
         self.record.written = Some((file.clone(), draft.text.clone()));
         self.kept.write(&self.record)?;
         let steps = u64::try_from(draft.steps).unwrap_or(u64::MAX);
@@ -271,17 +271,17 @@ impl<'a> Drafting<'a> {
         let mut view = shown::with_draft(view, draft, &file, estimate);
         if let Some(run) = self.args.repair.as_deref().filter(|_| draft.questions.is_empty()) {
             let client = Client::open(self.context).await?;
-            view.revision = editing::offer(self.context, &client, run, self.args.approve).await?;
+            view.revision = editing::offer_revision(self.context, &client, run, self.args.approve).await?;
         }
         if self.context.is_json()? {
             show::print_json(&view)?;
         } else {
-            show::print(&shown::drawn(&view, &self.command(self.args.out.as_deref())))?;
+            show::print(&shown::draw(&view, &self.command(self.args.out.as_deref())))?;
         }
         Ok(if draft.questions.is_empty() { Exit::Yes } else { Exit::Waiting })
     }
 
-    fn given_up(self, end: &GiveUp) -> Ended {
+    fn report_give_up(self, end: &GiveUp) -> Ended {
         let view = shown::view(&self.record.conversation, &self.writer, &end.findings);
         if self.context.is_json()? {
             show::print_json(&view)?;
@@ -333,7 +333,7 @@ impl<'a> Drafting<'a> {
 }
 
 /// Writes a plan's file. One that was written before is replaced as long as nobody changed it.
-pub(super) fn put(
+pub(super) fn write_plan_file(
     context: &Context,
     file: &Path,
     text: &str,

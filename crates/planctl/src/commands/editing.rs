@@ -12,7 +12,7 @@ use planctl_harness::{Editor, read_plan};
 use planctl_lang::{Levels, Source, canonical, insert_step, render_all};
 use planctl_server::check::Checked;
 
-use super::plan::{recorded, recorded_word, shell_word};
+use super::plan::{print_recorded, recorded_word, shell_word};
 use super::{Context, approvals, changes, decide, run as running, verify, write};
 use crate::args::EditArgs;
 use crate::checking;
@@ -29,7 +29,7 @@ pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     let ask = match named {
         Some(word) if file.is_none() && word.parse::<u64>().is_ok() => word.parse().ok(),
         Some(word) => ask_of_run(&client, word, file.is_some()).await?,
-        None => approvals::meant(&client, &[], Some(Word::Revise.word())).await?.first().copied(),
+        None => approvals::resolve_asks(&client, &[], Some(Word::Revise.word())).await?.first().copied(),
     };
     match (ask, file) {
         (Some(ask), _) => edit(context, &client, ask, args).await,
@@ -70,15 +70,15 @@ async fn edit_paused(context: &Context, client: &Client, named: &str, args: &Edi
         return Ok(Exit::Yes);
     };
     if !args.approve {
-        editing.ask_whether_meant(context)?;
+        editing.ask_approval(context)?;
     }
-    editing.go_on(context, client, &checked, args.note.as_deref(), is_json).await?;
+    editing.submit_edit(context, client, &checked, args.note.as_deref(), is_json).await?;
     editing.say_next(context, client, is_json).await?;
     Ok(Exit::Yes)
 }
 
 fn editor() -> Result<Editor, Failure> {
-    Editor::named(|name| std::env::var_os(name)).ok_or_else(|| {
+    Editor::from_environment(|name| std::env::var_os(name)).ok_or_else(|| {
         Failure::new(Exit::Configuration, "could not open an editor: neither VISUAL nor EDITOR names one")
             .help("name one: EDITOR=vi planctl edit …")
     })
@@ -115,28 +115,28 @@ async fn edit(context: &Context, client: &Client, id: u64, args: &EditArgs) -> A
     let is_json = context.is_json()?;
     let editor = editor()?;
     let page = client.ask(id).await?;
-    let Some((editing, checked)) = changed(context, client, &page, &editor).await? else {
+    let Some((editing, checked)) = edit_with_person(context, client, &page, &editor).await? else {
         return Ok(Exit::Yes);
     };
     if !args.approve {
-        editing.ask_whether_meant(context)?;
+        editing.ask_approval(context)?;
     }
-    editing.go_on(context, client, &checked, args.note.as_deref(), is_json).await?;
+    editing.submit_edit(context, client, &checked, args.note.as_deref(), is_json).await?;
     editing.say_next(context, client, is_json).await?;
     Ok(Exit::Yes)
 }
 
 /// Does the same for a person who follows the run; says whether anything was changed.
 pub async fn edit_here(context: &Context, client: &Client, page: &AskPage) -> Result<bool, Failure> {
-    let changed = changed(context, client, page, &editor()?).await?;
+    let changed = edit_with_person(context, client, page, &editor()?).await?;
     let Some((editing, checked)) = changed else { return Ok(false) };
-    editing.ask_whether_meant(context)?;
-    editing.go_on(context, client, &checked, None, false).await?;
+    editing.ask_approval(context)?;
+    editing.submit_edit(context, client, &checked, None, false).await?;
     Ok(true)
 }
 
 /// Has a person change a plan; nothing where it stays as it is.
-async fn changed(
+async fn edit_with_person(
     context: &Context,
     client: &Client,
     page: &AskPage,
@@ -183,17 +183,17 @@ pub async fn insert_here(
     };
     let source = Source::new(editing.view.plan.as_str(), text);
     let checked = editing.verified(context, source).await?;
-    if let Some(fault) = editing.fault(context, &checked)? {
+    if let Some(fault) = editing.obstacle(context, &checked)? {
         return Err(by_hand(Failure::new(Exit::No, format!("could not go on with this text: {fault}"))));
     }
     editing.show(client, &checked).await?;
-    editing.go_on(context, client, &checked, note, is_json).await?;
+    editing.submit_edit(context, client, &checked, note, is_json).await?;
     Ok(editing)
 }
 
 /// Offers a run the text that its plan's file has by now: verified where the run works, shown as what changes, and approved by
 /// a person alone. Nothing where the run does not wait for a change, or has this text already.
-pub(super) async fn offer(
+pub(super) async fn offer_revision(
     context: &Context,
     client: &Client,
     named: &str,
@@ -213,9 +213,9 @@ pub(super) async fn offer(
         return Ok(None);
     }
     let run = editing.view.run.clone();
-    if let Some(fault) = editing.fault(context, &checked)? {
+    if let Some(fault) = editing.obstacle(context, &checked)? {
         let what = format!("{} can't go on with the mended plan: {fault}", show::safe(&run));
-        return Err(Failure::new(Exit::Conflict, what).next(again(&editing.view, ask)));
+        return Err(Failure::new(Exit::Conflict, what).next(command_to_reopen(&editing.view, ask)));
     }
     editing.show(client, &checked).await?;
     let is_json = context.is_json()?;
@@ -224,7 +224,7 @@ pub(super) async fn offer(
     }
     let approved = match approve {
         true => true,
-        false => match editing.ask_whether_meant(context) {
+        false => match editing.ask_approval(context) {
             Ok(()) => true,
             Err(failure) if failure.exit == Exit::Cancelled => false,
             Err(failure) => return Err(failure),
@@ -292,7 +292,7 @@ impl Editing {
             .next(format!(
                 "cd {} && {}",
                 shell_word(&view.workspace),
-                again(&view, page.map(|page| page.ask.id))
+                command_to_reopen(&view, page.map(|page| page.ask.id))
             )));
         }
         let kept = client.plan_of_run(handle).await?;
@@ -344,17 +344,17 @@ impl Editing {
         client: &Client,
         editor: &Editor,
     ) -> Result<Option<Checked>, Failure> {
-        self.begin(context)?;
+        self.write_draft_file(context)?;
         loop {
-            self.open(editor).await?;
+            self.run_editor(editor).await?;
             let checked = self.checked(context).await;
             let fault = match &checked {
                 Ok(checked) => {
                     if checked.verification.digest.as_str() == self.view.digest {
-                        self.forget();
+                        self.remove_draft();
                         return Ok(None);
                     }
-                    self.fault(context, checked)?
+                    self.obstacle(context, checked)?
                 }
                 Err(failure) => Some(failure.message.clone()),
             };
@@ -375,7 +375,7 @@ impl Editing {
     }
 
     /// Puts the text where it is edited: the one that was kept of an edit before, else the file's, else the run's.
-    fn begin(&self, context: &Context) -> Result<(), Failure> {
+    fn write_draft_file(&self, context: &Context) -> Result<(), Failure> {
         let refused = |error: std::io::Error| {
             let place = show::safe(&self.draft.display().to_string());
             Failure::new(Exit::Denied, format!("could not write {place}: {error}"))
@@ -401,7 +401,7 @@ impl Editing {
         std::fs::write(&self.draft, text).map_err(refused)
     }
 
-    async fn open(&self, editor: &Editor) -> Result<(), Failure> {
+    async fn run_editor(&self, editor: &Editor) -> Result<(), Failure> {
         let (editor, draft) = (editor.clone(), self.draft.clone());
         let ended = tokio::task::spawn_blocking(move || editor.edit(&draft)).await;
         let failed = |why: String| Failure::new(Exit::No, format!("nothing was decided: {why}"));
@@ -433,7 +433,7 @@ impl Editing {
     }
 
     /// Says what keeps the run from going on with a text.
-    fn fault(&self, context: &Context, checked: &Checked) -> Result<Option<String>, Failure> {
+    fn obstacle(&self, context: &Context, checked: &Checked) -> Result<Option<String>, Failure> {
         if !checked.verification.is_verified() {
             show::say(verify::findings(checked, context.is_quiet()).trim_end());
             return Ok(Some(verify::counted(&checked.verification)));
@@ -461,7 +461,7 @@ impl Editing {
 
     async fn show(&self, client: &Client, checked: &Checked) -> Result<(), Failure> {
         let view = client.plan_diff(checked, &self.view.run, None).await?;
-        show::say(changes::drawn(&view, false).trim_end());
+        show::say(changes::draw(&view, false).trim_end());
         let stay = self.view.steps.iter().filter(|step| step.state.is_settled()).count();
         if stay > 0 {
             show::say(&format!("{stay} of its steps are over, and stay so"));
@@ -470,7 +470,7 @@ impl Editing {
     }
 
     /// Asks a person whether the changed plan is approved.
-    fn ask_whether_meant(&self, context: &Context) -> Result<(), Failure> {
+    fn ask_approval(&self, context: &Context) -> Result<(), Failure> {
         let run = show::safe(&self.view.run);
         let at = self.view.steps.iter().find(|step| step.state.is_under_way());
         let at = at.map(|step| format!(" at step {}", step.number)).unwrap_or_default();
@@ -479,7 +479,7 @@ impl Editing {
     }
 
     /// Writes the plan's file, and lets the run go on with it.
-    async fn go_on(
+    async fn submit_edit(
         &self,
         context: &Context,
         client: &Client,
@@ -489,7 +489,7 @@ impl Editing {
     ) -> Result<(), Failure> {
         let decided = self.decide(context, client, checked, note).await?;
         if is_json {
-            return recorded(context, &decided, is_json);
+            return print_recorded(context, &decided, is_json);
         }
         context.say(&recorded_word(&decided));
         Ok(())
@@ -513,7 +513,7 @@ impl Editing {
             // The run is paused by now, and waits for an approval of the file.
             failure.next(format!("planctl approve {}", shell_word(&self.view.plan)))
         })?;
-        self.forget();
+        self.remove_draft();
         Ok(decided)
     }
 
@@ -539,14 +539,15 @@ impl Editing {
         write::replace(context, &self.file, old, text)
     }
 
-    fn forget(&self) {
+    fn remove_draft(&self) {
         // A draft that stays is offered again, which does no harm.
         std::fs::remove_file(&self.draft).unwrap_or_default();
     }
 
     fn kept_words(&self, failure: Failure) -> Failure {
         let draft = show::safe(&self.draft.display().to_string());
-        let (kept, again) = (format!("your text is kept in {draft}"), again(&self.view, self.ask));
+        let (kept, again) =
+            (format!("your text is kept in {draft}"), command_to_reopen(&self.view, self.ask));
         match self.ask {
             Some(_) => failure.help(kept).next(again),
             None => {
@@ -564,7 +565,7 @@ impl Editing {
 }
 
 /// Returns the command that opens a run's plan again.
-fn again(view: &RunView, ask: Option<u64>) -> String {
+fn command_to_reopen(view: &RunView, ask: Option<u64>) -> String {
     match ask {
         Some(ask) => format!("planctl approvals edit {ask}"),
         None => format!("planctl edit {}", shell_word(&view.run)),

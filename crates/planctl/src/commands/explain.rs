@@ -12,7 +12,7 @@ pub fn explain(context: &Context, name: &str) -> Answer {
     if context.is_json()? {
         show::print_json(&ExplainedCodes::new(codes))?;
     } else if let [code] = codes {
-        show::print(&drawn(*code))?;
+        show::print(&draw(*code))?;
     } else {
         show::print(&listed(codes))?;
     }
@@ -20,7 +20,7 @@ pub fn explain(context: &Context, name: &str) -> Answer {
 }
 
 fn named(name: &str) -> Result<Code, Failure> {
-    Code::named(name.trim()).ok_or_else(|| {
+    Code::from_word(name.trim()).ok_or_else(|| {
         let near = did_you_mean(name, Code::ALL.iter().map(|code| code.as_str()));
         let help = near.map_or("the codes are listed by: planctl explain".to_owned(), |near| {
             format!("did you mean {near}?")
@@ -52,7 +52,7 @@ fn listed(codes: &[Code]) -> String {
     text
 }
 
-fn drawn(code: Code) -> String {
+fn draw(code: Code) -> String {
     let explained = code.explain();
     let level = format!("{}[{code}]", level(code));
     let level = match code.default_level() {
@@ -64,12 +64,12 @@ fn drawn(code: Code) -> String {
     for (style, name, example) in [(BAD, "wrong", explained.bad), (GOOD, "right", explained.good)] {
         let Some(example) = example else { continue };
         text.push_str(&format!("\n{}\n", styled(style, name)));
-        text.push_str(&example_drawn(&example));
+        text.push_str(&draw_example(&example));
     }
     text
 }
 
-fn example_drawn(example: &Example) -> String {
+fn draw_example(example: &Example) -> String {
     let mut text = String::new();
     if !example.about.is_empty() {
         text.push_str(&format!("{}\n", example.about));

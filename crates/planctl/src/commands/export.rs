@@ -24,7 +24,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
     let checkpoint = client.checkpoint(handle).await?;
     let prompts = client.prompts(handle, None, None).await?.prompts;
     let name = show::safe(&to.display().to_string());
-    fs::create_dir(to).map_err(|error| in_the_way(&name, "folder", &error))?;
+    fs::create_dir(to).map_err(|error| creation_failure(&name, "folder", &error))?;
     let written = || -> io::Result<()> {
         let folder = Folder(to);
         folder.json("manifest.json", &manifest(&view, &checked))?;
@@ -51,7 +51,7 @@ pub async fn run(context: &Context, run: &str, to: &Path) -> Answer {
 }
 
 /// Says why something new could not be made.
-pub fn in_the_way(name: &str, what: &str, error: &io::Error) -> Failure {
+pub fn creation_failure(name: &str, what: &str, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Failure::usage(format!("{name} is there already"))
             .help(format!("name a {what} that is not there yet"));

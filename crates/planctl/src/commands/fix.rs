@@ -17,7 +17,7 @@ pub async fn fix(context: &Context, files: &[PathBuf], levels: &Levels, how: &Fi
     let reach = if how.unsafe_fixes { Reach::Unsafe } else { Reach::Safe };
     let (mut worst, mut reports) = (Exit::Yes, Vec::new());
     for file in files {
-        let exit = match mended(context, file, levels, reach, (how, format)).await {
+        let exit = match fix_one(context, file, levels, reach, (how, format)).await {
             Ok(mended) if format == Format::Human => report(context, file, &mended, how.diff)?,
             Ok(mended) => {
                 reports.push(for_programs(&mended));
@@ -35,7 +35,7 @@ pub async fn fix(context: &Context, files: &[PathBuf], levels: &Levels, how: &Fi
     Ok(worst)
 }
 
-async fn mended(
+async fn fix_one(
     context: &Context,
     file: &Path,
     levels: &Levels,
@@ -47,7 +47,7 @@ async fn mended(
     if how.diff && format != Format::Human {
         // Programs read the report alone.
     } else if how.diff {
-        show::print(&changes::lines_drawn(&planctl_server::diff::unified(old, new)))?;
+        show::print(&changes::draw_lines(&planctl_server::diff::unified(old, new)))?;
     } else if mended.is_changed() {
         write::replace(context, file, old, new)?;
     }

@@ -72,7 +72,7 @@ fn report(context: &Context, source: &Source, view: &FormattedView, check: bool)
     }
     show::print(&format!("{}\n", show::safe(&view.file)))?;
     if context.global.verbose > 0 {
-        show::print(&changes::lines_drawn(&view.diff))?;
+        show::print(&changes::draw_lines(&view.diff))?;
     }
     if !check && was_approved(source) {
         let note = "the text is another one: an approval of the earlier one no longer holds";

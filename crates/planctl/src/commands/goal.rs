@@ -46,24 +46,24 @@ async fn decompose(context: &Context, args: &GoalArgs, wants_graph: bool) -> Ans
     let source = &args.source;
     let tools: Vec<Tool> = capabilities(context, &source.tools).await?.iter().map(tool).collect();
     let writer = writer_of(context, source)?;
-    let breakdown = broken_up(context, source, args.strategy, &tools, writer.as_ref()).await?;
+    let breakdown = break_up(context, source, args.strategy, &tools, writer.as_ref()).await?;
     match breakdown.next() {
         NextPiece::Done(pieces) if wants_graph => graph(context, &source.goal, &pieces, &tools),
-        NextPiece::Done(pieces) => shown(context, source, &breakdown, &pieces, &tools),
+        NextPiece::Done(pieces) => print_goal(context, source, &breakdown, &pieces, &tools),
         NextPiece::Deferred(..) => {
             if context.is_json()? {
                 show::print_json(&view(source, &breakdown, None, &[]))?;
             }
-            Err(undone(context, &breakdown)?)
+            Err(no_pieces_failure(context, &breakdown)?)
         }
         NextPiece::TooDeep(_) | NextPiece::Unreadable(_) | NextPiece::Ask(_) => {
-            Err(undone(context, &breakdown)?)
+            Err(no_pieces_failure(context, &breakdown)?)
         }
     }
 }
 
 /// Says why a goal is in no pieces.
-fn undone(context: &Context, breakdown: &Breakdown) -> Result<Failure, Failure> {
+fn no_pieces_failure(context: &Context, breakdown: &Breakdown) -> Result<Failure, Failure> {
     Ok(match breakdown.next() {
         NextPiece::Deferred(..) => deferred(&context.config()?.config, breakdown),
         NextPiece::TooDeep(intent) => Failure::new(
@@ -87,7 +87,7 @@ fn undone(context: &Context, breakdown: &Breakdown) -> Result<Failure, Failure> 
     })
 }
 
-async fn broken_up(
+async fn break_up(
     context: &Context,
     args: &GoalSource,
     strategy: StrategyWord,
@@ -104,7 +104,7 @@ async fn broken_up(
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let (key, names) = (writer.map_or_else(String::new, Writer::key), names.join(","));
     let parts = ["goal", &workspace, &args.goal, word(strategy), &key, &names];
-    let kept = Kept::take(&context.state_dir()?, &parts)?;
+    let kept = Kept::lock(&context.state_dir()?, &parts)?;
     let earlier = if args.again { None } else { kept.read::<Breakdown>()? };
     let random = uuid::Uuid::now_v7().to_string();
     let mut breakdown =
@@ -203,7 +203,7 @@ fn deferred(config: &Config, breakdown: &Breakdown) -> Failure {
     let why: Vec<String> = breakdown.considered().into_iter().map(|one| one.why).collect();
     let failure =
         Failure::new(Exit::No, format!("no pattern breaks up this goal: {}", show::safe(&why.join("; "))));
-    let offered = writer::offered(config);
+    let offered = writer::configured_models(config);
     match offered.is_empty() {
         true => failure.help("set [models.NAME] in planctl.toml, or name an agent: --agent exec:CMD"),
         false => failure.help(format!("name a writer: {}", offered.join(", "))),
@@ -250,7 +250,7 @@ fn intent(intent: &Intent, tools: &[Tool]) -> IntentView {
     }
 }
 
-fn shown(
+fn print_goal(
     context: &Context,
     args: &GoalSource,
     breakdown: &Breakdown,

@@ -38,7 +38,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             let file = Path::new(&what);
             let text = if is_file(&what) {
                 let read = Read::file(context, file).await?;
-                let workflow = chosen(&read, entry.as_deref())?;
+                let workflow = select_graph(&read, entry.as_deref())?;
                 // Text in DOT is kept to the letter, also where planctl knows nothing of it (D21).
                 let is_dot = Language::of(&what) == Some(Language::Dot) && format == Format::Dot;
                 match is_dot.then(|| workflow::dot_text(&read.source)).flatten() {
@@ -53,7 +53,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
             };
             match output {
                 None => show::print(&text)?,
-                Some(output) => put(context, file, &output, &text)?,
+                Some(output) => write_drawing(context, file, &output, &text)?,
             }
             Ok(Exit::Yes)
         }
@@ -70,7 +70,7 @@ async fn parallel(context: &Context, file: &Path) -> Answer {
         return Err(Failure::new(Exit::No, message).help(format!("planctl verify {}", show::safe(&name))));
     };
     let names = |ids: Vec<NodeId>| ids.iter().map(|id| id.as_str().to_owned()).collect();
-    let forks = view::side_by_side(graph).into_iter().map(|fork| SideBySide {
+    let forks = view::parallel_branches(graph).into_iter().map(|fork| SideBySide {
         fork: fork.fork.as_str().to_owned(),
         join: fork.join.map(|join| join.as_str().to_owned()),
         branches: fork.branches.into_iter().map(names).collect(),
@@ -193,12 +193,12 @@ fn check(read: &[Read], format: Format) -> Answer {
     for read in read {
         let shown = read.found.iter().filter(|found| found.level != Severity::Note);
         show::print(&grouped(shown, &read.source))?;
-        show::print(&summary(read))?;
+        show::print(&findings_summary(read))?;
     }
     Ok(exit)
 }
 
-fn summary(read: &Read) -> String {
+fn findings_summary(read: &Read) -> String {
     let (errors, warnings) = (read.errors(), read.count(Severity::Warning));
     let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let (noun, several) = match read.workflows.len() {
@@ -247,7 +247,7 @@ async fn of_run(context: &Context, run: &str, format: Format) -> Result<String, 
 }
 
 /// Writes a drawing to a file of its own.
-fn put(context: &Context, source: &Path, output: &Path, text: &str) -> Result<(), Failure> {
+fn write_drawing(context: &Context, source: &Path, output: &Path, text: &str) -> Result<(), Failure> {
     let name = show::safe(&output.display().to_string());
     let is_source = match (source.canonicalize(), output.canonicalize()) {
         (Ok(source), Ok(output)) => source == output,
@@ -292,7 +292,7 @@ fn render(workflow: &Workflow, stages: &Stages, format: Format) -> Result<String
 }
 
 /// Returns the graph that is meant: the only one, or the one that was named.
-fn chosen<'r>(read: &'r Read, entry: Option<&str>) -> Result<&'r Workflow, Failure> {
+fn select_graph<'r>(read: &'r Read, entry: Option<&str>) -> Result<&'r Workflow, Failure> {
     let name = |workflow: &'r Workflow| workflow.name.as_ref().map_or("", |name| name.value.as_str());
     let names: Vec<&str> = read.workflows.iter().map(name).filter(|name| !name.is_empty()).collect();
     let path = show::safe(read.source.path());

@@ -39,7 +39,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
             let wish = Wish { approve, again, worker: Some(Agent::Session), ..Wish::default() };
             run::run(context, &plan, wish).await
         }
-        GuideCommand::On { plan: None, .. } => go_on(context).await,
+        GuideCommand::On { plan: None, .. } => resume_guided(context).await,
         GuideCommand::Activate { activate } => set_activation(context, activate),
         GuideCommand::Off => off(context).await,
         GuideCommand::Status => status(context).await,
@@ -49,7 +49,7 @@ pub async fn run(context: &Context, command: GuideCommand) -> Answer {
 }
 
 /// Holds the sessions of the workspace to a run that was started or taken up.
-pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer {
+pub async fn hold_sessions(context: &Context, client: Client, handle: Handle) -> Answer {
     let mut held = LockedGuidance::open(&context.state_dir()?, context.workspace())?;
     let own = handle.id().to_string();
     if held.guidance.guards.iter().any(|guard| guard.open.as_ref().is_some_and(|open| open.id == own)) {
@@ -57,14 +57,14 @@ pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer 
         context.say("the session goes on with it when its next turn ends");
         return Ok(Exit::Yes);
     }
-    guard::suspend(&client, &mut held).await?;
+    guard::suspend_all(&client, &mut held).await?;
     if let Some(before) = held.guidance.guided.as_ref().filter(|before| before.id != own)
         && !client.status(handle_of(&before.id)?).await?.state.is_over()
     {
         let run = show::safe(&before.run);
         context.say(&format!("{run} is let go; planctl resume {} takes it up", shell_word(&before.run)));
     }
-    let view = session::take(&client, handle, Turn::Looks).await?.view;
+    let view = session::take_turn(&client, handle, Turn::Looks).await?.view;
     let text = context_of(&client, handle, &view).await?;
     let guided = guided(&client, handle, &view.run).await?;
     client.close().await;
@@ -81,7 +81,7 @@ pub async fn begin(context: &Context, client: Client, handle: Handle) -> Answer 
 
 /// Ends the runs of guards that do not hold, where another run needs their workspace; they are tried again when a session's next
 /// turn ends.
-pub async fn give_way(context: &Context, client: &Client) -> Result<(), Failure> {
+pub async fn suspend_guards(context: &Context, client: &Client) -> Result<(), Failure> {
     let state_dir = context.state_dir()?;
     let Some((workspace, guidance)) = Guidance::around(&state_dir, context.workspace())? else {
         return Ok(());
@@ -90,7 +90,7 @@ pub async fn give_way(context: &Context, client: &Client) -> Result<(), Failure>
         return Ok(());
     }
     let mut held = LockedGuidance::open(&state_dir, &workspace)?;
-    guard::suspend(client, &mut held).await?;
+    guard::suspend_all(client, &mut held).await?;
     held.save()
 }
 
@@ -107,7 +107,7 @@ fn say_hooks(context: &Context) -> Result<(), Failure> {
 }
 
 /// Takes the run up that was let go last.
-async fn go_on(context: &Context) -> Answer {
+async fn resume_guided(context: &Context) -> Answer {
     let client = Client::open(context).await?;
     let runs = client.list(false).await?.runs;
     let mut paused = Vec::new();
@@ -120,7 +120,7 @@ async fn go_on(context: &Context) -> Answer {
     match paused.as_slice() {
         [(_, handle)] => {
             client.resume(*handle, None).await?;
-            begin(context, client, *handle).await
+            hold_sessions(context, client, *handle).await
         }
         [] => {
             Err(Failure::usage("no plan is named, and no guided run is paused").next("planctl guide on PLAN"))

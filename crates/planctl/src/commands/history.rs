@@ -57,8 +57,8 @@ pub async fn events(context: &Context, run: &str, follow: bool, since: u64) -> A
         }
         show::flush()?;
         tokio::select! {
-            news = client.until_news(handle, since, std::time::Duration::from_secs(1)) => news?,
-            exit = stop.asked() => return Ok(exit),
+            news = client.wait_for_news(handle, since, std::time::Duration::from_secs(1)) => news?,
+            exit = stop.wait_for_signal() => return Ok(exit),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Printer {
             if self.is_json {
                 show::print_json(line)?;
             } else if line.sentence.is_some() || self.is_whole {
-                show::print(&event_drawn(line, start))?;
+                show::print(&draw_event(line, start))?;
             }
         }
         Ok(())
@@ -90,7 +90,7 @@ impl Printer {
 }
 
 /// Draws a line of history: its number, the time since the run began, and what happened.
-fn event_drawn(line: &EventLine, start: &str) -> String {
+fn draw_event(line: &EventLine, start: &str) -> String {
     let words =
         line.sentence.as_ref().map_or_else(|| show::safe(&line.event), |sentence| show::safe(sentence));
     let margin = format!("{:>5}  {:>7}  ", line.seq, since_start(&line.at, start));
@@ -135,12 +135,12 @@ pub async fn why(context: &Context, run: &str, step: Option<&str>) -> Answer {
         show::print_json(&view)?;
         return Ok(Exit::Yes);
     }
-    show::print(&show::folded(&why_drawn(&view)))?;
+    show::print(&show::folded(&draw_why(&view)))?;
     Ok(Exit::Yes)
 }
 
 /// Explains a step: its events by attempt, and under each edge that was chosen the others that there were.
-fn why_drawn(view: &WhyView) -> String {
+fn draw_why(view: &WhyView) -> String {
     let name = match view.step.number {
         0 => show::safe(&view.step.kind),
         number => format!("step {number}"),
@@ -175,7 +175,7 @@ fn why_drawn(view: &WhyView) -> String {
         let is_notable = |choice: &&ChoiceView| choice.by != "outcome" || choice.looked.len() > 2;
         if let Some(choice) = view.choices.iter().filter(is_notable).find(|choice| choice.seq == because.seq)
         {
-            choice.looked.iter().for_each(|edge| text.push_str(&looked_drawn(edge, &choice.by)));
+            choice.looked.iter().for_each(|edge| text.push_str(&draw_looked_edge(edge, &choice.by)));
         }
     }
     if let Some(next) = &view.next {
@@ -230,7 +230,7 @@ fn round_words(view: &WhyView) -> String {
 }
 
 /// Draws an edge that was looked at: where it leads, when it is taken, and what came of it.
-fn looked_drawn(edge: &LookedView, by: &str) -> String {
+fn draw_looked_edge(edge: &LookedView, by: &str) -> String {
     let label = edge.label.as_ref().map(|label| format!(" \"{}\"", show::safe(label))).unwrap_or_default();
     let clauses: Vec<&str> = edge.clauses.iter().map(|clause| clause.clause.as_str()).collect();
     let when =

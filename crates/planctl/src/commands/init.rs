@@ -66,7 +66,7 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
         let message = format!(
             "{} is there already in {}; nothing was written",
             planctl_config::FILE_NAME,
-            shown(folder)
+            display_path(folder)
         );
         return Err(Failure::new(Exit::Conflict, message)
             .help("write over with --force, or begin a plan with: planctl new"));
@@ -77,12 +77,12 @@ pub async fn run(context: &Context, with_example: bool, is_forced: bool) -> Answ
     let replaced: Vec<&str> =
         files.iter().map(|made| made.name).filter(|name| present.contains(name)).collect();
     for made in &files {
-        put(context, made)?;
+        write_made(context, made)?;
     }
     let added = ignore(context)?;
     planctl_config::trust(&state_dir, folder).map_err(|error| config_failure(&error))?;
     let kept: Vec<&str> = kept.iter().map(|made| made.name).collect();
-    say(folder, &files, (&replaced, &kept), added, with_example)?;
+    print_result(folder, &files, (&replaced, &kept), added, with_example)?;
     Ok(Exit::Yes)
 }
 
@@ -118,7 +118,7 @@ fn isolation_line(tier: Tier) -> String {
     }
 }
 
-fn put(context: &Context, made: &Made) -> Result<(), Failure> {
+fn write_made(context: &Context, made: &Made) -> Result<(), Failure> {
     let path = context.workspace().join(made.name);
     new::put(context, &path, &made.text, true)?;
     if !made.is_program {
@@ -150,7 +150,7 @@ fn ignore(context: &Context) -> Result<usize, Failure> {
     Ok(IGNORED.len())
 }
 
-fn say(
+fn print_result(
     folder: &Path,
     files: &[Made],
     (replaced, kept): (&[&str], &[&str]),
@@ -175,13 +175,17 @@ fn say(
             text.push_str(&format!("{verb} {names}\n"));
         }
     }
-    text.push_str(&format!("trusted {}, until its {} changes\n", shown(folder), planctl_config::FILE_NAME));
+    text.push_str(&format!(
+        "trusted {}, until its {} changes\n",
+        display_path(folder),
+        planctl_config::FILE_NAME
+    ));
     let worker = if with_example { "" } else { " --agent claude" };
     let next = styled(BOLD, "next:");
     text.push_str(&format!("{next} planctl verify {PLAN}\n      planctl run {PLAN}{worker}\n"));
     show::print(&text)
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     show::safe(&path.display().to_string())
 }

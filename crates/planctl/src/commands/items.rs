@@ -50,7 +50,7 @@ pub async fn run(context: &Context, command: ItemCommand) -> Answer {
             Ok(Exit::Yes)
         }
         ItemCommand::Usage { item, used } => {
-            held(context, &item).await?.used(&used.call().unwrap_or_default()).await?;
+            held(context, &item).await?.send_usage(&used.call().unwrap_or_default()).await?;
             Ok(Exit::Yes)
         }
         ItemCommand::Complete {
@@ -144,7 +144,7 @@ async fn claim(context: &Context, call: &ClaimCall, wait: Duration, shown: &Show
     } else if shown.shell {
         show::print(&exports(&claimed, &file))?;
     } else {
-        show::print(&drawn(&claimed, Some(&file)))?;
+        show::print(&draw(&claimed, Some(&file)))?;
         context.say("its token: planctl item claim --shell exports it, --json shows it");
     }
     Ok(Exit::Yes)
@@ -204,7 +204,7 @@ fn exports(claimed: &ClaimedView, file: &Path) -> String {
     text
 }
 
-fn drawn(claimed: &ClaimedView, file: Option<&Path>) -> String {
+fn draw(claimed: &ClaimedView, file: Option<&Path>) -> String {
     let mut rows = vec![
         ("item", claimed.item.clone()),
         ("run", claimed.run.clone()),
@@ -242,7 +242,7 @@ async fn show_item(context: &Context, item: &HeldItem) -> Answer {
     if is_json {
         show::print_json(&claimed)?;
     } else {
-        show::print(&drawn(&claimed, None))?;
+        show::print(&draw(&claimed, None))?;
         show::print(&format!("\n{}", show::safe_block(&claimed.prompt)))?;
     }
     Ok(Exit::Yes)
@@ -250,7 +250,7 @@ async fn show_item(context: &Context, item: &HeldItem) -> Answer {
 
 async fn heartbeat(context: &Context, item: &HeldItem, wait: Duration) -> Answer {
     let is_json = context.is_json()?;
-    let view = held(context, item).await?.beat(wait).await?;
+    let view = held(context, item).await?.send_heartbeat(wait).await?;
     if is_json {
         show::print_json(&view)?;
     } else if let (Some(until), false) = (&view.lease_until, view.cancel) {
@@ -290,6 +290,6 @@ impl Used {
     }
 }
 
-fn unread(error: std::io::Error) -> Failure {
+fn unreadable(error: std::io::Error) -> Failure {
     Failure::not_found(format!("could not read the text: {error}"))
 }

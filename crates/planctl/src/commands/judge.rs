@@ -14,7 +14,7 @@ const ORDER_BYTES_MAX: u64 = 4 << 20;
 
 /// Carries the order out, and returns the exit code.
 pub fn main() -> u8 {
-    match heard() {
+    match read_request() {
         Ok(hearing) => {
             let printed = io::stdout().write_all(hearing.as_bytes()).and_then(|()| io::stdout().flush());
             u8::from(printed.is_err())
@@ -27,7 +27,7 @@ pub fn main() -> u8 {
     }
 }
 
-fn heard() -> Result<String, String> {
+fn read_request() -> Result<String, String> {
     let mut text = Vec::new();
     io::stdin().take(ORDER_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
     let order: JudgeOrder =
@@ -39,10 +39,10 @@ fn heard() -> Result<String, String> {
     let mut dialogue = JudgeDialogue::new(&prompt);
     let hearing = loop {
         let said = match suffices(&model, &prompt, dialogue.usage(), left) {
-            true => runtime.block_on(said(&model, dialogue.system(), dialogue.text())),
+            true => runtime.block_on(ask_model(&model, dialogue.system(), dialogue.text())),
             false => Err("what is left of the budget does not suffice for one more answer".to_owned()),
         };
-        if let Some(hearing) = dialogue.hears(said) {
+        if let Some(hearing) = dialogue.handle_answer(said) {
             break hearing;
         }
     };
@@ -59,7 +59,7 @@ fn suffices(model: &Model, prompt: &JudgePrompt, used: Option<&Usage>, left: Bud
 }
 
 /// Asks once; trouble of the service that passes is waited for.
-async fn said(model: &Model, system: &str, text: &str) -> Result<JudgeSaid, String> {
+async fn ask_model(model: &Model, system: &str, text: &str) -> Result<JudgeSaid, String> {
     let prompt = Prompt {
         system: system.to_owned(),
         text: text.to_owned(),

@@ -30,8 +30,8 @@ const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 pub async fn run(context: &Context, command: LibraryCommand) -> Answer {
     match command {
         LibraryCommand::Ls { domain } => list(context, domain.as_deref()),
-        LibraryCommand::Show { id } => shown(context, &id),
-        LibraryCommand::Match(matching) => matched(context, &matching).await,
+        LibraryCommand::Show { id } => print_entry(context, &id),
+        LibraryCommand::Match(matching) => print_matches(context, &matching).await,
         LibraryCommand::Stats => stats(context).await,
         LibraryCommand::New(how) => authoring::new(context, &how),
         LibraryCommand::Edit { id } => authoring::edit(context, &id).await,
@@ -50,7 +50,7 @@ fn user_folder() -> Option<PathBuf> {
 }
 
 /// Returns the entry of this name.
-pub fn named<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
+pub fn find_entry<'l>(library: &'l Library, id: &str) -> Result<&'l Found, Failure> {
     library.entry(id).ok_or_else(|| {
         let near = planctl_lang::did_you_mean(id, library.found.iter().map(|found| found.entry.id.as_str()));
         let missing = Failure::not_found(format!("there is no entry `{}` in the library", show::safe(id)));
@@ -84,7 +84,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
             }
         },
     };
-    let found = named(&library, &id)?;
+    let found = find_entry(&library, &id)?;
     let of_project = found.file().filter(|_| found.origin == Origin::Project);
     if let Some(file) = of_project.filter(|file| Language::of(&file.to_string_lossy()).is_none()) {
         return Ok(file.to_owned());
@@ -98,7 +98,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Returns the id and the title of the plan that a message calls for.
-pub fn suggested(context: &Context, message: &str) -> Option<(String, String)> {
+pub fn suggest_plan(context: &Context, message: &str) -> Option<(String, String)> {
     let entries: Vec<Entry> = read(context).found.into_iter().map(|found| found.entry).collect();
     let weighed = best(&entries, &Question { message, ..Question::default() })?;
     Some((weighed.entry.id.clone(), weighed.entry.title.clone()))
@@ -176,10 +176,10 @@ fn origin_words(origin: Origin) -> &'static str {
     }
 }
 
-fn shown(context: &Context, id: &str) -> Answer {
+fn print_entry(context: &Context, id: &str) -> Answer {
     let is_json = context.is_json()?;
     let library = read(context);
-    let found = named(&library, id)?;
+    let found = find_entry(&library, id)?;
     if is_json {
         let is_markdown = Language::of(found.source.path()).is_none();
         let text = is_markdown.then(|| found.source.text().to_owned());
@@ -200,15 +200,16 @@ fn text_of(found: &Found) -> String {
     serde_json::to_string_pretty(&json).unwrap_or_default() + "\n"
 }
 
-async fn matched(context: &Context, matching: &Matching) -> Answer {
+async fn print_matches(context: &Context, matching: &Matching) -> Answer {
     let is_json = context.is_json()?;
     let message = match matching.message.as_str() {
-        "-" => piped()?,
+        "-" => read_piped()?,
         message => message.to_owned(),
     };
     let library = read(context);
-    let allowed = matching.role.as_deref().map(|role| allowed(context, &library, role)).transpose()?;
-    let entries = learned(context, &library).await?;
+    let allowed =
+        matching.role.as_deref().map(|role| entries_allowed_to(context, &library, role)).transpose()?;
+    let entries = entries_with_learning(context, &library).await?;
     let question = Question {
         message: &message,
         domain: matching.domain.as_deref(),
@@ -223,7 +224,7 @@ async fn matched(context: &Context, matching: &Matching) -> Answer {
     if is_json {
         show::print_json(&match_view(&weighed))?;
     } else if matching.explain {
-        show::print(&explained(weighed))?;
+        show::print(&explain_weighed(weighed))?;
     } else if let Some(entry) = taken {
         let title = styled(FAINT, &show::safe(&entry.title));
         show::print(&format!("{}  {title}\n", show::safe(&entry.id)))?;
@@ -242,7 +243,7 @@ async fn matched(context: &Context, matching: &Matching) -> Answer {
     Ok(Exit::Yes)
 }
 
-fn piped() -> Result<String, Failure> {
+fn read_piped() -> Result<String, Failure> {
     let mut message = String::new();
     std::io::stdin()
         .take(MESSAGE_BYTES_MAX)
@@ -252,7 +253,7 @@ fn piped() -> Result<String, Failure> {
 }
 
 /// Returns the entries that a role may take (G-39): by its list of plans, which names paths, files or names.
-fn allowed(context: &Context, library: &Library, role: &str) -> Result<Vec<String>, Failure> {
+fn entries_allowed_to(context: &Context, library: &Library, role: &str) -> Result<Vec<String>, Failure> {
     let config = &context.config()?.config;
     let Some((_, settings)) = config.roles.iter().find(|(name, _)| name.as_str() == role) else {
         return Err(Failure::not_found(format!("there is no role `{}` in planctl.toml", show::safe(role)))
@@ -269,7 +270,7 @@ fn allowed(context: &Context, library: &Library, role: &str) -> Result<Vec<Strin
 }
 
 /// Returns the entries with what their runs taught, where the configuration lets them learn and there is a database.
-async fn learned(context: &Context, library: &Library) -> Result<Vec<Entry>, Failure> {
+async fn entries_with_learning(context: &Context, library: &Library) -> Result<Vec<Entry>, Failure> {
     let mut entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
     let is_named = context.server().is_some()
         || context.named_database().is_some()
@@ -309,7 +310,7 @@ async fn stats(context: &Context) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&stats_drawn(&view))?;
+        show::print(&draw_stats(&view))?;
     }
     say_troubles(&library);
     Ok(Exit::Yes)
@@ -331,7 +332,7 @@ pub async fn follow_up(client: &Client, handle: Handle, view: &RunView) -> Resul
     Ok(Some(line))
 }
 
-fn stats_drawn(view: &LibraryStats) -> String {
+fn draw_stats(view: &LibraryStats) -> String {
     let rows = view.entries.iter().map(|entry| {
         let rate = match entry.ended {
             0 => "-".to_owned(),
@@ -362,7 +363,7 @@ fn threshold_words(written: u32, threshold: u32) -> String {
 }
 
 /// Says what each entry weighs: the one that is taken first, then the nearest.
-fn explained(mut weighed: Vec<Weighed<'_>>) -> String {
+fn explain_weighed(mut weighed: Vec<Weighed<'_>>) -> String {
     weighed.sort_by_key(|one| (one.fate != Fate::Taken, std::cmp::Reverse(one.score())));
     let mut text = String::new();
     for one in weighed {

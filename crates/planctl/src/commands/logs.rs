@@ -43,7 +43,7 @@ pub async fn logs(context: &Context, run: &str, which: Which) -> Answer {
         return Ok(Exit::Yes);
     }
     let text: String =
-        view.attempts.iter().map(|attempt| attempt_drawn(attempt, which.tail, is_verbose)).collect();
+        view.attempts.iter().map(|attempt| draw_attempt(attempt, which.tail, is_verbose)).collect();
     show::print(&show::folded(if text.is_empty() { "nothing was said yet\n" } else { &text }))?;
     Ok(Exit::Yes)
 }
@@ -59,7 +59,7 @@ pub async fn follow(context: &Context, run: &str, which: Which) -> Answer {
     let mut follower = Follower { is_json, which, printed: 0, since: 0, waits: Waits::default() };
     let mut stop = Stop::listen()?;
     loop {
-        let view = match until_stopped(&mut stop, follower.look(&client, handle)).await? {
+        let view = match until_stopped(&mut stop, follower.print_new(&client, handle)).await? {
             Ok(view) => view,
             Err(exit) => return Ok(exit),
         };
@@ -70,7 +70,7 @@ pub async fn follow(context: &Context, run: &str, which: Which) -> Answer {
         show::flush()?;
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
-            exit = stop.asked() => return Ok(exit),
+            exit = stop.wait_for_signal() => return Ok(exit),
         }
     }
 }
@@ -87,7 +87,7 @@ struct Follower {
 
 impl Follower {
     /// Prints what is new of a run, and returns where the run stood before.
-    async fn look(&mut self, client: &Client, handle: Handle) -> Result<RunView, Failure> {
+    async fn print_new(&mut self, client: &Client, handle: Handle) -> Result<RunView, Failure> {
         // In this order: what was printed before an event is printed before it.
         let view = client.status(handle).await?;
         let events = client.events(handle, self.since).await?;
@@ -114,7 +114,7 @@ impl Follower {
                 show::print("\n")?;
             }
         }
-        if let Some(line) = self.waits.seen(&view).filter(|_| !self.is_json) {
+        if let Some(line) = self.waits.update(&view).filter(|_| !self.is_json) {
             show::say(&styled(CARE, line));
         }
         Ok(view)
@@ -156,18 +156,18 @@ pub async fn prompts(context: &Context, run: &str, which: Which) -> Answer {
             "no prompt of {run} is kept here: none was delivered yet, or another machine delivered it\n"
         ))?;
     } else {
-        show::print(&list.prompts.iter().map(prompt_drawn).collect::<String>())?;
+        show::print(&list.prompts.iter().map(draw_prompt).collect::<String>())?;
     }
     Ok(Exit::Yes)
 }
 
-fn prompt_drawn(prompt: &PromptView) -> String {
+fn draw_prompt(prompt: &PromptView) -> String {
     let (title, role) = (show::safe(&prompt.title), show::safe(&prompt.role));
     let heading = format!("step {} {title} · attempt {} · {role}", prompt.step, prompt.attempt);
     format!("{}\n{}\n", styled(BOLD, &heading), show::plan_block(&prompt.prompt))
 }
 
-fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -> String {
+fn draw_attempt(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -> String {
     let mut text = format!(
         "{}\n",
         styled(
@@ -183,7 +183,7 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -
     for seen in &attempt.before {
         let style = if seen.verdict == "red" { GOOD } else { CARE };
         let shown = styled(style, &show::safe(&seen.verdict));
-        gate_drawn(&mut text, &format!("contract before the work: {shown}"), seen, (tail, is_verbose));
+        draw_gate(&mut text, &format!("contract before the work: {shown}"), seen, (tail, is_verbose));
     }
     if let Some(work) = &attempt.work {
         let ending =
@@ -201,12 +201,12 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -
         if let Some(session) = work.session.as_ref().filter(|_| is_verbose) {
             text.push_str(&format!("  session {}\n", show::safe(session)));
         }
-        said(&mut text, "worker", &work.text, tail);
+        draw_last_lines(&mut text, "worker", &work.text, tail);
     }
     if let Some(gate) = &attempt.gate {
         let style = if gate.verdict == "passed" { GOOD } else { BAD };
         let headline = format!("contract {}", styled(style, &show::safe(&gate.verdict)));
-        gate_drawn(&mut text, &headline, gate, (tail, is_verbose));
+        draw_gate(&mut text, &headline, gate, (tail, is_verbose));
         if gate.vacuous {
             text.push_str(&format!("  {}\n", styled(CARE, &show::vacuous(StepState::Passed))));
         }
@@ -222,14 +222,14 @@ fn attempt_drawn(attempt: &AttemptView, tail: Option<usize>, is_verbose: bool) -
             show::safe(why),
             of.unwrap_or_default()
         ));
-        said(&mut text, "its output", &seen.output, tail);
+        draw_last_lines(&mut text, "its output", &seen.output, tail);
     }
     for late in &attempt.late {
         text.push_str(&format!(
             "  {}\n",
             styled(CARE, "worker · after its lease was over; it changed nothing")
         ));
-        said(&mut text, "worker", &late.text, tail);
+        draw_last_lines(&mut text, "worker", &late.text, tail);
     }
     text
 }
@@ -248,7 +248,7 @@ fn spent_words(work: &WorkView) -> String {
 }
 
 /// Draws a judge's answer: its reason, the lines that it quotes, and what it took.
-fn judgement_drawn(judgement: &JudgementView) -> String {
+fn draw_judgement(judgement: &JudgementView) -> String {
     let said = if judgement.passes { styled(GOOD, "yes") } else { styled(BAD, "no") };
     let took =
         judgement.tokens.map(|tokens| format!(" ({} tokens)", show::tokens(tokens))).unwrap_or_default();
@@ -262,7 +262,7 @@ fn judgement_drawn(judgement: &JudgementView) -> String {
     text
 }
 
-fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, (tail, is_verbose): (Option<usize>, bool)) {
+fn draw_gate(text: &mut String, headline: &str, gate: &GateView, (tail, is_verbose): (Option<usize>, bool)) {
     // Tier 0 confines nothing: it is the rule where no isolation was asked for.
     let tier = match gate.isolation.as_str() {
         "0" if !is_verbose => String::new(),
@@ -283,7 +283,7 @@ fn gate_drawn(text: &mut String, headline: &str, gate: &GateView, (tail, is_verb
     stream(text, "stdout", &gate.stdout, gate.stdout_bytes, tail);
     stream(text, "stderr", &gate.stderr, gate.stderr_bytes, tail);
     if let Some(judgement) = &gate.judgement {
-        text.push_str(&judgement_drawn(judgement));
+        text.push_str(&draw_judgement(judgement));
     }
 }
 
@@ -292,11 +292,11 @@ fn stream(text: &mut String, name: &str, content: &str, bytes: u64, tail: Option
         return;
     }
     text.push_str(&styled(FAINT, &format!("    {name}, {bytes} bytes\n")));
-    said(text, "contract", content, tail);
+    draw_last_lines(text, "contract", content, tail);
 }
 
 /// Draws the last lines of somebody's output, each with a label.
-fn said(text: &mut String, who: &str, content: &str, tail: Option<usize>) {
+fn draw_last_lines(text: &mut String, who: &str, content: &str, tail: Option<usize>) {
     if !content.is_empty() {
         let lines = show::last_lines(content, tail.unwrap_or(usize::MAX));
         text.push_str(&gutter::printed(who, &lines.join("\n"), Cut::Nothing));

@@ -17,7 +17,7 @@ pub async fn run(context: &Context, only_print: bool) -> Answer {
         show::print_json(&link)?;
         return Ok(Exit::Yes);
     }
-    let browser = Browser::named(|name| std::env::var_os(name)).filter(|_| !only_print);
+    let browser = Browser::from_environment(|name| std::env::var_os(name)).filter(|_| !only_print);
     match browser.map(|browser| browser.open(&link.url)) {
         Some(Ok(())) => context.say("the page opens in your browser, signed in as you"),
         Some(Err(error)) => {

@@ -216,7 +216,7 @@ async fn show_plan(context: &Context, plan: &str, step: Option<u32>) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&show::folded(&verify::drawn(&view, None, detail)))?;
+        show::print(&show::folded(&verify::draw(&view, None, detail)))?;
     }
     Ok(Exit::Yes)
 }
@@ -254,7 +254,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
         super::run::say_uncommitted(&client.standing(&checked, None, true).await?.uncommitted);
     }
     let decided = client.approve(&checked, given).await?;
-    recorded(context, &decided, is_json)?;
+    print_recorded(context, &decided, is_json)?;
     // The consequence is said already; a worker that is named here has to be named there as well.
     if let Some(worker) = worker.filter(|_| !is_json && decided.run.is_none()) {
         let file = shell_word(&file.display().to_string());
@@ -286,7 +286,7 @@ async fn reject(context: &Context, file: &Path, note: Option<&str>) -> Answer {
     let checked = checking::check(context, file, None, &planctl_lang::Levels::default()).await?;
     let client = Client::open(context).await?;
     let decided = client.reject(&checked, note.unwrap_or("rejected")).await?;
-    recorded(context, &decided, is_json)?;
+    print_recorded(context, &decided, is_json)?;
     Ok(Exit::Yes)
 }
 
@@ -294,7 +294,7 @@ async fn pause(context: &Context, run: &str, note: Option<&str>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     let run = client.find(run).await?;
-    recorded(context, &client.pause(run, note).await?, is_json)?;
+    print_recorded(context, &client.pause(run, note).await?, is_json)?;
     Ok(Exit::Yes)
 }
 
@@ -319,7 +319,7 @@ async fn cancel(context: &Context, runs: &[String], note: Option<&str>) -> Answe
         found.push(newest);
     }
     for run in found {
-        recorded(context, &client.cancel(run, note).await?, is_json)?;
+        print_recorded(context, &client.cancel(run, note).await?, is_json)?;
     }
     Ok(Exit::Yes)
 }
@@ -330,13 +330,13 @@ async fn acknowledge(context: &Context, runs: &[String], note: Option<&str>) -> 
     let client = Client::open(context).await?;
     for run in runs {
         let run = client.find(run).await?;
-        recorded(context, &client.acknowledge(run, note).await?, is_json)?;
+        print_recorded(context, &client.acknowledge(run, note).await?, is_json)?;
     }
     Ok(Exit::Yes)
 }
 
 /// Says what was recorded, by whom, and what follows.
-pub fn recorded(
+pub fn print_recorded(
     context: &Context,
     decided: &planctl_api::wire::Decided,
     is_json: bool,
@@ -392,7 +392,7 @@ async fn status(context: &Context, run: Option<&str>, all: bool, exit_code: bool
         } else {
             show::print(&run_table(context, &list.runs, all))?;
         }
-        complain(&list.unread);
+        warn_unreadable(&list.unread);
         return Ok(Exit::Yes);
     };
     let view = client.status(client.find(run).await?).await?;
@@ -431,7 +431,7 @@ pub async fn ls(context: &Context, filter: &RunFilter) -> Answer {
     } else {
         show::print(&run_table(context, &list.runs, all))?;
     }
-    complain(&list.unread);
+    warn_unreadable(&list.unread);
     Ok(Exit::Yes)
 }
 
@@ -463,7 +463,7 @@ fn no_active_runs(context: &Context, over: usize, all: &RunList) -> String {
 }
 
 /// Says which runs can't be shown.
-fn complain(unread: &[UnreadRun]) {
+fn warn_unreadable(unread: &[UnreadRun]) {
     for run in unread {
         let name = show::safe(&run.run);
         show::say(&format!("{name} can't be shown: {}", show::safe(&run.what)));
@@ -641,7 +641,7 @@ fn next_in_its_workspace(view: &RunView) -> Option<String> {
         }
         RunState::Queued | RunState::Running => Some(match lacking_role(view) {
             Some(role) => next::start_worker(role),
-            None => goes_on(view),
+            None => follow_up_command(view),
         }),
     }
 }
@@ -652,7 +652,7 @@ fn lacking_role(view: &RunView) -> Option<&str> {
 }
 
 /// Returns what to type about a run that would go on.
-pub fn goes_on(view: &RunView) -> String {
+pub fn follow_up_command(view: &RunView) -> String {
     let run = shell_word(&view.run);
     let verb = if view.worked_on_by.is_some() { "watch" } else { "resume" };
     format!("planctl {verb} {run}")

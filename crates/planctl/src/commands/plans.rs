@@ -29,7 +29,7 @@ pub async fn ls(context: &Context) -> Answer {
         show::print(&format!("no plans in {}\n", show::safe(&context.workspace().display().to_string())))?;
         show::say("next: planctl new");
     } else {
-        show::print(&drawn(&list.plans))?;
+        show::print(&draw(&list.plans))?;
     }
     Ok(Exit::Yes)
 }
@@ -80,7 +80,7 @@ fn view(path: String, tree: &PlanTree, runs: &[RunSummary]) -> PlanFileView {
     }
 }
 
-fn drawn(plans: &[PlanFileView]) -> String {
+fn draw(plans: &[PlanFileView]) -> String {
     let rows = plans.iter().map(|plan| {
         let run = plan.run.as_deref().zip(plan.run_state);
         vec![

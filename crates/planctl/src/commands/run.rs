@@ -12,9 +12,11 @@ use planctl_lang::StepKind;
 use planctl_server::check::Checked;
 
 use super::answer_prompt::AnswerPrompt;
-use super::plan::{exit_of, goes_on, next_of, not_verified, shell_word};
+use super::plan::{exit_of, follow_up_command, next_of, not_verified, shell_word};
 use super::verify::Detail;
-use super::work::{LOOK, Manner, Stop, Waits, Work, answer_choices, follow, gone_daemon, waiting_line, work};
+use super::work::{
+    LOOK, Manner, Stop, Waits, Work, answer_choices, print_new_events, report_gone_daemon, waiting_line, work,
+};
 use super::{Context, changes, decide, guide, library, recheck, verify};
 use crate::args::Format;
 use crate::attention::Attention;
@@ -70,11 +72,11 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     let mut stop = Stop::listen()?;
     let auto_answer = wish.auto_answer;
     if auto_answer {
-        context.say_findings(&unattended(&checked));
+        context.say_findings(&unjudged_steps_words(&checked));
     }
     let is_guided = wish.worker == Some(Agent::Session);
     let start = Start { worker: wish.worker, approve, again: wish.again, auto_answer, ..Start::default() };
-    guide::give_way(context, &client).await?;
+    guide::suspend_guards(context, &client).await?;
     let started = until_stopped(&mut stop, client.start(&checked, &start)).await?;
     match started.map_err(stopped_before)? {
         How::Ready { handle, run, is_taken_up } => {
@@ -90,7 +92,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
                 context.say(&worktree_lines(worktree, is_taken_up));
             }
             if is_guided {
-                return guide::begin(context, client, handle).await;
+                return guide::hold_sessions(context, client, handle).await;
             }
             if wish.detach {
                 return status_at_once(context, &client, handle, manner).await;
@@ -112,7 +114,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
             Ok(Exit::Waiting)
         }
         How::ChangedSinceApproval { approved_text, run } => {
-            Err(changed(file, &checked, &approved_text, run.as_deref())?)
+            Err(changed_plan_failure(file, &checked, &approved_text, run.as_deref())?)
         }
     }
 }
@@ -142,7 +144,7 @@ async fn is_taken_up(context: &Context, checked: &Checked, again: bool) -> Resul
 }
 
 /// Names the steps that nobody judges when questions answer themselves: neither a contract nor a person looks at them.
-fn unattended(checked: &Checked) -> String {
+fn unjudged_steps_words(checked: &Checked) -> String {
     let graph = checked.verification.graph.as_ref();
     let is_confirmed = |step: &planctl_lang::StepTree| {
         let nodes = graph.into_iter().flat_map(|graph| graph.nodes());
@@ -194,7 +196,7 @@ pub async fn resume(
         None => before.agent.is_some_and(|agent| agent == Agent::Session.to_string()),
     };
     if is_guided {
-        return guide::begin(context, client, handle).await;
+        return guide::hold_sessions(context, client, handle).await;
     }
     work_to_the_end(
         context,
@@ -219,7 +221,7 @@ pub async fn until_stopped<T>(
 ) -> Result<Result<T, Exit>, Failure> {
     tokio::select! {
         done = work => done.map(Ok),
-        exit = stop.asked() => Ok(Err(exit)),
+        exit = stop.wait_for_signal() => Ok(Err(exit)),
     }
 }
 
@@ -233,11 +235,11 @@ pub async fn watch(context: &Context, run: &str, no_wait: bool) -> Answer {
     let manner = manner(context)?;
     let client = Client::open(context).await?;
     let handle = client.find(run).await?;
-    let attention = Attention::by(context.config()?.config.terminal_call);
-    let mut progress = Progress::new(manner, CtrlC::Leaves).calling(attention);
+    let attention = Attention::from_config(context.config()?.config.terminal_call);
+    let mut progress = Progress::new(manner, CtrlC::Leaves).with_attention(attention);
     let mut stop = Stop::listen()?;
     let watched = watch_run(context, &client, handle, no_wait, &mut progress, &mut stop).await;
-    gone_daemon(&client, &mut progress, watched).await
+    report_gone_daemon(&client, &mut progress, watched).await
 }
 
 async fn watch_run(
@@ -256,7 +258,7 @@ async fn watch_run(
         let seen = async {
             // In this order: the events that led to the state are printed before the state of the run.
             let view = client.status(handle).await?;
-            follow(client, handle, progress, &mut since).await?;
+            print_new_events(client, handle, progress, &mut since).await?;
             Ok(view)
         };
         let view = match until_stopped(stop, seen).await? {
@@ -268,14 +270,14 @@ async fn watch_run(
         };
         progress.draw(&view, client::now_unix_seconds(), None);
         if let Some(answer_prompt) = &mut answer_prompt
-            && let Some(exit) = answer_prompt.attend((client, handle), &view, progress, stop).await?
+            && let Some(exit) = answer_prompt.answer_asks((client, handle), &view, progress, stop).await?
         {
-            return Ok(detached(context, &view, progress, exit));
+            return Ok(print_detached(context, &view, progress, exit));
         }
         if manner == Manner::Plain
             && answer_prompt.is_none()
             && !no_wait
-            && let Some(line) = waits.seen(&view)
+            && let Some(line) = waits.update(&view)
         {
             context.say(&styled(show::CARE, line));
         }
@@ -283,17 +285,17 @@ async fn watch_run(
         if view.state.is_over() || is_to_end {
             progress.finish(&view, client::now_unix_seconds());
             let question = question_of(client, handle, &view).await?;
-            return ended(context, &view, question.as_deref(), manner);
+            return print_end(context, &view, question.as_deref(), manner);
         }
         tokio::select! {
-            exit = stop.asked() => return Ok(detached(context, &view, progress, exit)),
-            news = client.until_news(handle, since, LOOK) => news?,
+            exit = stop.wait_for_signal() => return Ok(print_detached(context, &view, progress, exit)),
+            news = client.wait_for_news(handle, since, LOOK) => news?,
         }
     }
 }
 
 /// Says that a run is not followed any more.
-fn detached(context: &Context, view: &RunView, progress: &mut Progress, exit: Exit) -> Exit {
+fn print_detached(context: &Context, view: &RunView, progress: &mut Progress, exit: Exit) -> Exit {
     progress.finish(view, client::now_unix_seconds());
     let run = show::safe(&view.run);
     context.say(&match waiting_line(view) {
@@ -333,7 +335,7 @@ pub async fn work_to_the_end(
             Ok(exit)
         }
         None => {
-            let exit = ended(context, &worked.view, question.as_deref(), how.manner)?;
+            let exit = print_end(context, &worked.view, question.as_deref(), how.manner)?;
             follow_up.iter().for_each(|line| context.say(line));
             Ok(exit)
         }
@@ -372,7 +374,7 @@ pub fn changed_file_line(view: &RunView) -> String {
 }
 
 /// Reports the end of a run: the event, its place, the last lines that matter, and the next command.
-fn ended(context: &Context, view: &RunView, question: Option<&str>, manner: Manner) -> Answer {
+fn print_end(context: &Context, view: &RunView, question: Option<&str>, manner: Manner) -> Answer {
     let exit = exit_of(view);
     if manner == Manner::Jsonl {
         return Ok(exit);
@@ -528,7 +530,7 @@ async fn approval(
     }
     let is_verbose = context.verbosity() > 0;
     let detail = Detail { only_step: None, has_defaults: is_verbose, has_all: is_verbose };
-    show::tell(&verify::drawn(&view, wish.worker.as_ref(), detail));
+    show::tell(&verify::draw(&view, wish.worker.as_ref(), detail));
     say_uncommitted(&standing.uncommitted);
     say_refusals(&standing.no_policy);
     if !unserved.is_empty() {
@@ -546,11 +548,11 @@ async fn approval(
             vec![('a', "pprove"), ('d', "iff since last approval"), ('s', "how plan"), ('n', "o")];
         choices.retain(|(letter, _)| *letter != 'd' || standing.approved_before.is_some());
         match decide::choose("run this?", &choices)? {
-            'a' => return accepted(&standing.drift).map(|accepted| accepted.map(Some)),
+            'a' => return accept_drift(&standing.drift).map(|accepted| accepted.map(Some)),
             'd' => {
                 let before = standing.approved_before.as_deref().unwrap_or_default();
                 let now = planctl_lang::canonical(&checked.source);
-                show::say(&changes::lines_drawn(&planctl_server::diff::unified(before, &now)));
+                show::say(&changes::draw_lines(&planctl_server::diff::unified(before, &now)));
             }
             's' => show::say(&show::plan_block(checked.source.text())),
             _ => return Ok(None),
@@ -560,13 +562,13 @@ async fn approval(
 
 fn no_worker(role: &Role) -> Failure {
     let failure = Failure::new(Exit::No, format!("could not start: no agent serves the role `{role}`"));
-    next::add(failure, &Next::NameWorker { role: role.to_string() })
+    next::with_next(failure, &Next::NameWorker { role: role.to_string() })
 }
 
 /// Says which protected files an approval takes as they are although no commit has them so.
 pub fn say_uncommitted(files: &[String]) {
     if !files.is_empty() {
-        show::say(super::approvals::uncommitted_drawn(files).trim_end());
+        show::say(super::approvals::draw_uncommitted(files).trim_end());
     }
 }
 
@@ -578,11 +580,11 @@ fn say_refusals(no_policy: &[String]) {
 }
 
 /// Asks whether protected files are meant that differ from what was approved last; none where the person says no.
-pub fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
+pub fn accept_drift(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
     if drift.is_empty() {
         return Ok(Some(Approving::default()));
     }
-    show::say(super::approvals::drift_drawn(drift).trim_end());
+    show::say(super::approvals::draw_drift(drift).trim_end());
     if decide::choose("are these files meant as they are now?", &[('y', "es"), ('n', "o")])? != 'y' {
         return Ok(None);
     }
@@ -593,14 +595,14 @@ pub fn accepted(drift: &[DriftView]) -> Result<Option<Approving>, Failure> {
     Ok(Some(Approving { accept_changed: drift.iter().map(word).collect(), ..Approving::default() }))
 }
 
-fn changed(
+fn changed_plan_failure(
     file: &Path,
     checked: &Checked,
     approved_text: &str,
     run: Option<&str>,
 ) -> Result<Failure, Failure> {
     let now = planctl_lang::canonical(&checked.source);
-    show::print(&changes::lines_drawn(&planctl_server::diff::unified(approved_text, &now)))?;
+    show::print(&changes::draw_lines(&planctl_server::diff::unified(approved_text, &now)))?;
     let approved = planctl_lang::digest_of_text(approved_text);
     let failure = Failure::new(
         Exit::Conflict,
@@ -688,7 +690,7 @@ pub fn after_answer(view: &RunView, word: &planctl_engine::Answer) -> String {
         | Word::Choose { .. }
         | Word::Allow { .. }
         | Word::Restore
-        | Word::Reply => goes_on(view),
+        | Word::Reply => follow_up_command(view),
         Word::Reject | Word::Abort => format!("planctl status {}", shell_word(&view.run)),
         Word::Revise => "change the plan's file, then: planctl approve FILE".to_owned(),
     }

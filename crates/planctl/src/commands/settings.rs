@@ -80,7 +80,7 @@ pub fn change(context: &Context, change: &Change<'_>) -> Result<bool, Failure> {
         show::print(&format!("{shown} {unchanged} already\n"))?;
         return Ok(false);
     }
-    show::print(&changes::lines_drawn(&planctl_server::diff::unified(before, after)))?;
+    show::print(&changes::draw_lines(&planctl_server::diff::unified(before, after)))?;
     if dry_run {
         context.say("nothing was written: --dry-run");
         return Ok(false);

@@ -30,9 +30,9 @@ pub async fn run(context: &Context, command: ToolCommand) -> Answer {
     match command {
         ToolCommand::Ls { server, role } => asking.of(role)?.listed(server.as_deref(), false).await,
         ToolCommand::Refresh { server } => asking.listed(server.as_deref(), true).await,
-        ToolCommand::Show { server, tool, role } => asking.of(role)?.shown(&server, &tool).await,
+        ToolCommand::Show { server, tool, role } => asking.of(role)?.print_tool(&server, &tool).await,
         ToolCommand::Call { server, tool, arguments, within } => {
-            asking.called(&server, &tool, &arguments, within).await
+            asking.call_tool(&server, &tool, &arguments, within).await
         }
     }
 }
@@ -96,7 +96,7 @@ impl<'a> Asking<'a> {
     async fn list(&self, server: &str, anew: bool) -> Result<ToolList, Failure> {
         let mut stop = Stop::listen()?;
         let stopped = async {
-            stop.asked().await;
+            stop.wait_for_signal().await;
         };
         let list = self.place()?.list(server, anew, &self.spawner, stopped).await;
         list.map_err(|error| self.failure(server, &error))
@@ -128,7 +128,7 @@ impl<'a> Asking<'a> {
         Ok(if is_whole { Exit::Yes } else { Exit::No })
     }
 
-    async fn shown(&self, server: &str, tool: &str) -> Answer {
+    async fn print_tool(&self, server: &str, tool: &str) -> Answer {
         let list = self.list(server, false).await?;
         let Some(found) = list.tool(tool) else { return Err(no_tool(server, tool, &list)) };
         let config = self.context.config()?.config.servers.get(server);
@@ -153,7 +153,7 @@ impl<'a> Asking<'a> {
         Ok(Exit::Yes)
     }
 
-    async fn called(&self, server: &str, tool: &str, arguments: &str, within: Duration) -> Answer {
+    async fn call_tool(&self, server: &str, tool: &str, arguments: &str, within: Duration) -> Answer {
         let arguments: Value = serde_json::from_str(arguments).map_err(|error| {
             Failure::usage(format!("the arguments are no JSON: {error}")).help("write a JSON object: '{}'")
         })?;
@@ -167,7 +167,7 @@ impl<'a> Asking<'a> {
         };
         let mut stop = Stop::listen()?;
         let stopped = async {
-            stop.asked().await;
+            stop.wait_for_signal().await;
         };
         let result = self.place()?.call(server, calls, within, &self.spawner, stopped).await;
         let result = result.map_err(|error| self.failure(server, &error))?;

@@ -20,7 +20,7 @@ pub async fn run(context: &Context, command: TopicCommand) -> Answer {
     match command {
         TopicCommand::Post { name, note } => post(context, &name, note).await,
         TopicCommand::Ls => list(context).await,
-        TopicCommand::Show { name, since, tail } => shown(context, &name, since, tail).await,
+        TopicCommand::Show { name, since, tail } => print_topic(context, &name, since, tail).await,
     }
 }
 
@@ -28,7 +28,7 @@ async fn post(context: &Context, name: &str, note: Option<String>) -> Answer {
     let is_json = context.is_json()?;
     let text = match note {
         Some(note) => note,
-        None => piped(name)?,
+        None => read_piped_note(name)?,
     };
     let client = Client::open(context).await?;
     let posted = client.post_note(name, &text).await?;
@@ -41,7 +41,7 @@ async fn post(context: &Context, name: &str, note: Option<String>) -> Answer {
 }
 
 /// Reads the note from standard input, no further than a note may be long.
-fn piped(name: &str) -> Result<String, Failure> {
+fn read_piped_note(name: &str) -> Result<String, Failure> {
     let input = std::io::stdin();
     if input.is_terminal() {
         return Err(Failure::usage("no note was given")
@@ -77,7 +77,7 @@ async fn list(context: &Context) -> Answer {
     Ok(Exit::Yes)
 }
 
-async fn shown(context: &Context, name: &str, since: u64, tail: Option<u64>) -> Answer {
+async fn print_topic(context: &Context, name: &str, since: u64, tail: Option<u64>) -> Answer {
     let is_json = context.is_json()?;
     let client = Client::open(context).await?;
     let mut view = client.topic(name, since, AT_ONCE).await?;
@@ -94,12 +94,12 @@ async fn shown(context: &Context, name: &str, since: u64, tail: Option<u64>) -> 
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&drawn(&view))?;
+        show::print(&draw(&view))?;
     }
     Ok(Exit::Yes)
 }
 
-fn drawn(view: &TopicView) -> String {
+fn draw(view: &TopicView) -> String {
     let note = |note: &NoteView| {
         let mut text = format!(
             "{} {} {}\n",

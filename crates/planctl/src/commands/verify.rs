@@ -22,7 +22,7 @@ mod sarif;
 mod watch;
 
 pub use human::{counted, findings, grouped, short_digest, summary};
-pub use picture::{Detail, drawn, name_others, place, plan_view, unserved_roles};
+pub use picture::{Detail, draw, name_others, place, plan_view, unserved_roles};
 pub use plain::warnings;
 
 const FORMATS: [Format; 6] =
@@ -49,23 +49,28 @@ pub async fn verify(context: &Context, args: &VerifyArgs) -> Answer {
         return super::fix::fix(context, &args.files, &args.levels.0, &args.fixing).await;
     }
     let prober = probing::prober(context, &args.probing)?;
-    reported(context, &args.files, &args.levels.0, prober.as_ref()).await
+    verify_and_report(context, &args.files, &args.levels.0, prober.as_ref()).await
 }
 
 /// Verifies plans' files as they are, and reports every finding.
 pub async fn files(context: &Context, files: &[PathBuf], levels: &Levels) -> Answer {
-    reported(context, files, levels, None).await
+    verify_and_report(context, files, levels, None).await
 }
 
-async fn reported(context: &Context, files: &[PathBuf], levels: &Levels, prober: Option<&Prober>) -> Answer {
+async fn verify_and_report(
+    context: &Context,
+    files: &[PathBuf],
+    levels: &Levels,
+    prober: Option<&Prober>,
+) -> Answer {
     let format = context.format(&FORMATS)?;
-    let looked = look(context, files, levels, prober).await?;
+    let looked = verify_all(context, files, levels, prober).await?;
     report::report(context, &looked, format)?;
-    Ok(worst(&looked))
+    Ok(worst_exit(&looked))
 }
 
 /// Verifies every file; one that can't be read keeps none of the others from being verified.
-async fn look(
+async fn verify_all(
     context: &Context,
     files: &[PathBuf],
     levels: &Levels,
@@ -92,7 +97,7 @@ fn is_input(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-fn worst(looked: &[Looked]) -> Exit {
+fn worst_exit(looked: &[Looked]) -> Exit {
     let exits = looked.iter().map(|one| match &one.found {
         Ok(checked) if checked.verification.is_verified() => Exit::Yes,
         Ok(_) => Exit::No,

@@ -66,19 +66,19 @@ pub async fn work(
     signals: &mut Stop,
 ) -> Result<Worked, Failure> {
     let ctrl_c = if client.is_daemon() { CtrlC::Leaves } else { CtrlC::Stops };
-    let mut progress = Progress::new(how.manner, ctrl_c).calling(Attention::by(how.call));
+    let mut progress = Progress::new(how.manner, ctrl_c).with_attention(Attention::from_config(how.call));
     let worked = work_shown((client, handle), how, answer_prompt, &mut progress, signals).await;
-    gone_daemon(client, &mut progress, worked).await
+    report_gone_daemon(client, &mut progress, worked).await
 }
 
 /// Says of a daemon that went away meanwhile what becomes of the run, whose last picture stays.
-pub async fn gone_daemon<T>(
+pub async fn report_gone_daemon<T>(
     client: &Client,
     progress: &mut Progress,
     followed: Result<T, Failure>,
 ) -> Result<T, Failure> {
     let Err(failure) = followed else { return followed };
-    progress.leave();
+    progress.freeze();
     let Some(run) = progress.run().filter(|_| failure.exit == Exit::Unavailable) else { return Err(failure) };
     match client.gone_daemon().await {
         Some(address) => {
@@ -115,7 +115,7 @@ async fn work_shown(
         stop.send_replace(true);
         // A second signal ends the process at once: the next process recovers what is left.
         let exit = heard.asked().await;
-        terminal::give_back();
+        terminal::restore_modes();
         std::process::exit(i32::from(exit.code()));
     });
     let outcome = loop {
@@ -123,7 +123,7 @@ async fn work_shown(
             outcome = &mut working => break outcome?,
             news = pace(client, handle, since) => {
                 news?;
-                let opened = follow(client, handle, progress, &mut since).await?;
+                let opened = print_new_events(client, handle, progress, &mut since).await?;
                 // A run within this one tells nothing to this one's history.
                 if how.answers && !how.no_wait {
                     answer_choices(client, handle).await?;
@@ -143,19 +143,19 @@ async fn work_shown(
                 progress.draw(&view, client::now_unix_seconds(), activity.now().as_ref());
                 match &mut answer_prompt {
                     Some(answer_prompt) if asked.is_none() => {
-                        answer_prompt.attend((client, handle), &view, progress, signals).await?
+                        answer_prompt.answer_asks((client, handle), &view, progress, signals).await?
                     }
                     Some(_) | None => None,
                 }
             }
-            exit = signals.asked() => Some(exit),
+            exit = signals.wait_for_signal() => Some(exit),
         };
         if let Some(exit) = exit {
             asked = Some(exit);
             progress.say(if client.is_daemon() { "detaching …" } else { "stopping …" });
         }
     };
-    follow(client, handle, progress, &mut since).await?;
+    print_new_events(client, handle, progress, &mut since).await?;
     let view = client.status(handle).await?;
     progress.finish(&view, client::now_unix_seconds());
     let asked = (outcome == Outcome::Stopped).then(|| asked.unwrap_or(Exit::Interrupted));
@@ -182,11 +182,11 @@ pub async fn answer_choices(client: &Client, handle: Handle) -> Result<bool, Fai
 /// Waits for news, but never looks more often than people can read: looking costs the database what working needs.
 async fn pace(client: &Client, handle: Handle, since: u64) -> Result<(), Failure> {
     tokio::time::sleep(LOOK_LEAST).await;
-    client.until_news(handle, since, LOOK).await
+    client.wait_for_news(handle, since, LOOK).await
 }
 
 /// Shows what happened since; says whether a person was asked.
-pub async fn follow(
+pub async fn print_new_events(
     client: &Client,
     handle: Handle,
     progress: &mut Progress,
@@ -201,7 +201,7 @@ pub async fn follow(
             progress.event(line)?;
         }
         if lines.is_empty() {
-            progress.settle()?;
+            progress.flush_pending()?;
             return Ok(opened);
         }
     }
@@ -260,7 +260,7 @@ pub struct Waits {
 
 impl Waits {
     /// Looks at a run; returns the lines to print.
-    pub fn seen(&mut self, view: &RunView) -> Option<&str> {
+    pub fn update(&mut self, view: &RunView) -> Option<&str> {
         let line = waiting_line(view);
         self.looks = if self.line == line { self.looks + 1 } else { 1 };
         self.line = line;
@@ -305,7 +305,7 @@ impl Stop {
     }
 
     /// Waits for either; returns the exit that tells which.
-    pub async fn asked(&mut self) -> Exit {
+    pub async fn wait_for_signal(&mut self) -> Exit {
         let heard = self.heard;
         let Ok(came) = self.came.wait_for(|(count, _)| *count > heard).await.map(|came| *came) else {
             // The runtime ends.

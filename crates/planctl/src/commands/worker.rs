@@ -74,7 +74,7 @@ async fn test(context: &Context, worker: &Agent, role: &RoleConfig, within: Dura
     context.say(&format!("one small task for {} …", show::safe(&worker.shown())));
     let tryout = Tryout { worker, role, config, workspace: &workspace, scratch: &scratch, within };
     let stopped = async {
-        stop.asked().await;
+        stop.wait_for_signal().await;
     };
     let view = try_worker(tryout, &spawner, stopped).await;
     spawner.shutdown();
@@ -82,7 +82,7 @@ async fn test(context: &Context, worker: &Agent, role: &RoleConfig, within: Dura
     if is_json {
         show::print_json(&view)?;
     } else {
-        show::print(&view.checks.iter().map(doctor::drawn).collect::<String>())?;
+        show::print(&view.checks.iter().map(doctor::draw).collect::<String>())?;
     }
     Ok(if view.works { Exit::Yes } else { Exit::No })
 }

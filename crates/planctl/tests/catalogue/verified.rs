@@ -69,7 +69,7 @@ impl Verified {
         let text = std::str::from_utf8(bytes).unwrap();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let found = list(&told["diagnostics"]).into_iter().map(|found| Finding {
-            code: Code::named(found["code"].as_str().unwrap()).unwrap(),
+            code: Code::from_word(found["code"].as_str().unwrap()).unwrap(),
             level: match found["level"].as_str() {
                 Some("error") => Severity::Error,
                 Some("warning") => Severity::Warning,

@@ -27,7 +27,7 @@ impl Aider {
     }
 
     /// `Tokens: 1.2k sent, 5 cache hit, 7 received. Cost: $0.00036 message, $0.00036 session.`
-    pub(super) fn line(&mut self, line: &str) {
+    pub(super) fn parse_line(&mut self, line: &str) {
         if line.starts_with("litellm.") && line.split(':').next().is_some_and(|name| name.ends_with("Error"))
         {
             self.error = Some(line.to_owned());

@@ -7,7 +7,7 @@ use super::trouble::AgentError;
 use super::{Answer, DENIALS_MAX, count, micro_usd, tool_words};
 
 /// Reads a line; says whether it is one of Claude's.
-pub(super) fn hear(answer: &mut Answer, value: &Value) -> bool {
+pub(super) fn parse_line(answer: &mut Answer, value: &Value) -> bool {
     match value["type"].as_str().unwrap_or_default() {
         "system" if value["session_id"].is_string() => {
             answer.session = value["session_id"].as_str().map(str::to_owned);
@@ -18,7 +18,7 @@ pub(super) fn hear(answer: &mut Answer, value: &Value) -> bool {
         "assistant" if value["message"]["content"].is_array() => {
             answer.notice = None;
             match value["error"].as_str() {
-                Some(word) => answer.error = Some(told(value, word)),
+                Some(word) => answer.error = Some(client_error(value, word)),
                 None => answer.worked |= tool(value).is_some(),
             }
         }
@@ -48,7 +48,7 @@ fn retry(value: &Value) -> AgentError {
 }
 
 /// Reads the error of a message that the client wrote in place of its model: a word for the kind, and a text for people.
-fn told(value: &Value, word: &str) -> AgentError {
+fn client_error(value: &Value, word: &str) -> AgentError {
     let parts = value["message"]["content"].as_array().into_iter().flatten();
     let text: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
     let message = if text.is_empty() { word.to_owned() } else { text.join(" ") };

@@ -3,11 +3,11 @@
 use planctl_engine::Usage;
 use serde_json::Value;
 
-use super::trouble::{AgentError, unwrapped};
+use super::trouble::{AgentError, unwrap_message};
 use super::{Answer, count, tool_words};
 
 /// Reads a line; says whether it is one of Codex's.
-pub(super) fn hear(answer: &mut Answer, value: &Value) -> bool {
+pub(super) fn parse_line(answer: &mut Answer, value: &Value) -> bool {
     match value["type"].as_str().unwrap_or_default() {
         "thread.started" => answer.session = value["thread_id"].as_str().map(str::to_owned),
         "turn.started" => {}
@@ -34,13 +34,13 @@ pub(super) fn hear(answer: &mut Answer, value: &Value) -> bool {
         }
         "error" if value["message"].is_string() => {
             let message = value["message"].as_str().unwrap_or_default();
-            answer.notice = Some(AgentError::of_service(None, unwrapped(message)));
+            answer.notice = Some(AgentError::of_service(None, unwrap_message(message)));
         }
         "turn.failed" => {
             let message = value["error"]["message"].as_str().unwrap_or("the turn failed");
             // The kind stands in the words around the message as often as in it.
             let kind = AgentError::of_service(None, message).kind;
-            answer.error = Some(AgentError { message: unwrapped(message), kind });
+            answer.error = Some(AgentError { message: unwrap_message(message), kind });
         }
         _ => return false,
     }

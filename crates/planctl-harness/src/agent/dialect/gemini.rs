@@ -3,12 +3,12 @@
 use planctl_engine::Usage;
 use serde_json::Value;
 
-use super::trouble::{AgentError, unwrapped};
+use super::trouble::{AgentError, unwrap_message};
 use super::{Answer, STDERR_OBJECTS_MAX, TEXT_BYTES_MAX, count, tool_words};
 use crate::capture::Captured;
 
 /// Reads a line; says whether it is one of Gemini's. Its text comes in pieces, which `messages` collects.
-pub(super) fn hear(answer: &mut Answer, messages: &mut String, value: &Value) -> bool {
+pub(super) fn parse_line(answer: &mut Answer, messages: &mut String, value: &Value) -> bool {
     match value["type"].as_str().unwrap_or_default() {
         "init" if value["session_id"].is_string() => {
             answer.session = value["session_id"].as_str().map(str::to_owned);
@@ -51,7 +51,7 @@ pub(super) fn tool(value: &Value) -> Option<String> {
 fn failed(message: &str) -> AgentError {
     let kind = AgentError::of_service(None, message).kind;
     let message = message.trim().trim_start_matches("[API Error:").trim_start();
-    AgentError { message: unwrapped(message).trim_end_matches(']').to_owned(), kind }
+    AgentError { message: unwrap_message(message).trim_end_matches(']').to_owned(), kind }
 }
 
 /// Its one object goes to standard error where it failed, after any other output there (INTERFACE 3.3).

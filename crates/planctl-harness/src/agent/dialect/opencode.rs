@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::trouble::{AgentError, unwrapped};
+use super::trouble::{AgentError, unwrap_message};
 use super::{Answer, DENIALS_MAX, count, micro_usd, tool_words};
 
 /// Reads a line; says whether it is one of OpenCode's.
-pub(super) fn hear(answer: &mut Answer, value: &Value) -> bool {
+pub(super) fn parse_line(answer: &mut Answer, value: &Value) -> bool {
     let kind = value["type"].as_str().unwrap_or_default();
     let part = &value["part"];
     match kind {
@@ -58,7 +58,7 @@ fn denial(part: &Value) -> Option<String> {
 
 fn error(error: &Value) -> AgentError {
     let message = error["data"]["message"].as_str().or(error["name"].as_str());
-    let message = unwrapped(message.unwrap_or("an error without a text"));
+    let message = unwrap_message(message.unwrap_or("an error without a text"));
     match (error["data"]["statusCode"].as_u64(), error["name"].as_str()) {
         (None, Some("ProviderAuthError")) => AgentError::of_service(Some(401), message),
         (None, Some("MessageOutputLengthError" | "MessageAbortedError")) => AgentError::own(message),

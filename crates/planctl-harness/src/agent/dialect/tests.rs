@@ -12,13 +12,13 @@ fn read(output: &[u8]) -> Answer {
     let captured = Captured { head: output.to_vec(), tail: Vec::new(), bytes: output.len() as u64 };
     let whole = {
         let mut listener = Listener::default();
-        listener.hear(output);
+        listener.feed(output);
         listener.finish(&captured, &Captured::default())
     };
     // However the bytes arrive, the answer is the same.
     let mut listener = Listener::default();
     for chunk in output.chunks(7) {
-        listener.hear(chunk);
+        listener.feed(chunk);
     }
     assert_eq!(listener.finish(&captured, &Captured::default()), whole);
     whole
@@ -184,7 +184,7 @@ fn what_claude_was_denied_is_told() {
 fn hole_20_figures_that_can_not_be_are_unmetered_and_not_nought() {
     let said = |usage: &str| {
         let value = serde_json::from_str(&format!(r#"{{"planctl": "result/1", "usage": {usage}}}"#)).unwrap();
-        Answer::native(&value).unwrap().usage
+        Answer::from_result_json(&value).unwrap().usage
     };
     for usage in [
         r#"{"input_tokens": -5}"#,
@@ -224,7 +224,7 @@ fn d1_a_service_that_refuses_time_after_time_is_heard_while_the_agent_tries_on()
     let refused_after = |output: &[u8]| {
         let mut listener = Listener::default();
         output.split_inclusive(|byte| *byte == b'\n').position(|line| {
-            listener.hear(line);
+            listener.feed(line);
             listener.is_refused()
         })
     };

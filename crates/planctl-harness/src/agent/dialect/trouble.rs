@@ -42,7 +42,7 @@ impl AgentError {
         let message = message.into();
         let is_login = match status {
             Some(status) => matches!(status, 401 | 403),
-            None => speaks_of_login(&message),
+            None => mentions_login(&message),
         };
         AgentError { kind: if is_login { ErrorKind::Login } else { ErrorKind::Service }, message }
     }
@@ -53,7 +53,7 @@ impl AgentError {
 }
 
 /// Says that a message is about a login, by its words or by the status that it quotes.
-fn speaks_of_login(message: &str) -> bool {
+fn mentions_login(message: &str) -> bool {
     let words = message.to_lowercase();
     if LOGIN_WORDS.iter().any(|word| words.contains(word)) {
         return true;
@@ -67,7 +67,7 @@ fn speaks_of_login(message: &str) -> bool {
 }
 
 /// Takes the innermost message out of an error that is JSON in JSON, as services and their clients wrap them.
-pub(super) fn unwrapped(message: &str) -> String {
+pub(super) fn unwrap_message(message: &str) -> String {
     let mut message = message.trim().to_owned();
     for _ in 0..DEPTH_MAX {
         let Some(at) = message.find('{') else { break };

@@ -17,7 +17,7 @@ fn words(text: &str, mode: PermissionMode, allow: Option<&[&str]>) -> Result<(St
     let mut known = NamedAgent::parse(text).unwrap();
     let allow = allow.map(|list| list.iter().map(|tool| (*tool).to_owned()).collect());
     known.permissions = Permissions { mode, allow };
-    let line = known.line(&given(Path::new("/work"), &|_| None))?;
+    let line = known.command_line(&given(Path::new("/work"), &|_| None))?;
     let words: Vec<_> = line.arguments.iter().map(|word| word.to_str().unwrap()).collect();
     Ok((shlex::try_join(words).unwrap(), line))
 }
@@ -160,7 +160,7 @@ fn d5_codex_may_write_to_the_repository_that_it_commits_to() {
     std::fs::create_dir(&git).unwrap();
     std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     let known = NamedAgent::parse("codex").unwrap();
-    let line = known.line(&given(folder.path(), &|_| None)).unwrap();
+    let line = known.command_line(&given(folder.path(), &|_| None)).unwrap();
     let pair = line.arguments.windows(2).find(|pair| pair[0] == "--add-dir").unwrap();
     assert_eq!(pair[1], git.as_os_str());
     let aider = NamedAgent::parse("aider").unwrap().line(&given(folder.path(), &|_| None)).unwrap();
@@ -201,7 +201,7 @@ fn d13_a_gateways_address_reaches_the_agents_that_read_it_from_elsewhere() {
             .environment
             .contains(&("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/room/gemini-defaults.json".to_owned()))
     );
-    let claude: Vec<&str> = KnownAgent::named("claude").unwrap().variables().collect();
+    let claude: Vec<&str> = KnownAgent::from_word("claude").unwrap().variables().collect();
     for name in ["ANTHROPIC_CUSTOM_HEADERS", "AWS_REGION", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "HTTPS_PROXY"] {
         assert!(claude.contains(&name), "{name}");
     }
@@ -215,7 +215,7 @@ fn d10_opencode_is_refused_where_the_repository_has_a_plugin() {
     std::fs::create_dir_all(folder.path().join("app/.git")).unwrap();
     let may_start = |permissions: Permissions| {
         let known = NamedAgent { permissions, ..NamedAgent::parse("opencode").unwrap() };
-        known.line(&given(&inner, &|_| None)).map(drop)
+        known.command_line(&given(&inner, &|_| None)).map(drop)
     };
     let plugin = |name: &str| {
         let file = folder.path().join(name);

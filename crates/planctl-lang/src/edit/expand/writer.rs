@@ -53,7 +53,7 @@ impl Writer<'_> {
     pub(super) fn write(&mut self, part: &Part<'_>, list: Option<Batches>, text: &mut String) {
         let Some(list) = list else {
             let mut edits = self.common_edits(part, self.commands.len() + 1);
-            edits.extend(self.repeated_subscriptions(part, &self.latest));
+            edits.extend(self.repeat_subscription_edits(part, &self.latest));
             self.commands.push(part.step.contract.as_ref().map(|contract| contract.command.clone()));
             text.push_str(&edited(self.source, part.span, edits));
             return;
@@ -62,7 +62,7 @@ impl Writer<'_> {
         for (at, items) in list.iter().enumerate() {
             let number = self.commands.len() + 1;
             let filling = Filling { items, number, index: at + 1, count: list.len() };
-            let body = self.filled(part, &filling);
+            let body = self.fill_template(part, &filling);
             text.push_str(&body);
             if is_last && at + 1 < list.len() {
                 let end = line_end(self.source);
@@ -78,12 +78,12 @@ impl Writer<'_> {
 
     /// Returns what stands outside of the steps.
     pub(super) fn between(&mut self, span: Span) -> String {
-        let edits = self.renumbered(span);
+        let edits = self.renumber_edits(span);
         edited(self.source, span, edits)
     }
 
     /// Gives the steps that a part of the text names their new numbers.
-    fn renumbered(&mut self, span: Span) -> Vec<(Span, String)> {
+    fn renumber_edits(&mut self, span: Span) -> Vec<(Span, String)> {
         let mut edits = Vec::new();
         let inside = self.mentions.iter().filter(|it| it.span.start >= span.start && it.span.end <= span.end);
         for mention in inside {
@@ -105,10 +105,10 @@ impl Writer<'_> {
 
     fn common_edits(&mut self, part: &Part<'_>, number: usize) -> Vec<(Span, String)> {
         let mut edits = vec![(part.step.number.span, number.to_string())];
-        edits.extend(self.renumbered(part.span));
+        edits.extend(self.renumber_edits(part.span));
         // Where there is none, `none` stays.
         if let Some(needs) = &part.step.needs {
-            let new = self.needed(part.step, needs);
+            let new = self.renumbered_needs(part.step, needs);
             if !new.is_empty() {
                 edits.push((needs.span, listed(&new)));
             }
@@ -117,7 +117,7 @@ impl Writer<'_> {
     }
 
     // In the order in which they are written, each once.
-    fn needed(&mut self, step: &StepTree, needs: &Spanned<Vec<u32>>) -> Vec<usize> {
+    fn renumbered_needs(&mut self, step: &StepTree, needs: &Spanned<Vec<u32>>) -> Vec<usize> {
         let mut new = Vec::new();
         for old in &needs.value {
             match self.numbers.fixed.get(old) {
@@ -136,7 +136,7 @@ impl Writer<'_> {
         new
     }
 
-    fn repeated_subscriptions(&self, part: &Part<'_>, items: &[String]) -> Vec<(Span, String)> {
+    fn repeat_subscription_edits(&self, part: &Part<'_>, items: &[String]) -> Vec<(Span, String)> {
         let mut edits = Vec::new();
         for subscription in &part.step.subscriptions {
             let line = self.source.whole_line(subscription.span.start);
@@ -155,10 +155,10 @@ impl Writer<'_> {
         edits
     }
 
-    fn filled(&mut self, part: &Part<'_>, filling: &Filling<'_>) -> String {
+    fn fill_template(&mut self, part: &Part<'_>, filling: &Filling<'_>) -> String {
         let mut edits = self.common_edits(part, filling.number);
         if filling.items.len() > 1 {
-            edits.extend(self.repeated_subscriptions(part, filling.items));
+            edits.extend(self.repeat_subscription_edits(part, filling.items));
         }
         let quoting = self.quoting(part);
         let mut has_item = false;

@@ -45,7 +45,7 @@ impl Portrait {
         found.extend(lint(source, &tree, &Facts::default()));
         let begins: Vec<usize> = tree.steps.iter().map(|step| step.heading.start).collect();
         let mut sections: Vec<Section> = std::iter::once(None)
-            .chain(tree.steps.iter().map(|step| Some(bare_step(step.clone()))))
+            .chain(tree.steps.iter().map(|step| Some(strip_step(step.clone()))))
             .map(|step| Section { step, codes: Vec::new(), lines: Vec::new() })
             .collect();
         // A default that is written out, and a form that is planctl's own, leave no finding.
@@ -63,7 +63,7 @@ impl Portrait {
             section.codes.sort_unstable();
             section.lines.sort_unstable();
         }
-        let head = bare_head(tree.clone());
+        let head = strip_head(tree.clone());
         Some(Portrait { layout, tree, head, sections })
     }
 
@@ -94,7 +94,7 @@ impl Portrait {
 }
 
 /// Returns the number of steps that begin up to a part, which is the part's section.
-pub(super) fn section_of(kind: PartKind, section: usize) -> usize {
+pub(super) fn steps_before_part(kind: PartKind, section: usize) -> usize {
     match kind {
         PartKind::Step { .. } => section + 1,
         PartKind::Title | PartKind::Steps | PartKind::Field { .. } | PartKind::Refused | PartKind::Other => {
@@ -103,18 +103,18 @@ pub(super) fn section_of(kind: PartKind, section: usize) -> usize {
     }
 }
 
-fn none<T>(value: &mut Spanned<T>) {
+fn clear_span<T>(value: &mut Spanned<T>) {
     value.span = Span::default();
 }
 
-fn bare_library(library: &mut Library) {
+fn strip_library(library: &mut Library) {
     let Library { id, domains, triggers, trigger_threshold, stale_after_turns, then } = library;
-    [id, then].into_iter().flatten().for_each(none);
-    domains.iter_mut().chain(triggers).for_each(none);
-    [trigger_threshold, stale_after_turns].into_iter().flatten().for_each(none);
+    [id, then].into_iter().flatten().for_each(clear_span);
+    domains.iter_mut().chain(triggers).for_each(clear_span);
+    [trigger_threshold, stale_after_turns].into_iter().flatten().for_each(clear_span);
 }
 
-fn bare_head(mut tree: PlanTree) -> PlanTree {
+fn strip_head(mut tree: PlanTree) -> PlanTree {
     tree.steps.clear();
     let PlanTree {
         frontmatter,
@@ -132,26 +132,26 @@ fn bare_head(mut tree: PlanTree) -> PlanTree {
         flow,
     } = &mut tree;
     let Frontmatter { span, kind, status, owner, library, unknown } = frontmatter;
-    bare_library(library);
+    strip_library(library);
     *span = span.map(|_| Span::default());
-    [kind, status, owner, title, context].into_iter().flatten().for_each(none);
-    unknown.iter_mut().for_each(none);
-    budget.iter_mut().for_each(none);
-    priority.iter_mut().for_each(none);
-    max_visits.iter_mut().for_each(none);
-    stale_after.iter_mut().for_each(none);
-    parallel.iter_mut().for_each(none);
-    red_first.iter_mut().for_each(none);
+    [kind, status, owner, title, context].into_iter().flatten().for_each(clear_span);
+    unknown.iter_mut().for_each(clear_span);
+    budget.iter_mut().for_each(clear_span);
+    priority.iter_mut().for_each(clear_span);
+    max_visits.iter_mut().for_each(clear_span);
+    stale_after.iter_mut().for_each(clear_span);
+    parallel.iter_mut().for_each(clear_span);
+    red_first.iter_mut().for_each(clear_span);
     *steps_heading = steps_heading.map(|_| Span::default());
     *steps_meant = steps_meant.map(|_| Span::default());
     for flow in flow.iter_mut() {
-        none(flow);
-        flow.value.iter_mut().for_each(none);
+        clear_span(flow);
+        flow.value.iter_mut().for_each(clear_span);
     }
     tree
 }
 
-fn bare_step(mut step: StepTree) -> StepTree {
+fn strip_step(mut step: StepTree) -> StepTree {
     let StepTree {
         number,
         heading,
@@ -187,32 +187,32 @@ fn bare_step(mut step: StepTree) -> StepTree {
         node: _,
         unread,
     } = &mut step;
-    none(number);
+    clear_span(number);
     (*heading, *end) = (Span::default(), 0);
-    none(title);
+    clear_span(title);
     [mark, status, target, intent, task, judge, judge_by, when, for_each, gate]
         .into_iter()
         .flatten()
-        .for_each(none);
-    kind.iter_mut().for_each(none);
-    subscriptions.iter_mut().for_each(none);
-    contract.iter_mut().for_each(bare_contract);
-    on_fail.iter_mut().for_each(none);
-    [timeout, contract_timeout].into_iter().flatten().for_each(none);
-    changes.iter_mut().chain(protects).chain(locks).for_each(none);
-    guard.iter_mut().for_each(none);
-    red_first.iter_mut().for_each(none);
-    [max_retries, max_visits].into_iter().flatten().for_each(none);
-    needs.iter_mut().for_each(none);
-    needed_templates.iter_mut().for_each(none);
-    min_tests.iter_mut().for_each(none);
-    workspace.iter_mut().for_each(none);
+        .for_each(clear_span);
+    kind.iter_mut().for_each(clear_span);
+    subscriptions.iter_mut().for_each(clear_span);
+    contract.iter_mut().for_each(strip_contract);
+    on_fail.iter_mut().for_each(clear_span);
+    [timeout, contract_timeout].into_iter().flatten().for_each(clear_span);
+    changes.iter_mut().chain(protects).chain(locks).for_each(clear_span);
+    guard.iter_mut().for_each(clear_span);
+    red_first.iter_mut().for_each(clear_span);
+    [max_retries, max_visits].into_iter().flatten().for_each(clear_span);
+    needs.iter_mut().for_each(clear_span);
+    needed_templates.iter_mut().for_each(clear_span);
+    min_tests.iter_mut().for_each(clear_span);
+    workspace.iter_mut().for_each(clear_span);
     unread.sort_unstable();
     step
 }
 
 // An exit code that is left out means 0.
-fn bare_contract(contract: &mut ContractTree) {
+fn strip_contract(contract: &mut ContractTree) {
     let ContractTree { command: _, line_starts, span, fence, exit_code } = contract;
     line_starts.clear();
     (*span, *fence) = (Span::default(), Span::default());

@@ -10,7 +10,7 @@ use crate::tree::parse::contract::is_expectation;
 use crate::tree::parse::layout::{Layout, PartKind};
 use crate::tree::{Field, Form, PlanTree, StepTree};
 
-use super::portrait::{Portrait, section_of};
+use super::portrait::{Portrait, steps_before_part};
 
 /// The parts of a section that may be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Care {
 }
 
 impl Care {
-    pub fn less(self) -> Care {
+    pub fn relaxed(self) -> Care {
         match self {
             Care::Order => Care::Form,
             Care::Form | Care::Nothing => Care::Nothing,
@@ -153,7 +153,7 @@ pub(super) fn kept_lines(source: &Source, layout: &Layout, tree: &PlanTree) -> V
     let mut section = 0;
     let mut kept = Vec::new();
     for part in writer.parts() {
-        section = section_of(part.kind, section);
+        section = steps_before_part(part.kind, section);
         let step = section.checked_sub(1).and_then(|step| tree.steps.get(step));
         let body = part.first + 1..part.end;
         let lines = match part.kind {

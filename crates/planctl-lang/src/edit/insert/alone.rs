@@ -17,7 +17,7 @@ const PROBE: &str = "\n\n### 2. Probe\n\n**target:** probe\n**task:** Nothing.\n
 
 /// Returns a proposal that is exactly one step, with the number of a step that is still to be numbered.
 pub(super) fn one_step(proposal: &str) -> Result<String, Vec<Diagnostic>> {
-    let titled = headed(proposal)?;
+    let titled = with_open_number(proposal)?;
     let (tree, _) = parse(&Source::new("proposal", format!("{HEAD}{titled}{PROBE}")));
     let (bare, _) = parse(&Source::new("proposal", format!("{HEAD}{}", PROBE.trim_start())));
     let help = "propose one step: `### Title`, then its fields";
@@ -92,7 +92,7 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// Returns a proposal whose headings have the number of a step that is still to be numbered.
-fn headed(proposal: &str) -> Result<String, Vec<Diagnostic>> {
+fn with_open_number(proposal: &str) -> Result<String, Vec<Diagnostic>> {
     let lines: Vec<&str> = proposal.trim().lines().collect();
     if !lines.first().is_some_and(|first| first.trim_start().starts_with("##")) {
         let message = "a proposal is the text of a step: `### Title`, then its fields".to_owned();

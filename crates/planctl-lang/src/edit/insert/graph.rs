@@ -239,7 +239,7 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
     let source = Source::new("proposal", format!("{}{}\n", alone::HEAD, alone::one_step(proposal)?));
     let is_placed = |step: &&StepTree| step.needs.is_some() || step.when.is_some();
     if let Some(step) = parse(&source).0.steps.iter().find(is_placed) {
-        return misplaced(&step.title.value);
+        return edges_in_step_error(&step.title.value);
     }
     let expanded = expand(&source, None)?;
     let source = Source::new("proposal", expanded.text);
@@ -253,7 +253,7 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
     let mut made = Vec::with_capacity(nodes.len());
     for (mut node, step) in nodes.into_iter().zip(&tree.steps) {
         if !matches!(node.kind.value, Kind::Task | Kind::Call | Kind::Checkpoint) {
-            return misplaced(node.title());
+            return edges_in_step_error(node.title());
         }
         node.id.value = free_name(&plain(node.title()).to_lowercase(), &mut taken);
         node.said = node.said.without(&["max_retries", "on_fail"]);
@@ -278,7 +278,7 @@ fn proposed(workflow: &Workflow, proposal: &str) -> Result<Vec<NodeTree>, Vec<Di
     Ok(made)
 }
 
-fn misplaced<T>(title: &str) -> Result<T, Vec<Diagnostic>> {
+fn edges_in_step_error<T>(title: &str) -> Result<T, Vec<Diagnostic>> {
     let message = format!("\"{title}\" has edges of its own, and in a graph these are written as edges");
     refused(Span::at(0), message, "put the step in by hand")
 }

@@ -37,7 +37,7 @@ pub(super) fn into_list(
         entry.remove("kind");
         (None, entry)
     });
-    let mut edits = vec![beside(source, after.span, after.span, entries.collect())];
+    let mut edits = vec![insert_entries(source, after.span, after.span, entries.collect())];
     let number = |name: &str| name.strip_prefix("step_")?.parse::<usize>().ok();
     let own = number(&after.id.value).unwrap_or_default();
     let said = workflow.nodes.iter().map(|node| &node.said).chain([&workflow.said]);
@@ -80,7 +80,7 @@ pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
             edge.insert(key.to_owned(), format!("{prefix}{}", on.word()).into());
             (None, edge)
         });
-        edits.push(beside(source, edge.span, edge.span, edges.collect()));
+        edits.push(insert_entries(source, edge.span, edge.span, edges.collect()));
     }
     // After the last node no other step's number changes.
     if let Some(last) = workflow.nodes.last() {
@@ -94,7 +94,7 @@ pub(super) fn edits(insertion: &Insertion<'_>) -> Vec<Edit> {
             (is_named.then_some(name), entry)
         });
         let whole = if is_named { last.id.span.to(last.span) } else { last.span };
-        edits.push(beside(source, whole, last.span, nodes.collect()));
+        edits.push(insert_entries(source, whole, last.span, nodes.collect()));
     }
     edits
 }
@@ -104,7 +104,7 @@ fn literal(text: &str) -> String {
 }
 
 /// Writes entries after one of an object or a list, laid out like it.
-fn beside(
+fn insert_entries(
     source: &Source,
     like: Span,
     value: Span,
@@ -121,17 +121,21 @@ fn beside(
         if let Some(name) = name {
             text.push_str(&format!("{}: ", literal(&name)));
         }
-        text.push_str(&if is_tall && has_line { tall(&entry, head) } else { flat(&entry) });
+        text.push_str(&if is_tall && has_line {
+            multi_line_entry(&entry, head)
+        } else {
+            one_line_entry(&entry)
+        });
     }
     Edit { span: Span::at(value.end), replacement: with_line_ends(&text, source) }
 }
 
-fn flat(entry: &Map<String, Value>) -> String {
+fn one_line_entry(entry: &Map<String, Value>) -> String {
     let pairs: Vec<String> = entry.iter().map(|(key, value)| format!("{}: {value}", literal(key))).collect();
     format!("{{{}}}", pairs.join(", "))
 }
 
-fn tall(entry: &Map<String, Value>, indent: &str) -> String {
+fn multi_line_entry(entry: &Map<String, Value>, indent: &str) -> String {
     let pairs = entry.iter().map(|(key, value)| format!("\n{indent}  {}: {value}", literal(key)));
     format!("{{{}\n{indent}}}", pairs.collect::<Vec<_>>().join(","))
 }

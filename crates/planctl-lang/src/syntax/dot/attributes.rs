@@ -289,7 +289,7 @@ fn is_named_contract(of: Of, key: &str) -> bool {
 }
 
 /// Judges one attribute: its key, and its value by what the key's must be.
-pub(crate) fn judge(of: Of, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
+pub(crate) fn check_attribute(of: Of, attribute: &Attribute, found: &mut Vec<Diagnostic>) {
     let key = attribute.key.value.as_str();
     match find(of, key) {
         Some(known) => value(known, attribute, found),
@@ -412,7 +412,7 @@ pub(crate) fn whole(text: &str) -> Option<i64> {
 }
 
 /// Returns a value as programs write it: a number or a flag as such, everything else as text.
-pub(crate) fn typed(of: Of, key: &str, value: &str) -> serde_json::Value {
+pub(crate) fn json_value(of: Of, key: &str, value: &str) -> serde_json::Value {
     let as_number = || whole(value).map(serde_json::Value::from);
     let as_flag = || flag(value).map(serde_json::Value::from);
     let read = match find(of, key).map(|known| known.value) {
@@ -484,7 +484,7 @@ pub(crate) fn known_names(of: Of) -> impl Iterator<Item = &'static str> {
 }
 
 /// Judges a value that stands elsewhere than in DOT, under an attribute's name; returns the name that planctl uses.
-pub(crate) fn judged(
+pub(crate) fn check_value_of(
     of: Of,
     key: &str,
     key_span: Span,
@@ -493,6 +493,6 @@ pub(crate) fn judged(
 ) -> Option<&'static str> {
     let key = crate::text::Spanned::new(key.to_owned(), key_span);
     let attribute = Attribute { key, value: value.clone() };
-    judge(of, &attribute, found);
+    check_attribute(of, &attribute, found);
     find(of, &attribute.key.value).filter(|known| known.left_out.is_none()).map(|known| known.name)
 }

@@ -245,7 +245,7 @@ impl<'s> Reader<'s> {
                 let name = self.graph_name();
                 self.skip();
                 if !self.take("{") {
-                    return self.lose("`{`");
+                    return self.fail_expecting("`{`");
                 }
                 self.open(name, start, statements, open)
             }
@@ -253,7 +253,7 @@ impl<'s> Reader<'s> {
                 let keyword = self.take_word().span;
                 self.skip();
                 if !self.rest().starts_with('[') {
-                    return self.lose(&format!("`[` after `{word}`, which is no name of a node"));
+                    return self.fail_expecting(&format!("`[` after `{word}`, which is no name of a node"));
                 }
                 let of = [Of::Graph, Of::Node, Of::Edge].into_iter().find(|of| of.word() == word);
                 let attributes = self.attribute_lists();
@@ -405,7 +405,7 @@ impl<'s> Reader<'s> {
         let start = self.at;
         self.at += lexemes::word(self.rest()).len();
         if self.at == start {
-            return self.lose(expected);
+            return self.fail_expecting(expected);
         }
         loop {
             let rest = self.rest();
@@ -456,7 +456,7 @@ impl<'s> Reader<'s> {
         Spanned::new(word, span)
     }
 
-    fn lose<T>(&mut self, what: &str) -> Result<T, Lost> {
+    fn fail_expecting<T>(&mut self, what: &str) -> Result<T, Lost> {
         self.expected(what);
         Err(Lost)
     }

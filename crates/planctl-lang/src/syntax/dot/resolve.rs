@@ -184,7 +184,7 @@ impl<'d> Resolver<'d> {
     fn take(&mut self, of: Of, attributes: &[Attribute], into: &mut Attributes) {
         let mut here: BTreeMap<&str, &Attribute> = BTreeMap::new();
         for attribute in attributes {
-            attributes::judge(of, attribute, &mut self.found);
+            attributes::check_attribute(of, attribute, &mut self.found);
             let key = attribute.key.value.as_str();
             if let Some(before) = here.insert(key, attribute)
                 && before.value.value != attribute.value.value

@@ -7,7 +7,7 @@ use brush_parser::ast::{self, SourceLocation};
 use brush_parser::word::{self, Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource};
 use brush_parser::{ParseError, Parser, ParserOptions, SourceSpan};
 
-use super::gaps::closed;
+use super::gaps::rewrite_unsupported;
 use super::limits::{has_endless_number, is_uncertain, nests_too_deeply};
 use super::text::Text;
 use super::walk::inline_at;
@@ -30,7 +30,7 @@ pub(super) fn read(script: &str) -> Reading {
         Some(Err(fault)) => {
             // A script that the parser does not know is tried again in words that it knows.
             if is_uncertain(script)
-                && let Some(Some(Ok(read))) = closed(script).map(|text| attempt(&text))
+                && let Some(Some(Ok(read))) = rewrite_unsupported(script).map(|text| attempt(&text))
             {
                 return Reading::Read(read);
             }
@@ -190,13 +190,13 @@ impl Converter<'_> {
         };
         let mut literals = Vec::new();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
-            self.take(item, &mut made, &mut literals)?;
+            self.add_item(item, &mut made, &mut literals)?;
         }
         if let Some(name) = &simple.word_or_name {
             self.take_word(name, &mut made, &mut literals)?;
         }
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.take(item, &mut made, &mut literals)?;
+            self.add_item(item, &mut made, &mut literals)?;
         }
         for at in inline_at(&made.words) {
             if let Some(Some(text)) = literals.get(at)
@@ -212,7 +212,7 @@ impl Converter<'_> {
         Ok(made)
     }
 
-    fn take(
+    fn add_item(
         &self,
         item: &ast::CommandPrefixOrSuffixItem,
         made: &mut Simple,
@@ -308,7 +308,7 @@ impl Converter<'_> {
             ast::IoRedirect::OutputAndError(word, _) => file(self.word(word)?.0, true, false),
             ast::IoRedirect::HereDocument(_, document) => {
                 let here = document.doc.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
-                let text = here.placed(&document.doc.value);
+                let text = here.map_to_source(&document.doc.value);
                 let mut target =
                     Word { raw: text.as_str().to_owned(), span: text.whole(), ..Word::default() };
                 if document.requires_expansion {
@@ -469,7 +469,7 @@ impl Converter<'_> {
     // The word, and its literal with the places of its characters.
     fn word(&self, word: &ast::Word) -> Converted<(Word, Option<Text>)> {
         let here = word.loc.as_ref().map(|loc| self.source(loc)).unwrap_or_default();
-        let written = here.placed(&word.value);
+        let written = here.map_to_source(&word.value);
         let span = written.whole();
         let mut made = Word { raw: word.value.clone(), span, ..Word::default() };
         let is_lone = matches!(word.value.as_str(), "[" | "{}");
@@ -537,7 +537,7 @@ impl Converter<'_> {
         if self.depth >= SUBSTITUTIONS_MAX {
             return Ok(Script::default());
         }
-        let text = here.placed(script);
+        let text = here.map_to_source(script);
         script_of(&text, self.depth + 1).map_err(|fault| Fault {
             why: format!("the command inside `$(…)` is not valid: {}", fault.why),
             ..fault
@@ -550,16 +550,16 @@ fn is_literal(pieces: &[WordPieceWithSource], from: &Text, text: &mut Text, is_q
         let (start, end) = (piece.start_index, piece.end_index);
         match &piece.piece {
             WordPiece::Text(plain) => {
-                text.extend(&from.bytes(start, end).placed(plain));
+                text.extend(&from.bytes(start, end).map_to_source(plain));
                 is_quoted || !plain.contains(['*', '?', '[', '{'])
             }
             WordPiece::SingleQuotedText(plain) => {
-                text.extend(&from.bytes(start + 1, end).placed(plain));
+                text.extend(&from.bytes(start + 1, end).map_to_source(plain));
                 true
             }
             WordPiece::EscapeSequence(escape) => {
                 let plain = escape.strip_prefix('\\').unwrap_or(escape);
-                text.extend(&from.bytes(start + escape.len() - plain.len(), end).placed(plain));
+                text.extend(&from.bytes(start + escape.len() - plain.len(), end).map_to_source(plain));
                 true
             }
             WordPiece::DoubleQuotedSequence(inner) => is_literal(inner, from, text, true),

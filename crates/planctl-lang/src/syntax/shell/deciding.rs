@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use planctl_glob::is_glob;
 
 use super::following::{At, Follower};
-use super::values::{escaped, straight};
+use super::values::{escape_glob, normalise};
 use super::{FileUse, Reading, Script, Use, Word, read};
 use crate::text::Span;
 use crate::text::paths::leaves_workspace;
@@ -84,7 +84,7 @@ impl Follower<'_> {
     pub(super) fn decided(&mut self) -> Deciding {
         let mut deciding = std::mem::take(&mut self.deciding);
         for file in self.found.iter().filter(|file| file.how == Use::Writes && file.is_certain) {
-            deciding.fixed.remove(&escaped(&straight(&file.path)));
+            deciding.fixed.remove(&escape_glob(&normalise(&file.path)));
         }
         deciding.kept.retain(|path| !deciding.fixed.contains(path));
         deciding
@@ -135,12 +135,12 @@ impl Follower<'_> {
             return FileLocation::Outside;
         }
         if !is_pattern {
-            return FileLocation::Inside(escaped(&located));
+            return FileLocation::Inside(escape_glob(&located));
         }
         // The characters of the folder on the way are no pattern's.
         let folder = self.shell.folder.as_deref().unwrap_or_default();
         match located.strip_prefix(folder) {
-            Some(rest) if is_glob(folder) => FileLocation::Inside(format!("{}{rest}", escaped(folder))),
+            Some(rest) if is_glob(folder) => FileLocation::Inside(format!("{}{rest}", escape_glob(folder))),
             Some(_) | None => FileLocation::Inside(located),
         }
     }

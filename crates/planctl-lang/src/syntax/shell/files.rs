@@ -127,7 +127,7 @@ impl Follower<'_> {
                 let folder = self.shell.folder.clone();
                 for word in read.values("C", "directory") {
                     self.add(word, Use::Reads, true);
-                    self.enter(word);
+                    self.change_folder(word);
                 }
                 read.values("f", "file").for_each(|word| self.add(word, Use::Reads, true));
                 self.shell.folder = folder;
@@ -232,7 +232,7 @@ impl Follower<'_> {
         let Some(at) = git_verb(&texts).map(|at| at - 1) else { return };
         let folder = self.shell.folder.clone();
         let before = words[..at].iter().zip(&words[1..]);
-        before.filter(|(word, _)| word.raw == "-C").for_each(|(_, folder)| self.enter(folder));
+        before.filter(|(word, _)| word.raw == "-C").for_each(|(_, folder)| self.change_folder(folder));
         let read = Arguments::read(&words[at + 1..], "", &[]);
         let (how, is_certain) = match words[at].raw.as_str() {
             "rm" | "mv" | "restore" => (Use::Writes, true),

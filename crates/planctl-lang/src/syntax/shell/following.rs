@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::deciding::{Deciding, Look};
 use super::files::FileUse;
 use super::values::{Input, Shell, VALUES_MAX, Value, of_text};
-use super::walk::{chain, fails, inline_at, pipeline_fails};
+use super::walk::{fails, inline_at, pipeline_fails, wrapped_commands};
 use super::{
     Arguments, Command, Compound, CompoundKind, Item, Join, Part, Pipeline, Redirect, Script, Simple, Test,
     Word,
@@ -350,7 +350,7 @@ impl<'a> Follower<'a> {
         }
         let folder = self.shell.folder.clone();
         let variables = self.shell.variables.clone();
-        let slices = chain(words);
+        let slices = wrapped_commands(words);
         for (number, slice) in slices.iter().enumerate() {
             let inner = slices.get(number + 1);
             match (slice[0].text(), inner) {
@@ -370,7 +370,7 @@ impl<'a> Follower<'a> {
                     self.operands(slice, at);
                     let found = self.shell.found_by(slice);
                     for inner in &slices[number + 1..] {
-                        self.run(&with_values(inner, "{}", found.as_deref()), at);
+                        self.run(&substitute_values(inner, "{}", found.as_deref()), at);
                     }
                     break;
                 }
@@ -409,7 +409,7 @@ impl<'a> Follower<'a> {
     }
 
     fn folder_of_wrappers(&mut self, words: &[Word]) {
-        let slices = chain(words);
+        let slices = wrapped_commands(words);
         for pair in slices.windows(2) {
             if matches!(pair[0][0].text(), "env" | "sudo" | "doas") {
                 self.enter_wrapper(&pair[0][..pair[0].len() - pair[1].len()]);
@@ -423,18 +423,18 @@ impl<'a> Follower<'a> {
             let (letter, long) = if own[0].text() == "env" { ("-C", "--chdir=") } else { ("-D", "--chdir=") };
             if word.raw == letter || word.raw == "--chdir" {
                 if let Some(folder) = own.get(at + 1) {
-                    self.enter(folder);
+                    self.change_folder(folder);
                 }
             } else if let Some(rest) = word.text().strip_prefix(long) {
-                self.enter(&Value::plain(rest, word.span).word());
+                self.change_folder(&Value::plain(rest, word.span).word());
             } else if let Some(rest) = word.text().strip_prefix(letter) {
-                self.enter(&Value::plain(rest, word.span).word());
+                self.change_folder(&Value::plain(rest, word.span).word());
             }
         }
     }
 
     /// Goes into a folder; where it is one of several, or unknown, nobody can tell where the rest runs.
-    pub(super) fn enter(&mut self, folder: &Word) {
+    pub(super) fn change_folder(&mut self, folder: &Word) {
         let values = self.shell.resolved(folder);
         self.shell.folder = match values.as_deref() {
             Some([value]) if !value.is_pattern => self.shell.located(&value.text),
@@ -472,7 +472,7 @@ impl<'a> Follower<'a> {
                     Some(word) if word.raw == "-" => {
                         self.shell.folder = self.shell.before.last().cloned().unwrap_or_default();
                     }
-                    Some(word) => self.enter(word),
+                    Some(word) => self.change_folder(word),
                     None => self.shell.folder = Some("~".to_owned()),
                 }
                 self.shell.before.push(before);
@@ -554,7 +554,7 @@ impl<'a> Follower<'a> {
 
 impl Simple {
     fn as_program(&self) -> Option<&str> {
-        Some(program(chain(&self.words).last()?.first()?.literal.as_deref()?))
+        Some(program(wrapped_commands(&self.words).last()?.first()?.literal.as_deref()?))
     }
 }
 
@@ -580,7 +580,7 @@ fn runs_its_input(command: &Command) -> bool {
 }
 
 fn is_program_without_file(words: &[Word]) -> bool {
-    let slices = chain(words);
+    let slices = wrapped_commands(words);
     // They get names on their input, no script.
     if slices.iter().any(|slice| matches!(slice[0].text(), "xargs" | "find")) {
         return false;
@@ -623,7 +623,7 @@ fn unknown(like: &Word) -> Word {
     Word { raw: "…".to_owned(), parts: vec![Part::Unknown], span: like.span, ..Word::default() }
 }
 
-fn with_values(words: &[Word], sign: &str, values: Option<&[Value]>) -> Vec<Word> {
+fn substitute_values(words: &[Word], sign: &str, values: Option<&[Value]>) -> Vec<Word> {
     let mut made = Vec::new();
     for word in words {
         match (word.raw.contains(sign), values) {

@@ -5,7 +5,7 @@ use crate::text::Span;
 
 /// Returns the script with `select` as `for`, `;;` in the head of `for ((…))` as `; ;`, and `(` before the patterns of
 /// `case`; `None` where it has none of them.
-pub(super) fn closed(script: &str) -> Option<Text> {
+pub(super) fn rewrite_unsupported(script: &str) -> Option<Text> {
     let text = Text::of(script);
     let characters: Vec<(char, Span)> = text.chars().collect();
     let mut made = Text::default();

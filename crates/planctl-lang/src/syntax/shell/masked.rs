@@ -81,7 +81,7 @@ struct Walk<'a, 'j> {
 }
 
 impl<'a> Walk<'a, '_> {
-    fn lost(&mut self, span: Span, how: Lost) {
+    fn add_lost(&mut self, span: Span, how: Lost) {
         self.found.push(Masked { span, how });
     }
 
@@ -104,22 +104,22 @@ impl<'a> Walk<'a, '_> {
             let names =
                 matches!(simple.name(), Some("local" | "declare" | "export" | "readonly" | "typeset"));
             if names && simple.words.iter().any(|word| !word.nested.is_empty()) {
-                self.lost(item.span, Lost::Local);
+                self.add_lost(item.span, Lost::Local);
             }
         }
         if !counts && !is_looked_at {
-            self.dropped(item, context);
+            self.check_dropped(item, context);
         } else if !context.counts && stops && is_and_of_checks(item) && !is_looked_at {
             // `set -e` looks at the last command of a list alone.
-            self.lost(item.span, Lost::Dropped);
+            self.add_lost(item.span, Lost::Dropped);
         }
-        self.unread(item);
+        self.check_unread(item);
         let pipelines: Vec<&'a Pipeline> = pipelines(item).collect();
         for (at, pipeline) in pipelines.iter().enumerate() {
             let is_last = at + 1 == pipelines.len();
             let looks = item.rest.get(at).is_some_and(|(_, next)| looks_at(next));
-            if !self.judge.pipefail && counts && loses(pipeline) && !looks && !is_looked_at {
-                self.lost(pipeline.span, Lost::Piped);
+            if !self.judge.pipefail && counts && loses_status(pipeline) && !looks && !is_looked_at {
+                self.add_lost(pipeline.span, Lost::Piped);
             }
             let inner = Context {
                 counts: !is_last || counts,
@@ -130,17 +130,17 @@ impl<'a> Walk<'a, '_> {
     }
 
     // A check whose status nothing asks for.
-    fn dropped(&mut self, item: &'a Item, context: Context) {
+    fn check_dropped(&mut self, item: &'a Item, context: Context) {
         let flow = self.judge.item(item, context.is_asked);
-        let is_fixed = matches!(flow.only(), Some(End::Known(_)));
+        let is_fixed = matches!(flow.single_status(), Some(End::Known(_)));
         let guards = !flow.exits.is_empty() || flow.on.is_empty();
         if !is_fixed && !guards && is_check_dropped(item) && !self.is_read_later(item) {
-            self.lost(item.span, Lost::Dropped);
+            self.add_lost(item.span, Lost::Dropped);
         }
     }
 
     // `grep -q x f || fail=1`: a variable that nothing reads keeps nothing.
-    fn unread(&mut self, item: &'a Item) {
+    fn check_unread(&mut self, item: &'a Item) {
         let Some((_, last)) = item.rest.last() else { return };
         let [command] = last.commands.as_slice() else { return };
         let Some(name) = assigned(command) else { return };
@@ -151,7 +151,7 @@ impl<'a> Walk<'a, '_> {
         };
         let mut others = self.words.iter().copied().filter(|word| !is_own(word));
         if is_check && !others.any(|word| names(word, &name) && is_seen(word)) {
-            self.lost(last.span, Lost::Unread(name));
+            self.add_lost(last.span, Lost::Unread(name));
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Walk<'a, '_> {
                 self.scope = Some(command.span());
             }
             match command {
-                Command::Simple(simple) if finds(simple) => self.lost(simple.span, Lost::Found),
+                Command::Simple(simple) if finds(simple) => self.add_lost(simple.span, Lost::Found),
                 Command::Compound(compound) => self.compound(compound, inner),
                 Command::Function { name, body, .. } => {
                     let is_asked = self.asked.contains(name.as_str());
@@ -214,7 +214,7 @@ impl<'a> Walk<'a, '_> {
             let stops = self.judge.errexit && !context.is_asked;
             if let Some(last) = body.items.last().filter(|_| is_loop && context.counts && !stops) {
                 let before = self.found.len();
-                self.dropped(last, context);
+                self.check_dropped(last, context);
                 self.found[before..].iter_mut().for_each(|masked| masked.how = Lost::Round);
             }
         }
@@ -257,7 +257,7 @@ fn is_check(pipeline: &Pipeline) -> bool {
         Some(Command::Simple(simple)) => {
             let is_text = simple.redirects.iter().any(|redirect| redirect.writes)
                 && simple.redirects.iter().any(|redirect| redirect.is_document);
-            !is_text && !prepares(simple) && !shows(simple) && assigned_by(simple).is_none()
+            !is_text && !is_preparation(simple) && !is_display(simple) && assigned_by(simple).is_none()
         }
         // A loop's body is looked at by itself.
         Some(Command::Compound(compound)) => {
@@ -268,7 +268,7 @@ fn is_check(pipeline: &Pipeline) -> bool {
     }
 }
 
-fn prepares(simple: &Simple) -> bool {
+fn is_preparation(simple: &Simple) -> bool {
     matches!(
         simple.name(),
         None | Some(
@@ -313,7 +313,7 @@ fn prepares(simple: &Simple) -> bool {
 }
 
 // Commands that are run for what they print into the log, or to clear away.
-fn shows(simple: &Simple) -> bool {
+fn is_display(simple: &Simple) -> bool {
     let words = simple.texts();
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
     match words.as_slice() {
@@ -443,7 +443,7 @@ fn looks_at(pipeline: &Pipeline) -> bool {
 }
 
 // The last part of the pipe succeeds on any input, or on some other input.
-fn loses(pipeline: &Pipeline) -> bool {
+fn loses_status(pipeline: &Pipeline) -> bool {
     let [before @ .., last] = pipeline.commands.as_slice() else { return false };
     let Command::Simple(last) = last else { return false };
     let swallows = match last.texts().as_slice() {
@@ -523,7 +523,7 @@ fn finds(simple: &Simple) -> bool {
 // The checks that choose a way on which the script ends as expected without any other check.
 fn skipped<'a>(judge: &mut Judge<'a>, script: &'a Script, expected: u8) -> Vec<Span> {
     let mut choices = Vec::new();
-    choose(script, &mut choices);
+    choose_alternatives(script, &mut choices);
     let wanted = End::Known(expected);
     let may_be_wanted = |end: &End| match end {
         End::Any => true,
@@ -532,8 +532,8 @@ fn skipped<'a>(judge: &mut Judge<'a>, script: &'a Script, expected: u8) -> Vec<S
     };
     let mut found = Vec::new();
     for choice in choices.into_iter().filter(|choice| is_check(choice)).take(SKIPS_MAX) {
-        let passed = judge.by(script, choice, End::Known(0));
-        let failed = judge.by(script, choice, End::Failing);
+        let passed = judge.ends_given(script, choice, End::Known(0));
+        let failed = judge.ends_given(script, choice, End::Failing);
         let is_skipped = failed.iter().eq([&wanted]);
         if is_skipped && passed != failed && passed.iter().any(may_be_wanted) {
             found.push(choice.span);
@@ -542,7 +542,7 @@ fn skipped<'a>(judge: &mut Judge<'a>, script: &'a Script, expected: u8) -> Vec<S
     found
 }
 
-fn choose<'a>(script: &'a Script, choices: &mut Vec<&'a Pipeline>) {
+fn choose_alternatives<'a>(script: &'a Script, choices: &mut Vec<&'a Pipeline>) {
     for item in script.items.iter().filter(|item| !item.is_background) {
         choices.extend(pipelines(item).take(item.rest.len()));
         for command in pipelines(item).filter_map(|pipeline| pipeline.commands.first()) {
@@ -552,7 +552,7 @@ fn choose<'a>(script: &'a Script, choices: &mut Vec<&'a Pipeline>) {
             if is_once {
                 let conditions = compound.conditions.iter().filter_map(|list| list.items.last());
                 choices.extend(conditions.flat_map(pipelines));
-                compound.bodies.iter().for_each(|body| choose(body, choices));
+                compound.bodies.iter().for_each(|body| choose_alternatives(body, choices));
             }
         }
     }

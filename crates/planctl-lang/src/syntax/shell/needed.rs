@@ -33,7 +33,7 @@ pub(crate) fn needed(script: &Script, expected: u8) -> Vec<Need<'_>> {
 // A loop may have no round, and a function no call.
 fn of_list<'a>(script: &'a Script, found: &mut Vec<&'a Pipeline>) {
     for item in script.items.iter().filter(|item| !item.is_background) {
-        for pipeline in of_item(item) {
+        for pipeline in pipelines_of_item(item) {
             found.push(pipeline);
             let [Command::Compound(compound)] = pipeline.commands.as_slice() else { continue };
             if matches!(compound.kind, CompoundKind::If | CompoundKind::Group | CompoundKind::Subshell) {
@@ -43,6 +43,6 @@ fn of_list<'a>(script: &'a Script, found: &mut Vec<&'a Pipeline>) {
     }
 }
 
-fn of_item(item: &Item) -> impl Iterator<Item = &Pipeline> {
+fn pipelines_of_item(item: &Item) -> impl Iterator<Item = &Pipeline> {
     std::iter::once(&item.first).chain(item.rest.iter().map(|(_, next)| next))
 }

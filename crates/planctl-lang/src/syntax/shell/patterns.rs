@@ -1,7 +1,7 @@
 //! Searches that say less than they seem to: patterns that every line matches, and those that match either verdict.
 
-use super::walk::each_wanted;
-use super::{Arguments, Command, Item, Join, Script, Simple, Test, Word, chain, each_list};
+use super::walk::each_with_expectation;
+use super::{Arguments, Command, Item, Join, Script, Simple, Test, Word, each_list, wrapped_commands};
 use crate::text::Span;
 
 /// A search that proves little.
@@ -24,9 +24,9 @@ pub(crate) enum Doubt {
 pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
     let mut found = Vec::new();
     let mut patterns: Vec<(String, Span)> = Vec::new();
-    each_wanted(script, true, &mut |command, is_wanted| match command {
+    each_with_expectation(script, true, &mut |command, is_wanted| match command {
         Command::Simple(simple) => {
-            for words in chain(&simple.words) {
+            for words in wrapped_commands(&simple.words) {
                 let Some(search) = Search::of(words) else { continue };
                 patterns.extend(search.patterns.iter().map(|word| (word.text().to_owned(), word.span)));
                 found.extend(search.doubt().filter(|_| is_wanted));
@@ -35,7 +35,7 @@ pub(crate) fn doubtful(script: &Script) -> Vec<Doubt> {
         Command::Test { test, .. } => found.extend(of_match(test).filter(|_| is_wanted)),
         Command::Compound(_) | Command::Function { .. } => {}
     });
-    each_list(script, &mut |list| found.extend(list.items.iter().filter_map(of_either)));
+    each_list(script, &mut |list| found.extend(list.items.iter().filter_map(doubtful_alternatives)));
     // Where another search decides between the two, the first only looks at the form.
     found.retain(|doubt| match doubt {
         Doubt::AnyLine(_) => true,
@@ -125,7 +125,7 @@ fn of_match(test: &Test) -> Option<Doubt> {
 }
 
 // `grep -q APPROVED f || grep -q REJECTED f`
-fn of_either(item: &Item) -> Option<Doubt> {
+fn doubtful_alternatives(item: &Item) -> Option<Doubt> {
     if item.rest.is_empty() || item.rest.iter().any(|(how, _)| *how == Join::And) {
         return None;
     }

@@ -82,7 +82,7 @@ impl Flow {
     }
 
     /// Returns the flow of a command that ends the script where it fails.
-    fn stopped(mut self) -> Flow {
+    fn with_errexit(mut self) -> Flow {
         for (end, by) in std::mem::take(&mut self.on) {
             self.exits.extend(end.may_fail().then(|| (end.failed(), by)));
             self.on.extend(end.may_succeed().then_some((End::Known(0), by)));
@@ -91,13 +91,13 @@ impl Flow {
     }
 
     /// Returns the flow of a shell of its own, which every way ends by itself.
-    fn enclosed(self) -> Flow {
+    fn in_subshell(self) -> Flow {
         let on = self.on.into_iter().chain(self.exits).chain(self.returns).collect();
         Flow { on, ..Flow::default() }
     }
 
     /// Returns the one status of all ways that go on.
-    pub(super) fn only(&self) -> Option<End> {
+    pub(super) fn single_status(&self) -> Option<End> {
         let mut ends = self.on.iter().map(|(end, _)| *end);
         let first = ends.next()?;
         ends.all(|end| end == first).then_some(first)
@@ -110,7 +110,7 @@ pub(crate) fn status(script: &Script) -> Status {
     if let Some(fixed) = judge.trapped(script) {
         return Status::Fixed(fixed);
     }
-    match judge.list(script, false).enclosed().only() {
+    match judge.list(script, false).in_subshell().single_status() {
         Some(End::Known(code)) => Status::Fixed(code),
         Some(End::Failing | End::Any) | None => Status::Varies,
     }
@@ -148,9 +148,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns what a whole script ends with on the ways by a pipeline that ends so.
-    pub(super) fn by(&mut self, script: &'a Script, pipeline: &'a Pipeline, end: End) -> BTreeSet<End> {
+    pub(super) fn ends_given(
+        &mut self,
+        script: &'a Script,
+        pipeline: &'a Pipeline,
+        end: End,
+    ) -> BTreeSet<End> {
         self.watched = Some((pipeline, end));
-        let flow = self.list(script, false).enclosed();
+        let flow = self.list(script, false).in_subshell();
         self.watched = None;
         flow.on.into_iter().filter(|(_, by)| *by).map(|(end, _)| end).collect()
     }
@@ -164,7 +169,7 @@ impl<'a> Judge<'a> {
         expected: u8,
     ) -> bool {
         self.watched = Some((pipeline, end));
-        let flow = self.list(script, false).enclosed();
+        let flow = self.list(script, false).in_subshell();
         self.watched = None;
         flow.on.iter().any(|(end, _)| match end {
             End::Any => true,
@@ -195,7 +200,7 @@ impl<'a> Judge<'a> {
         // Only the last of a list that `&&` and `||` join ends the script.
         let last = |pipeline: &'a Pipeline| {
             let flow = self.pipeline(pipeline, is_asked);
-            if self.errexit && !is_asked && !pipeline.is_negated { flow.stopped() } else { flow }
+            if self.errexit && !is_asked && !pipeline.is_negated { flow.with_errexit() } else { flow }
         };
         if item.rest.is_empty() {
             return last(&item.first);
@@ -238,10 +243,14 @@ impl<'a> Judge<'a> {
             return self.command(last, is_asked);
         }
         // Each part of a pipe runs in a shell of its own, so an `exit` ends that part only.
-        let mut flow =
-            if only_counts(last) { Flow::of(End::Known(0)) } else { self.command(last, is_asked).enclosed() };
-        let may_fail =
-            |part: &'a Command| self.command(part, true).enclosed().on.iter().any(|(end, _)| end.may_fail());
+        let mut flow = if only_counts(last) {
+            Flow::of(End::Known(0))
+        } else {
+            self.command(last, is_asked).in_subshell()
+        };
+        let may_fail = |part: &'a Command| {
+            self.command(part, true).in_subshell().on.iter().any(|(end, _)| end.may_fail())
+        };
         if self.pipefail && before.iter().any(may_fail) {
             flow.on.insert((End::Any, false));
         }
@@ -338,7 +347,7 @@ impl<'a> Judge<'a> {
             CompoundKind::Arithmetic => Flow::of(arithmetic(compound)),
             CompoundKind::Coprocess => Flow::of(End::Known(0)),
             CompoundKind::Group => body(),
-            CompoundKind::Subshell => body().enclosed(),
+            CompoundKind::Subshell => body().in_subshell(),
             CompoundKind::If => self.branches(compound, is_asked),
             CompoundKind::Case => {
                 let mut flow = Flow::default();

@@ -111,7 +111,7 @@ impl Text {
 
     /// Finds the places of a text that was made from this one by leaving something out: continuations of lines, tabs
     /// before a heredoc's lines, backslashes, comments, or blanks beyond the first.
-    pub(super) fn placed(&self, made: &str) -> Text {
+    pub(super) fn map_to_source(&self, made: &str) -> Text {
         if made == self.text {
             return self.clone();
         }
@@ -152,7 +152,7 @@ mod tests {
     fn what_was_left_out_does_not_move_the_places_after_it() {
         let script = "é a\\\nb \tc # x\n  d";
         let text = Text::of(script);
-        let placed = text.placed("é ab c d");
+        let placed = text.map_to_source("é ab c d");
         for (character, place) in placed.chars() {
             if character != ' ' {
                 assert_eq!(script.get(place.start..place.end), Some(character.to_string().as_str()));

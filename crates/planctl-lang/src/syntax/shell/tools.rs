@@ -306,7 +306,7 @@ impl Follower<'_> {
         let Some(tool) = TOOLS.iter().find(fits) else { return };
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, tool.folder) {
-            self.enter(&folder);
+            self.change_folder(&folder);
         }
         let files = values_of(rest, tool.file);
         for file in &files {
@@ -360,7 +360,7 @@ impl Follower<'_> {
         if let [manifest] = manifests
             && let Some(text) = manifest.literal.as_deref()
         {
-            self.enter(&Value::plain(parent(text), manifest.span).word());
+            self.change_folder(&Value::plain(parent(text), manifest.span).word());
         }
         let Some(folder) = self.folder_here() else { return };
         if rest.iter().any(|word| matches!(word.raw.as_str(), "--locked" | "--frozen")) {

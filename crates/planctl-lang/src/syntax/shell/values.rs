@@ -40,10 +40,10 @@ impl Value {
 
     fn push(&mut self, other: &Value) {
         if other.is_pattern && !self.is_pattern {
-            *self = Value::pattern(escaped(&self.text), self.span);
+            *self = Value::pattern(escape_glob(&self.text), self.span);
         }
         match self.is_pattern && !other.is_pattern {
-            true => self.text.push_str(&escaped(&other.text)),
+            true => self.text.push_str(&escape_glob(&other.text)),
             false => self.text.push_str(&other.text),
         }
     }
@@ -86,13 +86,13 @@ impl Shell {
     /// Returns the path that a name means in the folder of now: relative to the workspace, or absolute.
     pub(super) fn located(&self, text: &str) -> Option<String> {
         if let Some(rest) = text.strip_prefix(TOP) {
-            return Some(straight(rest));
+            return Some(normalise(rest));
         }
         if text.starts_with(['/', '~']) {
             return Some(text.to_owned());
         }
         let folder = self.folder.as_deref()?;
-        let path = straight(&joined(folder, text));
+        let path = normalise(&joined(folder, text));
         Some(if folder.starts_with('/') { format!("/{path}") } else { path })
     }
 
@@ -145,7 +145,9 @@ impl Shell {
     fn of_part(&self, part: &Part, span: Span) -> Option<Vec<Value>> {
         match part {
             Part::Text(text) => Some(vec![Value::plain(text.clone(), span)]),
-            Part::Pattern(text) => Some(braces(text).into_iter().map(|text| of_text(text, span)).collect()),
+            Part::Pattern(text) => {
+                Some(expand_braces(text).into_iter().map(|text| of_text(text, span)).collect())
+            }
             Part::Variable(name) => self.variable(name, span),
             Part::Default { name, default } => {
                 let mut values = self.of_parts(default, span)?;
@@ -167,7 +169,7 @@ impl Shell {
 
     fn variable(&self, name: &str, span: Span) -> Option<Vec<Value>> {
         match name {
-            "PWD" => Some(vec![Value::plain(self.here()?, span)]),
+            "PWD" => Some(vec![Value::plain(self.current_folder()?, span)]),
             "HOME" => Some(vec![Value::plain("~", span)]),
             "TMPDIR" => Some(vec![Value::plain("/tmp", span)]),
             "@" => self.arguments.clone(),
@@ -187,7 +189,7 @@ impl Shell {
     }
 
     /// Returns the path of the folder of now as `pwd` prints it.
-    pub(super) fn here(&self) -> Option<String> {
+    pub(super) fn current_folder(&self) -> Option<String> {
         let folder = self.folder.as_deref()?;
         Some(if folder.starts_with(['/', '~']) { folder.to_owned() } else { format!("{TOP}/{folder}") })
     }
@@ -213,13 +215,13 @@ pub(super) fn of_text(text: String, span: Span) -> Value {
     let is_pattern = text.contains(['*', '?', '[']);
     if is_pattern && text.contains(['(', '|']) {
         let end = text.find(['(', '@', '+', '!', '*', '?']).unwrap_or(0);
-        return Value::pattern(format!("{}*", escaped(&text[..end])), span);
+        return Value::pattern(format!("{}*", escape_glob(&text[..end])), span);
     }
     Value { text, is_pattern, span }
 }
 
 /// Writes a name as a pattern that only it matches.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape_glob(text: &str) -> String {
     if !is_glob(text) {
         return text.to_owned();
     }
@@ -231,7 +233,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Expands `{a,b}` as bash does; a sequence (`{1..9}`) becomes `*`.
-fn braces(text: &str) -> Vec<String> {
+fn expand_braces(text: &str) -> Vec<String> {
     let Some((start, end)) = pair(text) else { return vec![text.to_owned()] };
     let (before, inside, after) = (&text[..start], &text[start + 1..end], &text[end + 1..]);
     let mut choices: Vec<&str> = Vec::new();
@@ -251,7 +253,7 @@ fn braces(text: &str) -> Vec<String> {
     if choices.len() == 1 {
         choices = vec!["*"];
     }
-    let made = choices.iter().flat_map(|choice| braces(&format!("{before}{choice}{after}")));
+    let made = choices.iter().flat_map(|choice| expand_braces(&format!("{before}{choice}{after}")));
     made.take(VALUES_MAX).collect()
 }
 
@@ -282,7 +284,7 @@ pub(super) fn joined(folder: &str, name: &str) -> String {
 }
 
 /// Takes `.`, `..` and double slashes out of a relative path; a path out of the workspace keeps its `..` at the start.
-pub(super) fn straight(path: &str) -> String {
+pub(super) fn normalise(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

@@ -16,7 +16,7 @@ pub fn each_simple<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Simple)) {
 
 /// Calls a function with every command of a script, in order.
 pub(crate) fn each<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Command)) {
-    each_wanted(script, true, &mut |command, _| visit(command));
+    each_with_expectation(script, true, &mut |command, _| visit(command));
 }
 
 /// Calls a function with every list of commands in a script, the script itself first.
@@ -38,7 +38,11 @@ pub(crate) fn each_list<'a>(script: &'a Script, visit: &mut dyn FnMut(&'a Script
 
 /// Calls a function with every command, and with whether the script goes well where that command succeeds: not after
 /// `!`, before `&& exit 1`, or as the condition of `if … then exit 1`.
-pub(super) fn each_wanted<'a>(script: &'a Script, is_wanted: bool, visit: &mut dyn FnMut(&'a Command, bool)) {
+pub(super) fn each_with_expectation<'a>(
+    script: &'a Script,
+    is_wanted: bool,
+    visit: &mut dyn FnMut(&'a Command, bool),
+) {
     for item in &script.items {
         of_item(item, is_wanted, visit);
     }
@@ -60,10 +64,10 @@ fn of_pipeline<'a>(pipeline: &'a Pipeline, is_wanted: bool, visit: &mut dyn FnMu
             Command::Simple(simple) => {
                 let redirected = simple.redirects.iter().map(|redirect| &redirect.target);
                 of_words(simple.assignments.iter().chain(&simple.words).chain(redirected), visit);
-                simple.inline.iter().for_each(|script| each_wanted(script, is_wanted, visit));
+                simple.inline.iter().for_each(|script| each_with_expectation(script, is_wanted, visit));
             }
             Command::Compound(compound) => of_compound(compound, is_wanted, visit),
-            Command::Function { body, .. } => each_wanted(body, is_wanted, visit),
+            Command::Function { body, .. } => each_with_expectation(body, is_wanted, visit),
             Command::Test { test, redirects, .. } => {
                 let redirected = redirects.iter().map(|redirect| &redirect.target);
                 of_words(test.words().into_iter().chain(redirected), visit);
@@ -77,16 +81,16 @@ fn of_compound<'a>(compound: &'a Compound, is_wanted: bool, visit: &mut dyn FnMu
     of_words(compound.words.iter().chain(redirected), visit);
     let flips = compound.kind == CompoundKind::If && compound.bodies.first().is_some_and(fails);
     for condition in &compound.conditions {
-        each_wanted(condition, is_wanted != flips, visit);
+        each_with_expectation(condition, is_wanted != flips, visit);
     }
     for body in &compound.bodies {
-        each_wanted(body, is_wanted, visit);
+        each_with_expectation(body, is_wanted, visit);
     }
 }
 
 fn of_words<'a>(words: impl Iterator<Item = &'a Word>, visit: &mut dyn FnMut(&'a Command, bool)) {
     for script in words.flat_map(|word| &word.nested) {
-        each_wanted(script, true, visit);
+        each_with_expectation(script, true, visit);
     }
 }
 
@@ -133,7 +137,7 @@ pub fn commands(script: &Script) -> Vec<Started> {
         Command::Simple(simple) => {
             known.extend(looked_up(simple));
             is_open |= brings_names(simple);
-            for words in chain(&simple.words) {
+            for words in wrapped_commands(&simple.words) {
                 if let Some(word) = words.first()
                     && let Some(name) = word.literal.as_deref().filter(|name| !name.is_empty())
                 {
@@ -210,7 +214,7 @@ fn wrapper(name: &str) -> Option<Wrapper> {
 }
 
 /// Returns the command, and, behind wrappers like `sudo`, `timeout`, `xargs` and `find -exec`, each that it starts.
-pub(crate) fn chain(words: &[Word]) -> Vec<&[Word]> {
+pub(crate) fn wrapped_commands(words: &[Word]) -> Vec<&[Word]> {
     let mut found: Vec<&[Word]> = Vec::new();
     let mut words = words;
     while let Some(name) = words.first().and_then(|word| word.literal.as_deref()) {
@@ -231,12 +235,12 @@ pub(crate) fn chain(words: &[Word]) -> Vec<&[Word]> {
             break;
         }
         let Some(wrapper) = wrapper(name) else { break };
-        words = behind(&words[1..], &wrapper);
+        words = arguments_of_wrapped(&words[1..], &wrapper);
     }
     found
 }
 
-fn behind<'a>(words: &'a [Word], wrapper: &Wrapper) -> &'a [Word] {
+fn arguments_of_wrapped<'a>(words: &'a [Word], wrapper: &Wrapper) -> &'a [Word] {
     let mut at = 0;
     let mut positionals = wrapper.positionals;
     while let Some(word) = words.get(at) {
@@ -277,7 +281,7 @@ pub(super) fn inline_at(words: &[Word]) -> Vec<usize> {
         _ => {}
     }
     let mut found = Vec::new();
-    for inner in chain(words) {
+    for inner in wrapped_commands(words) {
         let name = inner.first().and_then(|word| word.literal.as_deref()).unwrap_or("");
         let name = name.rsplit('/').next().unwrap_or(name);
         if !matches!(name, "bash" | "sh" | "dash" | "zsh") {

@@ -5,7 +5,7 @@ use planctl_engine::On;
 
 use super::json::{name_of, scalar, span_of};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::dot::{Of, judged, names_of};
+use crate::syntax::dot::{Of, check_value_of, names_of};
 use crate::syntax::source::Source;
 use crate::text::limits::RETRIES;
 use crate::text::limits::{EDGES_MAX, STEPS_MAX};
@@ -121,7 +121,7 @@ impl Reader<'_> {
             if key != "label"
                 && names_of(Of::Graph).any(|name| name == key)
                 && let Some(value) = self.scalar(&format!("`{key}`"), &property.value)
-                && let Some(name) = judged(Of::Graph, key, name_of(property), &value, &mut self.found)
+                && let Some(name) = check_value_of(Of::Graph, key, name_of(property), &value, &mut self.found)
             {
                 workflow.said.insert(name, value);
             }
@@ -242,7 +242,7 @@ impl Reader<'_> {
         let Some(word) = self.text(object, "type").or_else(|| self.text(object, "kind")) else {
             return Spanned::new(Kind::Task, id.span);
         };
-        if let Some(kind) = Kind::named(&word.value) {
+        if let Some(kind) = Kind::from_word(&word.value) {
             return Spanned::new(kind, word.span);
         }
         let words = Kind::ALL.map(Kind::word);
@@ -322,7 +322,7 @@ impl Reader<'_> {
                 "a text, a number, a flag or a list of texts",
             );
         };
-        if let Some(name) = judged(Of::Node, alias, key_span, &text, &mut self.found) {
+        if let Some(name) = check_value_of(Of::Node, alias, key_span, &text, &mut self.found) {
             node.said.insert(name, text);
         }
     }
@@ -334,7 +334,7 @@ impl Reader<'_> {
         self.keys("`verify`", object, &["type", "value"]);
         for (key, name) in [("type", "verify.type"), ("value", "verify.value")] {
             if let Some(text) = self.text(object, key)
-                && let Some(name) = judged(Of::Node, name, text.span, &text, &mut self.found)
+                && let Some(name) = check_value_of(Of::Node, name, text.span, &text, &mut self.found)
             {
                 node.said.insert(name, text);
             }
@@ -412,7 +412,7 @@ impl Reader<'_> {
             let property = object.properties.iter().find(|property| property.name.as_str() == key);
             let Some(property) = property else { continue };
             let Some(value) = self.scalar(&format!("`{key}`"), &property.value) else { continue };
-            let Some(name) = judged(Of::Edge, key, name_of(property), &value, &mut self.found) else {
+            let Some(name) = check_value_of(Of::Edge, key, name_of(property), &value, &mut self.found) else {
                 continue;
             };
             match name {

@@ -24,7 +24,7 @@ impl Reader<'_> {
                 let is_code = |span: &&Span| !self.source.slice(**span).trim().is_empty();
                 let at = fence.content.iter().rev().find(is_code).map_or(fence.opener.end, |span| span.end);
                 let closing = format!("\n{indent}{close}");
-                self.found.push(open.help(help).fix(Span::at(at), closing, self.ends_clearly(fence)));
+                self.found.push(open.help(help).fix(Span::at(at), closing, self.is_followed_by_plan(fence)));
             }
             if !self.used_fences[index] {
                 let message = "a code fence stands where no field takes one";
@@ -38,7 +38,7 @@ impl Reader<'_> {
     }
 
     // A script ends where the file does, or where a field, a heading or its exit code follows.
-    fn ends_clearly(&self, fence: &Fence) -> bool {
+    fn is_followed_by_plan(&self, fence: &Fence) -> bool {
         let is_script = matches!(fence.language.as_str(), "" | "shell" | "sh" | "bash");
         let next = fence.last_line + 1;
         let is_end = next >= self.source.line_count();

@@ -21,12 +21,12 @@ pub(crate) fn lint_there(tree: &PlanTree, workflow: &Workflow, facts: &Facts, fo
         let mut of_step = Vec::new();
         let number = step.number_text();
         let is_confirmed = confirmed.contains(step.node.as_deref().unwrap_or(&number));
-        of_one(step, is_confirmed, facts, &mut of_step);
+        lint_step(step, is_confirmed, facts, &mut of_step);
         found.extend(of_step.into_iter().map(|finding| finding.step(name_of(step))));
     }
 }
 
-fn of_one(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec<Diagnostic>) {
+fn lint_step(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec<Diagnostic>) {
     let Some(judge) = &step.judge else {
         if let Some(by) = &step.judge_by {
             let idle = Diagnostic::new(Code::P015, "the step names a judge and asks it nothing");
@@ -42,15 +42,15 @@ fn of_one(step: &StepTree, is_confirmed: bool, facts: &Facts, found: &mut Vec<Di
     }
     let guard = step.guard.as_ref().filter(|guard| guard.value);
     if !is_confirmed && (step.contract.is_none() || guard.is_some()) {
-        alone(step, judge.span, guard.map(|guard| guard.span), facts, found);
+        lint_alone(step, judge.span, guard.map(|guard| guard.span), facts, found);
     }
     if let Some(judges) = &facts.judges {
-        asked(step, judge.span, judges, found);
+        lint_asked(step, judge.span, judges, found);
     }
 }
 
 /// Refuses a judge that stands alone, unless the configuration lets it.
-fn alone(step: &StepTree, judge: Span, guard: Option<Span>, facts: &Facts, found: &mut Vec<Diagnostic>) {
+fn lint_alone(step: &StepTree, judge: Span, guard: Option<Span>, facts: &Facts, found: &mut Vec<Diagnostic>) {
     let name = step.number_text();
     let is_let = facts.judges.as_ref().is_some_and(|judges| judges.alone);
     let message = match is_let {
@@ -73,7 +73,7 @@ fn alone(step: &StepTree, judge: Span, guard: Option<Span>, facts: &Facts, found
 }
 
 /// Refuses a judge that the configuration does not have.
-fn asked(step: &StepTree, judge: Span, judges: &Judges, found: &mut Vec<Diagnostic>) {
+fn lint_asked(step: &StepTree, judge: Span, judges: &Judges, found: &mut Vec<Diagnostic>) {
     let Some(by) = &step.judge_by else {
         if judges.names.is_empty() {
             let nobody =

@@ -47,7 +47,7 @@ fn node_tree(node: &Node) -> NodeTree {
         profile_said(profile, &mut say);
     }
     let waits = ["standard", "aggressive", "linear", "patient"].into_iter().find(|word| {
-        node.backoff.is_some() && Backoff::named(word).is_some_and(|(own, _)| own == node.backoff)
+        node.backoff.is_some() && Backoff::from_word(word).is_some_and(|(own, _)| own == node.backoff)
     });
     say("retry_policy", waits.unwrap_or_default().to_owned());
     match &node.kind {

@@ -72,7 +72,7 @@ impl<'w> Shape<'w> {
     }
 
     /// Returns the nodes that a search from some reaches, along edges or against them.
-    fn reached(&self, from: impl IntoIterator<Item = usize>, is_back: bool) -> Vec<bool> {
+    fn reachable_from(&self, from: impl IntoIterator<Item = usize>, is_back: bool) -> Vec<bool> {
         let mut seen = vec![false; self.out_edges.len()];
         let mut open: Vec<usize> = from.into_iter().collect();
         for at in &open {

@@ -37,8 +37,8 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         !asks && node.said.text("max_visits").is_none()
     };
     let free: Vec<bool> = (0..shape.out_edges.len()).map(is_free).collect();
-    for part in parts(shape, &free).into_iter().take(LOOPS_MAX) {
-        let Some(cycle) = round(shape, &part) else { continue };
+    for part in strongly_connected(shape, &free).into_iter().take(LOOPS_MAX) {
+        let Some(cycle) = cycle_in(shape, &part) else { continue };
         let name = |at: usize| escape(&shape.node(at).id.value);
         let is_plan = shape.language.is_none();
         let names: Vec<String> =
@@ -73,7 +73,7 @@ pub(super) fn lint(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // Kosaraju's way, without recursion: the parts of more than one node, and single nodes with an edge to themselves.
-fn parts(shape: &Shape<'_>, free: &[bool]) -> Vec<Vec<usize>> {
+fn strongly_connected(shape: &Shape<'_>, free: &[bool]) -> Vec<Vec<usize>> {
     let mut seen = vec![false; free.len()];
     let mut finished = Vec::with_capacity(free.len());
     for root in 0..free.len() {
@@ -131,7 +131,7 @@ fn is_retry(edge: &EdgeTree) -> bool {
 }
 
 // The shortest path from the part's first node round to itself, inside the part.
-fn round(shape: &Shape<'_>, part: &[usize]) -> Option<Vec<usize>> {
+fn cycle_in(shape: &Shape<'_>, part: &[usize]) -> Option<Vec<usize>> {
     let first = *part.first()?;
     let mut before: Vec<Option<usize>> = vec![None; shape.out_edges.len()];
     let mut open = VecDeque::from([first]);

@@ -45,10 +45,10 @@ pub(super) fn sound_needs(
     };
     for count in 0.. {
         let waits: Vec<Vec<usize>> = (0..steps.len()).map(|at| before(&needs, at)).collect();
-        let Some(ring) = ring(&waits) else { break };
+        let Some(ring) = find_cycle(&waits) else { break };
         // An edge that leads back closes the circle, and without it the rest can be judged.
         let cut: BTreeSet<usize> = if count < CIRCLES_MAX {
-            found.push(circle(steps, &needs, &ring));
+            found.push(cycle_finding(steps, &needs, &ring));
             ring.into_iter().collect()
         } else {
             (0..steps.len()).collect()
@@ -110,7 +110,7 @@ impl KnownSteps {
 }
 
 // Returns steps that wait for one another in a circle, each before the one that it waits for.
-fn ring(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
+fn find_cycle(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut left: Vec<usize> = waits.iter().map(Vec::len).collect();
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (at, others) in waits.iter().enumerate() {
@@ -140,7 +140,7 @@ fn ring(waits: &[Vec<usize>]) -> Option<Vec<usize>> {
     }
 }
 
-fn circle(steps: &[&StepTree], needs: &[Option<Vec<u32>>], ring: &[usize]) -> Diagnostic {
+fn cycle_finding(steps: &[&StepTree], needs: &[Option<Vec<u32>>], ring: &[usize]) -> Diagnostic {
     let name = |at: usize| steps[at].number_text();
     let shown = &ring[..ring.len().min(SHOWN_MAX)];
     let mut cycle: Vec<String> = shown.iter().map(|at| name(*at)).collect();

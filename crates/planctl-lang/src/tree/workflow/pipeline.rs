@@ -107,7 +107,7 @@ fn contracts(node: &PipelineNode) -> Vec<NamedContract> {
 // S9: a known type, then the shape, then the name, then work for an agent.
 fn kind(node: &PipelineNode, found: &mut Vec<Diagnostic>) -> Spanned<Kind> {
     if let Some(attr) = node.get("type").filter(|attr| !attr.value.value.is_empty()) {
-        match Kind::named(&attr.value.value) {
+        match Kind::from_word(&attr.value.value) {
             Some(kind) => return Spanned::new(refined(node, kind), attr.value.span),
             None => unknown_type(&attr.value, found),
         }

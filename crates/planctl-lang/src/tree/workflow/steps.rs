@@ -73,7 +73,7 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
     // R1, R2: the node's own, else the graph's, else none; a preset says how often where no number does.
     let preset = |said: &Said| {
         let policy = said.text("retry_policy")?;
-        Some(Spanned::new(Backoff::named(&policy.value)?.1, policy.span))
+        Some(Spanned::new(Backoff::from_word(&policy.value)?.1, policy.span))
     };
     let own = said.number("max_retries").or_else(|| preset(said));
     let retries =

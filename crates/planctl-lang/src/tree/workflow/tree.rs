@@ -162,7 +162,7 @@ impl Kind {
     }
 
     /// Returns the kind of this name, as JSON or as the dialect of DOT has it (section 1.3).
-    pub fn named(word: &str) -> Option<Kind> {
+    pub fn from_word(word: &str) -> Option<Kind> {
         let dialect = match word {
             "codergen" | "code" | "review" | "box" => Some(Kind::Task),
             "conditional" => Some(Kind::Decision),

@@ -23,7 +23,7 @@ pub(crate) fn serve(
         .iter()
         .filter(|node| node.kind.value == Kind::Task)
         .filter_map(|node| {
-            let name = node.said.text("type").filter(|name| Kind::named(&name.value).is_none())?;
+            let name = node.said.text("type").filter(|name| Kind::from_word(&name.value).is_none())?;
             Some((node.id.value.as_str(), (node, types.get(&name.value)?)))
         })
         .collect();

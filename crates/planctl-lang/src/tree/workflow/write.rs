@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::pipeline::{SHAPES, outcome_clauses};
 use super::tree::{EdgeTree, Kind, NodeTree, Workflow};
-use crate::syntax::dot::{Of, is_name, plain, typed, value_text};
+use crate::syntax::dot::{Of, is_name, json_value, plain, value_text};
 
 /// Writes a graph of any language as DOT that Graphviz reads; reading it gives the same graph, where its names can be names in DOT.
 pub fn to_dot(workflow: &Workflow) -> String {
@@ -209,7 +209,7 @@ pub fn to_json(workflow: &Workflow) -> Value {
         }
     }
     for (key, value) in workflow.said.iter().filter(|(key, _)| *key != "label") {
-        say(key, typed(Of::Graph, key, &value.value));
+        say(key, json_value(Of::Graph, key, &value.value));
     }
     let library = &workflow.library;
     for (key, text) in [("library", &library.id), ("then", &library.then)] {
@@ -246,7 +246,7 @@ pub(crate) fn node_json(node: &NodeTree) -> Map<String, Value> {
     for (key, value) in node.said.iter() {
         match key {
             "shape" | "type" | "class" | "label" | "contract" | "checkpoint" => {}
-            _ => say(key, typed(Of::Node, key, &value.value)),
+            _ => say(key, json_value(Of::Node, key, &value.value)),
         }
     }
     if !node.classes.is_empty() {

@@ -10,7 +10,7 @@ use planctl_store::{RunRow, StoreError};
 use super::{Shared, TurnResult, Turns};
 use crate::node::ServerNode;
 use crate::node::services::ServiceError;
-use crate::runs::shown::trouble_of;
+use crate::runs::shown::worktree_trouble;
 
 /// How many queued runs are looked at.
 const AT_ONCE: i64 = 1000;
@@ -28,7 +28,7 @@ impl Turns for Runs {
         let mut taken = BTreeSet::new();
         let queued = server_node.store().queued_runs(server_node.host(), AT_ONCE).await?;
         let queued = shared.health.readable(Runs::NAME, queued);
-        let is_well = |row: &RunRow| trouble_of(row).is_none();
+        let is_well = |row: &RunRow| worktree_trouble(row).is_none();
         let is_empty = queued.is_empty();
         for row in queued.into_iter().filter(is_well) {
             // Behind one that waits, all others of its workspace wait too.
@@ -39,9 +39,9 @@ impl Turns for Runs {
                 // Git may take minutes, and others of its kind may be first.
                 let (run, server_node) = (row.id, server_node.clone());
                 let admitting = async move { admit(&server_node, &row).await };
-                shared.admissions.begin(&shared.health, run, admitting);
+                shared.admissions.try_spawn(&shared.health, run, admitting);
             } else if let Err(error) = admit(server_node, &row).await {
-                shared.erred(Runs::NAME, error);
+                shared.note_error(Runs::NAME, error);
             }
         }
         Ok(if is_empty { TurnResult::Nothing } else { TurnResult::Something })
@@ -55,7 +55,7 @@ impl ServerNode {
         let run = row.id;
         self.make_worktree(row).await?;
         self.unmarked().insert(run);
-        match self.store.admit(run).await {
+        match self.store.admit_run(run).await {
             Ok(()) => Ok(None),
             Err(StoreError::WorkspaceBusy { run }) => Ok(Some(run)),
             // Another process was quicker, or the run was cancelled meanwhile.

@@ -53,7 +53,7 @@ impl Turns for Served {
         if let Some(claimed) = shared.claim(ClaimLane::Served, Vec::new()).await?
             && let Some(permit) = permit.take()
         {
-            shared.see_through(claimed, "agents", permit);
+            shared.spawn_item(claimed, "agents", permit);
             return Ok(TurnResult::More);
         }
         if shared.executors.serves_all() && !self.claim_of_any(shared, &mut permit).await? {
@@ -82,7 +82,7 @@ impl Served {
         for row in active[first..].iter().chain(&active[..first]) {
             // An error of one run keeps no other run from working.
             if let Err(error) = claim_in(shared, row, permit).await {
-                shared.erred(Served::NAME, error);
+                shared.note_error(Served::NAME, error);
             }
             if permit.is_none() {
                 return Ok(true);
@@ -106,7 +106,7 @@ async fn claim_in(
     if let Some(claimed) = executor.claim_work(&roles).await?
         && let Some(permit) = permit.take()
     {
-        shared.see_through(claimed, "agents", permit);
+        shared.spawn_item(claimed, "agents", permit);
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ impl BackgroundJobs {
     }
 
     /// Begins a job for a run, unless the run has one or no permit is free; returns whether it has begun.
-    pub(crate) fn begin(
+    pub(crate) fn try_spawn(
         &self,
         health: &Health,
         run: RunId,
@@ -41,14 +41,14 @@ impl BackgroundJobs {
         }
         let (what, health, runs) = (self.what, health.clone(), self.runs.clone());
         tokio::spawn(async move {
-            let at_work = health.at_work(what);
+            let at_work = health.count_at_work(what);
             match AssertUnwindSafe(work).catch_unwind().await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => health.erred(what, &error),
+                Ok(Err(error)) => health.record_error(what, &error),
                 Err(panic) => {
                     let words = words_of(&*panic);
                     tracing::error!(run.id = %run, "a defect of planctl in {what}: {words}");
-                    health.note(format!("{what}: a defect of planctl: {words}"));
+                    health.set_last_error(format!("{what}: a defect of planctl: {words}"));
                 }
             }
             lock(&runs).remove(&run);
@@ -58,7 +58,7 @@ impl BackgroundJobs {
     }
 
     /// Waits until no job is under way.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         // The semaphore is never closed.
         drop(self.permits.acquire_many(AT_ONCE).await);
     }

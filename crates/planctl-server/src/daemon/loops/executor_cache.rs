@@ -49,7 +49,7 @@ impl ExecutorCache {
         server_node: &ServerNode,
         claimed: &Claimed,
     ) -> Result<Arc<Executor>, ServiceError> {
-        match self.made(claimed.item.run, &claimed.run_config) {
+        match self.cached(claimed.item.run, &claimed.run_config) {
             Some(executor) => Ok(executor),
             None => self.for_run(server_node, &server_node.store().run(claimed.item.run).await?).await,
         }
@@ -61,7 +61,7 @@ impl ExecutorCache {
         server_node: &ServerNode,
         row: &RunRow,
     ) -> Result<Arc<Executor>, ServiceError> {
-        if let Some(executor) = self.made(row.id, &row.run_config()) {
+        if let Some(executor) = self.cached(row.id, &row.run_config()) {
             return Ok(executor);
         }
         let mut executor = server_node.executor_of(row, self.activity.clone()).await?;
@@ -77,7 +77,7 @@ impl ExecutorCache {
         Ok(executor)
     }
 
-    fn made(&self, run: RunId, run_config: &RunConfig) -> Option<Arc<Executor>> {
+    fn cached(&self, run: RunId, run_config: &RunConfig) -> Option<Arc<Executor>> {
         self.lock().get(&run).filter(|executor| executor.made_for == *run_config).cloned()
     }
 

@@ -38,9 +38,9 @@ impl Turns for Gates {
         };
         let permit = permit.map_err(|error| ServiceError::broken(error.to_string()))?;
         // Behind one that waits for its workspace, others of its run would wait too; its end wakes this loop.
-        match shared.claim(ClaimLane::Gate, shared.gates.passed_over()).await? {
+        match shared.claim(ClaimLane::Gate, shared.gates.runs_to_skip()).await? {
             Some(claimed) => {
-                shared.see_through(claimed, "gates", permit);
+                shared.spawn_item(claimed, "gates", permit);
                 Ok(TurnResult::More)
             }
             None if shared.gates.is_full() => Ok(TurnResult::Something),

@@ -37,9 +37,9 @@ impl Turns for Leases {
         if report.expired > 0 {
             tracing::info!(leases = report.expired, runs = report.recovered, "leases were over");
         }
-        shared.health.swept(report.expired, report.recovered);
+        shared.health.record_sweep(report.expired, report.recovered);
         for trouble in report.troubles {
-            shared.health.note(trouble);
+            shared.health.set_last_error(trouble);
         }
         if self.swept.is_none_or(|swept| swept.elapsed() >= SWEEP) {
             let store = shared.server_node.store();
@@ -57,11 +57,11 @@ impl Shared {
     pub(crate) async fn attend(&self) -> Result<(), ServiceError> {
         let runs = match &self.scope {
             Scope::Host => None,
-            Scope::Run(family) => Some(family.open()),
+            Scope::Run(family) => Some(family.open_runs()),
         };
         let mut report = SweepReport::default();
         self.server_node.attend(runs.as_deref(), &mut report).await?;
-        report.troubles.into_iter().for_each(|trouble| self.health.note(trouble));
+        report.troubles.into_iter().for_each(|trouble| self.health.set_last_error(trouble));
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ impl Turns for Marks {
     async fn turn(&mut self, shared: &Arc<Shared>) -> Result<TurnResult, ServiceError> {
         let now = match &shared.scope {
             Scope::Host => self.of_host(shared).await?,
-            Scope::Run(family) => of_runs(shared, &family.open()).await?,
+            Scope::Run(family) => of_runs(shared, &family.open_runs()).await?,
         };
         // One that began and ended between two turns was open at neither.
         for run in shared.executors.keep_only(|run| now.contains_key(&run)) {
@@ -51,9 +51,9 @@ impl Turns for Marks {
         // Those that ended first, so that the run after them in the same file has the last word.
         for run in over {
             let seen_open = self.drawn.remove(&run).flatten().is_some();
-            let file = draw(shared, run).await?;
+            let file = draw_contained(shared, run).await?;
             if seen_open {
-                self.note(run, file);
+                self.warn_if_changed(run, file);
             }
             self.changed.remove(&run);
             shared.server_node.unmarked().remove(&run);
@@ -61,8 +61,8 @@ impl Turns for Marks {
         }
         for (run, seq) in now {
             if self.drawn.get(&run) != Some(&seq) {
-                let file = draw(shared, run).await?;
-                self.note(run, file);
+                let file = draw_contained(shared, run).await?;
+                self.warn_if_changed(run, file);
                 shared.server_node.unmarked().insert(run);
                 self.drawn.insert(run, seq);
             }
@@ -74,7 +74,7 @@ impl Turns for Marks {
         self.left.retain(|run| {
             let (server_node, run) = (shared.server_node.clone(), *run);
             let clearing = async move { server_node.clear_up(run).await };
-            !shared.clearings.begin(&shared.health, run, clearing)
+            !shared.clearings.try_spawn(&shared.health, run, clearing)
         });
         let is_still = self.drawn.is_empty() && self.left.is_empty();
         Ok(if is_still { TurnResult::Nothing } else { TurnResult::Something })
@@ -83,7 +83,7 @@ impl Turns for Marks {
 
 impl Marks {
     /// Says in the log, once, that a plan's file has changed while its run goes on.
-    fn note(&mut self, run: RunId, file: PlanFile) {
+    fn warn_if_changed(&mut self, run: RunId, file: PlanFile) {
         match file {
             PlanFile::Changed if self.changed.insert(run) => tracing::warn!(
                 run.id = %run,
@@ -122,15 +122,15 @@ async fn of_runs(shared: &Shared, runs: &[RunId]) -> Result<BTreeMap<RunId, Opti
 }
 
 /// Draws a run's marks; trouble with one file or one run, a panic too, is no other's.
-async fn draw(shared: &Shared, run: RunId) -> Result<PlanFile, ServiceError> {
+async fn draw_contained(shared: &Shared, run: RunId) -> Result<PlanFile, ServiceError> {
     match AssertUnwindSafe(shared.server_node.draw_marks(run)).catch_unwind().await {
         Ok(Err(ServiceError::Store(error))) if error.is_retryable() => return Err(error.into()),
-        Ok(Err(error)) => shared.erred(Marks::NAME, error),
+        Ok(Err(error)) => shared.note_error(Marks::NAME, error),
         Ok(Ok(file)) => return Ok(file),
         Err(panic) => {
             let words = words_of(&*panic);
             tracing::error!(run.id = %run, "a defect of planctl at marks: {words}");
-            shared.health.note(format!("{}: a defect of planctl: {words}", Marks::NAME));
+            shared.health.set_last_error(format!("{}: a defect of planctl: {words}", Marks::NAME));
         }
     }
     Ok(PlanFile::Unseen)

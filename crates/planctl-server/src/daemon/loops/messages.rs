@@ -43,9 +43,9 @@ impl Messages {
             let permit = self.permits.clone().acquire_owned().await;
             let (server_node, health) = (server_node.clone(), shared.health.clone());
             tokio::spawn(async move {
-                let at_work = health.at_work(Messages::NAME);
+                let at_work = health.count_at_work(Messages::NAME);
                 if let Err(error) = server_node.deliver(&together).await {
-                    health.erred(Messages::NAME, &error);
+                    health.record_error(Messages::NAME, &error);
                 }
                 drop((permit, at_work));
             });
@@ -96,7 +96,7 @@ impl Turns for Messages {
         }
         let composer =
             self.composer.get_or_insert_with(|| Composer::new(shared.server_node.clone(), self.command));
-        composer.tell().await?;
+        composer.write_due().await?;
         Ok(match self.deliver(shared).await? {
             0 => TurnResult::Nothing,
             1..AT_ONCE => TurnResult::Something,

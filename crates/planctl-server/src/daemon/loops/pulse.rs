@@ -17,7 +17,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 const SCHEMA_EVERY: u32 = 5;
 
 /// Feels until the daemon stops; returns earlier with what makes going on useless.
-pub(crate) async fn feel(shared: &Arc<Shared>) -> Option<StoreError> {
+pub(crate) async fn watch_health(shared: &Arc<Shared>) -> Option<StoreError> {
     let mut beats = 0;
     while !shared.is_stopping() {
         beats += 1;
@@ -27,10 +27,10 @@ pub(crate) async fn feel(shared: &Arc<Shared>) -> Option<StoreError> {
             if beats % SCHEMA_EVERY == 0 { store.check_schema().await } else { Ok(()) }
         });
         match answer.await {
-            Ok(Ok(())) => shared.health.answers(),
+            Ok(Ok(())) => shared.health.set_database_up(),
             Ok(Err(error)) if is_final(&error) => return Some(error),
-            Ok(Err(error)) => shared.health.is_away(&error.to_string()),
-            Err(_) => shared.health.is_away("it does not answer"),
+            Ok(Err(error)) => shared.health.set_database_away(&error.to_string()),
+            Err(_) => shared.health.set_database_away("it does not answer"),
         }
         if shared.health.is_alive() {
             systemd::is_alive(&shared.health);

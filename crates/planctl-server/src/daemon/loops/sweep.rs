@@ -30,9 +30,9 @@ impl ServerNode {
         let quarantined = self.quarantine().runs();
         for (boot, holder) in self.store.holders(self.host()).await? {
             if instance::is_gone(self.state_dir(), &holder, boot == self.boot()) {
-                for expired in self.store.held_by_dead(self.host(), &holder, &quarantined).await? {
+                for expired in self.store.leases_of_dead_instance(self.host(), &holder, &quarantined).await? {
                     let Some(expired) = self.readable(expired, &mut report) else { continue };
-                    if self.by_itself(expired.run, self.expire(&expired), &mut report).await? {
+                    if self.run_contained(expired.run, self.expire(&expired), &mut report).await? {
                         report.expired += 1;
                         recovered.insert(expired.run);
                     }
@@ -48,7 +48,7 @@ impl ServerNode {
             // Others may take it all the same.
             let is_late = expired.holder.as_ref() == Some(&own) && self.in_flight().has(&expired.item);
             if (expired.is_overrun || !is_late)
-                && self.by_itself(expired.run, self.expire(&expired), &mut report).await?
+                && self.run_contained(expired.run, self.expire(&expired), &mut report).await?
             {
                 report.expired += 1;
             }
@@ -56,12 +56,12 @@ impl ServerNode {
         for timer in self.store.due_timers(&quarantined, AT_ONCE).await? {
             let Some(timer) = self.readable(timer, &mut report) else { continue };
             let firing = async {
-                settled(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))
+                was_applied(self.store.apply(timer.run, &timer.event(), &Proof::Clock, None).await.map(drop))
             };
-            self.by_itself(timer.run, firing, &mut report).await?;
+            self.run_contained(timer.run, firing, &mut report).await?;
         }
-        for lapsed in self.store.asks_lapsed(&quarantined, AT_ONCE).await? {
-            self.by_itself(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
+        for lapsed in self.store.expired_asks(&quarantined, AT_ONCE).await? {
+            self.run_contained(lapsed.run, self.answer_lapsed(&lapsed), &mut report).await?;
         }
         self.tell_of_days(&mut report).await?;
         self.sweep_sub_plans(&mut report).await?;
@@ -77,9 +77,9 @@ impl ServerNode {
     pub(crate) async fn tell_of_days(&self, report: &mut SweepReport) -> Result<(), ServiceError> {
         for news in self.store.day_news(&self.quarantine().runs(), AT_ONCE).await? {
             let telling = async {
-                settled(self.store.apply(news.run, &news.event, &Proof::Clock, None).await.map(drop))
+                was_applied(self.store.apply(news.run, &news.event, &Proof::Clock, None).await.map(drop))
             };
-            self.by_itself(news.run, telling, report).await?;
+            self.run_contained(news.run, telling, report).await?;
         }
         Ok(())
     }
@@ -96,9 +96,9 @@ impl ServerNode {
     ) -> Result<(), ServiceError> {
         for left in self.store.left_runs(self.host(), runs).await? {
             let passing = async {
-                settled(self.store.apply(left.run, &left.event(), &Proof::Clock, None).await.map(drop))
+                was_applied(self.store.apply(left.run, &left.event(), &Proof::Clock, None).await.map(drop))
             };
-            self.by_itself(left.run, passing, report).await?;
+            self.run_contained(left.run, passing, report).await?;
         }
         Ok(self.store.attend(self.host(), runs).await?)
     }
@@ -118,17 +118,17 @@ impl ServerNode {
             decision: Decision::Answer { item: lapsed.item.clone(), answer },
         });
         let proof = Proof::Person { key: None };
-        settled(self.store.apply(lapsed.run, &event, &proof, None).await.map(drop))
+        was_applied(self.store.apply(lapsed.run, &event, &proof, None).await.map(drop))
     }
 
     /// Ends a lease; says whether it was still to be ended.
     async fn expire(&self, expired: &Expired) -> Result<bool, ServiceError> {
-        settled(self.store.apply(expired.run, &expired.event(), &expired.proof(), None).await.map(drop))
+        was_applied(self.store.apply(expired.run, &expired.event(), &expired.proof(), None).await.map(drop))
     }
 }
 
 /// Passes over news that came too late: the holder was quicker, or another process did the same.
-fn settled(applied: Result<(), StoreError>) -> Result<bool, ServiceError> {
+fn was_applied(applied: Result<(), StoreError>) -> Result<bool, ServiceError> {
     match applied {
         Ok(()) => Ok(true),
         Err(StoreError::StaleLease | StoreError::Refused(_)) => Ok(false),

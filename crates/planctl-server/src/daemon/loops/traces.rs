@@ -48,13 +48,13 @@ pub(crate) struct Tracing {
 
 impl Tracing {
     /// Makes and sends what is due; says whether there may be more.
-    async fn look(&mut self, server_node: &ServerNode, traces: &Traces) -> Result<bool, ServiceError> {
+    async fn export_due(&mut self, server_node: &ServerNode, traces: &Traces) -> Result<bool, ServiceError> {
         if self.again_at.is_some_and(|at| clock::instant() < at) {
             return Ok(false);
         }
         // Spans that could not be sent come first, so that no more than one batch is ever held.
         if self.unsent.is_empty() {
-            self.make(server_node, traces).await?;
+            self.collect_spans(server_node, traces).await?;
         }
         if !self.send(traces).await {
             return Ok(false);
@@ -70,10 +70,10 @@ impl Tracing {
         Ok(true)
     }
 
-    async fn make(&mut self, server_node: &ServerNode, traces: &Traces) -> Result<(), ServiceError> {
+    async fn collect_spans(&mut self, server_node: &ServerNode, traces: &Traces) -> Result<(), ServiceError> {
         self.unsent = traces.calls().take(SPANS_AT_ONCE);
         let (store, host) = (server_node.store(), server_node.host());
-        self.holds = store.holds_traces(host, &server_node.holder()?.instance, LEASE).await?;
+        self.holds = store.acquire_trace_lease(host, &server_node.holder()?.instance, LEASE).await?;
         if !self.holds {
             self.open.clear();
             return Ok(());
@@ -109,7 +109,7 @@ impl Tracing {
             let lines = store.history(due.run, spans.seq, LINES_AT_ONCE).await?;
             for line in &lines {
                 let known = self.unsent.len();
-                spans.take(&graph, line, &mut self.unsent);
+                spans.add_line(&graph, line, &mut self.unsent);
                 if line.seq <= due.seq {
                     // These were sent before this process began to read.
                     self.unsent.truncate(known);
@@ -174,7 +174,7 @@ impl Turns for Tracing {
         let mut stop = shared.stop.clone();
         // A collector that does not answer holds up no stop: what was not marked is sent by the next process.
         let has_more = tokio::select! {
-            has_more = self.look(server_node, traces) => has_more?,
+            has_more = self.export_due(server_node, traces) => has_more?,
             () = stopped(&mut stop) => false,
         };
         Ok(if has_more { TurnResult::Something } else { TurnResult::Nothing })
@@ -186,9 +186,11 @@ pub(crate) async fn send_rest(server_node: &ServerNode) {
     let Some(traces) = server_node.traces() else { return };
     let sending = async {
         let mut tracing = Tracing::default();
-        while tracing.look(server_node, traces).await? {}
+        while tracing.export_due(server_node, traces).await? {}
         let holder = server_node.holder()?;
-        Ok::<_, ServiceError>(server_node.store().leave_traces(server_node.host(), &holder.instance).await?)
+        Ok::<_, ServiceError>(
+            server_node.store().release_trace_lease(server_node.host(), &holder.instance).await?,
+        )
     };
     match tokio::time::timeout(REST_WITHIN, sending).await {
         Ok(Ok(())) => {}

@@ -46,7 +46,7 @@ impl Wake {
     }
 
     /// Waits until it is time to look again, or the daemon stops; `due` says for how long nothing will be due.
-    pub(crate) async fn rest(
+    pub(crate) async fn wait(
         &self,
         shared: &Shared,
         found: TurnResult,
@@ -65,14 +65,14 @@ impl Wake {
         tokio::select! {
             () = self.notifications.notified() => {}
             () = tokio::time::sleep(jittered(span)) => {}
-            () = comes_due(due) => {}
+            () = wait_until_due(due) => {}
             () = stopped(&mut stop) => {}
         }
     }
 }
 
 /// Resolves when something that rests is due.
-async fn comes_due<E: Display>(due: impl Future<Output = Result<Option<Duration>, E>>) {
+async fn wait_until_due<E: Display>(due: impl Future<Output = Result<Option<Duration>, E>>) {
     tokio::time::sleep(QUIET).await;
     match due.await {
         Ok(Some(wait)) => return tokio::time::sleep(wait).await,
@@ -97,14 +97,14 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_due_ends_the_wait_and_what_is_not_known_does_not() {
-        comes_due(async { Ok::<_, String>(Some(Duration::ZERO)) }).await;
+        wait_until_due(async { Ok::<_, String>(Some(Duration::ZERO)) }).await;
         for never in [Ok(None), Err("the database is away".to_owned()), Ok(Some(Duration::MAX))] {
             let mut asked = false;
             let due = async {
                 asked = true;
                 never
             };
-            assert!(comes_due(due).now_or_never().is_none());
+            assert!(wait_until_due(due).now_or_never().is_none());
             assert!(!asked, "nothing is asked at once");
         }
     }

@@ -49,16 +49,16 @@ impl Lease {
             let generation = generation.parse().ok().filter(|_| is_lease(asked_seconds))?;
             Some((run, at, generation, asked_seconds, Token::parse(digits)?))
         });
-        let (run, at, generation, asked_seconds, token) = read.ok_or_else(not_there)?;
+        let (run, at, generation, asked_seconds, token) = read.ok_or_else(no_such_item)?;
         Ok(Lease { item, run, at, generation, asked_seconds, token })
     }
 
     /// Applies what the holder says of the work. The gate that follows is claimed with it if a slot is free.
-    pub(in crate::http) async fn say(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
+    pub(in crate::http) async fn apply_report(&self, call: &Call, said: AgentSaid) -> Result<bool, Problem> {
         let server_node = call.server_node();
         let slots = call.api.options().slots.as_ref().filter(|_| matches!(said, AgentSaid::Reported(_)));
         let slot = match slots {
-            Some(slots) => slots.slot_soon(self.run).await,
+            Some(slots) => slots.try_slot(self.run).await,
             None => None,
         };
         let next_claim = match &slot {
@@ -69,14 +69,14 @@ impl Lease {
             }),
             None => None,
         };
-        let said = masked(&self.masks(call).await?, self.priced(call, said).await?, &mut [])?;
+        let said = masked(&self.masks(call).await?, self.with_cost(call, said).await?, &mut [])?;
         let event = Event::Agent(AgentEvent::new(self.at.clone(), said));
         let proof =
             Proof::Lease { item: self.item.clone(), generation: self.generation, token: self.token.clone() };
         match server_node.store.apply(self.run, &event, &proof, next_claim.as_ref()).await {
             Ok(applied) => {
                 if !applied.duplicate {
-                    server_node.metrics().applied("remote", &event, &applied.facts);
+                    server_node.metrics().count_event("remote", &event, &applied.facts);
                 }
                 call.api.claims().printed().forget(&self.item);
                 if let (Some(slots), Some(slot), Some(claimed)) = (slots, slot, applied.claimed_next) {
@@ -84,7 +84,9 @@ impl Lease {
                 }
                 Ok(applied.duplicate)
             }
-            Err(StoreError::StaleLease | StoreError::Refused(_)) => Err(self.lost(call).await?),
+            Err(StoreError::StaleLease | StoreError::Refused(_)) => {
+                Err(self.lost_lease_problem(call).await?)
+            }
             Err(error) => Err(of_store(error)),
         }
     }
@@ -106,7 +108,7 @@ impl Lease {
             if left.is_zero() || call.api.is_stopping() {
                 return Ok(renewal);
             }
-            call.api.until_news(&listener, left.min(BEAT_LOOKS_AGAIN)).await;
+            call.api.wait_for_news(&listener, left.min(BEAT_LOOKS_AGAIN)).await;
             if !store.is_held(&self.item, self.generation, &self.token).await.map_err(of_store)? {
                 return renew().await.map_err(of_store);
             }
@@ -114,7 +116,7 @@ impl Lease {
     }
 
     /// Takes how long the worker says that it worked; where it says nothing, the time since the claim.
-    pub(in crate::http) async fn worked(
+    pub(in crate::http) async fn work_duration(
         &self,
         call: &Call,
         seconds: Option<f64>,
@@ -125,7 +127,7 @@ impl Lease {
                 let held = call
                     .server_node()
                     .store
-                    .held_for(&self.item, self.generation, &self.token)
+                    .lease_age(&self.item, self.generation, &self.token)
                     .await
                     .map_err(of_store)?;
                 // The duration of an ended lease is unknown; a report under it changes nothing.
@@ -135,7 +137,7 @@ impl Lease {
     }
 
     /// Computes the money of reported usage, where the worker names its model and not the money.
-    async fn priced(&self, call: &Call, said: AgentSaid) -> Result<AgentSaid, Problem> {
+    async fn with_cost(&self, call: &Call, said: AgentSaid) -> Result<AgentSaid, Problem> {
         if !said.usage().is_some_and(|usage| usage.micro_usd.is_none() && usage.model.is_some()) {
             return Ok(said);
         }
@@ -163,7 +165,7 @@ impl Lease {
 
     /// Returns what history holds of a text; the rest is stored separately, as long as the lease is held: anybody can make up a
     /// bearer's secret, and what comes under none is refused later.
-    pub(in crate::http) async fn kept(&self, call: &Call, text: &str) -> Result<Excerpt, Problem> {
+    pub(in crate::http) async fn store_excerpt(&self, call: &Call, text: &str) -> Result<Excerpt, Problem> {
         let (excerpt, outputs) = excerpt_of(&self.masks(call).await?.text(text));
         let store = &call.server_node().store;
         for output in &outputs {
@@ -177,18 +179,18 @@ impl Lease {
     }
 
     /// Says why a lease is none: it was lost, or there never was one.
-    pub(in crate::http) async fn lost(&self, call: &Call) -> Result<Problem, Problem> {
+    pub(in crate::http) async fn lost_lease_problem(&self, call: &Call) -> Result<Problem, Problem> {
         let leased = call
             .server_node()
             .store
-            .leased(&self.item, self.generation, &self.token)
+            .find_lease(&self.item, self.generation, &self.token)
             .await
             .map_err(of_store)?;
         if self.is_of_no_run(call).await? {
-            return Ok(not_there());
+            return Ok(no_such_item());
         }
         Ok(match leased {
-            Leased::Unknown => not_there(),
+            Leased::Unknown => no_such_item(),
             Leased::Held(_) | Leased::Lost => {
                 Problem::new(Code::LeaseLost, "the lease is over: stop working, nobody waits for this report")
             }
@@ -210,6 +212,6 @@ pub(super) fn shown_lease(claimed: &Claimed, asked_seconds: Option<u64>) -> Stri
     format!("{LEASE_PREFIX}{}{asked}_{}", claimed.generation, claimed.token.reveal())
 }
 
-pub(in crate::http) fn not_there() -> Problem {
+pub(in crate::http) fn no_such_item() -> Problem {
     Problem::new(Code::NotFound, "there is no such item for this token")
 }

@@ -26,7 +26,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    fn has(&self, role: &Role, plan: &str) -> bool {
+    fn wants(&self, role: &Role, plan: &str) -> bool {
         takes_plan(self.plans.get(role).map(Vec::as_slice), plan)
     }
 }
@@ -81,7 +81,7 @@ struct Waiter {
 
 impl Waiter {
     /// Delivers an item to the waiter; returns the waiter if there is none.
-    fn served(self, api: &ApiState, claimed: Option<Claimed>) -> Option<Waiter> {
+    fn deliver(self, api: &ApiState, claimed: Option<Claimed>) -> Option<Waiter> {
         let Some(claimed) = claimed else { return Some(self) };
         // If the client disconnected, the delivery is dropped, which gives the item back.
         drop(self.answer.send(Delivery::new(api, claimed, self.repeats)));
@@ -100,7 +100,7 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(api: &ApiState, claimed: Claimed, repeats: bool) -> Delivery {
-        api.server_node().metrics().claimed(&claimed.item);
+        api.server_node().metrics().count_claim(&claimed.item);
         Delivery { api: api.clone(), claimed: Arc::new(claimed), is_kept: repeats }
     }
 
@@ -109,13 +109,13 @@ impl Delivery {
     }
 
     /// Leaves the item to its claimant, which is about to be answered.
-    pub(super) fn answered(mut self) {
+    pub(super) fn keep_claimed(mut self) {
         self.is_kept = true;
     }
 
     /// Gives the item back, also where its claim can be repeated.
-    pub(super) async fn give_back(mut self) -> Result<(), Problem> {
-        let given = give_back(&self.api, &self.claimed).await;
+    pub(super) async fn release(mut self) -> Result<(), Problem> {
+        let given = release_claim(&self.api, &self.claimed).await;
         self.is_kept = true;
         given.map_err(of_store)
     }
@@ -128,14 +128,14 @@ impl Drop for Delivery {
         }
         let (api, claimed) = (self.api.clone(), self.claimed.clone());
         self.api.tasks().spawn(async move {
-            if let Err(error) = give_back(&api, &claimed).await {
+            if let Err(error) = release_claim(&api, &claimed).await {
                 tracing::debug!(%error, item.id = %claimed.item.id, "an item whose claim was never answered stays leased");
             }
         });
     }
 }
 
-async fn give_back(api: &ApiState, claimed: &Claimed) -> Result<(), StoreError> {
+async fn release_claim(api: &ApiState, claimed: &Claimed) -> Result<(), StoreError> {
     let event = Event::Agent(AgentEvent::new(claimed.item.at.clone(), AgentSaid::Released));
     api.server_node().store().apply(claimed.item.run, &event, &claimed.proof(), None).await.map(drop)
 }
@@ -185,16 +185,16 @@ impl ClaimQueue {
     ///
     /// It runs to its end even if the leader disconnects: the items that it claims for others are theirs, and nobody
     /// else looks meanwhile.
-    pub(super) async fn look(
+    pub(super) async fn claim_for_waiters(
         self: &Arc<ClaimQueue>,
         api: &ApiState,
         leader: Leader,
     ) -> Result<(Leader, bool), Problem> {
         let (queue, to) = (self.clone(), api.clone());
-        api.to_its_end(async move { Ok((leader, queue.look_for_all(&to).await?)) }).await
+        api.to_its_end(async move { Ok((leader, queue.claim_batch(&to).await?)) }).await
     }
 
-    async fn look_for_all(&self, api: &ApiState) -> Result<bool, Problem> {
+    async fn claim_batch(&self, api: &ApiState) -> Result<bool, Problem> {
         let (store, host) = (api.server_node().store(), api.server_node().host());
         let first: Vec<Waiter> = {
             let mut queue = self.queue();
@@ -219,7 +219,7 @@ impl ClaimQueue {
                     requests.iter().map(|_| None).collect()
                 });
             for (one, claimed) in together.into_iter().zip(claimed) {
-                unserved.extend(Waiter { claims_alone: has_failed, ..one }.served(api, claimed));
+                unserved.extend(Waiter { claims_alone: has_failed, ..one }.deliver(api, claimed));
             }
         }
         for one in alone {
@@ -227,10 +227,10 @@ impl ClaimQueue {
             let claim = self.claim_of(&one.request, self.lane(store, host).await.map_err(of_store)?, host);
             let claimed = match store.claim_under(&claim, token.clone()).await.map_err(of_store)? {
                 // A claim that failed may have been committed all the same.
-                None if one.claims_alone => store.claimed_under(token).await.map_err(of_store)?,
+                None if one.claims_alone => store.claim_of_token(token).await.map_err(of_store)?,
                 claimed => claimed,
             };
-            unserved.extend(one.served(api, claimed));
+            unserved.extend(one.deliver(api, claimed));
         }
         let again = has_failed || unserved.len() < count;
         self.put_back(unserved);
@@ -254,8 +254,8 @@ impl ClaimQueue {
         if plans.is_empty() {
             return Ok(ClaimLane::Agent(roles.clone()));
         }
-        let ready = store.work_ready(roles, host).await?.into_iter();
-        let wanted = ready.filter(|(work, plan)| self.work.has(&work.role, plan));
+        let ready = store.ready_work(roles, host).await?.into_iter();
+        let wanted = ready.filter(|(work, plan)| self.work.wants(&work.role, plan));
         Ok(ClaimLane::Among(wanted.map(|(work, _)| work).collect()))
     }
 
@@ -284,7 +284,7 @@ impl Ticket<'_> {
     }
 
     /// Returns the item that the last look claimed for this waiter, if any.
-    pub(super) fn served(&mut self) -> Option<Delivery> {
+    pub(super) fn try_receive(&mut self) -> Option<Delivery> {
         self.answered.try_recv().ok()
     }
 

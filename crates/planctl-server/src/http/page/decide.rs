@@ -43,7 +43,7 @@ impl Fields {
 }
 
 /// Does what a form asks for.
-pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Result<Response, Problem> {
+pub(super) async fn post_form(visit: &Visit, address: &Address, body: Body) -> Result<Response, Problem> {
     let segments = address.segments();
     let bytes_max = match segments.as_slice() {
         ["asks", _, "edit"] => PLAN_FORM_BYTES_MAX,
@@ -58,8 +58,8 @@ pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Resu
     match segments.as_slice() {
         ["sign-out"] => session::sign_out(visit).await,
         ["asks", ask] => answer(visit, address, ask, &fields).await,
-        ["asks", ask, "edit"] => edit::posted(visit, address, ask, &fields).await,
-        ["runs", run, "steer"] => steer(visit, address, run, &fields).await,
+        ["asks", ask, "edit"] => edit::post_form(visit, address, ask, &fields).await,
+        ["runs", run, "steer"] => control_run(visit, address, run, &fields).await,
         ["runs", run, "resume"] => {
             let call = ResumeCall::default();
             decide_on_run(visit, address, run, "resume", &fields, &call).await
@@ -85,7 +85,12 @@ pub(super) async fn posted(visit: &Visit, address: &Address, body: Body) -> Resu
     }
 }
 
-async fn steer(visit: &Visit, address: &Address, run: &str, fields: &Fields) -> Result<Response, Problem> {
+async fn control_run(
+    visit: &Visit,
+    address: &Address,
+    run: &str,
+    fields: &Fields,
+) -> Result<Response, Problem> {
     let note = fields.text("note");
     match fields.get("do") {
         "cancel" => decide_on_run(visit, address, run, "cancel", fields, &CancelCall { note }).await,
@@ -106,7 +111,7 @@ async fn acknowledge(
     let call = AcknowledgeCall { note: fields.text("note") };
     let decided: Decided = visit.post(&route, &key, &call).await?;
     if fields.get("run").is_empty() {
-        return Ok(see_other(&after(&decided, "acknowledge")));
+        return Ok(see_other(&page_after(&decided, "acknowledge")));
     }
     let about = decided.run.map(|run| format!("&about={}", encoded(&run))).unwrap_or_default();
     Ok(see_other(&format!("/?recorded=acknowledge{about}")))
@@ -125,11 +130,11 @@ async fn decide_on_run(
     let run = if verb == "resume" { screens::id_of(visit, address, run).await? } else { run.to_owned() };
     let route = format!("/v1/runs/{}/{verb}{query}", encoded(&run));
     let decided: Decided = visit.post(&route, fields.get("key"), call).await?;
-    Ok(see_other(&after(&decided, verb)))
+    Ok(see_other(&page_after(&decided, verb)))
 }
 
 /// Returns the page that shows what a decision led to.
-pub(super) fn after(decided: &Decided, word: &str) -> String {
+pub(super) fn page_after(decided: &Decided, word: &str) -> String {
     let about = decided.ask.map(|ask| ask.to_string()).or_else(|| decided.run.clone());
     let about = about.map(|about| format!("&about={}", encoded(&about))).unwrap_or_default();
     match &decided.run_id {
@@ -145,7 +150,7 @@ async fn answer(visit: &Visit, address: &Address, ask: &str, fields: &Fields) ->
     let draft = draft(fields);
     let answered = match call(&page.ask, &draft, fields) {
         Ok(AnswerCall { answer: AnswerWord::Approve {}, note, .. }) if page.ask.kind == "insertion" => {
-            edit::inserted(visit, ask, fields.get("key"), note).await
+            edit::insert_step(visit, ask, fields.get("key"), note).await
         }
         Ok(call) => visit.post::<Decided>(&format!("{route}/answer"), fields.get("key"), &call).await,
         Err(problem) => Err(problem),
@@ -153,7 +158,7 @@ async fn answer(visit: &Visit, address: &Address, ask: &str, fields: &Fields) ->
     match answered {
         // A vote that decides nothing yet is seen on the ask.
         Ok(Decided { voted: Some(_), .. }) => Ok(see_other(&format!("/asks/{}?recorded=vote", encoded(ask)))),
-        Ok(decided) => Ok(see_other(&after(&decided, &draft.answer))),
+        Ok(decided) => Ok(see_other(&page_after(&decided, &draft.answer))),
         Err(problem) => {
             let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let page: AskPage = visit.get(&route).await?;
@@ -196,7 +201,7 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
         "reassign" => AnswerWord::Reassign { role: draft.role.clone() },
         "choose" if draft.option.is_empty() => return Err(bad("choose one of the options".to_owned())),
         "choose" => AnswerWord::Choose { option: draft.option.clone() },
-        "raise" => AnswerWord::Raise { by: raise(draft)? },
+        "raise" => AnswerWord::Raise { by: parse_raise(draft)? },
         "" => return Err(bad("choose an answer".to_owned())),
         other => return Err(bad(format!("{other:?} is no answer"))),
     };
@@ -206,7 +211,7 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
 }
 
 /// Reads the amounts by which a budget is raised; one of them at least.
-fn raise(draft: &Draft) -> Result<RaiseCall, Problem> {
+fn parse_raise(draft: &Draft) -> Result<RaiseCall, Problem> {
     fn number<N: std::str::FromStr>(name: &str, given: &str) -> Result<Option<N>, Problem> {
         if given.is_empty() {
             return Ok(None);

@@ -8,13 +8,13 @@ use planctl_api::{Code, Problem};
 use planctl_store::secret;
 use planctl_web::{EditDraft, EditNews, EditScreen, Screen as _, Tab, encoded};
 
-use super::decide::{Fields, after};
+use super::decide::{Fields, page_after};
 use super::screens::Texts;
 use super::visit::Visit;
 use super::{Address, html, see_other};
 
 /// Shows the text to begin with.
-pub(super) async fn begun(visit: &Visit, address: &Address, ask: &str) -> Result<String, Problem> {
+pub(super) async fn show_draft(visit: &Visit, address: &Address, ask: &str) -> Result<String, Problem> {
     let view: PlanEditView = visit.get(&route(ask)).await?;
     let draft = EditDraft { text: view.text, file: view.file, note: String::new() };
     let news = EditNews {
@@ -22,11 +22,11 @@ pub(super) async fn begun(visit: &Visit, address: &Address, ask: &str) -> Result
         unfit: view.unfit.as_deref(),
         ..EditNews::default()
     };
-    drawn(visit, address, &view.ask, &draft, news)
+    draw_editor(visit, address, &view.ask, &draft, news)
 }
 
 /// Does what the form asks for: checks the text, or approves the one that was checked. The text that its reader wrote stays.
-pub(super) async fn posted(
+pub(super) async fn post_form(
     visit: &Visit,
     address: &Address,
     ask: &str,
@@ -43,19 +43,19 @@ pub(super) async fn posted(
         visit.post(&format!("{}/check", route(ask)), fields.get("key"), &call).await;
     let refused = match (&check, fields.get("do")) {
         (Err(problem), _) => Some(problem.clone()),
-        (Ok(check), "approve") => match approved(visit, ask, fields, &draft, check).await {
-            Ok(decided) => return Ok(see_other(&after(&decided, "edit"))),
+        (Ok(check), "approve") => match approve_draft(visit, ask, fields, &draft, check).await {
+            Ok(decided) => return Ok(see_other(&page_after(&decided, "edit"))),
             Err(problem) => Some(problem),
         },
         (Ok(_), _) => None,
     };
     let status = refused.as_ref().and_then(|problem| StatusCode::from_u16(problem.status).ok());
     let news = EditNews { check: check.as_ref().ok(), refused: refused.as_ref(), ..EditNews::default() };
-    Ok(html(status.unwrap_or(StatusCode::OK), drawn(visit, address, &page.ask, &draft, news)?))
+    Ok(html(status.unwrap_or(StatusCode::OK), draw_editor(visit, address, &page.ask, &draft, news)?))
 }
 
 /// Puts the step into the plan that a worker proposes, as its ask shows it.
-pub(super) async fn inserted(
+pub(super) async fn insert_step(
     visit: &Visit,
     ask: &str,
     key: &str,
@@ -73,7 +73,7 @@ pub(super) async fn inserted(
 }
 
 /// Approves a text that its reader saw compared.
-async fn approved(
+async fn approve_draft(
     visit: &Visit,
     ask: &str,
     fields: &Fields,
@@ -93,7 +93,7 @@ fn route(ask: &str) -> String {
     format!("/v1/approvals/{}/edit", encoded(ask))
 }
 
-fn drawn(
+fn draw_editor(
     visit: &Visit,
     address: &Address,
     ask: &AskView,

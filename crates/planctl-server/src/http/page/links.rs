@@ -77,7 +77,7 @@ impl Page {
     }
 
     /// Opens the port again that an earlier daemon of this state directory had opened.
-    pub(in crate::http) async fn reopen(&self, state_dir: &Path) {
+    pub(in crate::http) async fn reopen_port(&self, state_dir: &Path) {
         if state_dir.join(OPENED).exists()
             && let Err(problem) = self.address(state_dir).await
         {
@@ -123,27 +123,27 @@ impl Page {
     }
 
     /// Makes a link for somebody.
-    fn make(&self, visitor: Visitor, now: Instant) -> String {
+    fn create_link(&self, visitor: Visitor, now: Instant) -> String {
         let code = secret();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, (_, until)| *until > now);
         if links.len() >= LINKS_MAX {
             links.clear();
         }
-        links.insert(kept(&code), (visitor, now + LINK_HOLDS));
+        links.insert(hash_code(&code), (visitor, now + LINK_HOLDS));
         code
     }
 
     /// Uses a link up; returns whose it is.
-    pub(super) fn take(&self, code: &str, now: Instant) -> Option<Visitor> {
+    pub(super) fn redeem_link(&self, code: &str, now: Instant) -> Option<Visitor> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let (visitor, until) = links.remove(&kept(code))?;
+        let (visitor, until) = links.remove(&hash_code(code))?;
         (until > now).then_some(visitor)
     }
 }
 
 /// Returns the form in which a code is kept, so that comparing it tells nothing of it.
-fn kept(code: &str) -> String {
+fn hash_code(code: &str) -> String {
     crate::http::guard::hash_of(&[code.as_bytes()])
 }
 
@@ -163,7 +163,7 @@ pub(in crate::http) async fn link(call: Call) -> Answer {
     };
     let page = call.api.page();
     let address = page.address(call.server_node().state_dir()).await?;
-    let code = page.make(
+    let code = page.create_link(
         Visitor { actor: call.actor().clone(), person: call.principal.person.clone() },
         clock::instant(),
     );
@@ -179,11 +179,11 @@ mod tests {
         let page = Page::new(Path::new("/state"), None);
         let now = clock::instant();
         let visitor = |name: &str| Visitor { actor: Actor::new(name), person: "user".to_owned() };
-        let (ann, bob) = (page.make(visitor("ann"), now), page.make(visitor("bob"), now));
-        assert_eq!(page.take(&ann, now), Some(visitor("ann")));
-        assert_eq!(page.take(&ann, now), None, "it is used up");
-        assert_eq!(page.take("nothing", now), None);
-        assert_eq!(page.take(&bob, now + LINK_HOLDS), None, "its time is over");
+        let (ann, bob) = (page.create_link(visitor("ann"), now), page.create_link(visitor("bob"), now));
+        assert_eq!(page.redeem_link(&ann, now), Some(visitor("ann")));
+        assert_eq!(page.redeem_link(&ann, now), None, "it is used up");
+        assert_eq!(page.redeem_link("nothing", now), None);
+        assert_eq!(page.redeem_link(&bob, now + LINK_HOLDS), None, "its time is over");
     }
 
     #[test]

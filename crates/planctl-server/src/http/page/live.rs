@@ -104,11 +104,11 @@ impl Viewer {
             }
             if let Some(rest) = self.rest {
                 tokio::time::sleep(rest).await;
-                self.news().await?;
+                self.wait_for_news().await?;
             }
             match self.drawn().await {
                 Ok(drawn) => {
-                    self.changes(&drawn);
+                    self.queue_changes(&drawn);
                     self.rest = Some(REST.max(drawn.took * REST_BY_TOOK));
                 }
                 Err(problem) if problem.code() == Some(Code::Unauthenticated) => {
@@ -124,7 +124,7 @@ impl Viewer {
         }
     }
 
-    async fn news(&mut self) -> Option<()> {
+    async fn wait_for_news(&mut self) -> Option<()> {
         self.since = tokio::select! {
             () = self.news.notified() => clock::instant(),
             // Without news one drawing of this time serves all tabs.
@@ -146,7 +146,7 @@ impl Viewer {
     }
 
     /// Takes a page as it is by now, and prepares what has changed of it.
-    fn changes(&mut self, drawn: &Drawn) {
+    fn queue_changes(&mut self, drawn: &Drawn) {
         let mut events = Vec::new();
         for (name, part) in &drawn.parts {
             if self.sent.get(name) == Some(part) {

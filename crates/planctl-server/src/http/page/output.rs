@@ -37,13 +37,13 @@ pub(super) fn file_name_of(run: &str) -> String {
 }
 
 /// Shows one part of an output: the one that the address names, else the last.
-pub(super) async fn part(
+pub(super) async fn show_part(
     visit: &Visit,
     address: &Address,
     names: Names<'_>,
     output: &str,
 ) -> Result<String, Problem> {
-    let found = found(visit, address, names, output).await?;
+    let found = find_output(visit, address, names, output).await?;
     let number = address.query("part").and_then(|number| number.parse().ok());
     let texts = Texts::of(address);
     let (path, query) = (address.path_of(4), address.query_of(&["workspace"]));
@@ -59,7 +59,7 @@ pub(super) async fn download(
     names: Names<'_>,
     output: &str,
 ) -> Result<Response, Problem> {
-    let found = found(visit, address, names, output).await?;
+    let found = find_output(visit, address, names, output).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", found.file_name())),
@@ -68,22 +68,22 @@ pub(super) async fn download(
     Ok((headers, safe_text(&found.text)).into_response())
 }
 
-async fn found(
+async fn find_output(
     visit: &Visit,
     address: &Address,
     (run, step, attempt): Names<'_>,
     output: &str,
 ) -> Result<Found, Problem> {
-    let output = Output::of(output).ok_or_else(|| missing("there is no such output"))?;
+    let output = Output::of(output).ok_or_else(|| not_found("there is no such output"))?;
     let route = route_of(visit, address, run).await?;
     let name: RunName = visit.get(&format!("{route}/name")).await?;
     let (step, attempt) = (encoded(step), encoded(attempt));
     let logs: LogView = visit.get(&format!("{route}/logs?step={step}&attempt={attempt}")).await?;
-    let attempt = logs.attempts.into_iter().next().ok_or_else(|| missing("there is no such attempt"))?;
+    let attempt = logs.attempts.into_iter().next().ok_or_else(|| not_found("there is no such attempt"))?;
     let text = match output {
         Output::Prompt => prompt(visit, &route, &attempt).await?,
         Output::Stdout | Output::Stderr | Output::StdoutBefore | Output::StderrBefore | Output::Words => {
-            output.text(&attempt).ok_or_else(|| missing("the attempt has no such output"))?.to_owned()
+            output.text(&attempt).ok_or_else(|| not_found("the attempt has no such output"))?.to_owned()
         }
     };
     Ok(Found { run: name.run, attempt, output, text })
@@ -95,10 +95,10 @@ async fn prompt(visit: &Visit, route: &str, attempt: &AttemptView) -> Result<Str
     let list: PromptList = visit.get(&format!("{route}/prompts?step={step}&attempt={number}")).await?;
     let of_attempt = list.prompts.into_iter().rfind(|prompt| prompt.visit == attempt.visit);
     let of_attempt =
-        of_attempt.ok_or_else(|| missing("no prompt of this attempt is kept on this machine"))?;
+        of_attempt.ok_or_else(|| not_found("no prompt of this attempt is kept on this machine"))?;
     Ok(of_attempt.prompt)
 }
 
-fn missing(what: &str) -> Problem {
+fn not_found(what: &str) -> Problem {
     Problem::new(Code::NotFound, what)
 }

@@ -46,13 +46,13 @@ pub(super) async fn draw(visit: &Visit, address: &Address) -> Result<String, Pro
         ["runs", run, "history"] => history(visit, address, run).await,
         ["runs", run, "steps", step] => one_step(visit, address, run, step).await,
         ["runs", run, "steps", step, "attempts", attempt, output] => {
-            output::part(visit, address, (run, step, attempt), output).await
+            output::show_part(visit, address, (run, step, attempt), output).await
         }
         ["asks", ask] => {
             let page: AskPage = visit.get(&format!("/v1/approvals/{}", encoded(ask))).await?;
             one_ask(visit, address, &page, &Draft::default(), None).await
         }
-        ["asks", ask, "edit"] => edit::begun(visit, address, ask).await,
+        ["asks", ask, "edit"] => edit::show_draft(visit, address, ask).await,
         ["plans"] => plans(visit, address).await,
         ["plans", plan] => one_plan(visit, address, plan).await,
         ["library"] => library::list(visit, address).await,
@@ -107,7 +107,7 @@ impl Texts {
 }
 
 /// Returns the decision that was just recorded.
-fn recorded(address: &Address) -> Option<Recorded<'_>> {
+fn recorded_message(address: &Address) -> Option<Recorded<'_>> {
     let word = address.query("recorded")?;
     let is_plain =
         |name: &&str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
@@ -152,7 +152,7 @@ async fn home(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let today: SpentToday = visit.look(&format!("/v1/spent-today{}", project.replacen('&', "?", 1))).await?;
     let (texts, key) = (Texts::of(address), visit.new_key());
     let form = visit.session()?.form(&key);
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Home)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::Home)? };
     Ok(HomeScreen::new(frame, (&asks, &list), &today, filters, form).html())
 }
 
@@ -184,7 +184,7 @@ async fn one_run(visit: &Visit, address: &Address, run: &str) -> Result<String, 
     let page: RunPage = visit.look(&format!("{route}/page{from}")).await?;
     let events: Vec<EventLine> = visit.look(&format!("{route}/history?newest={EVENTS}")).await?;
     let texts = Texts::of(address);
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::Runs)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::Runs)? };
     let (path, query, key) = (address.path_of(2), address.query_of(&["workspace"]), visit.new_key());
     let form = visit.session()?.form(&key);
     Ok(RunScreen::new(frame, &page, &events, (&path, &query), form).html())
@@ -263,7 +263,7 @@ pub(super) async fn one_ask(
     let texts = Texts::of(address);
     let key = visit.new_key();
     let form = visit.session()?.form(&key);
-    let frame = Frame { recorded: recorded(address), ..texts.frame_of(visit, Tab::Home)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.frame_of(visit, Tab::Home)? };
     Ok(AskScreen::new(frame, page, form, (draft, refused)).html())
 }
 
@@ -302,7 +302,7 @@ async fn system(visit: &Visit, address: &Address) -> Result<String, Problem> {
     let texts = Texts::of(address);
     let key = visit.new_key();
     let form = session.form(&key).filter(|_| session.is_admin());
-    let frame = Frame { recorded: recorded(address), ..texts.live_frame(visit, Tab::System)? };
+    let frame = Frame { recorded: recorded_message(address), ..texts.live_frame(visit, Tab::System)? };
     Ok(SystemScreen::new(
         frame,
         (&service, &database),

@@ -48,7 +48,7 @@ impl Session {
 
     async fn shown(api: &ApiState, cookie: &str) -> Result<Option<Session>, Problem> {
         let own = cookie.strip_prefix(OWN);
-        let found = Session::with(api, own.unwrap_or(cookie)).await?;
+        let found = Session::from_secret(api, own.unwrap_or(cookie)).await?;
         Ok(found.map(|(session, token)| Session { own_token: own.map(|_| token), ..session }))
     }
 
@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Finds the session that a secret begins, and the id of its token.
-    async fn with(api: &ApiState, secret: &str) -> Result<Option<(Session, String)>, Problem> {
+    async fn from_secret(api: &ApiState, secret: &str) -> Result<Option<(Session, String)>, Problem> {
         let token = api.server_node().store().token_of(secret).await.map_err(of_store)?;
         // A worker's token shows no pages.
         let token = token.filter(|token| token.scope != TokenScope::Worker);
@@ -76,8 +76,11 @@ impl Session {
 
     /// Refuses where its token was revoked or has run out.
     pub(super) async fn still_holds(api: &ApiState, session: &Session) -> Result<(), Problem> {
-        let found = Session::with(api, &session.secret).await?;
-        found.filter(|(found, _)| found.scope == session.scope).map(drop).ok_or_else(guard::unauthenticated)
+        let found = Session::from_secret(api, &session.secret).await?;
+        found
+            .filter(|(found, _)| found.scope == session.scope)
+            .map(drop)
+            .ok_or_else(guard::unauthenticated_problem)
     }
 
     /// Returns the token.
@@ -122,8 +125,8 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 /// Signs in with a token that somebody pasted.
 pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Result<Response, Problem> {
     let token = token.trim();
-    match Session::with(&visit.door.api, token).await? {
-        Some((session, _)) => Ok(signed_in(visit, &session.secret)),
+    match Session::from_secret(&visit.door.api, token).await? {
+        Some((session, _)) => Ok(sign_in_response(visit, &session.secret)),
         None => {
             let refused = "This is no token that holds and may read.";
             Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(address, Some(refused))))
@@ -136,7 +139,7 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
     let api = &visit.door.api;
     // An agent can read the link on this machine, in a list of processes for instance.
     guard::refuse_agents(api, visit.peer, false).await?;
-    let Some(visitor) = api.page().take(code, crate::clock::instant()) else {
+    let Some(visitor) = api.page().redeem_link(code, crate::clock::instant()) else {
         let refused = "This link was used before, or its time is over.";
         let address = Address::parse("/sign-in");
         return Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(&address, Some(refused))));
@@ -150,7 +153,7 @@ pub(super) async fn open(visit: &Visit, code: &str) -> Result<Response, Problem>
         request: None,
     };
     match api.server_node().store().create_token(&new).await.map_err(of_store)? {
-        NewlyMade::Token(_, secret) => Ok(signed_in(visit, &format!("{OWN}{secret}"))),
+        NewlyMade::Token(_, secret) => Ok(sign_in_response(visit, &format!("{OWN}{secret}"))),
         NewlyMade::Before(_) => Err(Problem::new(Code::Defect, "a session was made without a request")),
     }
 }
@@ -166,7 +169,7 @@ pub(super) async fn sign_out(visit: &Visit) -> Result<Response, Problem> {
     Ok(with_cookie(see_other("/sign-in"), &forgotten))
 }
 
-fn signed_in(visit: &Visit, cookie: &str) -> Response {
+fn sign_in_response(visit: &Visit, cookie: &str) -> Response {
     // A browser that came by TLS, through a proxy, sends the cookie by TLS alone.
     let origin = visit.headers.get(header::ORIGIN).and_then(|value| value.to_str().ok());
     let secure = if origin.is_some_and(|origin| origin.starts_with("https://")) { "; Secure" } else { "" };

@@ -18,7 +18,7 @@ use super::{Door, guard};
 use crate::clock;
 use crate::http::capacity::StrangerSlot;
 use crate::http::guard::{KEY_HEADER, Peer};
-use crate::http::serve::answered;
+use crate::http::serve::route_request;
 
 /// The headers by which a browser says where a request comes from. The API's guard looks at them, too.
 const OF_BROWSER: [HeaderName; 3] = [header::HOST, header::ORIGIN, HeaderName::from_static("sec-fetch-site")];
@@ -64,7 +64,7 @@ impl Visit {
 
     /// Returns the session.
     pub(super) fn session(&self) -> Result<&Session, Problem> {
-        self.session.as_ref().ok_or_else(guard::unauthenticated)
+        self.session.as_ref().ok_or_else(guard::unauthenticated_problem)
     }
 
     /// Returns the same browser's visit once more, whose answers are no older than this.
@@ -154,7 +154,7 @@ impl Visit {
         if let Some(stranger) = &self.stranger {
             request.extensions_mut().insert(stranger.clone());
         }
-        let (head, body) = answered(self.door.v1.clone(), request).await.into_parts();
+        let (head, body) = route_request(self.door.v1.clone(), request).await.into_parts();
         let body = axum::body::to_bytes(body, ANSWER_BYTES_MAX).await;
         let body = body.map_err(|error| defect(error.to_string()))?;
         if head.status.is_success() {

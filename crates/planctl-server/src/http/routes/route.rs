@@ -138,7 +138,7 @@ impl Route {
 
     /// Returns true if a call of this route runs to its end even after its caller disconnects. Otherwise a change could be
     /// committed without the process that has to act on it. Calls that read or wait are dropped at once.
-    pub(in crate::http) fn outlives_its_caller(&self) -> bool {
+    pub(in crate::http) fn runs_to_completion(&self) -> bool {
         let waits = self.query.iter().any(|parameter| parameter.name == WAIT.name);
         self.is_keyed || (self.needs == Scope::Item && self.verb != Verb::Get && !waits)
     }

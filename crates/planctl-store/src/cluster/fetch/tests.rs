@@ -38,7 +38,7 @@ fn an_unfinished_package_is_not_taken() {
     let half = layout.downloads().join("npm.tmp/bin");
     fs::create_dir_all(&half).unwrap();
     fs::write(half.join("initdb"), "").unwrap();
-    assert!(fetched(&layout).is_empty());
+    assert!(fetched_dirs(&layout).is_empty());
 }
 
 #[tokio::test]

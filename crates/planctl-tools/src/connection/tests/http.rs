@@ -171,7 +171,7 @@ async fn m_46_a_tool_that_is_known_is_called_without_asking_for_the_list() {
         outputs: Outputs::new(),
     };
     let calls = calls.with_known(Some(&list));
-    let result = call::called(&connection, &calls, vec![calls.arguments.clone()]).await.unwrap();
+    let result = call::call_each(&connection, &calls, vec![calls.arguments.clone()]).await.unwrap();
     assert_eq!(result, json!({"given": {"text": "7"}}), "it fits the schema that is known");
     assert_eq!(web.asked("tools/list"), 1, "{:?}", web.seen());
     connection.close().await;

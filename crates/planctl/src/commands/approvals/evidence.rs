@@ -14,13 +14,13 @@ const DIFF_LINES: usize = 24;
 const LAST_WORDS_LINES: usize = 10;
 
 /// Draws everything of this kind that a page has; the whole diff, if wanted.
-pub(super) fn drawn(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> String {
-    let mut text = attempts_drawn(&page.attempts);
+pub(super) fn draw(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> String {
+    let mut text = draw_attempts(&page.attempts);
     if let Some(changes) = &page.workspace_changes {
-        text.push_str(&changes_drawn(changes, page.ask.id, is_whole));
+        text.push_str(&draw_changes(changes, page.ask.id, is_whole));
     }
     if let Some(approved) = &page.approved {
-        text.push_str(&approved_drawn(approved, &page.ask, now_unix_seconds));
+        text.push_str(&draw_approved(approved, &page.ask, now_unix_seconds));
     }
     if let Some(words) = &page.last_words {
         text.push_str(&heading("the worker's last words, which are no evidence"));
@@ -33,7 +33,7 @@ pub(super) fn drawn(page: &AskPage, is_whole: bool, now_unix_seconds: f64) -> St
 
 /// Lists attempts, each with what is new against those before; a single one is shown as the failure itself, and without a
 /// contract there is nothing to compare.
-fn attempts_drawn(attempts: &[AttemptSummary]) -> String {
+fn draw_attempts(attempts: &[AttemptSummary]) -> String {
     if attempts.len() < 2 || attempts.iter().all(|attempt| attempt.verdict.is_none()) {
         return String::new();
     }
@@ -58,7 +58,7 @@ fn spent(attempt: &AttemptSummary) -> String {
     if spent.usd > 0.0 { format!("{tokens} ${:.2}{estimated}", spent.usd) } else { tokens }
 }
 
-fn changes_drawn(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String {
+fn draw_changes(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String {
     let commit: String = changes.commit.chars().take(9).collect();
     if changes.files.is_empty() {
         return heading(&format!("the workspace is as commit {commit} has it"));
@@ -66,7 +66,7 @@ fn changes_drawn(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String 
     let mut text = heading(&format!("changed since commit {commit}"));
     let widest = changes.files.iter().map(|file| file.path.chars().count()).max().unwrap_or(0).min(40);
     for file in &changes.files {
-        text.push_str(&file_drawn(file, widest));
+        text.push_str(&draw_file(file, widest));
     }
     if changes.more > 0 {
         text.push_str(&format!("    and {} more\n", changes.more));
@@ -83,13 +83,13 @@ fn changes_drawn(changes: &WorkspaceChanges, id: u64, is_whole: bool) -> String 
     text
 }
 
-fn file_drawn(file: &ChangedFile, widest: usize) -> String {
+fn draw_file(file: &ChangedFile, widest: usize) -> String {
     let (path, words) = (show::safe(&file.path), words::changed(file));
     let line = format!("    {:<7}  {path:<widest$}  {words}\n", file.change);
     if file.protected && !file.may_change { styled(show::CARE, &line) } else { line }
 }
 
-fn approved_drawn(approved: &ApprovedView, ask: &AskView, now_unix_seconds: f64) -> String {
+fn draw_approved(approved: &ApprovedView, ask: &AskView, now_unix_seconds: f64) -> String {
     let ago = show::ago(&approved.at, now_unix_seconds);
     let file = match approved.file_changed {
         Some(false) => "; the file has not changed since",

@@ -25,7 +25,7 @@ pub async fn run(path: &Path, follow: bool, tail: usize) -> Answer {
         }
         opened => opened.map_err(|error| unreadable(path, &error))?,
     };
-    let text = rest(&mut file).map_err(|error| unreadable(path, &error))?;
+    let text = read_rest(&mut file).map_err(|error| unreadable(path, &error))?;
     for line in show::last_lines(&text, tail) {
         show::print(&format!("{}\n", show::safe(line)))?;
     }
@@ -37,10 +37,10 @@ pub async fn run(path: &Path, follow: bool, tail: usize) -> Answer {
     loop {
         show::flush()?;
         tokio::select! {
-            exit = signals.asked() => return Ok(exit),
+            exit = signals.wait_for_signal() => return Ok(exit),
             () = tokio::time::sleep(LOOK) => {}
         }
-        part.push_str(&rest(&mut file).map_err(|error| unreadable(path, &error))?);
+        part.push_str(&read_rest(&mut file).map_err(|error| unreadable(path, &error))?);
         // Half a line waits for its other half.
         while let Some(end) = part.find('\n') {
             let line: String = part.drain(..=end).collect();
@@ -53,17 +53,17 @@ pub async fn run(path: &Path, follow: bool, tail: usize) -> Answer {
 }
 
 /// Returns what was written after a place in a log.
-pub fn after(path: &Path, place: u64) -> String {
+pub fn read_after(path: &Path, place: u64) -> String {
     let read = || -> io::Result<String> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(place))?;
-        rest(&mut file)
+        read_rest(&mut file)
     };
     read().unwrap_or_default()
 }
 
 /// Reads on to the end, at most the last few megabytes.
-fn rest(file: &mut File) -> io::Result<String> {
+fn read_rest(file: &mut File) -> io::Result<String> {
     let (at, end) = (file.stream_position()?, file.metadata()?.len());
     file.seek(SeekFrom::Start(at.max(end.saturating_sub(READ_MAX))))?;
     let mut bytes = Vec::new();

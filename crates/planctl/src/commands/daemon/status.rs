@@ -6,7 +6,7 @@ use planctl_api::wire::work::ServiceView;
 use planctl_api::wire::{DaemonHealthView, DaemonInfo, DaemonState, DaemonView};
 use planctl_server::singleton::SingletonState;
 
-use super::look;
+use super::read_singleton;
 use crate::api::{Access, Address, Api, Silence};
 use crate::client;
 use crate::commands::Context;
@@ -20,13 +20,13 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 pub async fn run(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let state_dir = context.state_dir()?;
-    let (pid, daemon) = match look(&state_dir)? {
+    let (pid, daemon) = match read_singleton(&state_dir)? {
         SingletonState::Nobody => (None, None),
         SingletonState::Busy { pid } => (pid, None),
         SingletonState::Running(info) => (Some(info.pid), Some(info)),
     };
     let answer = match &daemon {
-        Some(info) => asked(context, info).await?,
+        Some(info) => ask_daemon(context, info).await?,
         None => DaemonAnswer { health: Err(Silence::Shut), service: None },
     };
     let heading = heading(answer.health.as_ref());
@@ -41,7 +41,7 @@ pub async fn run(context: &Context) -> Answer {
     if is_json {
         show::print_json(&view)?;
     } else if let Some(info) = &view.daemon {
-        show::print(&drawn(&heading, info, &view, context.verbosity() > 0))?;
+        show::print(&draw(&heading, info, &view, context.verbosity() > 0))?;
     }
     if view.is_running {
         return Ok(Exit::Yes);
@@ -60,16 +60,16 @@ struct DaemonAnswer {
 }
 
 /// Asks the daemon for its health and, while it has its database, for its service.
-async fn asked(context: &Context, info: &DaemonInfo) -> Result<DaemonAnswer, Failure> {
+async fn ask_daemon(context: &Context, info: &DaemonInfo) -> Result<DaemonAnswer, Failure> {
     let actor = context.actor();
     let access = Access { actor: Some(&actor), ..Access::default() };
     let api = Api::at(Address::Socket(info.socket.clone().into()), access)?;
-    let health = async || api.look::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
+    let health = async || api.get_once::<DaemonHealthView>("/healthz", ANSWERS_WITHIN).await;
     let first = health().await;
     if !first.as_ref().is_ok_and(|health| health.state == DaemonState::Running) {
         return Ok(DaemonAnswer { health: first, service: None });
     }
-    match api.look("/v1/daemon", ANSWERS_WITHIN).await {
+    match api.get_once("/v1/daemon", ANSWERS_WITHIN).await {
         Ok(service) => Ok(DaemonAnswer { health: first, service: Some(service) }),
         // The daemon may know the reason by the time of the second call.
         Err(_) => Ok(DaemonAnswer { health: health().await, service: None }),
@@ -87,7 +87,7 @@ fn heading(health: Result<&DaemonHealthView, &Silence>) -> String {
     }
 }
 
-fn drawn(heading: &str, info: &DaemonInfo, view: &DaemonView, is_verbose: bool) -> String {
+fn draw(heading: &str, info: &DaemonInfo, view: &DaemonView, is_verbose: bool) -> String {
     let mut lines = Vec::new();
     let mut line = |name: &'static str, value: String| lines.push((name, value));
     line("state", heading.to_owned());

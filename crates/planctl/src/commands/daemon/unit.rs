@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{refuse_long, refuse_remote, words};
+use super::{daemon_arguments, refuse_long, refuse_remote};
 use crate::args::AtOnce;
 use crate::commands::Context;
 use crate::failure::{Answer, Exit, Failure};
@@ -47,16 +47,16 @@ pub fn install(context: &Context, wish: Wish) -> Answer {
     let state_dir = context.state_dir()?;
     refuse_long(&state_dir)?;
     let run_as = wish.run_as.as_deref();
-    let words = words(context, wish.work)?;
+    let words = daemon_arguments(context, wish.work)?;
     let unit = Unit { program: &program, words: &words, state_dir: &state_dir, is_system, run_as };
-    let text = written(&unit)?;
+    let text = unit_text(&unit)?;
     if wish.print {
         show::print(&text)?;
         return Ok(Exit::Yes);
     }
     let path = folder(is_system)?.join(NAME);
     let systemctl = if is_system { "systemctl" } else { "systemctl --user" };
-    place(&path, &text, systemctl)?;
+    write_unit_file(&path, &text, systemctl)?;
     context.say(&format!("{} {}", styled(GOOD, "written"), path.display()));
     context.say(&format!(
         "{} {systemctl} daemon-reload && {systemctl} enable --now planctl",
@@ -94,7 +94,7 @@ fn folder(is_system: bool) -> Result<PathBuf, Failure> {
     })
 }
 
-fn place(path: &Path, text: &str, systemctl: &str) -> Result<(), Failure> {
+fn write_unit_file(path: &Path, text: &str, systemctl: &str) -> Result<(), Failure> {
     let wrong = |error: io::Error| {
         let exit =
             if error.kind() == io::ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Temporary };
@@ -136,7 +136,7 @@ fn digest_of(text: &str) -> String {
     planctl_harness::digest_of(text.as_bytes()).as_str().to_owned()
 }
 
-fn written(unit: &Unit<'_>) -> Result<String, Failure> {
+fn unit_text(unit: &Unit<'_>) -> Result<String, Failure> {
     // Systemd looks for variables in a command, and not in the values of others.
     let in_command = |text: &OsStr| word(text).map(|word| format!("\"{}\"", word.replace('$', "$$")));
     let program = in_command(unit.program.as_os_str())?;

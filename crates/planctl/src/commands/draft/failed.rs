@@ -11,14 +11,18 @@ use crate::failure::{Exit, Failure};
 use crate::show;
 
 /// Tells the conversation that a run failed, unless it knows.
-pub(super) async fn hear(context: &Context, name: &str, record: &mut Record) -> Result<(), Failure> {
+pub(super) async fn record_failed_run(
+    context: &Context,
+    name: &str,
+    record: &mut Record,
+) -> Result<(), Failure> {
     let named = NamedRun::find(context, name).await?;
     if record.conversation.repairs().iter().any(|repair| named.is_told(&repair.failed)) {
         return Ok(());
     }
     let written = record.written.as_ref().map(|(_, text)| text.as_str());
     let (failed, _) = named.failed(written).await?;
-    match record.conversation.failed(failed) {
+    match record.conversation.apply_failed_run(failed) {
         Ok(_) => Ok(()),
         Err(times) => {
             let failure =
@@ -67,7 +71,7 @@ impl NamedRun {
         let Some(step) = failed_step(run) else {
             return Err(Failure::new(Exit::No, format!("no step of {shown} has failed")));
         };
-        let (failure, exit_code) = told(client, *handle, step).await?;
+        let (failure, exit_code) = failure_text(client, *handle, step).await?;
         let passed = run.steps.iter().filter(|step| step.state == StepState::Passed);
         let failed = FailedRun {
             run: run.run.clone(),
@@ -88,7 +92,11 @@ fn failed_step(run: &RunView) -> Option<&StepView> {
 }
 
 /// Returns the failure with the output of its last gate, and the exit code of that.
-async fn told(client: &Client, handle: Handle, step: &StepView) -> Result<(String, Option<i32>), Failure> {
+async fn failure_text(
+    client: &Client,
+    handle: Handle,
+    step: &StepView,
+) -> Result<(String, Option<i32>), Failure> {
     let mut text = format!("step {} \"{}\"", step.number, step.title);
     if let Some(failure) = &step.failure {
         text.push_str(&format!(": {failure}"));

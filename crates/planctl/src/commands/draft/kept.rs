@@ -39,7 +39,7 @@ pub struct Kept {
 
 impl Kept {
     /// Takes the place of a draft: the same goal, source and writer in the same workspace have the same one.
-    pub fn take(state_dir: &Path, parts: &[&str]) -> Result<Kept, Failure> {
+    pub fn lock(state_dir: &Path, parts: &[&str]) -> Result<Kept, Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(
                 Exit::Temporary,
@@ -64,7 +64,7 @@ impl Kept {
     }
 
     /// Takes the place of what resolved intents; it is kept for ever, and waits for another process that has it.
-    pub fn history(state_dir: &Path) -> Result<Kept, Failure> {
+    pub fn lock_history(state_dir: &Path) -> Result<Kept, Failure> {
         let folder = state_dir.join(HISTORY);
         let taken = || -> std::io::Result<File> {
             let lock = lock_file(&folder)?;

@@ -118,7 +118,7 @@ fn finding(finding: &Finding) -> DraftFindingView {
 }
 
 /// Draws a draft for people; `command` is what they type to go on with it.
-pub fn drawn(view: &DraftView, command: &str) -> String {
+pub fn draw(view: &DraftView, command: &str) -> String {
     let mut text = String::new();
     if let Some(file) = &view.file {
         let steps = show::counted(view.steps, "step");

@@ -38,7 +38,7 @@ const PROGRAMS: [&str; 38] = [
 ];
 
 /// Looks at the workspace.
-pub fn look(workspace: &Path, config: &Config) -> (WorkspaceFacts, PatternFacts) {
+pub fn survey_workspace(workspace: &Path, config: &Config) -> (WorkspaceFacts, PatternFacts) {
     let found = list_files(workspace, FILES_SEEN_MAX);
     let path = check::search_path(config);
     let commands = probe_commands(workspace, OsStr::new(&path), PROGRAMS);
@@ -47,7 +47,7 @@ pub fn look(workspace: &Path, config: &Config) -> (WorkspaceFacts, PatternFacts)
         named.map(|(name, _)| name.clone()).collect::<Vec<String>>()
     };
     let excerpts =
-        TELLING.iter().filter_map(|name| Some(((*name).to_owned(), beginning(&workspace.join(name))?)));
+        TELLING.iter().filter_map(|name| Some(((*name).to_owned(), file_beginning(&workspace.join(name))?)));
     let facts = WorkspaceFacts {
         files: found.files.iter().take(FILES_MAX).map(|path| planctl_lang::escape(path)).collect(),
         has_more_files: found.is_cut || found.files.len() > FILES_MAX,
@@ -61,7 +61,7 @@ pub fn look(workspace: &Path, config: &Config) -> (WorkspaceFacts, PatternFacts)
 }
 
 /// Returns the beginning of a text file of the workspace; what looks like a credential is masked.
-fn beginning(path: &Path) -> Option<String> {
+fn file_beginning(path: &Path) -> Option<String> {
     if !path.symlink_metadata().ok()?.is_file() {
         return None;
     }

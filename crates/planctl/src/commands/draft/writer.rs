@@ -108,7 +108,7 @@ pub fn checked(agent: &Agent) -> Result<(), Failure> {
 }
 
 /// Names the writers that there are, for a person who named none.
-pub fn offered(config: &Config) -> Vec<String> {
+pub fn configured_models(config: &Config) -> Vec<String> {
     let answering = config.models.iter().filter(|(_, model)| model.api != ModelApi::Embeddings);
     let models = answering.map(|(name, _)| format!("--model {name}"));
     let installed = KnownAgent::all()
@@ -133,7 +133,7 @@ pub async fn ask_model(
     let say = |line: &str| context.say(line);
     tokio::select! {
         answer = model.ask(prompt, &say) => answer.map_err(|error| model::failure(model, &error)),
-        exit = stop.asked() => Err(stopped(exit)),
+        exit = stop.wait_for_signal() => Err(stopped_failure(exit)),
     }
 }
 
@@ -203,11 +203,11 @@ async fn ask_an_agent(
         budget_micro_usd: money,
     };
     let mut exit = None;
-    let cancelled = async { exit = Some(stop.asked().await) };
+    let cancelled = async { exit = Some(stop.wait_for_signal().await) };
     let answered = ask_agent(question, &spawner, cancelled).await;
     spawner.shutdown();
     if let Some(exit) = exit {
-        return Err(stopped(exit));
+        return Err(stopped_failure(exit));
     }
     let said = answered.map_err(|error| agent_failure(agent, &error))?;
     let mut answer = Answer::new(&said.text);
@@ -221,7 +221,7 @@ async fn ask_an_agent(
 }
 
 /// Says that a person stopped it.
-pub fn stopped(exit: Exit) -> Failure {
+pub fn stopped_failure(exit: Exit) -> Failure {
     Failure::new(exit, "stopped").help("the same command goes on where it was; what was answered is kept")
 }
 

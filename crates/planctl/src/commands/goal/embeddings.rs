@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planctl_lang::digest_of_text;
-use planctl_planner::{Intent, Resolver, Source, Vectors, embedded, planned};
+use planctl_planner::{Intent, Resolver, Source, Vectors, planned, text_to_embed};
 
 use super::super::draft::kept::Kept;
-use super::super::draft::writer::{embedder, stopped};
+use super::super::draft::writer::{embedder, stopped_failure};
 use super::super::{Context, Stop};
 use crate::failure::Failure;
 use crate::model;
@@ -33,9 +33,9 @@ pub(super) async fn vectors(
     if hard.is_empty() {
         return Ok(None);
     }
-    let tools = by_words.catalog.capabilities().map(embedded);
+    let tools = by_words.catalog.capabilities().map(text_to_embed);
     let texts: Vec<String> = hard.into_iter().chain(tools).collect::<BTreeSet<_>>().into_iter().collect();
-    let kept = Kept::take(&context.state_dir()?, &["vectors", &model.key()])?;
+    let kept = Kept::lock(&context.state_dir()?, &["vectors", &model.key()])?;
     let mut known = kept.read::<BTreeMap<String, Vec<f32>>>()?.unwrap_or_default();
     if known.len() > KEPT {
         let present: BTreeSet<String> = texts.iter().map(|text| digest_of_text(text).to_string()).collect();
@@ -48,7 +48,7 @@ pub(super) async fn vectors(
         let say = |line: &str| context.say(line);
         let vectors = tokio::select! {
             vectors = model.embed(batch, &say) => vectors.map_err(|error| model::failure(&model, &error))?,
-            exit = stop.asked() => return Err(stopped(exit)),
+            exit = stop.wait_for_signal() => return Err(stopped_failure(exit)),
         };
         known.extend(batch.iter().map(|text| digest_of_text(text).to_string()).zip(vectors));
         kept.write(&known)?;

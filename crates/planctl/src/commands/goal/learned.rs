@@ -16,13 +16,13 @@ use crate::{secrecy, show};
 const WITHIN: Duration = Duration::from_secs(20);
 
 /// Takes the history, with what runs have shown since.
-pub(super) async fn take(context: &Context) -> Result<(Kept, History), Failure> {
-    let kept = Kept::history(&context.state_dir()?)?;
+pub(super) async fn update_history(context: &Context) -> Result<(Kept, History), Failure> {
+    let kept = Kept::lock_history(&context.state_dir()?)?;
     let mut history = kept.read::<History>()?.unwrap_or_default();
     if history.entries.iter().any(|entry| entry.went == Went::Unknown) {
         for run in runs(context, &history).await {
             for step in &run.steps {
-                if let Some(went) = went(step.state) {
+                if let Some(went) = outcome_of_state(step.state) {
                     history.ended(&run.digest, step.number, went);
                 }
             }
@@ -57,7 +57,7 @@ async fn runs(context: &Context, history: &History) -> Vec<RunView> {
     runs
 }
 
-fn went(state: StepState) -> Option<Went> {
+fn outcome_of_state(state: StepState) -> Option<Went> {
     match state {
         StepState::Passed => Some(Went::Passed),
         StepState::Failed => Some(Went::Failed),
@@ -75,7 +75,7 @@ fn went(state: StepState) -> Option<Went> {
 
 /// Shows what the history says.
 pub(super) async fn stats(context: &Context) -> Answer {
-    let (_kept, history) = take(context).await?;
+    let (_kept, history) = update_history(context).await?;
     let strategies = history.by_source().into_iter().map(|(source, tally)| tallied(source.word(), tally));
     let types = history.by_type();
     let view = GoalStatsView {

@@ -9,17 +9,19 @@ use planctl_lang::{Source as PlanSource, digest, slug};
 use planctl_planner::{
     Action, Capability, Catalog, Decision, History, Intent, Mending, NextPiece, Outcome, Planned,
     PlannedStep, Quest, QuestAsk, QuestEvent, QuestNext, Remembered, Resolver, Source, Spending, Tool,
-    Verified, Went, key_of, planned, type_of, verified, written,
+    Verified, Went, key_of, planned, type_of, verified, write_plan,
 };
 use serde::{Deserialize, Serialize};
 
 use super::super::draft::kept::Kept;
-use super::super::draft::put;
 use super::super::draft::shown;
+use super::super::draft::write_plan_file;
 use super::super::draft::writer::{Allowance, Writer};
 use super::super::plan::shell_word;
 use super::super::{Context, Stop, editing, library};
-use super::{broken_up, capabilities, embeddings, learned, mend, resolved, tool, undone, writer_of};
+use super::{
+    break_up, capabilities, embeddings, learned, mend, no_pieces_failure, resolved, tool, writer_of,
+};
 use crate::args::{GoalVerifyArgs, ResolutionWord, ResolveArgs, StrategyWord};
 use crate::client::Client;
 use crate::failure::{Answer, Exit, Failure};
@@ -47,13 +49,15 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     capabilities.push(Capability::ask_person());
     let catalog = Catalog::new(capabilities);
     let writer = writer_of(context, source)?;
-    let breakdown = broken_up(context, source, StrategyWord::Hybrid, &tools, writer.as_ref()).await?;
-    let NextPiece::Done(pieces) = breakdown.next() else { return Err(undone(context, &breakdown)?) };
+    let breakdown = break_up(context, source, StrategyWord::Hybrid, &tools, writer.as_ref()).await?;
+    let NextPiece::Done(pieces) = breakdown.next() else {
+        return Err(no_pieces_failure(context, &breakdown)?);
+    };
     let kept = place(context, &source.goal)?;
     let mut record =
         if source.again { Record::default() } else { kept.read::<Record>()?.unwrap_or_default() };
-    let (history_kept, mut history) = learned::take(context).await?;
-    hear(&mut record.quests, &args.answer)?;
+    let (history_kept, mut history) = learned::update_history(context).await?;
+    apply_answers(&mut record.quests, &args.answer)?;
     let intents = &pieces.intents;
     let sources = sources(args.strategy);
     let entries: Vec<Entry> = library::read(context).found.into_iter().map(|found| found.entry).collect();
@@ -78,10 +82,10 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         Outcome::Invalid => None,
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
-            let text = written(&source.goal, &context.actor(), &planned);
+            let text = write_plan(&source.goal, &context.actor(), &planned);
             let file = file_of(args, &record);
-            put(context, &file, &text, record.written.as_ref())?;
-            remember(&mut history, &planned, intents, &text);
+            write_plan_file(context, &file, &text, record.written.as_ref())?;
+            record_resolutions(&mut history, &planned, intents, &text);
             history_kept.write(&history)?;
             record.written = Some((file.clone(), text));
             Some(file)
@@ -92,12 +96,12 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
     let mut view = resolved::view(&source.goal, &planned, &verified, &asks, file.as_deref());
     if let (Some(run), Some(_)) = (&args.repair, &file) {
         let client = Client::open(context).await?;
-        view.revision = editing::offer(context, &client, run, args.approve).await?;
+        view.revision = editing::offer_revision(context, &client, run, args.approve).await?;
     }
     if context.is_json()? {
         show::print_json(&view)?;
     } else {
-        let mut text = resolved::drawn(&view, source.explain, &command(&source.goal));
+        let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
         if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
             text.push_str(&shown::revision(view.revision.as_ref(), file));
         }
@@ -169,7 +173,7 @@ pub(super) async fn verify(context: &Context, args: &GoalVerifyArgs) -> Answer {
 
 fn place(context: &Context, goal: &str) -> Result<Kept, Failure> {
     let workspace = context.workspace().to_string_lossy().into_owned();
-    Kept::take(&context.state_dir()?, &["resolved", &workspace, goal.trim()])
+    Kept::lock(&context.state_dir()?, &["resolved", &workspace, goal.trim()])
 }
 
 fn sources(word: ResolutionWord) -> &'static [Source] {
@@ -183,7 +187,7 @@ fn sources(word: ResolutionWord) -> &'static [Source] {
 }
 
 /// Tells the searches what a person answered.
-fn hear(quests: &mut BTreeMap<String, Quest>, answers: &[String]) -> Result<(), Failure> {
+fn apply_answers(quests: &mut BTreeMap<String, Quest>, answers: &[String]) -> Result<(), Failure> {
     for answer in answers {
         let Some((id, text)) = answer.split_once('=') else {
             return Err(Failure::usage(format!("`{}` is no answer", show::safe(answer)))
@@ -213,7 +217,7 @@ async fn search(
         match quest.next() {
             QuestNext::Discover(patterns) => {
                 let found = resolver.discover(quest.intent(), &patterns);
-                quest.heard(QuestEvent::Discovered(found));
+                quest.apply_event(QuestEvent::Discovered(found));
             }
             QuestNext::AskModel(prompt) => {
                 let Some(writer) = writer else {
@@ -226,7 +230,7 @@ async fn search(
                 let budget = Budget::default();
                 let allowance = Allowance { budget: &budget, spent: Spending::default(), prompt: send };
                 let answer = writer.ask(context, &prompt, &allowance, &mut Stop::listen()?).await?;
-                quest.heard(QuestEvent::Said(answer));
+                quest.apply_event(QuestEvent::Said(answer));
             }
             QuestNext::Decided(_) => return Ok(true),
             QuestNext::Ask(_) | QuestNext::GivenUp => return Ok(false),
@@ -269,7 +273,7 @@ fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {
 }
 
 /// Remembers which capability was found for which intent, and the step of the plan that will show how it went.
-fn remember(history: &mut History, planned: &Planned, intents: &[Intent], text: &str) {
+fn record_resolutions(history: &mut History, planned: &Planned, intents: &[Intent], text: &str) {
     let digest = digest(&PlanSource::new("plan.md", text)).to_string();
     for (at, step) in planned.steps.iter().enumerate() {
         let (Action::Call(call), Some(intent)) = (&step.action, intents.iter().find(|own| own.id == step.id))

@@ -134,7 +134,7 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
 }
 
 /// Draws the answer of `goal resolve`.
-pub(super) fn drawn(view: &GoalResolveView, explains: bool, command: &str) -> String {
+pub(super) fn draw(view: &GoalResolveView, explains: bool, command: &str) -> String {
     let mut text = String::new();
     if !view.steps.is_empty() {
         let rows = view.steps.iter().map(row).collect();

@@ -54,7 +54,7 @@ const KEPT_VARIABLES: [&str; 9] = [
 ];
 
 /// Answers a hook of a canary, and notes that it was called.
-pub fn replied(seen: &Path, event: SessionEvent) -> Reply {
+pub fn answer_hook(seen: &Path, event: SessionEvent) -> Reply {
     let before = fs::read_to_string(seen).unwrap_or_default();
     let noted = fs::File::options().create(true).append(true).open(seen);
     // A call that can't be noted is one that the doctor does not find, and says so.
@@ -106,7 +106,7 @@ impl Flight {
 /// # Errors
 ///
 /// Says what could not be made or started.
-pub async fn fly(context: &Context, agent: SessionAgent) -> Result<Flight, String> {
+pub async fn start_agent(context: &Context, agent: SessionAgent) -> Result<Flight, String> {
     let nest = Nest::build(context, agent)?;
     let model = Model::start(FILES.map(|file| nest.work.join(file)), [REFUSED, SENT_BACK])
         .await

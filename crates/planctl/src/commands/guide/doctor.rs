@@ -37,7 +37,7 @@ pub async fn run(context: &Context, flies: bool) -> Answer {
             let found = checked(context, agent, &files).await?;
             checks.extend(found);
             if flies && is_installed && !files.is_empty() {
-                checks.push(flown(context, agent).await);
+                checks.push(check_by_start(context, agent).await);
             }
         }
     }
@@ -48,7 +48,7 @@ pub async fn run(context: &Context, flies: bool) -> Answer {
     } else if checks.is_empty() {
         show::print("no agent with hooks is installed: claude, codex, gemini or opencode\n")?;
     } else {
-        show::print(&checks.iter().map(doctor::drawn).collect::<String>())?;
+        show::print(&checks.iter().map(doctor::draw).collect::<String>())?;
     }
     Ok(if problems == 0 { Exit::Yes } else { Exit::No })
 }
@@ -108,9 +108,9 @@ async fn checked(
 }
 
 /// Starts the agent once, with a model that planctl plays, and says what came of it.
-async fn flown(context: &Context, agent: SessionAgent) -> HealthView {
+async fn check_by_start(context: &Context, agent: SessionAgent) -> HealthView {
     let word = agent.word();
-    let flight = match canary::fly(context, agent).await {
+    let flight = match canary::start_agent(context, agent).await {
         Ok(flight) => flight,
         Err(why) => return check(agent, Health::Warning, format!("could not be started: {why}"), None),
     };
@@ -314,7 +314,7 @@ async fn canary(agent: SessionAgent, file: &Path) -> Result<(), String> {
         "tool_name": "Write",
         "tool_input": { "file_path": folder.join(CANARY) },
     });
-    match answered(&command, (&folder, &state), &input.to_string()).await {
+    match hook_answer(&command, (&folder, &state), &input.to_string()).await {
         Ok(said) if said.contains("decides a contract of canary") => Ok(()),
         Ok(said) => Err(format!("`{command}` does not refuse it; it said {said:?}")),
         Err(error) => Err(format!("`{command}` can't run: {error}")),
@@ -337,7 +337,7 @@ fn hold_canary(state: &Path, folder: &Path) -> Result<(), Failure> {
     held.save()
 }
 
-async fn answered(command: &str, (folder, state): (&Path, &Path), input: &str) -> std::io::Result<String> {
+async fn hook_answer(command: &str, (folder, state): (&Path, &Path), input: &str) -> std::io::Result<String> {
     let spawner = Spawner::start_self(None)?;
     let mut hook = Command::new(["sh", "-c", command], folder);
     let is_other_project = |name: &OsStr| name == "CLAUDE_PROJECT_DIR" || name == "GEMINI_PROJECT_DIR";

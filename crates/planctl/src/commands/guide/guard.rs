@@ -8,7 +8,7 @@ use planctl_api::words::GUARD_TITLE;
 use planctl_config::Agent;
 use planctl_glob::Glob;
 
-use super::hook::{Hook, opened};
+use super::hook::{Hook, open_client};
 use super::hooks::Reply;
 use super::{guided, install};
 use crate::args::{Format, GuardArgs, GuardCommand};
@@ -170,7 +170,7 @@ async fn remove(context: &Context, numbers: &[u32]) -> Answer {
 }
 
 /// Tells a session that begins of the guards.
-pub(super) fn context(guidance: &Guidance) -> Option<String> {
+pub(super) fn guards_text(guidance: &Guidance) -> Option<String> {
     if guidance.guards.is_empty() {
         return None;
     }
@@ -189,8 +189,8 @@ pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) ->
         if guard.open.is_none() && guard.passed.as_ref() == Some(&tree) {
             continue;
         }
-        let client = opened(context).await?;
-        let reply = tried(context, &client, (hook, guidance), guard, tree).await;
+        let client = open_client(context).await?;
+        let reply = try_guard(context, &client, (hook, guidance), guard, tree).await;
         client.close().await;
         match reply? {
             Reply::Pass => {}
@@ -203,7 +203,7 @@ pub(super) async fn stop(context: &Context, hook: &Hook, guidance: &Guidance) ->
 }
 
 /// Tries one guard: takes its run up, or begins one.
-async fn tried(
+async fn try_guard(
     context: &Context,
     client: &Client,
     (hook, guidance): (&Hook, &Guidance),
@@ -239,9 +239,9 @@ async fn tried(
             }
         }
     };
-    note(state_dir, hook.workspace(), guard.number, |guard| guard.open = Some(run.clone()))?;
+    update_guard(state_dir, hook.workspace(), guard.number, |guard| guard.open = Some(run.clone()))?;
     let (reply, state) = hook.end_turn(client, (guidance, &run), true).await?;
-    note(state_dir, hook.workspace(), guard.number, |guard| {
+    update_guard(state_dir, hook.workspace(), guard.number, |guard| {
         if state.is_over() {
             guard.open = None;
             guard.passed = (state == RunState::Done).then_some(tree);
@@ -250,7 +250,7 @@ async fn tried(
     Ok(if state == RunState::Done { Reply::Pass } else { reply })
 }
 
-fn note(
+fn update_guard(
     state_dir: &Path,
     workspace: &Path,
     number: u32,
@@ -264,7 +264,7 @@ fn note(
 }
 
 /// Ends the runs of guards that do not hold, since a plan needs the workspace; they are tried again once it is over.
-pub(super) async fn suspend(client: &Client, held: &mut LockedGuidance) -> Result<(), Failure> {
+pub(super) async fn suspend_all(client: &Client, held: &mut LockedGuidance) -> Result<(), Failure> {
     for guard in &mut held.guidance.guards {
         let Some(open) = guard.open.take() else { continue };
         let handle = handle_of(&open.id)?;

@@ -46,7 +46,7 @@ pub fn main() -> ExitCode {
     else {
         return ExitCode::from(Exit::Usage.code());
     };
-    let reply = replied(agent, event);
+    let reply = handle(agent, event);
     let printed = reply.json(agent, event).map_or(Ok(()), |json| writeln!(std::io::stdout(), "{json}"));
     // An agent that does not listen is not kept.
     drop(printed);
@@ -58,7 +58,7 @@ pub fn run(_: &HookArgs) -> Answer {
     Err(Failure::usage("an agent's hook calls this, without flags before it: planctl hook AGENT EVENT"))
 }
 
-fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
+fn handle(agent: SessionAgent, event: SessionEvent) -> Reply {
     // A worker of planctl's own has its contract already.
     if std::env::var_os("PLANCTL_ITEM_ID").is_some() {
         return Reply::Pass;
@@ -83,29 +83,31 @@ fn replied(agent: SessionAgent, event: SessionEvent) -> Reply {
         Some(Err(_)) | None => return Reply::Pass,
     };
     if let Some(seen) = &guidance.canary {
-        return canary::replied(seen, event);
+        return canary::answer_hook(seen, event);
     }
     // Where it can't be noted, the hook before each tool still refuses.
     drop(planctl_harness::note_session_agent(&state_dir, agent.word()));
     let hook = Hook { input, state_dir, workspace };
     match event {
-        SessionEvent::Tool => return hook.tool(&guidance),
-        SessionEvent::ToolDone | SessionEvent::ToolFailed => return hook.observe(agent, event, &guidance),
+        SessionEvent::Tool => return hook.check_tool_use(&guidance),
+        SessionEvent::ToolDone | SessionEvent::ToolFailed => {
+            return hook.record_output(agent, event, &guidance);
+        }
         SessionEvent::Start | SessionEvent::Prompt | SessionEvent::Stop => {}
     }
     let runtime = match planctl_server::runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return hook.trouble(&error.to_string()),
+        Err(error) => return hook.pass_with_warning(&error.to_string()),
     };
     let reply = runtime.block_on(async {
         match event {
-            SessionEvent::Start => hook.start(&guidance).await,
-            SessionEvent::Prompt => hook.prompt(&guidance).await,
-            SessionEvent::Stop => hook.stop(&guidance).await,
+            SessionEvent::Start => hook.on_session_start(&guidance).await,
+            SessionEvent::Prompt => hook.on_prompt(&guidance).await,
+            SessionEvent::Stop => hook.on_stop(&guidance).await,
             SessionEvent::Tool | SessionEvent::ToolDone | SessionEvent::ToolFailed => Ok(Reply::Pass),
         }
     });
-    reply.unwrap_or_else(|failure| hook.trouble(&failure.message))
+    reply.unwrap_or_else(|failure| hook.pass_with_warning(&failure.message))
 }
 
 /// A hook at work in a workspace whose sessions are held.
@@ -123,7 +125,7 @@ impl Hook {
     }
 
     /// Lets the session go on although planctl could not do its work, and says so once.
-    fn trouble(&self, message: &str) -> Reply {
+    fn pass_with_warning(&self, message: &str) -> Reply {
         let text = trouble_words(message);
         let Ok(mut held) = LockedGuidance::open(&self.state_dir, &self.workspace) else {
             return Reply::Note(text);
@@ -137,19 +139,19 @@ impl Hook {
     }
 
     /// Tells a session that begins, or whose context was made shorter, where the plan stands.
-    async fn start(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+    async fn on_session_start(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let mut parts = Vec::new();
         if let Some(guided) = &guidance.guided {
-            let client = opened(&self.context()?).await?;
+            let client = open_client(&self.context()?).await?;
             let handle = handle_of(&guided.id)?;
-            let view = session::take(&client, handle, Turn::Looks).await?.view;
+            let view = session::take_turn(&client, handle, Turn::Looks).await?.view;
             if !view.run.state.is_over() {
                 parts.push(context_of(&client, handle, &view).await?);
             }
-            self.remember(&view)?;
+            self.record_session(&view)?;
             client.close().await;
         }
-        parts.extend(guard::context(guidance));
+        parts.extend(guard::guards_text(guidance));
         if parts.is_empty() {
             return Ok(Reply::Pass);
         }
@@ -159,7 +161,7 @@ impl Hook {
 
     /// Begins a turn: the session has been sent back never, and hears what a person answered. The text with which planctl itself
     /// sends the session back is no person's prompt, and begins none.
-    async fn prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+    async fn on_prompt(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let session = &self.input.session_id;
         if guidance.sent_text.get(session).is_some_and(|own| *own == digest_of_sent(&self.input.prompt)) {
             return Ok(Reply::Pass);
@@ -170,27 +172,27 @@ impl Hook {
             held.guidance.sent_text.remove(session);
             held.save()?;
         }
-        let Some(guided) = &guidance.guided else { return self.matched(guidance).await };
+        let Some(guided) = &guidance.guided else { return self.suggest_plan(guidance).await };
         if !guided.waits {
             return Ok(Reply::Pass);
         }
-        let client = opened(&self.context()?).await?;
-        let view = session::take(&client, handle_of(&guided.id)?, Turn::Looks).await?.view;
+        let client = open_client(&self.context()?).await?;
+        let view = session::take_turn(&client, handle_of(&guided.id)?, Turn::Looks).await?.view;
         client.close().await;
         if view.steps.is_empty() {
             return Ok(Reply::Pass);
         }
-        self.remember(&view)?;
+        self.record_session(&view)?;
         Ok(Reply::Context(format!("{} goes on.\n\n{}", guided.run, tasks(&view))))
     }
 
     /// Suggests the plan of the library that a prompt calls for, or hands it in; each session hears of a plan once.
-    async fn matched(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+    async fn suggest_plan(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         if guidance.activate == Activate::Off {
             return Ok(Reply::Pass);
         }
         let context = self.context()?;
-        let Some((id, title)) = library::suggested(&context, &self.input.prompt) else {
+        let Some((id, title)) = library::suggest_plan(&context, &self.input.prompt) else {
             return Ok(Reply::Pass);
         };
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
@@ -210,15 +212,15 @@ impl Hook {
         if guidance.activate == Activate::Suggest {
             return Ok(Reply::Context(suggestion));
         }
-        let client = opened(&context).await?;
-        let handed_in = self.hand_in(&context, &client, Path::new(&id)).await;
+        let client = open_client(&context).await?;
+        let handed_in = self.submit_plan(&context, &client, Path::new(&id)).await;
         client.close().await;
         Ok(handed_in?.unwrap_or(Reply::Context(suggestion)))
     }
 
     /// Hands the plan of an entry in: it begins where an approval holds or a policy gives one, else a person is asked. Returns
     /// nothing where it can't run as it is.
-    async fn hand_in(
+    async fn submit_plan(
         &self,
         context: &Context,
         client: &Client,
@@ -236,7 +238,7 @@ impl Hook {
             How::NeedsApproval { run, ask, .. } => (client.find(&run).await?, Some(ask)),
             How::AlreadyDone { .. } | How::ChangedSinceApproval { .. } => return Ok(None),
         };
-        let view = session::take(client, handle, Turn::Looks).await?.view;
+        let view = session::take_turn(client, handle, Turn::Looks).await?.view;
         let guided = guided(client, handle, &view.run).await?;
         let run = show::safe(&guided.run);
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
@@ -249,7 +251,7 @@ impl Hook {
                  it: tell them to type `planctl approvals show {ask}`. Until then do nothing of it."
             ))));
         }
-        self.remember(&view)?;
+        self.record_session(&view)?;
         let plan = context_of(client, handle, &view).await?;
         Ok(Some(Reply::Context(format!(
             "{run} began, a plan of this project's library that fits this request.\n\n{plan}"
@@ -257,7 +259,7 @@ impl Hook {
     }
 
     /// Refuses what would change the judge, or decide in a person's place.
-    fn tool(&self, guidance: &Guidance) -> Reply {
+    fn check_tool_use(&self, guidance: &Guidance) -> Reply {
         if let Some(command) = self.input.command()
             && let Some(decides) = deciding_command(&command)
         {
@@ -267,7 +269,7 @@ impl Hook {
             ));
         }
         let files = self.input.files();
-        let files = files.iter().filter_map(|file| self.inside(Path::new(file)));
+        let files = files.iter().filter_map(|file| self.resolve_path(Path::new(file)));
         for file in files {
             if file.starts_with(&self.state_dir) || self.is_of_hooks(&file) {
                 return Reply::Refuse(format!(
@@ -291,7 +293,7 @@ impl Hook {
     }
 
     /// Keeps the output of a tool until the turn ends, where a step passes by one.
-    fn observe(&self, agent: SessionAgent, event: SessionEvent, guidance: &Guidance) -> Reply {
+    fn record_output(&self, agent: SessionAgent, event: SessionEvent, guidance: &Guidance) -> Reply {
         let observes = guidance.runs().any(|run| run.observes);
         let observation = self.input.observation(agent, event);
         let has_failed =
@@ -319,18 +321,18 @@ impl Hook {
             seen.tool = Some(observation);
             held.save()
         };
-        kept().map_or_else(|failure| self.trouble(&failure.message), |()| Reply::Pass)
+        kept().map_or_else(|failure| self.pass_with_warning(&failure.message), |()| Reply::Pass)
     }
 
     /// Returns the output that a step of this session may pass by: what it saw since it read the task, and nothing before it.
-    fn seen(guidance: &Guidance, session: &str, step: &SessionStep) -> Option<ObservationCall> {
+    fn observation_for(guidance: &Guidance, session: &str, step: &SessionStep) -> Option<ObservationCall> {
         let check = step.check.as_ref()?;
         let seen = guidance.seen.get(session).filter(|seen| seen.items.contains(&step.item))?;
         if check.takes_any_tool { seen.tool.clone() } else { seen.command.clone() }
     }
 
     /// The path of a file that a tool names, with links and `..` resolved as far as it exists.
-    fn inside(&self, file: &Path) -> Option<PathBuf> {
+    fn resolve_path(&self, file: &Path) -> Option<PathBuf> {
         let base = if self.input.cwd.as_os_str().is_empty() { &self.workspace } else { &self.input.cwd };
         let path = base.join(file);
         if let Ok(path) = path.canonicalize() {
@@ -358,11 +360,11 @@ impl Hook {
 
     /// Ends a turn: the contract runs, and where it fails the session is sent back. Guards come after the plan, whose run has
     /// the workspace.
-    async fn stop(&self, guidance: &Guidance) -> Result<Reply, Failure> {
+    async fn on_stop(&self, guidance: &Guidance) -> Result<Reply, Failure> {
         let context = self.context()?;
         let mut note = None;
         if let Some(guided) = &guidance.guided {
-            let client = opened(&context).await?;
+            let client = open_client(&context).await?;
             let ended = self.end_turn(&client, (guidance, guided), false).await;
             client.close().await;
             let (reply, state) = ended?;
@@ -388,24 +390,24 @@ impl Hook {
     ) -> Result<(Reply, RunState), Failure> {
         let handle = handle_of(&guided.id)?;
         let knows = |step: &SessionStep| guided.read.contains(&step.item) || is_guard && step.attempt == 1;
-        let seen = |step: &SessionStep| Hook::seen(guidance, &self.input.session_id, step);
+        let seen = |step: &SessionStep| Hook::observation_for(guidance, &self.input.session_id, step);
         let ends = Turn::Ends { last_words: self.input.last_words(), knows: &knows, seen: &seen };
-        let Taken { before, mut view } = session::take(client, handle, ends).await?;
+        let Taken { before, mut view } = session::take_turn(client, handle, ends).await?;
         let is_sent_back = !view.steps.is_empty();
-        if is_sent_back && self.sent_back()? > SENT_BACK_MAX {
+        if is_sent_back && self.count_sent_back()? > SENT_BACK_MAX {
             let question = format!(
                 "This session was sent back {SENT_BACK_MAX} times in one turn, and the step is not done. Is it to go on? Your \
                  answer is told to it."
             );
-            view = session::take(client, handle, Turn::Asks(&question)).await?.view;
+            view = session::take_turn(client, handle, Turn::Asks(&question)).await?.view;
         }
-        self.remember(&view)?;
+        self.record_session(&view)?;
         if view.steps.is_empty() {
             return Ok((Reply::Note(ended_line(&view)), view.run.state));
         }
-        let lead = match unseen(guided, &view) {
+        let lead = match step_without_output(guided, &view) {
             Some(step) => unseen_words(step),
-            None => lead(&before, &view),
+            None => reason_sent_back(&before, &view),
         };
         let text = format!("{}: {lead}\n\n{}", guided.run, tasks(&view));
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
@@ -416,7 +418,7 @@ impl Hook {
     }
 
     /// Counts that the session is sent back once more in this turn.
-    fn sent_back(&self) -> Result<u32, Failure> {
+    fn count_sent_back(&self) -> Result<u32, Failure> {
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
         let count = held.guidance.sent_back.entry(self.input.session_id.clone()).or_default();
         *count += 1;
@@ -426,7 +428,7 @@ impl Hook {
     }
 
     /// Notes what a session has read and whether a person is waited for; lets the sessions go where a plan's run is over.
-    fn remember(&self, view: &SessionView) -> Result<(), Failure> {
+    fn record_session(&self, view: &SessionView) -> Result<(), Failure> {
         let mut held = LockedGuidance::open(&self.state_dir, &self.workspace)?;
         held.guidance.reported_trouble = None;
         // An output is evidence for one step, once (X-04).
@@ -459,7 +461,7 @@ fn trouble_words(message: &str) -> String {
 }
 
 /// Finds a daemon, or the database; an agent is not kept by one that does not answer.
-pub(super) async fn opened(context: &Context) -> Result<Client, Failure> {
+pub(super) async fn open_client(context: &Context) -> Result<Client, Failure> {
     let opening = tokio::time::timeout(OPENS_WITHIN, Client::open_quietly(context));
     opening.await.unwrap_or_else(|_| {
         Err(Failure::new(Exit::Unavailable, format!("the database did not answer within {OPENS_WITHIN:?}")))
@@ -467,7 +469,7 @@ pub(super) async fn opened(context: &Context) -> Result<Client, Failure> {
 }
 
 /// Says why a session is sent back.
-fn lead(before: &[SessionStep], view: &SessionView) -> String {
+fn reason_sent_back(before: &[SessionStep], view: &SessionView) -> String {
     let again = view.steps.iter().find(|step| before.iter().any(|old| old.step == step.step));
     match again {
         Some(step) if before.iter().any(|old| old.item == step.item) => "The step to work on:".to_owned(),
@@ -486,7 +488,7 @@ fn lead(before: &[SessionStep], view: &SessionView) -> String {
 }
 
 /// Returns a step that the session has read and that passes by an output, where none was seen.
-fn unseen<'v>(guided: &Guided, view: &'v SessionView) -> Option<&'v SessionStep> {
+fn step_without_output<'v>(guided: &Guided, view: &'v SessionView) -> Option<&'v SessionStep> {
     view.steps.iter().find(|step| step.check.is_some() && guided.read.contains(&step.item))
 }
 

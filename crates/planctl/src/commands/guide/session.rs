@@ -48,7 +48,7 @@ pub struct Taken {
 
 /// Takes a turn at a run and waits for what follows: steps to work on, a person who is asked, or the end. Without a daemon
 /// this process works on the run meanwhile.
-pub async fn take(client: &Client, handle: Handle, turn: Turn<'_>) -> Result<Taken, Failure> {
+pub async fn take_turn(client: &Client, handle: Handle, turn: Turn<'_>) -> Result<Taken, Failure> {
     let (stop, stopped) = watch::channel(false);
     let mut before = Vec::new();
     let working = async {
@@ -59,7 +59,7 @@ pub async fn take(client: &Client, handle: Handle, turn: Turn<'_>) -> Result<Tak
     };
     tokio::pin!(working);
     let seen = tokio::select! {
-        seen = taken(client, handle, turn, &mut before) => Some(seen?),
+        seen = take_turn_here(client, handle, turn, &mut before) => Some(seen?),
         worked = &mut working => {
             worked?;
             None
@@ -78,13 +78,13 @@ pub async fn take(client: &Client, handle: Handle, turn: Turn<'_>) -> Result<Tak
     Ok(Taken { before, view })
 }
 
-async fn taken(
+async fn take_turn_here(
     client: &Client,
     handle: Handle,
     turn: Turn<'_>,
     before: &mut Vec<SessionStep>,
 ) -> Result<SessionView, Failure> {
-    let view = until_known(client, handle).await?;
+    let view = wait_until_known(client, handle).await?;
     before.clone_from(&view.steps);
     let none: SeenOutput<'_> = &|_| None;
     let (last_words, question, seen) = match turn {
@@ -110,11 +110,11 @@ async fn taken(
         };
         client.end_turn(handle, &call).await?;
     }
-    until_known(client, handle).await
+    wait_until_known(client, handle).await
 }
 
 /// Waits until it is known what a session is to do; a contract has as long as it needs.
-async fn until_known(client: &Client, handle: Handle) -> Result<SessionView, Failure> {
+async fn wait_until_known(client: &Client, handle: Handle) -> Result<SessionView, Failure> {
     let (mut queued, mut held) = (0, 0);
     loop {
         let view = client.session(handle, LOOK_WAITS).await?;

@@ -8,7 +8,7 @@ use planctl_lang::{Source, instantiate};
 use planctl_server::library::{FOLDER, Found, Library, Origin};
 use serde_json::{Map, Value, json};
 
-use super::{named, read, say_missing_next, say_troubles, user_folder};
+use super::{find_entry, read, say_missing_next, say_troubles, user_folder};
 use crate::args::NewEntry;
 use crate::commands::{Context, editing, expand, new, plan, write};
 use crate::failure::{Answer, Exit, Failure};
@@ -101,7 +101,7 @@ pub async fn edit(context: &Context, id: &str) -> Answer {
         // An entry that can't be read is what an editor is for.
         None => match broken_file(&library, id) {
             Some(file) => editing::edit_file(context, &file).await,
-            None => named(&library, id).map(|_| Exit::Yes),
+            None => find_entry(&library, id).map(|_| Exit::Yes),
         },
     }
 }
@@ -175,7 +175,7 @@ pub fn export(context: &Context, ids: &[String], output: Option<&Path>) -> Answe
     let chosen: Vec<&Found> = if ids.is_empty() {
         library.found.iter().collect()
     } else {
-        ids.iter().map(|id| named(&library, id)).collect::<Result<_, _>>()?
+        ids.iter().map(|id| find_entry(&library, id)).collect::<Result<_, _>>()?
     };
     let mut plans = Map::new();
     for found in chosen {

@@ -35,14 +35,14 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
         show::print(&format!("{gap}{}\n", total(looked)))?;
     }
     let read = looked.iter().filter_map(|one| one.found.as_ref().ok());
-    match read.filter_map(gravest).min_by_key(|grave| grave.0).filter(|_| !context.is_quiet()) {
+    match read.filter_map(gravest_finding).min_by_key(|grave| grave.0).filter(|_| !context.is_quiet()) {
         Some((_, code)) => show::print(&format!("{} planctl explain {code}\n", styled(BOLD, "for more:"))),
         None => Ok(()),
     }
 }
 
 // Returns the first of the gravest findings, which a person mends first.
-fn gravest(checked: &Checked) -> Option<(Severity, Code)> {
+fn gravest_finding(checked: &Checked) -> Option<(Severity, Code)> {
     let found = checked.verification.diagnostics.iter().filter(|found| found.level != Severity::Note);
     found.map(|found| (found.level, found.code)).min_by_key(|grave| grave.0)
 }
@@ -87,7 +87,7 @@ pub fn grouped<'d>(found: impl IntoIterator<Item = &'d Diagnostic>, source: &Sou
 /// Says in a few lines what was verified, and what to type next.
 pub fn summary(checked: &Checked, file: &Path) -> String {
     let name = show::safe(&file.display().to_string());
-    let counts = format!("{}{}", tried(checked), counted(&checked.verification));
+    let counts = format!("{}{}", trial_words(checked), counted(&checked.verification));
     let Some(graph) = checked.verification.graph.as_ref() else {
         let mut text = format!("{name}: {counts}\n{}", refused(checked));
         if let Some(fixing) = fixing_line(&checked.verification, file) {
@@ -147,7 +147,7 @@ fn named(roles: &BTreeSet<&str>) -> String {
 
 // How many steps there are, and in which order they run.
 fn ordered(graph: &Graph) -> String {
-    let steps = graph.numbered();
+    let steps = graph.numbered_steps();
     let is_one = steps.len() == 1;
     let word = if is_one { "step" } else { "steps" };
     if !is_linear(graph) {
@@ -193,7 +193,7 @@ fn refused(checked: &Checked) -> String {
 }
 
 // Returns the number of steps, and of their contracts that were tried; nothing for a file that is no plan.
-fn tried(checked: &Checked) -> String {
+fn trial_words(checked: &Checked) -> String {
     let steps = match checked.verification.tree.steps.len() {
         0 => return String::new(),
         1 => "1 step".to_owned(),

@@ -43,7 +43,11 @@ pub fn plan_view(context: &Context, checked: &Checked, graph: &Graph) -> Result<
             .into_iter()
             .map(|(node, task)| step_view(graph, node, task, config, &checked.baseline, &shown_steps))
             .collect(),
-        nodes: graph.numbered().into_iter().filter_map(|(number, node)| node_view(number, node)).collect(),
+        nodes: graph
+            .numbered_steps()
+            .into_iter()
+            .filter_map(|(number, node)| node_view(number, node))
+            .collect(),
         flow: flow(graph),
         protected: checked.baseline.shown(),
         defaults: defaults(&shown.settings, |_| None),
@@ -114,7 +118,7 @@ fn step_view(
         judged_by: node.gated().map(|gated| judges_of(baseline, &gated)).unwrap_or_default(),
         may_change: task.may_change.iter().cloned().collect(),
         on_fail: on_fail(graph, node, task),
-        red_first: task.contract.rehearsal().word().to_owned(),
+        red_first: task.contract.rehearsal_mode().word().to_owned(),
         timeout_seconds: task.work_timeout.as_secs_f64(),
         defaults: step_defaults(shown, task),
     }
@@ -274,7 +278,7 @@ pub struct Detail {
 }
 
 /// Draws a plan as it would run, contracts in full, for the person who approves it.
-pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
+pub fn draw(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String {
     let mut text = format!("{}\n", styled(BOLD, &show::safe(&view.title)));
     let mut line = |name: &str, value: String| text.push_str(&format!("  {:<11}{value}\n", name));
     line("plan", format!("{} · {}", show::plan(&view.plan, &view.title), short_digest(&view.digest)));
@@ -306,12 +310,12 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String 
             view.protected.iter().map(|path| show::safe(path)).collect::<Vec<_>>().join(", ")
         },
     );
-    if let Some(defaults) = defaults_drawn(&view.defaults).filter(|_| detail.has_defaults) {
+    if let Some(defaults) = draw_defaults(&view.defaults).filter(|_| detail.has_defaults) {
         line("defaults", defaults);
     }
     let is_meant = |number: u32| detail.only_step.is_none_or(|only| only == number);
-    let steps = view.steps.iter().map(|step| (step.number, step_drawn(step, worker, detail)));
-    let nodes = view.nodes.iter().map(|node| (node.number, node_drawn(node)));
+    let steps = view.steps.iter().map(|step| (step.number, draw_step(step, worker, detail)));
+    let nodes = view.nodes.iter().map(|node| (node.number, draw_node(node)));
     let drawn: BTreeMap<u32, String> = steps.chain(nodes).filter(|(number, _)| is_meant(*number)).collect();
     for drawn in drawn.values() {
         text.push('\n');
@@ -326,7 +330,7 @@ pub fn drawn(view: &PlanView, worker: Option<&Agent>, detail: Detail) -> String 
     text
 }
 
-fn node_drawn(node: &PlanNodeView) -> String {
+fn draw_node(node: &PlanNodeView) -> String {
     let what = match node.kind.as_str() {
         "call" => "a command, without an agent",
         "decision" if node.contract.is_some() => "a command decides which edge is followed",
@@ -350,18 +354,18 @@ fn node_drawn(node: &PlanNodeView) -> String {
     }
     if let Some(contract) = &node.contract {
         let limit = format!("at most {}", show::seconds(contract.timeout_seconds));
-        text.push_str(&contract_drawn(contract, "command", Some(limit), ""));
+        text.push_str(&draw_contract(contract, "command", Some(limit), ""));
     }
     text
 }
 
 // Says how long something may take; not where that is the usual time, and nobody asked for defaults.
-fn limit_drawn(step: &PlanStepView, field: &str, seconds: f64, detail: Detail) -> Option<String> {
+fn draw_limit(step: &PlanStepView, field: &str, seconds: f64, detail: Detail) -> Option<String> {
     let is_usual = step.defaults.iter().any(|left| left.field == field && left.from == DefaultFrom::Planctl);
     (detail.has_defaults || !is_usual).then(|| format!("at most {}", show::seconds(seconds)))
 }
 
-fn contract_drawn(contract: &ContractView, what: &str, limit: Option<String>, red_first: &str) -> String {
+fn draw_contract(contract: &ContractView, what: &str, limit: Option<String>, red_first: &str) -> String {
     let limit = limit.map(|limit| format!(", {limit}")).unwrap_or_default();
     let mut text = format!("  {what}, exit code {}{limit}{red_first}:\n", contract.exit_code);
     for line in show::plan_block(contract.command.trim_end()).lines() {
@@ -371,7 +375,7 @@ fn contract_drawn(contract: &ContractView, what: &str, limit: Option<String>, re
 }
 
 /// Draws who is asked about the work, and what.
-pub(crate) fn judge_drawn(judge: &JudgeView) -> String {
+pub(crate) fn draw_judge(judge: &JudgeView) -> String {
     let by = show::safe(&judge.by);
     let mut text = match judge.alone {
         true => styled(CARE, &format!("  ! the judge {by} alone decides, and can be wrong:\n")),
@@ -384,7 +388,7 @@ pub(crate) fn judge_drawn(judge: &JudgeView) -> String {
 }
 
 // Defaults without effect, such as no subscriptions, are not worth a word.
-fn defaults_drawn(defaults: &[DefaultView]) -> Option<String> {
+fn draw_defaults(defaults: &[DefaultView]) -> Option<String> {
     let said = defaults.iter().filter(|default| !matches!(default.value.as_str(), "none" | "no" | "never"));
     let words: Vec<String> = said
         .map(|default| {
@@ -417,7 +421,7 @@ fn looks_at_commits(contract: &str) -> bool {
     .any(|command| contract.contains(command))
 }
 
-fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> String {
+fn draw_step(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> String {
     let serves = worker.map(Agent::to_string).or_else(|| step.agent.clone()).unwrap_or_default();
     let may = step.permissions.as_ref().map(|words| format!(" ({})", show::safe(words))).unwrap_or_default();
     let worker = match (worker, &step.agent) {
@@ -425,7 +429,7 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
         (None, Some(agent)) => format!(" · {}{may}", show::safe(agent)),
         (None, None) => format!(" · {}", styled(CARE, "no worker configured")),
     };
-    let at_most = limit_drawn(step, "timeout", step.timeout_seconds, detail);
+    let at_most = draw_limit(step, "timeout", step.timeout_seconds, detail);
     let at_most = at_most.map(|limit| format!(" · {limit}")).unwrap_or_default();
     let mut text = format!(
         "{} {}\n  {}{worker} · on failure {}{at_most}\n",
@@ -439,19 +443,19 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
         let levels = show::safe(&levels.collect::<Vec<_>>().join(", "));
         text.push_str(&format!("  when the {} can't go on: {levels}\n", show::safe(&step.role)));
     }
-    if let Some(defaults) = defaults_drawn(&step.defaults).filter(|_| detail.has_defaults) {
+    if let Some(defaults) = draw_defaults(&step.defaults).filter(|_| detail.has_defaults) {
         text.push_str(&styled(FAINT, &format!("  defaults: {defaults}")));
         text.push('\n');
     }
     for subscription in &step.subscriptions {
-        let withheld = subscription.strip_prefix("file:").and_then(planctl_harness::withheld);
+        let withheld = subscription.strip_prefix("file:").and_then(planctl_harness::withheld_reason);
         let withheld = withheld.map(|why| styled(CARE, &format!(" ({why})"))).unwrap_or_default();
         text.push_str(&format!("  reads {}{withheld}\n", show::safe(subscription)));
     }
     if !step.locks.is_empty() {
         text.push_str(&format!("  locks {}\n", show::safe(&step.locks.join(", "))));
     }
-    for files in crate::commands::approvals::files_drawn(&step.judged_by, &step.may_change) {
+    for files in crate::commands::approvals::file_lines(&step.judged_by, &step.may_change) {
         text.push_str(&format!("  {files}\n"));
     }
     for line in show::paragraphs(&show::plan_block(step.task.trim()), TASK_MARGIN) {
@@ -463,11 +467,11 @@ fn step_drawn(step: &PlanStepView, worker: Option<&Agent>, detail: Detail) -> St
         policy => format!(", red first ({})", show::safe(policy)),
     };
     if !step.contract.command.is_empty() {
-        let limit = limit_drawn(step, "contract_timeout", step.contract.timeout_seconds, detail);
-        text.push_str(&contract_drawn(&step.contract, "contract", limit, &red_first));
+        let limit = draw_limit(step, "contract_timeout", step.contract.timeout_seconds, detail);
+        text.push_str(&draw_contract(&step.contract, "contract", limit, &red_first));
     }
     if let Some(judge) = &step.contract.judge {
-        text.push_str(&judge_drawn(judge));
+        text.push_str(&draw_judge(judge));
     }
     if is_of_aider(&serves) && looks_at_commits(&step.contract.command) {
         let why = "  ! aider runs no commands, so it makes no commits, and this contract looks at them\n";

@@ -12,7 +12,7 @@ use notify_debouncer_full::{DebounceEventResult, DebouncedEvent, NoCache, new_de
 use tokio::sync::mpsc;
 
 use self::files::{Folders, Interest};
-use super::{Looked, look, report};
+use super::{Looked, report, verify_all};
 use crate::args::{Format, VerifyArgs};
 use crate::client;
 use crate::commands::Context;
@@ -43,8 +43,8 @@ pub async fn watch(context: &Context, args: &VerifyArgs) -> Answer {
     let mut changed = None;
     loop {
         let round = tokio::select! {
-            exit = stop.asked() => return Ok(exit),
-            round = settled(context, args, &mut configuration, (&mut debouncer, &mut folders)) => round?,
+            exit = stop.wait_for_signal() => return Ok(exit),
+            round = verify_until_stable(context, args, &mut configuration, (&mut debouncer, &mut folders)) => round?,
         };
         clear(format);
         context.say(&stamp(changed.as_deref()));
@@ -54,7 +54,7 @@ pub async fn watch(context: &Context, args: &VerifyArgs) -> Answer {
             if args.files.len() == 1 { "1 plan".to_owned() } else { format!("{} plans", args.files.len()) };
         context.say(&show::styled(show::FAINT, &format!("watching {plans}; Ctrl-C ends")));
         changed = tokio::select! {
-            exit = stop.asked() => return Ok(exit),
+            exit = stop.wait_for_signal() => return Ok(exit),
             changed = next_change(&mut changes, &round.interest) => changed?,
         };
     }
@@ -67,7 +67,7 @@ struct Round {
 }
 
 /// Verifies until everything that the verdict depends on was watched before it was looked at.
-async fn settled(
+async fn verify_until_stable(
     context: &Context,
     args: &VerifyArgs,
     configuration: &mut BTreeSet<PathBuf>,
@@ -78,7 +78,7 @@ async fn settled(
     loop {
         // The configuration is read anew each time.
         let fresh = context.in_workspace(context.workspace())?;
-        let looked = look(&fresh, &args.files, &args.levels.0, None).await;
+        let looked = verify_all(&fresh, &args.files, &args.levels.0, None).await;
         let mut interest = Interest::new(context.workspace(), &args.files);
         configuration.extend(fresh.config_files());
         configuration.iter().for_each(|file| interest.add(file));
@@ -115,7 +115,7 @@ async fn next_change(
     while let Some(found) = changes.recv().await {
         match found {
             Ok(events) => {
-                if let Some(path) = events.iter().find_map(|event| matters(event, interest)) {
+                if let Some(path) = events.iter().find_map(|event| relevant_path(event, interest)) {
                     return Ok(Some(path));
                 }
             }
@@ -126,7 +126,7 @@ async fn next_change(
     Err(Failure::new(Exit::Temporary, "could not go on watching: the watcher has ended"))
 }
 
-fn matters(event: &DebouncedEvent, interest: &Interest) -> Option<PathBuf> {
+fn relevant_path(event: &DebouncedEvent, interest: &Interest) -> Option<PathBuf> {
     match event.kind {
         // Reading a plan is no change; we do it ourselves.
         EventKind::Access(_) => None,

@@ -9,7 +9,7 @@ use planctl_engine::Role;
 use planctl_harness::{Agent, Assignment, ContextEntry, Worked, denial, digest_of, read_context};
 use tokio::sync::watch;
 
-use super::pool::{Phase, WorkerPool, is_transient, past};
+use super::pool::{Phase, WorkerPool, is_transient, wait_until_past};
 use crate::failure::{Exit, Failure};
 use crate::reports::{Held, Word};
 
@@ -50,7 +50,7 @@ impl WorkerPool {
         };
         self.lines.of_item(WorkerEvent::Started, claimed, "started")?;
         let began = planctl_server::instant();
-        match self.worked(&agent, claimed, &held).await {
+        match self.run_agent(&agent, claimed, &held).await {
             Done::Over(why) => self.lines.of_item(WorkerEvent::Lost, claimed, why),
             Done::Worked(worked) => {
                 let word = Word::of(self.settings.priced(worked.said), &worked.outputs);
@@ -69,22 +69,22 @@ impl WorkerPool {
     }
 
     /// Lets the agent work as long as the lease is held.
-    async fn worked(&self, agent: &Agent, claimed: &ClaimedView, held: &Held) -> Done {
+    async fn run_agent(&self, agent: &Agent, claimed: &ClaimedView, held: &Held) -> Done {
         let (ended, mut gone) = watch::channel(false);
         let phase = self.phase.clone();
         let cancel = async move {
             tokio::select! {
                 _ = gone.wait_for(|gone| *gone) => {}
-                () = past(phase, Phase::Draining) => {}
+                () = wait_until_past(phase, Phase::Draining) => {}
             }
         };
         let printed = Printed::default();
         let heard = Arc::clone(&printed);
-        let mut watch = move |_, bytes: &[u8]| keep(&heard, bytes);
+        let mut watch = move |_, bytes: &[u8]| append_printed(&heard, bytes);
         let assignment = self.assignment(claimed);
-        let mut work = Box::pin(agent.work(&self.spawner, &assignment, &mut watch, cancel));
-        let mut minded = Box::pin(minded(held, claimed.heartbeat_seconds));
-        let mut shown = Box::pin(shown(held, &printed));
+        let mut work = Box::pin(agent.run_item(&self.spawner, &assignment, &mut watch, cancel));
+        let mut minded = Box::pin(keep_lease(held, claimed.heartbeat_seconds));
+        let mut shown = Box::pin(stream_output(held, &printed));
         let over = tokio::select! {
             worked = &mut work => {
                 drop(shown);
@@ -158,7 +158,7 @@ impl WorkerPool {
         let mut pause = LOG_EVERY;
         loop {
             match held.say(word).await {
-                Ok(accepted) => return self.lines.said(claimed, word, time, &accepted.follows),
+                Ok(accepted) => return self.lines.print_accepted(claimed, word, time, &accepted.follows),
                 Err(failure) if failure.exit == Exit::Conflict => {
                     return self.lines.of_item(WorkerEvent::Lost, claimed, &failure.message);
                 }
@@ -166,7 +166,7 @@ impl WorkerPool {
                     self.lines.of_item(WorkerEvent::Away, claimed, &failure.message)?;
                     tokio::select! {
                         () = tokio::time::sleep(pause) => {}
-                        () = past(self.phase.clone(), Phase::Draining) => {}
+                        () = wait_until_past(self.phase.clone(), Phase::Draining) => {}
                     }
                     pause = (pause * 2).min(REPORT_AGAIN_MOST);
                 }
@@ -179,7 +179,7 @@ impl WorkerPool {
 }
 
 /// Renews the lease periodically and notices at once when it ends; returns why the work ended.
-async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
+async fn keep_lease(held: &Held, heartbeat_seconds: u64) -> &'static str {
     let pause = Duration::from_secs(heartbeat_seconds.max(1));
     let lease = pause * LEASE_HEARTBEATS;
     let mut asked_at = planctl_server::instant();
@@ -188,7 +188,7 @@ async fn minded(held: &Held, heartbeat_seconds: u64) -> &'static str {
         tokio::time::sleep_until(ends_at.min(asked_at + jittered(rest))).await;
         asked_at = planctl_server::instant();
         rest = BEAT_AGAIN;
-        match tokio::time::timeout_at(ends_at, held.beat(pause)).await {
+        match tokio::time::timeout_at(ends_at, held.send_heartbeat(pause)).await {
             Ok(Ok(view)) if view.cancel => {
                 return "the run is over, or the work was taken back; the work was ended";
             }
@@ -212,7 +212,7 @@ fn jittered(span: Duration) -> Duration {
 }
 
 /// Sends the output to the daemon periodically; never ends.
-async fn shown(held: &Held, printed: &Printed) {
+async fn stream_output(held: &Held, printed: &Printed) {
     loop {
         tokio::time::sleep(LOG_EVERY).await;
         show_rest(held, printed).await;
@@ -229,7 +229,7 @@ async fn show_rest(held: &Held, printed: &Printed) {
     }
 }
 
-fn keep(printed: &Printed, bytes: &[u8]) {
+fn append_printed(printed: &Printed, bytes: &[u8]) {
     let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
     printed.extend_from_slice(bytes);
     let surplus = printed.len().saturating_sub(LOG_BYTES_MAX);

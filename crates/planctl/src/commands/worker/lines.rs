@@ -23,17 +23,17 @@ pub struct Lines {
 impl Lines {
     /// Prints an event of the worker itself.
     pub fn print(&self, event: WorkerEvent, message: &str) -> Result<(), Failure> {
-        self.put(&WorkerLine { message: Some(message.to_owned()), ..self.line(event) }, message)
+        self.print_line(&WorkerLine { message: Some(message.to_owned()), ..self.line(event) }, message)
     }
 
     /// Prints an event of an item.
     pub fn of_item(&self, event: WorkerEvent, claimed: &ClaimedView, message: &str) -> Result<(), Failure> {
         let line = WorkerLine { message: Some(message.to_owned()), ..self.line_of(event, claimed) };
-        self.put(&line, &format!("{} · {message}", name_of(claimed)))
+        self.print_line(&line, &format!("{} · {message}", name_of(claimed)))
     }
 
     /// Prints that the daemon accepted the report of an item.
-    pub fn said(
+    pub fn print_accepted(
         &self,
         claimed: &ClaimedView,
         word: &Word,
@@ -63,10 +63,10 @@ impl Lines {
         parts.extend(usage.map(spent));
         parts.extend(exit_code.map(|code| format!("exit {code}")));
         parts.push(show::brief(&message, 200));
-        self.put(&line, &format!("{} · {}", name_of(claimed), parts.join(" · ")))
+        self.print_line(&line, &format!("{} · {}", name_of(claimed), parts.join(" · ")))
     }
 
-    fn put(&self, line: &WorkerLine, words: &str) -> Result<(), Failure> {
+    fn print_line(&self, line: &WorkerLine, words: &str) -> Result<(), Failure> {
         if self.is_json {
             show::print_json(line)?;
             return show::flush();

@@ -126,7 +126,7 @@ async fn supervise(pool: &Arc<WorkerPool>, phase: &watch::Sender<Phase>, stop: &
     let mut trouble = None;
     loop {
         tokio::select! {
-            exit = stop.asked() => match ended_by.replace(exit) {
+            exit = stop.wait_for_signal() => match ended_by.replace(exit) {
                 None => {
                     phase.send_replace(Phase::Draining);
                     pool.lines.print(WorkerEvent::Draining, "finishing what was claimed; once more gives it back")?;
@@ -212,7 +212,7 @@ pub fn is_transient(failure: &Failure) -> bool {
 }
 
 /// Waits until the phase is past `than`; for ever if the sender is gone.
-pub async fn past(mut phase: watch::Receiver<Phase>, than: Phase) {
+pub async fn wait_until_past(mut phase: watch::Receiver<Phase>, than: Phase) {
     if phase.wait_for(|phase| *phase > than).await.is_err() {
         std::future::pending::<()>().await;
     }
@@ -251,7 +251,7 @@ impl WorkerPool {
                 // It is free again when its lease ends.
                 Err(failure) => self.lines.of_item(WorkerEvent::Refused, &claimed, &failure.message)?,
             }
-            pause = self.rested(pause).await;
+            pause = self.back_off(pause).await;
         }
         Ok(())
     }
@@ -262,10 +262,10 @@ impl WorkerPool {
     }
 
     /// Waits a while, and returns how long to wait the next time.
-    async fn rested(&self, pause: Duration) -> Duration {
+    async fn back_off(&self, pause: Duration) -> Duration {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = past(self.phase.clone(), Phase::Working) => {}
+            () = wait_until_past(self.phase.clone(), Phase::Working) => {}
         }
         (pause * 2).min(*AWAY.end())
     }
@@ -278,8 +278,8 @@ impl WorkerPool {
             let began = planctl_server::instant();
             let asked = tokio::select! {
                 asked = self.ask(&key, if self.given.drain { DRAIN_POLL } else { POLL }) => asked,
-                () = past(self.phase.clone(), Phase::Working) => {
-                    self.give_back_unseen(&key).await;
+                () = wait_until_past(self.phase.clone(), Phase::Working) => {
+                    self.release_unseen(&key).await;
                     return Ok(None);
                 }
             };
@@ -293,7 +293,7 @@ impl WorkerPool {
                     pause = *AWAY.start();
                     key = api::uuid_of();
                     if began.elapsed() < CLAIM_AGAIN {
-                        self.rested(CLAIM_AGAIN).await;
+                        self.back_off(CLAIM_AGAIN).await;
                     }
                 }
                 // The same key finds the item of a lost answer again.
@@ -301,7 +301,7 @@ impl WorkerPool {
                     if pause == *AWAY.start() {
                         self.lines.print(WorkerEvent::Away, &failure.message)?;
                     }
-                    pause = self.rested(pause).await;
+                    pause = self.back_off(pause).await;
                 }
                 Err(failure) => return Err(failure),
             }
@@ -315,7 +315,7 @@ impl WorkerPool {
     }
 
     /// Gives back the item of a claim whose answer was not awaited.
-    async fn give_back_unseen(&self, key: &str) {
+    async fn release_unseen(&self, key: &str) {
         let given_back = async {
             if let Some(claimed) = self.ask(key, Duration::ZERO).await? {
                 Held::new(&self.api, &claimed.item, &claimed.token)?.say(&Word::Release).await?;
@@ -326,7 +326,7 @@ impl WorkerPool {
             done = given_back => if let Err(failure) = done {
                 tracing::debug!(error = %failure.message, "a claim may be out until its lease ends");
             },
-            () = past(self.phase.clone(), Phase::Draining) => {}
+            () = wait_until_past(self.phase.clone(), Phase::Draining) => {}
         }
     }
 }

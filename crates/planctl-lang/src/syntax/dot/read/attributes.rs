@@ -109,7 +109,7 @@ impl<'s> Reader<'s> {
     pub(super) fn key(&mut self) -> Result<Spanned<String>, Lost> {
         match self.bare_key() {
             Some(key) => Ok(key),
-            None => self.lose("an attribute, `,` or `]`"),
+            None => self.fail_expecting("an attribute, `,` or `]`"),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'s> Reader<'s> {
                 }
                 self.skip();
                 if !self.rest().starts_with('"') {
-                    return self.lose("a quoted text after `+`");
+                    return self.fail_expecting("a quoted text after `+`");
                 }
                 let more = self.string()?;
                 value = Spanned::new(value.value + &more.value, value.span.to(more.span));
@@ -168,7 +168,7 @@ impl<'s> Reader<'s> {
         }
         let value = lexemes::bare(rest);
         if value.is_empty() {
-            return self.lose("a value");
+            return self.fail_expecting("a value");
         }
         self.at += value.len();
         let span = Span::new(start, self.at);

@@ -1,6 +1,6 @@
 //! The output of commands, as far as their text tells.
 
-use super::super::values::{Input, Shell, TOP, VALUES_MAX, Value, joined, parent, straight};
+use super::super::values::{Input, Shell, TOP, VALUES_MAX, Value, joined, normalise, parent};
 use super::super::{Command, Script, Word};
 
 /// The most lines of a list that are followed.
@@ -33,7 +33,7 @@ impl Shell {
         };
         let one = |text: String| Some(vec![Value::plain(text, simple.span)]);
         let printed = match name {
-            "pwd" => self.here().and_then(one),
+            "pwd" => self.current_folder().and_then(one),
             "git" => match rest.iter().map(Word::text).collect::<Vec<_>>().as_slice() {
                 ["rev-parse", "--show-toplevel"] => one(format!("{TOP}/")),
                 ["ls-files", ..] => values().map(|all| all[1..].iter().map(below).collect()),
@@ -93,7 +93,7 @@ impl Shell {
             let text = if folder.is_pattern {
                 folder.text.clone()
             } else {
-                super::super::values::escaped(&folder.text)
+                super::super::values::escape_glob(&folder.text)
             };
             let text = match text.strip_prefix("./").unwrap_or(&text) {
                 "." => "",
@@ -125,7 +125,7 @@ fn words_of(values: Vec<Value>) -> Vec<Value> {
 fn below(value: &Value) -> Value {
     let folder: Vec<&str> =
         value.text.split('/').take_while(|part| !part.contains(['*', '?', '['])).collect();
-    let folder = straight(&folder.join("/"));
+    let folder = normalise(&folder.join("/"));
     let name = value.text.rsplit('/').next().unwrap_or("*");
     let is_pattern = name.contains(['*', '?', '[']) || value.text.contains(['*', '?', '[']);
     match is_pattern {

@@ -21,7 +21,7 @@ impl Follower<'_> {
         }
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &["-C"]) {
-            self.enter(&folder);
+            self.change_folder(&folder);
         }
         let Some(here) = self.folder_here() else { return };
         let mut packages: Vec<&str> =

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::following::{At, Follower};
-use super::super::values::{joined, parent, straight};
+use super::super::values::{joined, normalise, parent};
 use super::super::{Arguments, Word};
 use super::{upward, values_of};
 
@@ -33,7 +33,7 @@ impl Follower<'_> {
     pub(super) fn just(&mut self, rest: &[Word], at: At) {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &["-d", "--working-directory"]) {
-            self.enter(&folder);
+            self.change_folder(&folder);
         }
         let named = values_of(rest, &["-f", "--justfile"]);
         named.iter().for_each(|file| self.run_file(file, at));
@@ -43,7 +43,7 @@ impl Follower<'_> {
                 places.into_iter().find(|path| self.look.has(path) == Some(true))
             };
             let file = match named.first() {
-                Some(file) => Some(straight(&joined(&here, file.text()))),
+                Some(file) => Some(normalise(&joined(&here, file.text()))),
                 None => found(),
             };
             let options = ["working-directory", "justfile", "set", "shell", "dotenv-path"];
@@ -69,7 +69,7 @@ impl Follower<'_> {
             just.read(&text);
             for (names, is_optional) in std::mem::take(&mut just.imported) {
                 let mut names: Vec<String> =
-                    names.iter().map(|name| straight(&joined(parent(&path), name))).collect();
+                    names.iter().map(|name| normalise(&joined(parent(&path), name))).collect();
                 if let Some(at) = names.iter().position(|name| self.look.has(name) == Some(true)) {
                     names = vec![names.swap_remove(at)];
                 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::deciding::Deciding;
 use super::super::following::{At, Follower};
-use super::super::values::{escaped, joined, straight};
+use super::super::values::{escape_glob, joined, normalise};
 use super::super::{Arguments, Word};
 use super::values_of;
 
@@ -34,7 +34,7 @@ impl Follower<'_> {
     pub(super) fn make(&mut self, rest: &[Word], at: At) {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &["-C", "--directory"]) {
-            self.enter(&folder);
+            self.change_folder(&folder);
         }
         let named = values_of(rest, &["-f", "--file", "--makefile"]);
         named.iter().for_each(|file| self.run_file(file, at));
@@ -66,20 +66,20 @@ impl Follower<'_> {
             let Some(text) = self.look.read(&path) else { continue };
             made.read(&text);
             for (name, is_optional) in std::mem::take(&mut made.included) {
-                let included = straight(&joined(folder, &name));
+                let included = normalise(&joined(folder, &name));
                 // Lists of dependencies are written by compilers.
                 if is_optional && (name.ends_with(".d") || name.contains("dep")) {
                     continue;
                 }
                 match is_optional {
-                    true => self.fix(escaped(&included)),
+                    true => self.fix(escape_glob(&included)),
                     false => self.keep(included.clone()),
                 }
                 files.push(included);
             }
         }
         let targets = made.rules.iter().flat_map(|rule| &rule.targets);
-        let targets = targets.map(|target| straight(&joined(folder, target))).collect();
+        let targets = targets.map(|target| normalise(&joined(folder, target))).collect();
         self.recipes(folder, made.recipes(goals), &targets);
     }
 

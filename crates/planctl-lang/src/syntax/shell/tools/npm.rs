@@ -17,7 +17,7 @@ impl Follower<'_> {
     pub(super) fn npm(&mut self, program: &str, rest: &[Word], at: At) {
         let outside = self.shell.folder.clone();
         for folder in values_of(rest, &FOLDER) {
-            self.enter(&folder);
+            self.change_folder(&folder);
         }
         let read = Arguments::read(rest, "Cw", &["prefix", "dir", "cwd", "workspace", "loglevel"]);
         let words: Vec<&str> = read.positional.iter().map(|word| word.text()).collect();

@@ -175,7 +175,7 @@ impl Follower<'_> {
                     first = None;
                     for value in self.shell.resolved(word).unwrap_or_default() {
                         if let FileLocation::Inside(path) = self.place(&value.text, value.is_pattern) {
-                            self.no_shadows_in(parent(&path));
+                            self.protect_from_shadowing(parent(&path));
                         }
                     }
                     break;
@@ -183,13 +183,13 @@ impl Follower<'_> {
             }
         }
         if let Some(folder) = first {
-            self.no_shadows_in(&folder);
+            self.protect_from_shadowing(&folder);
         }
         for value in self.shell.variables.get("PYTHONPATH").cloned().unwrap_or_default() {
             for folder in value.text.split(':').filter(|folder| !folder.is_empty()) {
                 match self.place(folder, false) {
-                    FileLocation::Inside(path) => self.no_shadows_in(&path),
-                    FileLocation::Outside if folder == "." => self.no_shadows_in(""),
+                    FileLocation::Inside(path) => self.protect_from_shadowing(&path),
+                    FileLocation::Outside if folder == "." => self.protect_from_shadowing(""),
                     FileLocation::Outside | FileLocation::Unknown => {}
                 }
             }
@@ -233,7 +233,7 @@ impl Follower<'_> {
     }
 
     /// Protects a folder from new files that go before the library's modules. Existing files are the project's own.
-    fn no_shadows_in(&mut self, folder: &str) {
+    fn protect_from_shadowing(&mut self, folder: &str) {
         for names in LIBRARY {
             let is_free = |name: &&&str| {
                 ["", ".py"]
@@ -267,7 +267,7 @@ impl Follower<'_> {
             self.keep(joined(&start, "**/__init__.py"));
             if !start.is_empty() && self.look.has(&start) != Some(false) {
                 self.fix(joined(&start, "__init__.py"));
-                self.no_shadows_in(&start);
+                self.protect_from_shadowing(&start);
             }
             return;
         }
@@ -366,6 +366,6 @@ impl Follower<'_> {
         } else {
             self.fix(format!("{folder}/**/conftest.py"));
         }
-        self.no_shadows_in(folder);
+        self.protect_from_shadowing(folder);
     }
 }

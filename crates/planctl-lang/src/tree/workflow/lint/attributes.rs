@@ -84,8 +84,9 @@ fn task_attributes(node: &NodeTree, language: Language, found: &mut Vec<Diagnost
             .at(node.id.span, "")
             .help("write `contract=\"COMMAND\"`, whose exit code decides; `contract=none` asks a person");
         found.push(match language {
-            Language::Dot => finding
-                .mends_all("`node [contract=none]` before the first node lets a person confirm each of them"),
+            Language::Dot => finding.fix_all_with(
+                "`node [contract=none]` before the first node lets a person confirm each of them",
+            ),
             Language::Json => finding,
         });
     }
@@ -188,7 +189,7 @@ pub(super) fn outcomes(workflow: &Workflow, found: &mut Vec<Diagnostic>) {
 fn may_retry(workflow: &Workflow, node: &NodeTree) -> bool {
     let preset = |said: &Said| {
         let word = said.text("retry_policy")?;
-        Some(Backoff::named(&word.value)?.1)
+        Some(Backoff::from_word(&word.value)?.1)
     };
     let number = |said: &Said, key: &str| Some(said.number::<u16>(key)?.value);
     let policy = node.said.text("on_fail").and_then(|policy| on_fail_of(&policy.value)?.retries);
@@ -217,7 +218,7 @@ pub(super) fn gates(shape: &Shape<'_>, language: Language, found: &mut Vec<Diagn
             let finding = Diagnostic::new(Code::P312, message).at(node.id.span, "the run fails then");
             let finding = finding.help("write `retry_target=NODE` there or for the graph");
             found.push(match language {
-                Language::Dot => finding.mends_all("`graph [retry_target=NODE]`"),
+                Language::Dot => finding.fix_all_with("`graph [retry_target=NODE]`"),
                 Language::Json => finding,
             });
         }

@@ -15,7 +15,7 @@ use crate::text::{Span, Spanned, escape};
 /// Returns the findings about nodes and edges alone, without their attributes.
 pub(in super::super) fn structure(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     names(shape, found);
-    reachable(shape, found);
+    lint_reachable(shape, found);
     edges(shape, found);
     fallbacks::lint(shape, found);
     loops::lint(shape, found);
@@ -133,13 +133,13 @@ pub(super) fn ends(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // L2, and G-12: no way to it, and no way on from it.
-fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
+fn lint_reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
     let Some(entry) = shape.entry else { return };
     let targets = retry_targets(shape.workflow);
-    let from_start = shape.reached(std::iter::once(entry).chain(targets), false);
+    let from_start = shape.reachable_from(std::iter::once(entry).chain(targets), false);
     let is_end = |node: &NodeTree| matches!(node.kind.value, Kind::Exit | Kind::Escalate);
     let ends = (0..shape.out_edges.len()).filter(|at| is_end(shape.node(*at)));
-    let to_end = shape.reached(ends, true);
+    let to_end = shape.reachable_from(ends, true);
     let mut of_kind = Vec::new();
     let mut of_ends = Vec::new();
     for (at, node) in shape.workflow.nodes.iter().enumerate() {
@@ -148,7 +148,7 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         let reported = if is_implied { &mut of_ends } else { &mut of_kind };
         if !from_start[at] {
             reported.push(match shape.workflow.is_alone(node) {
-                true => alone(node),
+                true => disconnected_finding(node),
                 false => unreachable(shape, node),
             });
         } else if !to_end[at] && !is_end(node) {
@@ -165,7 +165,7 @@ fn reachable(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 // no work is lost with it, so the graph runs without it.
-fn alone(node: &NodeTree) -> Diagnostic {
+fn disconnected_finding(node: &NodeTree) -> Diagnostic {
     let name = escape(&node.id.value);
     let message = format!("no edge leads to the decision `{name}` or leaves it, so nothing is decided there");
     let finding = Diagnostic::new(Code::P305, message).level(Severity::Warning).at(node.id.span, "left out");
@@ -256,12 +256,12 @@ pub(super) fn edges(shape: &Shape<'_>, found: &mut Vec<Diagnostic>) {
         if found.len() > before + OF_A_KIND_MAX {
             return;
         }
-        several(shape, node, out_edges, are_branches, found);
+        lint_several_edges(shape, node, out_edges, are_branches, found);
     }
 }
 
 // P12: several ways that hold at once are one choice only where something tells them apart.
-fn several(
+fn lint_several_edges(
     shape: &Shape<'_>,
     node: &NodeTree,
     out_edges: &[(usize, &EdgeTree)],

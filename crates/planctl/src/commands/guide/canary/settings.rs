@@ -41,7 +41,7 @@ pub fn copy(agent: SessionAgent, (project, work): (&Path, &Path), home: &Path) -
         for file in files(agent) {
             let Ok(text) = fs::read_to_string(from.join(file)) else { continue };
             let (path, copy) = (project.to_string_lossy(), work.to_string_lossy());
-            put(&to.join(file), &reduced(file, &text, agent).replace(&*path, &copy))?;
+            write_file(&to.join(file), &hook_settings_of(file, &text, agent).replace(&*path, &copy))?;
         }
     }
     if agent == SessionAgent::Gemini {
@@ -49,18 +49,18 @@ pub fn copy(agent: SessionAgent, (project, work): (&Path, &Path), home: &Path) -
         let file = home.join(".gemini/settings.json");
         let mut settings = value_of(&fs::read_to_string(&file).unwrap_or_default());
         settings["security"]["auth"] = json!({ "selectedType": "gemini-api-key" });
-        put(&file, &settings.to_string())?;
+        write_file(&file, &settings.to_string())?;
     }
     Ok(())
 }
 
-fn put(file: &Path, text: &str) -> io::Result<()> {
+fn write_file(file: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(file.parent().unwrap_or(file))?;
     fs::write(file, text)
 }
 
 /// Leaves of a settings file what decides about planctl's hooks.
-fn reduced(file: &str, text: &str, agent: SessionAgent) -> String {
+fn hook_settings_of(file: &str, text: &str, agent: SessionAgent) -> String {
     if file.ends_with(".js") || file.ends_with("plugin.json") || file.ends_with("trustedFolders.json") {
         return text.to_owned();
     }
@@ -112,14 +112,15 @@ mod tests {
             "disableAllHooks": true,
             "hooks": { "Stop": [{ "hooks": [{ "command": "mine" }, { "command": "planctl hook claude stop" }] }] },
         });
-        let kept = value_of(&reduced(".claude/settings.json", &mine.to_string(), SessionAgent::Claude));
+        let kept =
+            value_of(&hook_settings_of(".claude/settings.json", &mine.to_string(), SessionAgent::Claude));
         let own = json!({ "Stop": [{ "hooks": [{ "command": "planctl hook claude stop" }] }] });
         assert_eq!(kept, json!({ "disableAllHooks": true, "hooks": own }));
         let known = json!({ "oauthAccount": { "name": "ann" }, "projects": { "/p": { "hasTrustDialogAccepted": true, "history": [1] } } });
-        let kept = value_of(&reduced(".claude.json", &known.to_string(), SessionAgent::Claude));
+        let kept = value_of(&hook_settings_of(".claude.json", &known.to_string(), SessionAgent::Claude));
         assert_eq!(kept["projects"], json!({ "/p": { "hasTrustDialogAccepted": true } }));
         assert_eq!(kept["oauthAccount"], Value::Null);
-        let kept = reduced(
+        let kept = hook_settings_of(
             ".codex/config.toml",
             "model = \"x\"\n[projects.\"/p\"]\ntrust_level = \"trusted\"\n[mcp_servers.x]\ncommand = \"x\"\n",
             SessionAgent::Codex,
