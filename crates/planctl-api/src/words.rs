@@ -134,6 +134,15 @@ pub fn seconds(seconds: f64) -> String {
     span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
+/// Returns an amount of a part of a budget (`tokens`, `usd`, `seconds`) as people say it.
+pub fn amount(part: &str, amount: f64) -> String {
+    match part {
+        "usd" => format!("${amount:.2}"),
+        "seconds" => seconds(amount),
+        _ => format!("{} tokens", tokens(amount as u64)),
+    }
+}
+
 /// Returns a number of tokens as people say it: `88k`.
 pub fn tokens(count: u64) -> String {
     match count {

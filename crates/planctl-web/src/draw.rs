@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use planctl_api::Problem;
 use planctl_api::wire::{
-    AskView, AttemptView, BudgetView, DriftView, GateView, RunState, RunSummary, SpentView, StepState,
-    StepView, WaitingOn, WorkedOnBy,
+    AskView, AttemptView, BudgetView, DayBudgetView, DriftView, GateView, RunState, RunSummary, SpentView,
+    StepState, StepView, WaitingOn, WorkedOnBy,
 };
 use planctl_api::words;
 
@@ -72,6 +72,19 @@ pub fn shares(spent: &SpentView, budget: &BudgetView) -> Vec<Share> {
     parts.into_iter().flatten().collect()
 }
 
+/// Returns the limited parts of a day's budget.
+pub fn day_shares(day: &DayBudgetView) -> Vec<Share> {
+    shares(&SpentView { tokens: day.tokens, usd: day.usd, ..SpentView::default() }, &day.limit)
+}
+
+/// Says which runs share a day's budget.
+pub fn day_sharers(day: &DayBudgetView) -> String {
+    match day.of.as_str() {
+        "host" => "for all runs of its machine".to_owned(),
+        _ => format!("for the runs of {}", words::safe(&day.workspace)),
+    }
+}
+
 /// Returns the part of a budget of which most is used, where that is worth a look: half of it and more.
 pub fn scarcest(spent: &SpentView, budget: &BudgetView) -> Option<Share> {
     let shares = shares(spent, budget).into_iter().filter(|share| share.percent >= 50);
@@ -91,6 +104,11 @@ pub fn waits_briefly(waits: &WaitingOn) -> String {
         (None, "revision") => "paused".to_owned(),
         (None, other) => format!("waits for: {}", words::safe(other)),
     }
+}
+
+/// Returns the lines of a text that are not empty.
+pub fn lines(text: &str) -> Vec<String> {
+    text.lines().filter(|line| !line.trim().is_empty()).map(words::safe).collect()
 }
 
 /// Returns seconds as people say them.
@@ -319,11 +337,7 @@ pub fn dollars(usd: &f64) -> String {
 
 /// Returns an amount of a part of a budget as people say it.
 pub fn amount(part: &str, amount: &f64) -> String {
-    match part {
-        "usd" => dollars(amount),
-        "seconds" => words::seconds(*amount),
-        _ => format!("{} tokens", words::tokens(whole(*amount))),
-    }
+    words::amount(part, *amount)
 }
 
 /// Writes an amount as a form takes it, where time is in minutes; it is rounded up.

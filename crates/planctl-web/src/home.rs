@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use askama::Template;
-use planctl_api::wire::{AskList, AskView, RunList, RunState, RunSummary, SpentToday, UnreadRun};
+use planctl_api::wire::{
+    AskList, AskView, DayBudgetView, RunList, RunState, RunSummary, SpentToday, UnreadRun,
+};
 use planctl_api::words;
 
 use crate::draw;
@@ -69,6 +71,7 @@ pub struct HomeScreen<'a> {
     ended: Vec<&'a RunSummary>,
     unread: &'a [UnreadRun],
     today: &'a SpentToday,
+    day_budgets: &'a [DayBudgetView],
     /// For a reader who may acknowledge failures.
     form: Option<Form<'a>>,
 }
@@ -94,6 +97,7 @@ impl<'a> HomeScreen<'a> {
             frame,
             failures,
             today,
+            day_budgets: &runs.day_budgets,
             form,
             asks: asks.asks.iter().filter(|ask| filters.matches(ask)).collect(),
             more_wait: asks.next.is_some(),

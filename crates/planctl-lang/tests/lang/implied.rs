@@ -344,7 +344,7 @@ fn d3_the_names_in_a_condition_of_a_step_are_checked() {
 }
 
 #[test]
-fn d4_steps_that_need_each_other_are_told_once_and_as_steps() {
+fn p_60_d4_steps_that_need_each_other_are_told_once_and_as_steps() {
     let ring = told(&plan(&["**needs:** 2", "**needs:** 1"], ""));
     let [(Code::P204, marked, message, help)] = ring.as_slice() else { panic!("{ring:?}") };
     assert_eq!(

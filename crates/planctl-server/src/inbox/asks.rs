@@ -28,6 +28,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{
     AnswerView, AskList, AskPage, AskView, BlocksView, ContractView, DeadlineView, Decided, FailureView,
     HeldPromptView, LevelView, Paged, PlanWithin, ShortfallView, StepFilesView, StepName, WillRun, moment,
+    usd,
 };
 use planctl_config::{Config, WorkspaceMode, keys_that_differ};
 
@@ -762,16 +763,16 @@ fn named_parts(named: Budget, budget: Budget) -> Budget {
 }
 
 fn shortfall_view(short: &Shortfall) -> ShortfallView {
-    let (part, unit) = match short.part {
-        BudgetPart::Tokens => ("tokens", 1.0),
-        BudgetPart::MicroUsd => ("usd", 1e-6),
-        BudgetPart::Seconds => ("seconds", 1.0),
+    let (part, amount): (_, fn(u64) -> f64) = match short.part {
+        BudgetPart::Tokens => ("tokens", |count| count as f64),
+        BudgetPart::MicroUsd => ("usd", usd),
+        BudgetPart::Seconds => ("seconds", |count| count as f64),
     };
     ShortfallView {
         part: part.to_owned(),
-        limit: short.limit as f64 * unit,
-        spent: short.spent as f64 * unit,
-        needed: short.needed() as f64 * unit,
+        limit: amount(short.limit),
+        spent: amount(short.spent),
+        needed: amount(short.needed()),
         steps_remaining: short.steps_remaining,
         until: short.day.map(|day| moment(day.until)),
     }

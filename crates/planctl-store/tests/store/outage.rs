@@ -185,7 +185,7 @@ async fn a_database_that_stays_away_is_given_up_after_the_deadline() {
     let kill = format!("select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'");
     admin.execute(sqlx::AssertSqlSafe(kill)).await.unwrap();
     let outcome = world.store.run(run.id).await;
-    assert!(outcome.is_err());
+    assert!(matches!(outcome, Err(StoreError::Unavailable { .. })), "{outcome:?}");
     let open = format!("alter database {name} allow_connections true");
     admin.execute(sqlx::AssertSqlSafe(open)).await.unwrap();
     assert_eq!(world.store.run(run.id).await.unwrap().id, run.id);

@@ -6,7 +6,7 @@ use planctl_api::wire::calls::Approving;
 use planctl_api::wire::{
     AskPage, AskView, Decided, DriftView, FailureView, HeldPromptView, OptionView, PlanWithin, WillRun,
 };
-use planctl_api::words::{answer_meaning, answer_words, asked_about, asker, blocked, counted, follows};
+use planctl_api::words::{self, answer_meaning, answer_words, asked_about, asker, blocked, counted, follows};
 use planctl_engine::{Answer as Word, Budget, Role, Tier};
 
 use super::changes::draw_lines;
@@ -205,12 +205,12 @@ pub fn ask_drawn(page: &AskPage, place: &str, has_defaults: bool) -> String {
         text.push_str(&edit_to_allow(failure, ask));
     }
     if let Some(short) = &page.shortfall {
+        let amount = |amount: f64| words::amount(&short.part, amount);
         text.push_str(&format!(
-            "  {}: used {} of {}, at least {} more needed; {} left\n",
-            show::safe(&short.part),
-            short.spent,
-            short.limit,
-            short.needed,
+            "  {} used of {}, at least {} more needed; {} left\n",
+            amount(short.spent),
+            amount(short.limit),
+            amount(short.needed),
             counted(usize::try_from(short.steps_remaining).unwrap_or(usize::MAX), "step")
         ));
         if let Some(until) = &short.until {
@@ -395,7 +395,11 @@ fn question_text(page: &AskPage) -> String {
         // Its text is shown as a change of the plan.
         "insertion" if page.diff.is_some() => return format!("  {step} proposes a further step\n"),
         "insertion" => format!("{step} proposes a further step:"),
-        _ => show::safe(&ask.asks),
+        _ => show::paragraphs(&ask.asks, 2)
+            .iter()
+            .map(|line| show::safe(line))
+            .collect::<Vec<_>>()
+            .join("\n  "),
     };
     let mut text = format!("  {asks}\n");
     if let Some(message) = page.message.as_ref().filter(|_| ask.draft.is_some()) {

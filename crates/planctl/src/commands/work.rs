@@ -103,7 +103,7 @@ async fn work_shown(
         Some(since) => since,
         None => client.newest_seq(handle).await?,
     };
-    let mut looks = 0;
+    let (mut looks, mut has_said_asks) = (0, false);
     let activity = LiveActivity::default();
     let working = client.work_on(handle, how.no_wait, activity.clone(), stopped);
     tokio::pin!(working);
@@ -132,8 +132,9 @@ async fn work_shown(
                     looks += 1;
                     if opened && answer_prompt.is_none() {
                         say_asks(client, handle).await?;
+                        has_said_asks = true;
                     } else if looks == QUEUED_LOOKS {
-                        say_queued(client, handle).await?;
+                        say_waiting(client, handle, has_said_asks || answer_prompt.is_some()).await?;
                     }
                 }
                 if how.manner != Manner::Live && answer_prompt.is_none() {
@@ -215,11 +216,12 @@ async fn say_asks(client: &Client, handle: Handle) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the holder of the workspace that the run waits for, or the worker that is missing.
-async fn say_queued(client: &Client, handle: Handle) -> Result<(), Failure> {
+/// Says what the run waits for: the holder of the workspace, a worker that is missing, or an ask that was open before the run was
+/// taken up.
+async fn say_waiting(client: &Client, handle: Handle, has_said_asks: bool) -> Result<(), Failure> {
     let view = client.status(handle).await?;
-    // An ask is shown when it opens.
-    if view.waiting_on.as_ref().is_none_or(|wait| wait.id.is_none())
+    let is_ask = view.waiting_on.as_ref().is_some_and(|wait| wait.id.is_some());
+    if !(is_ask && has_said_asks)
         && let Some(line) = waiting_line(&view)
     {
         show::tell(&styled(show::CARE, &line));

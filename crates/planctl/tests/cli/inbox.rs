@@ -167,7 +167,8 @@ fn a_budget_is_understood_and_raised_from_its_page_alone() {
     let worker = r#"touch done-$PLANCTL_STEP; echo '{"planctl":"result/1","usage":{"input_tokens":900,"output_tokens":100}}' > $PLANCTL_RESULT_FILE"#;
     let steps = [("One", "test -e done-1", "escalate"), ("Two", "test -e done-2", "escalate")];
     let fixture = stopped(&steps, "max 1500 tokens, 5 minutes", worker);
-    let tells = ["step 2 \"Two\"", "tokens: used 1000 of 1500, at least 250 more needed; 1 step left"];
+    let tells =
+        ["step 2 \"Two\"", "1000 tokens used of 1500 tokens, at least 250 tokens more needed; 1 step left"];
     answered_from_its_page(&fixture, "raise", "", &tells);
     ends_well(&fixture);
 }

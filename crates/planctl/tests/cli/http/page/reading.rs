@@ -197,6 +197,22 @@ fn home_says_what_was_used_today() {
 }
 
 #[test]
+fn home_and_a_run_say_what_is_used_of_the_budget_of_a_day() {
+    let house = House::new();
+    house.fixture.write("planctl.toml", "[budget]\nper_day = \"1500 tokens\"\n");
+    assert_eq!(house.fixture.planctl(&["trust", "."]).code, 0);
+    house.fixture.write("one.md", &plan_of("one", "5 minutes", &[("Look", "test -e here", "escalate")]));
+    let worker = r#"echo '{"planctl":"result/1","usage":{"input_tokens":900,"output_tokens":100}}' > $PLANCTL_RESULT_FILE"#;
+    let said = house.fixture.planctl(&["run", "one.md", "--approve", "-d", "--exec", worker]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let run = house.until("one-1", "waiting");
+    let browser = Browser::with_token(&house, "read");
+    for page in ["/".to_owned(), format!("/runs/{}", run["id"].as_str().unwrap())] {
+        has(&browser.get(&page), "66 % of today's tokens for the runs of ");
+    }
+}
+
+#[test]
 fn home_is_narrowed_down_by_kind_project_and_role() {
     let house = House::new();
     let ask = escalated(&house, "fix");
