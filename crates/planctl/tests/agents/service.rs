@@ -73,7 +73,7 @@ pub struct Told {
 }
 
 const INPUT: u64 = 1200;
-/// What fills a context; those that agents have by themselves are larger, and the scenario makes them smaller.
+/// Tokens that fill a context; those that agents have by themselves are larger, and the scenario makes them smaller.
 const FULL: u64 = 195_000;
 const CACHED: u64 = 200;
 const OUTPUT: u64 = 15;

@@ -35,7 +35,7 @@ fn rules_around(workspace: &Path) -> Vec<Gitignore> {
     rules
 }
 
-/// Reads the rules of a folder. What can't be read leaves nothing out.
+/// Reads the rules of a folder. A file that can't be read leaves nothing out.
 fn rules_in(folder: &Path) -> Gitignore {
     let mut rules = GitignoreBuilder::new(folder);
     drop(rules.add(folder.join(RULES)));
