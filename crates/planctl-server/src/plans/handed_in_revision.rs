@@ -1,5 +1,5 @@
-//! A text for a paused run that several people approve, another one or its own anew: it is handed in as a run of its own, whose plan ask the rule decides.
-//! That run never works. Once its text is approved, the paused run goes on with it, and it ends.
+//! A text for a paused run that several people approve, another one or its own anew: it is handed in as a run of its own, whose plan
+//! ask the rule decides. That run never works. Once its text is approved, the paused run goes on with it, and it ends.
 
 use planctl_api::Next;
 use planctl_api::wire::Decided;
