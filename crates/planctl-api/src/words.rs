@@ -134,10 +134,15 @@ pub fn seconds(seconds: f64) -> String {
     span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
+/// Returns US dollars as people say them.
+pub fn dollars(usd: f64) -> String {
+    format!("${usd:.2}")
+}
+
 /// Returns an amount of a part of a budget (`tokens`, `usd`, `seconds`) as people say it.
 pub fn amount(part: &str, amount: f64) -> String {
     match part {
-        "usd" => format!("${amount:.2}"),
+        "usd" => dollars(amount),
         "seconds" => seconds(amount),
         _ => format!("{} tokens", tokens(amount as u64)),
     }
@@ -180,7 +185,7 @@ pub fn whole_cost(spent: &SpentView, budget: &BudgetView) -> String {
         parts.push(of(format!("{} tok", tokens(spent.tokens)), budget.tokens.map(tokens)) + &cached);
     }
     if spent.usd > 0.0 || budget.usd.is_some() {
-        let money = of(format!("${:.2}", spent.usd), budget.usd.map(|usd| format!("${usd:.2}")));
+        let money = of(dollars(spent.usd), budget.usd.map(dollars));
         parts.push(format!("{money}{}", estimated(spent)));
     }
     if spent.unmetered > 0 {
@@ -196,7 +201,7 @@ pub fn day_budget(day: &DayBudgetView, has_workspaces: bool, now_unix_seconds: f
     let used_tokens = format!("{} tok", tokens(day.tokens));
     let parts = [
         limit.tokens.map(|limit| of(used_tokens, Some(tokens(limit)))),
-        limit.usd.map(|limit| of(format!("${:.2}", day.usd), Some(format!("${limit:.2}")))),
+        limit.usd.map(|limit| of(dollars(day.usd), Some(dollars(limit)))),
         unix_seconds(&day.renews_at).map(|at| format!("renews in {}", seconds(at - now_unix_seconds))),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -214,7 +219,7 @@ fn estimated(spent: &SpentView) -> String {
     match spent.estimated_usd.filter(|usd| *usd > 0.0) {
         None => String::new(),
         Some(usd) if usd >= spent.usd => " (estimated)".to_owned(),
-        Some(usd) => format!(" (${usd:.2} estimated)"),
+        Some(usd) => format!(" ({} estimated)", dollars(usd)),
     }
 }
 
@@ -231,7 +236,7 @@ pub fn telling_line(stderr: &str, stdout: &str) -> Option<String> {
 pub fn budget(budget: &BudgetView) -> String {
     let parts = [
         budget.tokens.map(|count| format!("{} tokens", tokens(count))),
-        budget.usd.map(|usd| format!("${usd:.2}")),
+        budget.usd.map(dollars),
         budget.seconds.map(seconds),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

@@ -332,7 +332,7 @@ pub fn age(seconds: &u64) -> String {
 
 /// Returns US dollars as people say them.
 pub fn dollars(usd: &f64) -> String {
-    format!("${usd:.2}")
+    words::dollars(*usd)
 }
 
 /// Returns an amount of a part of a budget as people say it.

@@ -65,8 +65,8 @@ impl Handle {
 /// Where a plan stands before anything is done with it.
 pub use planctl_api::wire::calls::StandingView as Standing;
 
-/// A database that a command can do without is waited for so long at most.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+/// A database that a command can do without is waited for so long at most, unless the command has to be quicker.
+pub const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
 /// The database did not answer, or not soon enough.
 #[derive(Clone, Copy, Debug)]
@@ -131,13 +131,14 @@ impl Client {
     /// named one and no private one was made.
     pub async fn ask_if_there_is_one<T>(
         context: &Context,
+        within: Duration,
         ask: impl AsyncFnOnce(Client) -> Result<T, Failure>,
     ) -> Result<Option<T>, NoAnswer> {
         if !Client::has_database(context) {
             return Ok(None);
         }
         let asked = async { ask(Client::open_quietly(context).await?).await };
-        match tokio::time::timeout(ANSWERED_WITHIN, asked).await {
+        match tokio::time::timeout(within, asked).await {
             Ok(Ok(answer)) => Ok(Some(answer)),
             Ok(Err(_)) | Err(_) => Err(NoAnswer),
         }

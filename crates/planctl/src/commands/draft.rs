@@ -26,7 +26,7 @@ use super::{Context, Stop, editing, library, write};
 use crate::args::{DraftArgs, Format};
 use crate::caller::must_be_human;
 use crate::checking::Prober;
-use crate::client::{Client, NoAnswer};
+use crate::client::{ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
 use crate::model::Model;
 use crate::show;
@@ -483,13 +483,16 @@ fn budget_of_draft(args: &DraftArgs, writer: &Writer, reviewer: Option<&Model>) 
 
 /// Adds up what ended runs of this workspace took, where there is a database.
 async fn past_runs(context: &Context) -> Option<PastRuns> {
-    let list = match Client::ask_if_there_is_one(context, async |client| client.list(false).await).await {
-        Ok(list) => list?,
-        Err(NoAnswer) => {
-            context.say("warning: the database does not answer, so the estimate rests on a default");
-            return None;
-        }
-    };
+    let list =
+        match Client::ask_if_there_is_one(context, ANSWERED_WITHIN, async |client| client.list(false).await)
+            .await
+        {
+            Ok(list) => list?,
+            Err(NoAnswer) => {
+                context.say("warning: the database does not answer, so the estimate rests on a default");
+                return None;
+            }
+        };
     let mut past = PastRuns::default();
     for run in list.runs.iter().filter(|run| run.state == RunState::Done) {
         past.runs += 1;

@@ -14,7 +14,7 @@ use planctl_server::library::{Found, Library, Origin, match_view, project_file};
 
 use super::{Context, plan};
 use crate::args::{LibraryCommand, MatcherWord, Matching};
-use crate::client::{Client, Handle};
+use crate::client::{Client, Handle, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
 use crate::secrecy;
 use crate::show::{self, BAD, BOLD, CARE, FAINT, GOOD, styled};
@@ -272,21 +272,17 @@ fn entries_allowed_to(context: &Context, library: &Library, role: &str) -> Resul
 /// Returns the entries with what their runs taught, where the configuration lets them learn and there is a database.
 async fn entries_with_learning(context: &Context, library: &Library) -> Result<Vec<Entry>, Failure> {
     let mut entries: Vec<Entry> = library.found.iter().map(|found| found.entry.clone()).collect();
-    let is_named = context.server().is_some()
-        || context.named_database().is_some()
-        || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
-    let is_begun = is_named || context.state_dir().is_ok_and(|folder| folder.join("pg").exists());
-    if !context.config()?.config.library.learn || !is_begun {
+    if !context.config()?.config.library.learn {
         return Ok(entries);
     }
-    let asked = async { successes(&Client::open_quietly(context).await?).await };
-    match tokio::time::timeout(WITHIN, asked).await {
-        Ok(Ok(successes)) => {
+    match Client::ask_if_there_is_one(context, WITHIN, async |client| successes(&client).await).await {
+        Ok(Some(successes)) => {
             for entry in &mut entries {
                 entry.success = successes.get(&entry.id).copied();
             }
         }
-        Ok(Err(_)) | Err(_) => {
+        Ok(None) => {}
+        Err(NoAnswer) => {
             context.say(&styled(
                 CARE,
                 "warning: the database does not answer: thresholds are as they are written",

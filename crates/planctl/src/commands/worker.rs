@@ -17,7 +17,7 @@ use super::Context;
 use super::doctor;
 use super::work::Stop;
 use crate::args::{RolesCommand, WorkerCommand};
-use crate::client::{self, Client, NoAnswer};
+use crate::client::{self, ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show::{self, Cell, FAINT};
 
@@ -157,7 +157,8 @@ async fn paused(context: &Context, worker: &str, pauses: bool) -> Answer {
 async fn ls(context: &Context) -> Answer {
     let is_json = context.is_json()?;
     let mut list = RoleList::of(&context.config()?.config);
-    match Client::ask_if_there_is_one(context, async |client| client.role_work().await).await {
+    match Client::ask_if_there_is_one(context, ANSWERED_WITHIN, async |client| client.role_work().await).await
+    {
         Ok(work) => list.work = work.map(|work| work.roles),
         Err(NoAnswer) => {
             context.say("warning: the database does not answer, so nothing is known of work that waits")

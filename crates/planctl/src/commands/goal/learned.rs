@@ -1,19 +1,14 @@
 //! The history of resolved intents: kept in the state directory, and told by runs how their steps went.
 
-use std::time::Duration;
-
 use planctl_api::wire::goal::{GoalStatsView, GoalTallyView};
 use planctl_api::wire::{RunView, StepState};
 use planctl_planner::{History, Tally, Went};
 
 use super::super::Context;
 use super::super::draft::kept::Kept;
-use crate::client::Client;
+use crate::client::{ANSWERED_WITHIN, Client};
 use crate::failure::{Answer, Exit, Failure};
 use crate::show;
-
-/// The database is waited for so long at most; without it the history says what it said before.
-const WITHIN: Duration = Duration::from_secs(20);
 
 /// Takes the history, with what runs have shown since.
 pub(super) async fn update_history(context: &Context) -> Result<(Kept, History), Failure> {
@@ -34,24 +29,20 @@ pub(super) async fn update_history(context: &Context) -> Result<(Kept, History),
 
 /// Returns the runs of this workspace that show how remembered steps went; none where no database answers.
 async fn runs(context: &Context, history: &History) -> Vec<RunView> {
-    if !Client::has_database(context) {
-        return Vec::new();
-    }
-    let asked = async {
-        let client = Client::open_quietly(context).await?;
+    let asked = Client::ask_if_there_is_one(context, ANSWERED_WITHIN, async |client| {
         let mut runs = Vec::new();
         for run in client.list(false).await?.runs {
             if history.waits_for(&run.digest) {
                 runs.push(client.status(client.find(&run.run).await?).await?);
             }
         }
-        Ok::<_, Failure>(runs)
-    };
-    let Ok(Ok(runs)) = tokio::time::timeout(WITHIN, asked).await else {
+        Ok(runs)
+    });
+    let Ok(runs) = asked.await else {
         context.say("warning: the database does not answer, so nothing is learned of runs");
         return Vec::new();
     };
-    runs
+    runs.unwrap_or_default()
 }
 
 fn outcome_of_state(state: StepState) -> Option<Went> {
