@@ -26,6 +26,8 @@ pub struct AnswerPrompt<'c> {
     lines: Lines,
     /// The asks that the person left open.
     put_off: HashSet<u64>,
+    /// Says that nobody can type any more.
+    has_ended: bool,
 }
 
 /// How a question that was put ended.
@@ -34,6 +36,8 @@ enum Heard {
     Words(String),
     /// The person answers later.
     Later,
+    /// Nobody types any more: Ctrl-D, or the terminal is gone.
+    Ended,
     /// The ask is not open any more.
     Closed,
     /// A signal came.
@@ -44,6 +48,8 @@ enum Heard {
 enum Left {
     Answered,
     Open,
+    /// Open, and nobody can answer it here.
+    Ended,
     Stopped(Exit),
 }
 
@@ -92,7 +98,12 @@ impl<'c> AnswerPrompt<'c> {
         if no_wait || manner == Manner::Jsonl || !context.is_interactive() {
             return Ok(None);
         }
-        Ok(Some(AnswerPrompt { context, lines: Lines::default(), put_off: HashSet::new() }))
+        Ok(Some(AnswerPrompt { context, lines: Lines::default(), put_off: HashSet::new(), has_ended: false }))
+    }
+
+    /// Says that the input has ended: asks wait for an answer from elsewhere, as where no input is wanted.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// Puts what a run asks to the person, one ask after the other; returns the exit of a signal that came meanwhile.
@@ -129,6 +140,15 @@ impl<'c> AnswerPrompt<'c> {
                     let later = format!("planctl approvals show {}", ask.id);
                     show::tell(&styled(FAINT, &format!("left open; Enter comes back to it, or: {later}")));
                 }
+                Left::Ended => {
+                    self.has_ended = true;
+                    let elsewhere = format!("planctl approvals show {}", ask.id);
+                    show::tell(&styled(
+                        FAINT,
+                        &format!("the input has ended; answer from elsewhere: {elsewhere}"),
+                    ));
+                    return Ok(None);
+                }
                 Left::Stopped(exit) => return Ok(Some(exit)),
             }
         }
@@ -160,6 +180,7 @@ impl<'c> AnswerPrompt<'c> {
             let typed = match self.read_line(client, ask, question, signals).await? {
                 Heard::Words(typed) => typed,
                 Heard::Later => return Ok(Left::Open),
+                Heard::Ended => return Ok(Left::Ended),
                 Heard::Closed => return closed(client, ask.id).await,
                 Heard::Stopped(exit) => return Ok(Left::Stopped(exit)),
             };
@@ -230,6 +251,7 @@ impl<'c> AnswerPrompt<'c> {
             // Some notes may be left out; the rest is what the answer is made of.
             Heard::Later if needs_words(key) => return Ok(Taken::Back),
             Heard::Later => String::new(),
+            Heard::Ended => return Ok(Taken::Ended(Left::Ended)),
             Heard::Closed => return Ok(Taken::Ended(closed(client, ask.id).await?)),
             Heard::Stopped(exit) => return Ok(Taken::Ended(Left::Stopped(exit))),
         };
@@ -295,9 +317,13 @@ impl<'c> AnswerPrompt<'c> {
             match typed {
                 Typed::Line(line) if line.trim().is_empty() => return Ok(Heard::Later),
                 Typed::Line(line) => return Ok(Heard::Words(line)),
-                Typed::Escape | Typed::End => {
+                Typed::Escape => {
                     show::say("");
                     return Ok(Heard::Later);
+                }
+                Typed::End => {
+                    show::say("");
+                    return Ok(Heard::Ended);
                 }
                 Typed::Key => show::say(""),
             }

@@ -269,6 +269,7 @@ async fn watch_run(
             }
         };
         progress.draw(&view, client::now_unix_seconds(), None);
+        answer_prompt.take_if(|prompt| prompt.has_ended());
         if let Some(answer_prompt) = &mut answer_prompt
             && let Some(exit) = answer_prompt.answer_asks((client, handle), &view, progress, stop).await?
         {

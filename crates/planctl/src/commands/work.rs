@@ -57,7 +57,7 @@ pub struct Worked {
 }
 
 /// Works a run's items in this process and shows what happens, until it ends or a person is needed and not waited for; a
-/// person at a answer_prompt is asked.
+/// person at a prompt is asked.
 pub async fn work(
     client: &Client,
     handle: Handle,
@@ -123,6 +123,7 @@ async fn work_shown(
             outcome = &mut working => break outcome?,
             news = pace(client, handle, since) => {
                 news?;
+                answer_prompt.take_if(|prompt| prompt.has_ended());
                 let opened = print_new_events(client, handle, progress, &mut since).await?;
                 // A run within this one tells nothing to this one's history.
                 if how.answers && !how.no_wait {
@@ -238,7 +239,7 @@ pub fn waiting_line(view: &RunView) -> Option<String> {
         (_, Some(ask), _, _) => Some(format!("waiting for you: planctl approvals show {ask}")),
         (RunState::Waiting, ..) if wait.kind == "worktree" => {
             let reason = view.reason.as_deref().map(show::safe).unwrap_or_default();
-            Some(format!("{reason}; when that is mended: planctl resume {}", show::safe(&view.run)))
+            Some(format!("{reason}; once that is fixed: planctl resume {}", show::safe(&view.run)))
         }
         (RunState::Queued, _, Some(run), _) if wait.kind == "ending" => {
             Some(format!("waiting for run {}, whose agent is being ended", show::safe(run)))
