@@ -90,28 +90,34 @@ pub fn without_agent(context: &Context, checked: &Checked) -> Result<Vec<Role>, 
     Ok(unserved_roles(&plan_view(context, checked, graph)?, None))
 }
 
-/// Says in a few lines what was verified, and what to type next, also where no agent is named for some roles.
-pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String {
+/// Says in two lines what was found, and whether the plan is verified.
+pub fn outcome(checked: &Checked, file: &Path) -> String {
     let name = show::safe(&file.display().to_string());
     let counts = format!("{}{}", trial_words(checked), counted(&checked.verification));
     let Some(graph) = checked.verification.graph.as_ref() else {
-        let mut text = format!("{name}: {counts}\n{}", refused(checked));
-        if let Some(fixing) = fixing_line(&checked.verification, file) {
-            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
-        }
-        return text;
+        return format!("{name}: {counts}\n{}", refused(checked));
     };
     let steps = graph.steps();
     let roles: BTreeSet<&str> = steps.iter().map(|(_, task)| task.role.as_str()).collect();
-    let mut text = format!("{name}: {counts}\n");
-    text.push_str(&format!(
-        "{} · {}{} · {} · {}\n",
+    format!(
+        "{name}: {counts}\n{} · {}{} · {} · {}\n",
         styled(GOOD, "verified"),
         ordered(graph),
         named(&roles),
         show::budget(&graph.budget().into()),
         short_digest(checked.verification.digest.as_str()),
-    ));
+    )
+}
+
+/// Says in a few lines what was verified, and what to type next, also where no agent is named for some roles.
+pub fn summary(checked: &Checked, file: &Path, without_agent: &[Role]) -> String {
+    let mut text = outcome(checked, file);
+    if checked.verification.graph.is_none() {
+        if let Some(fixing) = fixing_line(&checked.verification, file) {
+            text.push_str(&format!("{} {fixing}\n", styled(BOLD, "next:")));
+        }
+        return text;
+    }
     // Only a file can be run or mended.
     if !is_input(file) {
         let lacks_workers = checked
