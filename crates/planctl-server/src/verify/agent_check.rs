@@ -11,7 +11,8 @@ use planctl_engine::{AgentSaid, Ending, Fault, FaultKind, Report, Usage};
 use planctl_harness::{Assignment, Command, End, Inherited, NamedAgent, Program, Spawner};
 
 use crate::clock;
-pub use crate::verify::agent_program::agent_program;
+use crate::verify::agent_program::agent_program;
+pub use crate::verify::agent_program::installed_agents;
 use planctl_api::wire::{Health, HealthView, WorkerTestView};
 use planctl_config::{Agent, Config, Price, RoleConfig, prices_known};
 
