@@ -219,8 +219,18 @@ impl Services {
         if let Some(graph) = &checked.verification.graph {
             self.approve_inherited(&self.home()?, graph, &config, &sub_plans, given).await?;
         }
-        if newest.as_ref().is_none_or(|run| matches!(run.head.status, RunStatus::Ended { .. })) {
-            self.draw_status(checked).await?;
+        let file = checked.file.display().to_string();
+        let mut next = Next::start(&file);
+        match newest.as_ref().map(|run| (run, &run.head.status)) {
+            // The marks that the run of this very text left stay.
+            Some((run, RunStatus::Ended { end })) if run.revision == approval.digest => {
+                if *end == End::Done {
+                    next = Next::start_again(&file);
+                }
+                self.server_node.draw_marks_if_possible(run.id).await;
+            }
+            None | Some((_, RunStatus::Ended { .. })) => self.draw_status(checked).await?,
+            Some(_) => {}
         }
         let mut decided = Decided {
             run: None,
@@ -229,7 +239,7 @@ impl Services {
             ask: None,
             decision: "approve".to_owned(),
             by: approval.by.clone(),
-            next: Some(Next::start(checked.file.display().to_string())),
+            next: Some(next),
             repeated,
             voted: None,
         };

@@ -324,6 +324,7 @@ impl Client {
                     found => found,
                 }
             }
+            Err(none) if none.exit == Exit::NotFound => Err(none.next("planctl ls --all")),
             found => found,
         }
     }
@@ -590,6 +591,11 @@ impl Client {
         }
     }
 
+    /// Returns the workspace of this command.
+    pub fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
     /// Returns the workspace and the configuration of this command.
     pub fn place(&self) -> PlaceCall {
         PlaceCall { workspace: Some(self.workspace.clone().into()), config: Some(self.config.clone()) }
@@ -617,7 +623,7 @@ pub fn store_settings(variable: impl Fn(&str) -> Option<String>) -> StoreSetting
 pub fn run_of(ask: &AskView) -> Result<Handle, Failure> {
     match &ask.run_id {
         Some(run) => handle_of(run),
-        None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, which is no run", ask.id))
+        None => Err(Failure::new(Exit::Conflict, format!("ask {} is of a draft, not of a run", ask.id))
             .next(format!("planctl approvals show {}", ask.id))),
     }
 }

@@ -3,7 +3,8 @@
 //! The shell calls planctl again while a person types, so nothing here may take long, fail aloud, or begin a database:
 //! without one there are no runs.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
@@ -22,6 +23,12 @@ const WITHIN: Duration = Duration::from_secs(2);
 
 /// Answers a shell that asks for completions, and ends the process; returns where no shell does.
 pub fn answer() {
+    if std::env::var_os(VARIABLE).is_some()
+        && let Some(directory) = flag_typed("-C", std::env::args_os())
+    {
+        // Where there is no such directory, nothing in it is known.
+        std::env::set_current_dir(directory).unwrap_or(());
+    }
     clap_complete::CompleteEnv::with_factory(args::command).var(VARIABLE).completer("planctl").complete();
 }
 
@@ -109,15 +116,43 @@ fn matching_candidates(typed: &OsStr, known: Vec<Known>) -> Vec<CompletionCandid
     .collect()
 }
 
+/// Returns a context for the flags that the line has so far: they say which database, daemon and project are meant.
 fn context() -> Option<Context> {
-    Context::new(Global { quiet: true, no_input: true, ..Global::default() }).ok()
+    let text = |flag| Some(flag_typed(flag, std::env::args_os())?.to_string_lossy().into_owned());
+    let path = |flag| flag_typed(flag, std::env::args_os()).map(PathBuf::from);
+    Context::new(Global {
+        quiet: true,
+        no_input: true,
+        database_url: text("--database-url"),
+        server: text("--server"),
+        config: path("--config"),
+        workspace: path("--workspace"),
+        ..Global::default()
+    })
+    .ok()
+}
+
+/// Returns the value that a flag has on a line: `--flag value` or `--flag=value`.
+fn flag_typed(flag: &str, line: impl Iterator<Item = OsString>) -> Option<OsString> {
+    let mut words = line;
+    while let Some(word) = words.next() {
+        if word == flag {
+            return words.next().filter(|value| !value.is_empty());
+        }
+        if let Some(value) = word.to_str().and_then(|word| word.strip_prefix(flag)?.strip_prefix('=')) {
+            return Some(value.into());
+        }
+    }
+    None
 }
 
 /// Asks the daemon, or the database where there is one.
 fn query_daemon<T: Default>(question: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> T {
     let answer = || {
         let context = context()?;
-        let is_named = context.server().is_some() || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
+        let is_named = context.server().is_some()
+            || context.named_database().is_some()
+            || secrecy::variable("PLANCTL_DATABASE_URL").is_some();
         let is_begun = is_named || context.state_dir().ok()?.join("pg").exists();
         let runtime = is_begun.then(planctl_server::runtime)?.ok()?;
         let answer = runtime.block_on(async {

@@ -32,8 +32,9 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
         }
         Some(ApprovalsCommand::Reject(noted)) => reject(context, &noted.ids, noted.note.as_deref()).await,
         Some(ApprovalsCommand::Retry(noted)) => answer_several(context, &noted, &Word::Retry).await,
-        Some(ApprovalsCommand::Allow { id, files, note }) => {
-            answer(context, &[id], &Word::Allow { files }, note.as_deref()).await
+        Some(ApprovalsCommand::Allow { what, note }) => {
+            let (id, files) = ask_and_files(what);
+            answer(context, id.as_slice(), &Word::Allow { files }, note.as_deref()).await
         }
         Some(ApprovalsCommand::Restore(noted)) => answer_several(context, &noted, &Word::Restore).await,
         Some(ApprovalsCommand::Skip(noted)) => answer_several(context, &noted, &Word::Skip).await,
@@ -57,9 +58,15 @@ pub async fn run(context: &Context, list: AskFilter, command: Option<ApprovalsCo
     }
 }
 
-/// Returns the asks that are meant: those that are named, else the only open one that takes this answer.
-///
-/// Where several are open, the only one of this workspace is meant.
+/// Parts the number of an ask, which comes first where it is given, from files.
+fn ask_and_files(mut words: Vec<String>) -> (Option<u64>, Vec<String>) {
+    let id = words.first().and_then(|word| word.parse().ok());
+    let files = words.split_off(usize::from(id.is_some()));
+    (id, files)
+}
+
+/// Returns the asks that are meant: those that are named, else the only open one of this workspace that takes this answer.
+/// A look, for which no answer is given, may be at one of another workspace.
 ///
 /// # Errors
 ///
@@ -70,18 +77,20 @@ pub async fn resolve_asks(client: &Client, ids: &[u64], word: Option<&str>) -> R
     }
     let mut open = client.asks(None).await?.asks;
     open.retain(|ask| word.is_none_or(|word| takes(ask, word)));
-    if open.len() > 1 {
-        let here = client.list(false).await?.runs;
-        let is_here = |ask: &AskView| here.iter().any(|run| ask.run.as_ref() == Some(&run.run));
-        if open.iter().any(is_here) {
-            open.retain(is_here);
-        }
-    }
-    match open.as_slice() {
+    let (here, elsewhere): (Vec<AskView>, Vec<AskView>) =
+        open.into_iter().partition(|ask| ask.workspace == client.workspace());
+    // Without a number nobody decides about another folder by accident.
+    let meant = if here.is_empty() && word.is_none() { &elsewhere } else { &here };
+    match meant.as_slice() {
         [only] => Ok(vec![only.id]),
         [] => {
             let of = word.map(|word| format!(" that takes the answer `{word}`")).unwrap_or_default();
-            Err(Failure::not_found(format!("no ask is open{of}")).next("planctl approvals"))
+            let place = match elsewhere.len() {
+                0 => String::new(),
+                1 => " in this folder; 1 is open elsewhere".to_owned(),
+                several => format!(" in this folder; {several} are open elsewhere"),
+            };
+            Err(Failure::not_found(format!("no ask is open{of}{place}")).next("planctl approvals"))
         }
         several => {
             let ids: Vec<String> = several.iter().map(|ask| ask.id.to_string()).collect();
@@ -116,6 +125,8 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
     }
     let now = client::now_unix_seconds();
     let has_deadlines = list.asks.iter().any(|ask| ask.deadline.is_some());
+    // Names of runs count in their workspace.
+    let has_others = list.asks.iter().any(|ask| ask.workspace != client.workspace());
     let rows = list.asks.iter().map(|ask| {
         let step = ask.step.as_ref().map(|step| format!("{} {}", step.number, step.title));
         // A daemon of an earlier planctl says it together with the step's name.
@@ -130,11 +141,13 @@ async fn ls(context: &Context, filter: AskFilter) -> Answer {
         ];
         row.extend(has_deadlines.then(|| Cell::from(deadline_cell(ask, now))));
         row.push(show::age(&ask.opened_at, now).unwrap_or_else(|| "-".to_owned()).into());
+        row.extend(has_others.then(|| Cell::from(ask.workspace.as_str())));
         row
     });
     let mut header = vec!["ID", "KIND", "RUN", "STEP", "REASON", "BLOCKS"];
     header.extend(has_deadlines.then_some("DEADLINE"));
     header.push("AGE");
+    header.extend(has_others.then_some("WORKSPACE"));
     show::print(&show::list(&header, rows.collect()))?;
     Ok(Exit::Yes)
 }

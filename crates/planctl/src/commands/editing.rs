@@ -29,12 +29,25 @@ pub async fn run(context: &Context, args: &EditArgs) -> Answer {
     let ask = match named {
         Some(word) if file.is_none() && word.parse::<u64>().is_ok() => word.parse().ok(),
         Some(word) => ask_of_run(&client, word, file.is_some()).await?,
-        None => approvals::resolve_asks(&client, &[], Some(Word::Revise.word())).await?.first().copied(),
+        None => only_editable_ask(&client).await?,
     };
     match (ask, file) {
         (Some(ask), _) => edit(context, &client, ask, args).await,
         (None, Some(file)) => edit_file(context, file).await,
         (None, None) => edit_paused(context, &client, named.unwrap_or_default(), args).await,
+    }
+}
+
+/// Returns the only open ask that lets the plan of its run be edited.
+async fn only_editable_ask(client: &Client) -> Result<Option<u64>, Failure> {
+    match approvals::resolve_asks(client, &[], Some(Word::Revise.word())).await {
+        Ok(asks) => Ok(asks.first().copied()),
+        Err(none) if none.exit == Exit::NotFound => {
+            Err(Failure::usage("no plan is named, and no run waits for a change of its plan")
+                .help("planctl plan ls lists the plans of this workspace")
+                .next("planctl edit FILE"))
+        }
+        Err(failure) => Err(failure),
     }
 }
 
@@ -214,7 +227,7 @@ pub(super) async fn offer_revision(
     }
     let run = editing.view.run.clone();
     if let Some(fault) = editing.obstacle(context, &checked)? {
-        let what = format!("{} can't go on with the mended plan: {fault}", show::safe(&run));
+        let what = format!("{} can't go on with the corrected plan: {fault}", show::safe(&run));
         return Err(Failure::new(Exit::Conflict, what).next(command_to_reopen(&editing.view, ask)));
     }
     editing.show(client, &checked).await?;
@@ -418,7 +431,7 @@ impl Editing {
             .map_err(|unread| Failure::new(Exit::No, format!("the text could not be read: {unread}")))?;
         let source = Source::of_text(&self.view.plan, bytes).map_err(|unread| {
             show::say(&render_all(&[unread.diagnostic], &unread.source, true));
-            Failure::new(Exit::No, "it is no text that can be read")
+            Failure::new(Exit::No, "it is not text that can be read")
         })?;
         self.verified(context, source).await
     }
