@@ -336,7 +336,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// Writes and shows notes on a topic, for the steps that subscribe to it
     #[command(subcommand)]
     Topic(TopicCommand),
-    /// Tries and lists messages to you: the channels of planctl.toml, and what became of each message
+    /// Tests the channels of planctl.toml, and lists what became of each message
     #[command(subcommand)]
     Notify(NotifyCommand),
     /// Keeps an agent's session from stopping as done while a command fails
@@ -359,7 +359,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
     /// Makes, lists and revokes tokens of the daemon's API, for workers and programs
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Looks after the database: its state, backups, old runs, the private Postgres
+    /// Manages the database: its state, backups, old runs, the private Postgres
     #[command(subcommand)]
     Db(DbCommand),
     /// Starts, stops and shows the daemon: it works on the runs of all workspaces of this machine
@@ -382,7 +382,7 @@ It writes into the git checkout, else the current directory, and overwrites noth
   planctl open               in the browser of this desktop
   planctl open --print       only print the link, for a browser that you start yourself
 
-The daemon serves the page. The link signs in once, within two minutes, and no agent's process.")]
+The daemon serves the page. The link works once, within two minutes, and never in an agent's process.")]
     Open {
         /// Only print the link
         #[arg(long)]
@@ -393,7 +393,7 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
         /// Keep the workspace
         #[arg(long)]
         keep: bool,
-        /// Let you approve and answer, instead of the demo
+        /// Approve and answer yourself
         #[arg(long = "try")]
         asks: bool,
     },
@@ -410,7 +410,7 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
         /// Also those of failed runs, which can't be resumed afterwards
         #[arg(long)]
         failed: bool,
-        /// Also remove work that is committed nowhere: it is lost
+        /// Also remove uncommitted work, which is then lost
         #[arg(long)]
         discard: bool,
         /// Only say what would be removed
@@ -423,14 +423,14 @@ The daemon serves the page. The link signs in once, within two minutes, and no a
 frontmatter says `type: plan`, and without a type files named *.plan.md or in a folder `plans`."
     )]
     Lsp {
-        /// Use standard input and output, which is the default
+        /// Use standard input and output (the default)
         #[arg(long)]
         stdio: bool,
     },
     /// Serves agents by the Model Context Protocol: they verify, draft and submit plans, look at runs, work on items
     #[command(before_help = McpArgs::EXAMPLES)]
     Mcp(McpArgs),
-    /// Keeps the scratch list of an agent's session
+    /// Prints a prompt that explains the planning tools to an agent
     #[command(subcommand)]
     Session(SessionCommand),
     /// Prints completions for a shell; they know your runs, asks, roles and plans
@@ -460,7 +460,7 @@ frontmatter says `type: plan`, and without a type files named *.plan.md or in a 
         /// The directory that holds planctl.toml
         dir: PathBuf,
     },
-    /// Breaks a goal into intents, and finds the tools that serve them
+    /// Breaks a goal into intents, and finds a tool for each
     #[command(subcommand)]
     Goal(GoalCommand),
     /// Lists, shows and tries tools of MCP servers
