@@ -488,7 +488,7 @@ pub enum ConfigError {
         what: String,
     },
     /// The record of trusted directories is broken.
-    #[error("read {}: it is damaged ({what}); remove it and trust the directories anew", path.display())]
+    #[error("read {}: it is damaged ({what}); remove it and trust the directories again", path.display())]
     TrustDamaged {
         /// The record.
         path: PathBuf,

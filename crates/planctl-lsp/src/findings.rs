@@ -114,7 +114,7 @@ fn fix_words(edits: &[Edit]) -> String {
 fn fix_all(document: &Document, places: &Places<'_>) -> Option<lsp::CodeAction> {
     let edits = fixing_edits(&document.reading().source, marked_findings(document), Reach::Safe);
     (!edits.is_empty()).then(|| lsp::CodeAction {
-        title: "planctl: mend all that is safe to mend".to_owned(),
+        title: "planctl: apply all safe fixes".to_owned(),
         kind: Some(lsp::CodeActionKind::SourceFixAll),
         edit: Some(change(document, places, &edits)),
         ..lsp::CodeAction::default()

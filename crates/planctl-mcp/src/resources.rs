@@ -119,5 +119,6 @@ pub fn segment(name: &str) -> String {
 /// Reads a name that may be written with percent signs.
 fn decoded(name: &str) -> Result<String, Refused> {
     let read = percent_encoding::percent_decode_str(name).decode_utf8();
-    read.map(Into::into).map_err(|_| Refused::bad_request(format!("could not read {name:?}: it is no UTF-8")))
+    read.map(Into::into)
+        .map_err(|_| Refused::bad_request(format!("could not read {name:?}: it is not UTF-8")))
 }

@@ -260,7 +260,7 @@ impl Model {
         }
         if status.is_success() {
             return serde_json::from_slice(&bytes)
-                .map_err(|error| ModelError::Malformed { message: format!("it is no JSON: {error}") });
+                .map_err(|error| ModelError::Malformed { message: format!("it is not JSON: {error}") });
         }
         Err(refusal(status, wait, &bytes))
     }

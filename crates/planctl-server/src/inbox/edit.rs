@@ -226,7 +226,7 @@ impl Held {
         };
         let read = blocking(move || bytes_of(&file)).await?.map_err(&conflict)?;
         let bytes = read.ok_or_else(|| conflict("its file is gone".to_owned()))?;
-        let text = String::from_utf8(bytes).map_err(|_| conflict("its file is no text".to_owned()))?;
+        let text = String::from_utf8(bytes).map_err(|_| conflict("its file is not text".to_owned()))?;
         let digest = digest(&Source::new(self.run.plan_path.as_str(), text.as_str()));
         Ok(File { text, digest })
     }

@@ -86,7 +86,7 @@ impl ServerNode {
         let loaded = read.map_err(|error| ServiceError::broken(error.to_string()))?;
         let invalid = |error: planctl_config::ConfigError| ServiceError::Invalid {
             what: error.to_string(),
-            help: "mend the configuration".to_owned(),
+            help: "correct the configuration".to_owned(),
         };
         Ok(loaded.map_err(invalid)?.config)
     }

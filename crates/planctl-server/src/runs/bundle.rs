@@ -216,7 +216,7 @@ fn history_line(run: &str, event: &BundledEvent) -> Result<HistoryLine, StoreErr
         attempt: event.attempt,
         item: event.item.clone().map(ItemId::new),
         generation: event.generation,
-        command: command.map_err(|_| corrupt("its command is no id"))?,
+        command: command.map_err(|_| corrupt("its command is not an id"))?,
         body: event.body.clone(),
         hash: bytes_of(&event.hash).ok_or_else(|| corrupt("its hash is not in hexadecimal"))?,
     })

@@ -76,7 +76,7 @@ pub fn audit(context: &Context, file: &str) -> Answer {
     let name = show::safe(file);
     let unread = |error: io::Error| Failure::new(Exit::Denied, format!("could not read {name}: {error}"));
     let broken = |line: usize, why: &str| {
-        Failure::new(Exit::No, format!("{name}:{line}: this is no line of a bundle: {}", show::safe(why)))
+        Failure::new(Exit::No, format!("{name}:{line}: this is not a line of a bundle: {}", show::safe(why)))
             .help("a bundle is what `planctl export RUN --bundle FILE.jsonl` writes")
     };
     let is_json = context.is_json()?;

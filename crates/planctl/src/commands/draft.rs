@@ -441,7 +441,7 @@ fn source(path: &Path) -> Result<(String, String), Failure> {
         return Err(Failure::new(Exit::No, format!("could not read {name}: it is larger than 1 MiB")));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new(Exit::No, format!("could not read {name}: it is no text in UTF-8")))?;
+        .map_err(|_| Failure::new(Exit::No, format!("could not read {name}: it is not text in UTF-8")))?;
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
     Ok((name, text))
 }

@@ -47,7 +47,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> Answer {
                 }
             } else if entry.is_some() {
                 let help = "a run has one graph: leave --entry out";
-                return Err(Failure::usage(format!("{} is no library", show::safe(&what))).help(help));
+                return Err(Failure::usage(format!("{} is not a library", show::safe(&what))).help(help));
             } else {
                 of_run(context, &what, format).await?
             };

@@ -70,8 +70,7 @@ pub async fn first_regressed(
                 let from = anew_from(graph, &passed, &node).ok_or_else(|| {
                     let message =
                         format!("{name} is on a branch, and no step before the branches can be done anew");
-                    Failure::new(Exit::Conflict, message)
-                        .help("resume without --recheck, or begin a run anew")
+                    Failure::new(Exit::Conflict, message).help("resume without --recheck, or start a new run")
                 })?;
                 let (before, of) = match from == step.number {
                     true => ("", String::new()),

@@ -34,12 +34,14 @@ async fn one(context: &Context, file: &Path, args: &ReviewArgs) -> Answer {
     let manner = manner(context)?;
     let plan = check::plan_path(file, context.workspace());
     if !context.workspace().join(&plan).is_file() {
-        return Err(Failure::not_found(format!("{} is no file", show::safe(&file.display().to_string()))));
+        return Err(Failure::not_found(format!("{} is not a file", show::safe(&file.display().to_string()))));
     }
     if Path::new(&plan).is_absolute() {
         let name = show::safe(&file.display().to_string());
-        return Err(Failure::usage(format!("{name} lies outside the workspace, so no worker can mend it"))
-            .help("name its directory with --workspace DIR"));
+        return Err(Failure::usage(format!(
+            "{name} lies outside the workspace, so no worker can correct it"
+        ))
+        .help("name its directory with --workspace DIR"));
     }
     let text = review_plan(context, &plan, args)?;
     // A plan of ours, kept with its revisions like any other; there is no file to write marks into.

@@ -203,7 +203,7 @@ fn call(ask: &AskView, draft: &Draft, fields: &Fields) -> Result<AnswerCall, Pro
         "choose" => AnswerWord::Choose { option: draft.option.clone() },
         "raise" => AnswerWord::Raise { by: parse_raise(draft)? },
         "" => return Err(bad("choose an answer".to_owned())),
-        other => return Err(bad(format!("{other:?} is no answer"))),
+        other => return Err(bad(format!("{other:?} is not an answer"))),
     };
     let note = Some(draft.note.clone()).filter(|note| !note.is_empty());
     let accept_changed = fields.all("accept").map(str::to_owned).collect();

@@ -128,7 +128,7 @@ pub(super) async fn sign_in(visit: &Visit, address: &Address, token: &str) -> Re
     match Session::from_secret(&visit.door.api, token).await? {
         Some((session, _)) => Ok(sign_in_response(visit, &session.secret)),
         None => {
-            let refused = "This is no token that holds and may read.";
+            let refused = "This token is not valid, or may not read.";
             Ok(html(StatusCode::UNAUTHORIZED, screens::sign_in(address, Some(refused))))
         }
     }

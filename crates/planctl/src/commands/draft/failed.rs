@@ -26,7 +26,7 @@ pub(super) async fn record_failed_run(
         Ok(_) => Ok(()),
         Err(times) => {
             let failure =
-                Failure::new(Exit::No, format!("the draft was mended {times} times, and fails again"));
+                Failure::new(Exit::No, format!("the draft was repaired {times} times, and fails again"));
             Err(failure.help("say what has to be different: --hint '…', or change the plan yourself"))
         }
     }

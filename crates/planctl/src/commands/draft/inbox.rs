@@ -125,7 +125,7 @@ fn heard(name: &str, ask: u64, answer: &AnswerView) -> Result<(), Failure> {
     let by = show::safe(&answer.by);
     let note = answer.note.as_deref().map(|note| format!(": {}", show::safe(note))).unwrap_or_default();
     let failure = Failure::new(Exit::No, format!("{by} rejected the prompt to {name} (ask {ask}){note}"));
-    Err(failure.help("nothing was sent; --again begins anew, with a prompt of its own"))
+    Err(failure.help("nothing was sent; --again starts over, with a new prompt"))
 }
 
 async fn answered(
@@ -194,7 +194,7 @@ fn meant<'t>(ask: &AskView, text: &'t str) -> (Answer, Option<&'t str>) {
 pub fn given(answers: &[String], form: &str) -> Result<Vec<(String, String)>, Failure> {
     let read = |answer: &String| match answer.split_once('=') {
         Some((id, text)) => Ok((id.to_owned(), text.to_owned())),
-        None => Err(Failure::usage(format!("`{}` is no answer", show::safe(answer))).help(form)),
+        None => Err(Failure::usage(format!("`{}` is not an answer", show::safe(answer))).help(form)),
     };
     answers.iter().map(read).collect()
 }

@@ -224,7 +224,7 @@ pub fn findings(view: &DraftView) -> String {
     for one in &view.suspicions {
         let line = one.line.map(|line| format!("line {line} of the source: ")).unwrap_or_default();
         text.push_str(&format!(
-            "{} {line}\"{}\" is no requirement: {}\n",
+            "{} {line}\"{}\" is not a requirement: {}\n",
             styled(CARE, "warning:"),
             show::safe(&one.text),
             show::safe(&one.why)

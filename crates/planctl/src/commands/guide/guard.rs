@@ -248,7 +248,7 @@ async fn try_guard(
                 How::AlreadyDone { .. } => return Ok(Reply::Pass),
                 How::ChangedSinceApproval { .. } => {
                     let line = format!(
-                        "planctl: guard {} is not tried: its plan was changed. planctl guard rm {0}, then add it anew",
+                        "planctl: guard {} is not tried: its plan was changed. planctl guard rm {0}, then add it again",
                         guard.number
                     );
                     return Ok(Reply::Note(line));

@@ -213,7 +213,7 @@ fn with(agent: SessionAgent, text: &str, file: &Path) -> Result<String, Failure>
     let wrong = || {
         Failure::new(
             Exit::Configuration,
-            format!("could not add hooks to {}: `hooks` is no object", file.display()),
+            format!("could not add hooks to {}: `hooks` is not an object", file.display()),
         )
     };
     let object = root.object_value_or_create().ok_or_else(wrong)?;

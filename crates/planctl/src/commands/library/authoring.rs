@@ -115,7 +115,7 @@ fn broken_file(library: &Library, id: &str) -> Option<PathBuf> {
 pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool) -> Answer {
     let name = show::safe(&file.display().to_string());
     if Language::of(&file.to_string_lossy()) != Some(Language::Json) {
-        return Err(Failure::usage(format!("{name} is no JSON"))
+        return Err(Failure::usage(format!("{name} is not JSON"))
             .help("a plan in markdown becomes an entry by `domains` and `triggers` in its frontmatter"));
     }
     let source = expand::read_any(file)?;
@@ -126,7 +126,7 @@ pub fn import(context: &Context, file: &Path, is_replacing: bool, is_user: bool)
     if findings.iter().any(planctl_lang::Diagnostic::is_error) || found.is_empty() {
         return Err(Failure::new(
             Exit::No,
-            format!("could not import {name}: it is no library that can be read"),
+            format!("could not import {name}: it is not a library that can be read"),
         ));
     }
     let base = file.file_name().unwrap_or_default();

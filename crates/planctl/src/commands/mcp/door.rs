@@ -36,7 +36,7 @@ impl WorkspaceDoor {
     fn file_of(&self, path: &str) -> Result<PathBuf, Refused> {
         let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if path.is_empty() || !is_plain {
-            return Err(Refused::bad_request(format!("`{path}` is no path within the workspace")));
+            return Err(Refused::bad_request(format!("`{path}` is not a path within the workspace")));
         }
         Ok(self.context.workspace().join(path))
     }

@@ -191,7 +191,7 @@ fn named(given: &WorkerRun) -> Result<Agent, Failure> {
     let worker = given.worker.agent.clone().or_else(|| given.worker.exec.clone().map(Agent::Exec));
     match worker {
         Some(Agent::Session) => {
-            Err(Failure::usage("a session is no worker that planctl can start").next("planctl guide on PLAN"))
+            Err(Failure::usage("planctl cannot start a session as a worker").next("planctl guide on PLAN"))
         }
         Some(worker) => Ok(worker),
         None => Err(Failure::usage("name a worker: --agent NAME or --exec CMD")),
