@@ -1,32 +1,48 @@
 //! Layouts of pictures, kept by what they are made of: a picture that changes its colours and words keeps its places.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use planctl_engine::Graph;
 use sha2::{Digest as _, Sha256};
 
+use super::order::Order;
 use super::place::{self, Placed};
 use super::{Card, Tie, Undrawable};
 
 /// How many layouts are kept.
 const KEPT_MAX: usize = 32;
 
-/// The newest layouts.
+/// The newest layouts, and the order of the nodes of graphs that somebody looks at.
 #[derive(Default)]
 pub struct Layouts {
     kept: Mutex<VecDeque<([u8; 32], Arc<Placed>)>>,
+    orders: Mutex<Vec<(Weak<Graph>, Arc<Order>)>>,
 }
 
 impl Layouts {
+    /// Puts the nodes of a graph in order, or finds the order of this very graph.
+    pub(super) fn order_of(&self, graph: &Arc<Graph>) -> Arc<Order> {
+        let is_same = |known: &Weak<Graph>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(graph));
+        if let Some((_, order)) = lock(&self.orders).iter().find(|(known, _)| is_same(known)) {
+            return order.clone();
+        }
+        let order = Arc::new(Order::of(graph));
+        let mut orders = lock(&self.orders);
+        // A weak pointer keeps the address of a graph that is gone from being another's.
+        orders.retain(|(known, _)| known.strong_count() > 0);
+        orders.push((Arc::downgrade(graph), order.clone()));
+        order
+    }
+
     /// Lays a graph out, or finds the layout of another picture of the same sizes and edges.
     pub(super) fn of(&self, cards: &[Card], ties: &[Tie]) -> Result<Arc<Placed>, Undrawable> {
         let key = key(cards, ties);
-        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, placed)) = kept().iter().find(|(kept, _)| *kept == key) {
+        if let Some((_, placed)) = lock(&self.kept).iter().find(|(kept, _)| *kept == key) {
             return Ok(placed.clone());
         }
         let placed = Arc::new(place::lay_out(cards, ties)?);
-        let mut kept = kept();
+        let mut kept = lock(&self.kept);
         kept.truncate(KEPT_MAX - 1);
         kept.push_front((key, placed.clone()));
         Ok(placed)
@@ -36,8 +52,12 @@ impl Layouts {
 #[cfg(test)]
 impl Layouts {
     pub(super) fn count(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.kept).len()
     }
+}
+
+fn lock<V>(kept: &Mutex<V>) -> MutexGuard<'_, V> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a digest of everything that a layout depends on.

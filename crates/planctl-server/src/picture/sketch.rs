@@ -26,7 +26,7 @@ const BYTES_MAX: usize = 50 << 10;
 /// A run's graph before it is laid out.
 pub(crate) struct Sketch {
     graph: Arc<Graph>,
-    order: Order,
+    order: Arc<Order>,
     /// The places that its reader wants to see, the most wanted first.
     wanted: Vec<usize>,
 }
@@ -58,8 +58,8 @@ impl Addresses {
 
 impl Sketch {
     /// Begins with the nodes that its reader wants to see, the most wanted first; the start where there are none.
-    pub(crate) fn new(graph: Arc<Graph>, wanted: &[NodeId]) -> Sketch {
-        let order = Order::of(&graph);
+    pub(crate) fn new(graph: Arc<Graph>, wanted: &[NodeId], layouts: &Layouts) -> Sketch {
+        let order = layouts.order_of(&graph);
         let index = |id: &NodeId| graph.nodes().binary_search_by(|node| node.id.cmp(id)).ok();
         let mut wanted: Vec<usize> = wanted.iter().filter_map(index).map(|node| order.place(node)).collect();
         if wanted.is_empty() {
