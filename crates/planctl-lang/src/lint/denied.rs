@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::safety::{Located, first_destructive, first_network};
-use super::{Lint, effects};
+use super::{Context, Lint, Needs, changes};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Script};
 use crate::text::escape;
@@ -22,18 +22,22 @@ struct Effect {
 const EFFECTS: [Effect; 4] = [
     Effect { names: &["network"], does: "reaches other machines", first: first_network },
     Effect { names: &["delete", "filesystem"], does: "destroys", first: first_destructive },
-    Effect { names: &["write", "filesystem"], does: "changes files", first: effects::first_change },
+    Effect { names: &["write", "filesystem"], does: "changes files", first: changes::first_change },
     Effect { names: &["system"], does: "changes the system", first: first_of_system },
 ];
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    if lint.facts.denied.is_empty() {
+pub(super) const LINT: Lint = Lint { codes: &[Code::P404], needs: Needs::Surroundings, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    if context.facts.denied.is_empty() {
         return;
     }
-    for (at, step) in lint.tree.steps.iter().enumerate() {
+    for (at, step) in context.tree.steps.iter().enumerate() {
         let Some(role) = step.target.as_ref().map(|target| target.value.as_str()) else { continue };
-        let (Some(denied), Some(contract)) = (lint.facts.denied.get(role), &step.contract) else { continue };
-        let Some(script) = lint.scripts.read_of(at) else { continue };
+        let (Some(denied), Some(contract)) = (context.facts.denied.get(role), &step.contract) else {
+            continue;
+        };
+        let Some(script) = context.scripts.read_of(at) else { continue };
         let mut said = Vec::new();
         for Effect { names, does, first } in EFFECTS {
             let Some(name) = names.iter().find(|name| denied.contains(**name)) else { continue };

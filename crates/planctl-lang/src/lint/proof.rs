@@ -1,18 +1,24 @@
 //! P104, P110, P113: contracts that can't fail or can't pass, and failures that do not count.
 
+use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, Doubt, Item, Join, Lost, Reading, Script, Simple, Status};
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
 
-pub(super) fn lint(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
-    let before = found.len();
-    outcome(contract, script, found);
-    if found.len() == before {
-        shell::doubtful(script).iter().for_each(|doubt| found.push(doubt_finding(contract, doubt)));
-        count(contract, script, found);
-    }
-    lint_masked(contract, script, found);
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P104, Code::P110, Code::P113], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    context.each_script(found, |ReadContract { contract, script, .. }, found| {
+        let before = found.len();
+        outcome(contract, script, found);
+        if found.len() == before {
+            shell::doubtful(script).iter().for_each(|doubt| found.push(doubt_finding(contract, doubt)));
+            count(contract, script, found);
+        }
+        lint_masked(contract, script, found);
+    });
 }
 
 fn outcome(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {

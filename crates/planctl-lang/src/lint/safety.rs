@@ -1,14 +1,17 @@
 //! P601, P602, P604: contracts that reach out of the machine or destroy what is in it, and credentials in the plan.
 
-use super::Lint;
+use super::{Context, Lint, Needs};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::shell::{self, Command, Part, Script, Simple, Word};
 use crate::text::{Span, escape};
 use crate::tree::parse::name_of;
 
-pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for (at, step) in lint.tree.steps.iter().enumerate() {
-        let (Some(contract), Some(script)) = (&step.contract, lint.scripts.read_of(at)) else { continue };
+pub(super) const LINT: Lint =
+    Lint { codes: &[Code::P601, Code::P602, Code::P604], needs: Needs::Text, check };
+
+fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for (at, step) in context.tree.steps.iter().enumerate() {
+        let (Some(contract), Some(script)) = (&step.contract, context.scripts.read_of(at)) else { continue };
         if let Some((name, span)) = first_network(script) {
             let message = format!("the contract needs the network: `{}`", escape(&name));
             let reaches =
@@ -30,13 +33,13 @@ pub(super) fn lint(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
             );
         }
     }
-    credentials(lint, found);
+    credentials(context, found);
 }
 
 // The message names the kind and the place, never the text.
-fn credentials(lint: &Lint<'_>, found: &mut Vec<Diagnostic>) {
-    for secret in lint.source.secrets() {
-        let holder = lint.tree.steps.iter().rfind(|step| step.heading.start <= secret.span.start);
+fn credentials(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
+    for secret in context.source.secrets() {
+        let holder = context.tree.steps.iter().rfind(|step| step.heading.start <= secret.span.start);
         let message = format!("the plan holds what looks like {}", secret.kind);
         let mut holds = Diagnostic::new(Code::P604, message).at(secret.span, "masked here");
         if let Some(step) = holder {

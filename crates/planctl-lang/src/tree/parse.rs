@@ -1,5 +1,6 @@
 //! Reads plan text into a tree, tolerant as people are, and says everything it could not read.
 
+pub(crate) mod allow;
 mod budget;
 pub(crate) mod contract;
 mod fences;
@@ -225,6 +226,9 @@ impl<'a> Reader<'a> {
     // Authors take fields out by a comment; that one is not read should not come as a surprise.
     fn read_opaque(&mut self, line: usize) {
         let span = self.source.line_span(line);
+        if self.read_remark(line, span) {
+            return;
+        }
         let Some(found) = field::line(self.source.slice(span), span.start) else { return };
         if self.place == Section::Step && Field::of_step(&found.name.value).is_some() {
             let message = format!("`**{}:**` stands in a comment, so it is not read", found.name.value);

@@ -126,6 +126,7 @@ pub fn restore_checked(plan: RunPlanView) -> Checked {
         tree: parse(&source).0,
         graph: Some(plan.graph),
         diagnostics: Vec::new(),
+        allowed: Vec::new(),
         digest: plan.digest,
     };
     Checked {
