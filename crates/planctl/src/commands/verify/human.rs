@@ -65,9 +65,13 @@ fn total(looked: &[Looked]) -> String {
 
 /// Draws the findings; notes only where more is wanted.
 pub fn findings(checked: &Checked, is_quiet: bool) -> String {
-    let is_shown =
-        |found: &&Diagnostic| found.level != Severity::Note || !(is_quiet || found.code == Code::P020);
-    grouped(checked.verification.diagnostics.iter().filter(is_shown), &checked.source)
+    let found = checked.verification.diagnostics.iter().filter(|found| is_shown(found, is_quiet));
+    grouped(found, &checked.source)
+}
+
+/// Says whether a finding is drawn.
+pub fn is_shown(found: &Diagnostic, is_quiet: bool) -> bool {
+    found.level != Severity::Note || !(is_quiet || found.code == Code::P020)
 }
 
 /// Draws findings one below the other; findings of one kind are drawn once (DOT B13).
