@@ -7,6 +7,7 @@ mod fences;
 pub(crate) mod field;
 mod frontmatter;
 pub(crate) mod heading;
+mod headless;
 pub(crate) mod layout;
 mod meant;
 mod plan;
@@ -210,6 +211,9 @@ impl<'a> Reader<'a> {
         }
         if let Some(heading) = heading::heading(text, span.start) {
             return self.read_heading(&heading, line, span);
+        }
+        if self.read_underlined(line, span) {
+            return;
         }
         match field::line(text, span.start) {
             Some(found) => self.read_field(found, line),
@@ -436,6 +440,7 @@ impl<'a> Reader<'a> {
                 }
             }
             (_, Section::Flow) => self.read_prose(line, self.source.line_span(line)),
+            (_, Section::Steps) if Field::of_step(word).is_some() => self.report_headless(&found, line),
             (None, Section::Plan | Section::Step) | (_, Section::Steps) => {
                 self.read_unknown_field(&found, elsewhere, line)
             }
