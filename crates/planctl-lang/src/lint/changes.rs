@@ -6,7 +6,7 @@ use super::safety::{Located, first_destructive};
 use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::facts::{Trial, Tried};
-use crate::syntax::shell::{self, Script, Use, Word};
+use crate::syntax::shell::{self, Script, Simple, Trait, Use};
 use crate::text::paths::leaves_workspace;
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
@@ -81,13 +81,7 @@ pub(super) fn first_change(script: &Script) -> Located {
     }
     let mut first = None;
     shell::each_simple(script, &mut |simple| {
-        let changes = || {
-            shell::wrapped_commands(&simple.words).into_iter().any(|words| {
-                let words: Vec<&str> = words.iter().map(Word::text).collect();
-                changed_by(&words).is_some()
-            })
-        };
-        if first.is_none() && changes() {
+        if first.is_none() && changed_by(simple).is_some() {
             first = Some((name_of_command(simple), simple.span));
         }
     });
@@ -115,11 +109,7 @@ fn moves_away(script: &Script) -> bool {
 fn tools(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let mut reported = 0;
     shell::each_simple(script, &mut |simple| {
-        let changes = shell::wrapped_commands(&simple.words).into_iter().find_map(|words| {
-            let words: Vec<&str> = words.iter().map(Word::text).collect();
-            changed_by(&words)
-        });
-        if let Some(what) = changes.filter(|_| reported < CHANGES_MAX) {
+        if let Some(what) = changed_by(simple).filter(|_| reported < CHANGES_MAX) {
             reported += 1;
             let message = format!("the contract changes the workspace: `{}` {what}", name_of_command(simple));
             let changes = Diagnostic::new(Code::P105, message).at(contract.in_plan(simple.span), "");
@@ -130,47 +120,10 @@ fn tools(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) 
     });
 }
 
-fn changed_by(words: &[&str]) -> Option<&'static str> {
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    match words {
-        ["git", ..] => {
-            let at = shell::git_verb(words)?;
-            let (verb, rest) = (words[at], &words[at + 1..]);
-            let is_list =
-                rest.is_empty() || has(&["-l", "--list", "--show-current", "-v", "-a", "-r", "--contains"]);
-            match verb {
-                "commit" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" => {
-                    Some("changes the repository")
-                }
-                "add" if !has(&["-n", "--dry-run"]) => Some("changes the index"),
-                "reset" if !has(&["--hard"]) => Some("changes the index"),
-                "checkout" | "switch" if !has(&["--", "."]) => Some("changes the files"),
-                "stash" if !matches!(rest.first(), Some(&"list" | &"show")) => Some("changes the files"),
-                "apply" if !has(&["--check", "--stat", "--numstat"]) => Some("changes the files"),
-                "tag" | "branch" if !is_list && !rest.iter().all(|word| word.starts_with('-')) => {
-                    Some("changes the repository")
-                }
-                "init" => Some("makes a repository"),
-                _ => None,
-            }
-        }
-        ["cargo", "fmt", ..] | ["rustfmt", ..] if !has(&["--check"]) => Some("rewrites files"),
-        ["cargo", "fix" | "add" | "remove", ..] => Some("rewrites files"),
-        ["cargo", "clippy", ..] if has(&["--fix"]) => Some("rewrites files"),
-        ["black" | "isort", ..] | ["ruff", "format", ..]
-            if !has(&["--check", "--diff", "--check-only", "--version"]) =>
-        {
-            Some("rewrites files")
-        }
-        ["ruff", "check", ..] | ["eslint" | "stylelint", ..] | ["npx", "eslint", ..] if has(&["--fix"]) => {
-            Some("rewrites files")
-        }
-        ["prettier", ..] | ["npx", "prettier", ..] if has(&["--write", "-w"]) => Some("rewrites files"),
-        ["gofmt" | "goimports", ..] if has(&["-w"]) => Some("rewrites files"),
-        ["go", "fmt" | "generate", ..] | ["go", "mod", "tidy", ..] => Some("rewrites files"),
-        ["patch", ..] if !has(&["--dry-run"]) => Some("rewrites files"),
-        _ => None,
-    }
+fn changed_by(simple: &Simple) -> Option<&'static str> {
+    shell::calls(simple).find_map(|call| {
+        call.traits().find_map(|what| if let Trait::Changes(how) = what { Some(how) } else { None })
+    })
 }
 
 fn tried_changes(contract: &ContractTree, tried: &Tried, found: &mut Vec<Diagnostic>) {

@@ -7,7 +7,7 @@ use super::{Context, Lint, Needs};
 use crate::analysis::named_files;
 use crate::diagnostic::{Code, Diagnostic, Severity, did_you_mean};
 use crate::facts::FileFact;
-use crate::syntax::shell::{self, Reading, Script};
+use crate::syntax::shell::{self, Reading, Script, Trait};
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
 use crate::tree::parse::name_of;
@@ -200,12 +200,6 @@ fn first_steps_naming<'a>(context: &Context<'a>) -> HashMap<&'a str, usize> {
     named
 }
 
-/// Programs that make programs.
-const BUILDERS: [&str; 21] = [
-    "bazel", "cargo", "cc", "clang", "cmake", "g++", "gcc", "go", "gradle", "just", "make", "meson", "mvn",
-    "ninja", "npm", "npx", "pnpm", "rustc", "tsc", "uv", "yarn",
-];
-
 // A script of the workspace may be made by a step up to this one; then its task names it.
 fn scripts(
     context: &Context<'_>,
@@ -217,7 +211,7 @@ fn scripts(
     let mut is_built = false;
     for started in shell::commands(script) {
         // A program that is built first is not there yet: `cargo build && ./target/debug/app`.
-        is_built |= BUILDERS.contains(&started.name.as_str());
+        is_built |= shell::brings(&started.name, Trait::Builds);
         if is_built || !started.name.contains('/') {
             continue;
         }

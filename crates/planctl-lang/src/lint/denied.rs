@@ -1,11 +1,9 @@
 //! P404: contracts that do what the step's role may not bring about.
 
-use std::collections::BTreeSet;
-
 use super::safety::{Located, first_destructive, first_network};
 use super::{Context, Lint, Needs, changes};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::shell::{self, Script};
+use crate::syntax::shell::{self, Script, Trait};
 use crate::text::escape;
 use crate::tree::parse::name_of;
 
@@ -61,39 +59,11 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 fn first_of_system(script: &Script) -> Located {
-    let known: BTreeSet<&str> = [
-        "sudo",
-        "doas",
-        "su",
-        "systemctl",
-        "service",
-        "mount",
-        "umount",
-        "useradd",
-        "usermod",
-        "userdel",
-        "sysctl",
-        "iptables",
-        "nft",
-        "modprobe",
-        "insmod",
-        "crontab",
-        "apt",
-        "apt-get",
-        "dnf",
-        "yum",
-        "apk",
-        "pacman",
-        "snap",
-    ]
-    .into();
     let mut first = None;
     shell::each_simple(script, &mut |simple| {
-        let words = shell::wrapped_commands(&simple.words);
-        let named =
-            words.into_iter().filter_map(|words| words.first()).find(|word| known.contains(word.text()));
-        if let (None, Some(word)) = (&first, named) {
-            first = Some((word.text().to_owned(), simple.span));
+        if first.is_none() {
+            let call = shell::calls(simple).find(|call| call.does(Trait::System));
+            first = call.map(|call| (call.name().to_owned(), simple.span));
         }
     });
     first

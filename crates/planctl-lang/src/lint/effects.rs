@@ -3,7 +3,7 @@
 use super::proof::name_of_command;
 use super::{Context, Lint, Needs, ReadContract};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::syntax::shell::{self, Command, CompoundKind, Script, Simple, Word};
+use crate::syntax::shell::{self, Call, Command, CompoundKind, Script, Trait};
 use crate::text::{Span, escape};
 use crate::tree::ContractTree;
 
@@ -25,10 +25,9 @@ fn interactive(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) => {
             let is_fed = simple.redirects.iter().any(|redirect| redirect.feeds_input);
-            let waits =
-                shell::wrapped_commands(&simple.words).into_iter().find(|words| asks_a_person(words, is_fed));
-            if let Some(words) = waits {
-                report(simple.span, words.first().map_or("", Word::text));
+            let asks = |call: &Call<'_>| call.does(Trait::Asks) || !is_fed && call.does(Trait::AsksUnlessFed);
+            if let Some(call) = shell::calls(simple).find(asks) {
+                report(simple.span, call.name());
             }
         }
         Command::Compound(compound) if compound.kind == CompoundKind::Select => {
@@ -38,56 +37,14 @@ fn interactive(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnos
     });
 }
 
-fn asks_a_person(words: &[Word], is_fed: bool) -> bool {
-    let words: Vec<&str> = words.iter().map(Word::text).collect();
-    let has = |flag: &str| words.contains(&flag);
-    let short = |letter: char| {
-        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
-    };
-    match words.as_slice() {
-        [
-            "vim" | "vi" | "nvim" | "nano" | "emacs" | "less" | "more" | "top" | "htop" | "man" | "watch"
-            | "fzf" | "dialog" | "whiptail",
-            ..,
-        ] => true,
-        ["passwd" | "su" | "ftp" | "telnet" | "visudo", ..] => true,
-        ["python" | "python3" | "node" | "psql" | "mysql" | "irb" | "sqlite3" | "ghci" | "lua"] => !is_fed,
-        ["read", ..] => short('p') && !is_fed,
-        ["git", "rebase", ..] => has("-i") || has("--interactive"),
-        ["git", "add" | "checkout" | "stash" | "restore" | "reset", ..] => has("-p") || has("--patch"),
-        ["git", "mergetool" | "difftool", ..] => true,
-        ["git", "commit", ..] => !words.iter().any(|word| {
-            ["-m", "--message", "-am", "--fixup", "--squash"].iter().any(|flag| word.starts_with(flag))
-                || matches!(*word, "-F" | "--no-edit" | "-C")
-        }),
-        ["sudo", ..] => !has("-n") && !has("--non-interactive"),
-        ["ssh", ..] => !words.iter().any(|word| word.contains("BatchMode")),
-        ["docker" | "podman", "run" | "exec", ..] => {
-            has("-it") || has("-ti") || has("--interactive") && has("--tty")
-        }
-        ["npm" | "yarn" | "pnpm", "init", ..] => !short('y') && !has("--yes"),
-        ["gh", "auth", "login", ..] | ["npm" | "docker" | "aws" | "gcloud", "login", ..] => true,
-        ["apt" | "apt-get" | "dnf" | "yum", "install" | "remove" | "upgrade", ..] => {
-            !short('y') && !has("--yes")
-        }
-        _ => false,
-    }
-}
-
 fn lint_left_behind(contract: &ContractTree, script: &Script, found: &mut Vec<Diagnostic>) {
     let (mut is_ended, mut starts) = (false, Vec::new());
     shell::each(script, &mut |command| match command {
         Command::Simple(simple) => {
-            is_ended |= ends_others(simple);
-            for words in shell::wrapped_commands(&simple.words) {
-                let words: Vec<&str> = words.iter().map(Word::text).collect();
-                if stays(&words) {
-                    starts.push((
-                        simple.span,
-                        format!("`{}` goes on after the contract", name_of_command(simple)),
-                    ));
-                    break;
-                }
+            is_ended |= Call::of(&simple.words).does(Trait::Ends);
+            if shell::calls(simple).any(|call| call.does(Trait::Stays)) {
+                let why = format!("`{}` goes on after the contract", name_of_command(simple));
+                starts.push((simple.span, why));
             }
         }
         Command::Compound(compound) if compound.kind == CompoundKind::Coprocess => {
@@ -119,34 +76,4 @@ fn with_mark(contract: &ContractTree, span: Span) -> Span {
     let after = contract.command.get(span.end..).unwrap_or("");
     let blanks = after.len() - after.trim_start().len();
     Span::new(span.start, span.end + if after[blanks..].starts_with('&') { blanks + 1 } else { 0 })
-}
-
-fn ends_others(simple: &Simple) -> bool {
-    let texts = simple.texts();
-    let has = |word: &str| texts.contains(&word);
-    match texts.as_slice() {
-        ["kill", rest @ ..] => !matches!(rest.first(), Some(&"-0" | &"-l")),
-        ["wait" | "fg" | "pkill" | "killall", ..] => true,
-        ["docker" | "podman", ..] => has("stop") || has("rm") || has("kill") || has("down"),
-        ["docker-compose", ..] => has("down") || has("stop"),
-        ["pg_ctl" | "systemctl" | "service", ..] => has("stop"),
-        ["redis-cli", ..] => has("shutdown"),
-        _ => false,
-    }
-}
-
-fn stays(words: &[&str]) -> bool {
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(word));
-    match words {
-        ["nohup" | "setsid" | "disown" | "daemonize", ..] => true,
-        ["docker" | "podman", "run", ..] => has(&["-d", "--detach", "-itd", "-dit", "-td"]),
-        ["docker", "compose", rest @ ..] | ["docker-compose", rest @ ..] => {
-            rest.contains(&"up") && has(&["-d", "--detach"]) || rest.contains(&"start")
-        }
-        ["systemctl" | "service" | "pg_ctl", ..] => has(&["start", "restart"]),
-        ["redis-server", ..] => has(&["--daemonize"]),
-        ["tmux", "new" | "new-session", ..] => has(&["-d"]),
-        ["screen", ..] => has(&["-dm", "-dmS", "-d"]),
-        _ => false,
-    }
 }

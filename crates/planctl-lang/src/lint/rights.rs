@@ -10,7 +10,7 @@ use crate::analysis::plainly::Right;
 use crate::analysis::{Protected, judging_files, matches_any, may_change, rights_of_task};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::facts::FileFact;
-use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simple, Use};
+use crate::syntax::shell::{self, Command, FileUse, Item, Pipeline, Script, Simple, Trait, Use};
 use crate::text::Span;
 use crate::text::characters::escape;
 use crate::text::paths::{clean, leaves_workspace};
@@ -228,8 +228,9 @@ impl Rights<'_, '_> {
         if judged_by.iter().any(is_protected) {
             return;
         }
-        let tool =
-            shell::commands(self.script).into_iter().find(|started| TOOLS.contains(&started.name.as_str()));
+        let tool = shell::commands(self.script)
+            .into_iter()
+            .find(|started| shell::brings(&started.name, Trait::RunsWorkspace));
         let Some(tool) = tool else { return };
         let message =
             format!("nothing that decides step {}'s contract is protected", self.step.number_text());
@@ -240,13 +241,6 @@ impl Rights<'_, '_> {
         );
     }
 }
-
-/// Programs that run tests or recipes of the workspace.
-const TOOLS: [&str; 35] = [
-    "ava", "bats", "bazel", "bun", "busted", "cargo", "composer", "ctest", "deno", "dotnet", "go", "gradle",
-    "jest", "just", "make", "mocha", "mvn", "ninja", "nox", "npm", "npx", "phpunit", "pnpm", "prove",
-    "py.test", "pytest", "rake", "rspec", "sbt", "swift", "task", "tox", "vitest", "yarn", "nose2",
-];
 
 /// Programs whose result depends on nothing but their words and the files that they name.
 const READERS: [&str; 33] = [
