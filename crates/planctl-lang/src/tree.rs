@@ -9,6 +9,7 @@ pub mod workflow;
 
 pub use crate::syntax::values::{OnFail, Then};
 pub use mark::Mark;
+pub use parse::allow::Allow;
 
 use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
@@ -47,6 +48,21 @@ pub struct PlanTree {
     pub steps: Vec<StepTree>,
     /// The lines of `## Flow`, with the heading first.
     pub flow: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The comments that allow findings, in the order of the text.
+    pub allows: Vec<Allow>,
+}
+
+impl PlanTree {
+    /// Returns the place of the step that an offset of a markdown text lies in.
+    pub(crate) fn step_at(&self, offset: usize) -> Option<usize> {
+        let at = self.steps.partition_point(|step| step.heading.start <= offset).checked_sub(1)?;
+        (offset < self.steps[at].end).then_some(at)
+    }
+
+    /// Returns the comments that stand in the step at a place, or above all steps.
+    pub(crate) fn allows_of(&self, step: Option<usize>) -> impl Iterator<Item = &Allow> {
+        self.allows.iter().filter(move |allow| self.step_at(allow.span.start) == step)
+    }
 }
 
 /// The frontmatter's values, as text.

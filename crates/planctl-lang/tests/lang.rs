@@ -1,5 +1,7 @@
 //! The language from outside: text and facts in, findings and a graph out.
 
+#[path = "lang/allowing.rs"]
+mod allowing;
 #[path = "lang/bash.rs"]
 mod bash;
 #[path = "lang/budgets.rs"]

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use gen_lsp_types as lsp;
-use planctl_lang::{Code, Diagnostic, Edit, Reach, Severity, Source, Span, fixing_edits, printable};
+use planctl_lang::{
+    Code, Diagnostic, Edit, Fix, Reach, Severity, Source, Span, allowing_edit, fixing_edits, printable,
+};
 use serde_json::json;
 
 use super::document::Document;
@@ -68,7 +70,10 @@ pub fn actions(document: &Document, params: &lsp::CodeActionParams) -> Vec<lsp::
     let mut actions = Vec::new();
     if is_wanted(params, "quickfix") {
         let found = marked_findings(document).filter(|found| touches(found));
-        actions.extend(found.filter_map(|found| quick_fix(document, &places, found)));
+        for found in found {
+            actions.extend(quick_fix(document, &places, found));
+            actions.extend(allow(document, &places, found));
+        }
     }
     if is_wanted(params, "source.fixAll") {
         actions.extend(fix_all(document, &places));
@@ -99,6 +104,21 @@ fn quick_fix(document: &Document, places: &Places<'_>, found: &Diagnostic) -> Op
         diagnostics: Some(vec![diagnostic(document, places, found)]),
         is_preferred: fix.safe.then_some(true),
         edit: Some(change(document, places, &edits)),
+        ..lsp::CodeAction::default()
+    })
+}
+
+// The comment lacks its reason, which is a finding until the author writes it.
+fn allow(document: &Document, places: &Places<'_>, found: &Diagnostic) -> Option<lsp::CodeAction> {
+    let source = &document.reading().source;
+    let tree = &document.findings.as_ref()?.tree;
+    let fix = Fix { edits: vec![allowing_edit(source, tree, found)?], safe: false };
+    let allowing = Diagnostic { fix: Some(fix), ..found.clone() };
+    Some(lsp::CodeAction {
+        title: format!("{}: allow it here, and say why", found.code),
+        kind: Some(lsp::CodeActionKind::QuickFix),
+        diagnostics: Some(vec![diagnostic(document, places, found)]),
+        edit: Some(change(document, places, &fixing_edits(source, [&allowing], Reach::Unsafe))),
         ..lsp::CodeAction::default()
     })
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnostic::{Code, Diagnostic, Label, Severity};
+use crate::lint::allowed::Allowed;
 use crate::syntax::source::Source;
 use crate::text::Span;
 use crate::text::characters::printable;
@@ -31,6 +32,8 @@ pub struct Report {
     pub verified: bool,
     /// Every finding, in the order of the text.
     pub diagnostics: Vec<Finding>,
+    /// The findings that the plan allows by comments, which are none of the others.
+    pub allowed: Vec<AllowedView>,
     /// How many findings were mended; with `--fix` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<usize>,
@@ -49,6 +52,18 @@ pub struct ProbeReport {
     pub tried: usize,
     /// How long that took, in seconds.
     pub seconds: f64,
+}
+
+/// A finding that the plan allows.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AllowedView {
+    /// The finding.
+    pub finding: Finding,
+    /// Why the plan's author allows it.
+    pub reason: String,
+    /// The comment that says so.
+    pub comment: Range,
 }
 
 /// One finding.
@@ -153,6 +168,8 @@ pub struct ExplainedCode {
     pub code: Code,
     /// How much a finding of it weighs where nobody says otherwise.
     pub level: Severity,
+    /// Says that a plan may allow findings of it, with a reason.
+    pub may_be_allowed: bool,
     /// The subject of its findings.
     pub title: String,
     /// The family it belongs to.
@@ -173,6 +190,7 @@ impl ExplainedCodes {
             ExplainedCode {
                 code: *code,
                 level: code.default_level(),
+                may_be_allowed: code.may_be_allowed(),
                 title: code.title().to_owned(),
                 family: code.family().to_owned(),
                 text: explanation.text.to_owned(),
@@ -198,6 +216,7 @@ impl Verification {
             digest: Some(Digest::as_str(&self.digest).to_owned()),
             verified: self.is_verified(),
             diagnostics: self.diagnostics.iter().map(|diagnostic| diagnostic.report(source)).collect(),
+            allowed: self.allowed.iter().map(|allowed| allowed.report(source)).collect(),
             fixed: None,
             probe: None,
         }
@@ -214,6 +233,7 @@ impl Report {
             digest: None,
             verified: false,
             diagnostics: vec![what.report(&source)],
+            allowed: Vec::new(),
             fixed: None,
             probe: None,
         }
@@ -229,8 +249,19 @@ impl Report {
             digest: None,
             verified: found.iter().all(|found| found.level != Severity::Error),
             diagnostics: found.iter().map(|found| found.report(source)).collect(),
+            allowed: Vec::new(),
             fixed: None,
             probe: None,
+        }
+    }
+}
+
+impl Allowed {
+    fn report(&self, source: &Source) -> AllowedView {
+        AllowedView {
+            finding: self.finding.report(source),
+            reason: printable(&self.reason),
+            comment: Range::of(source, self.comment),
         }
     }
 }

@@ -61,7 +61,12 @@ pub fn show(source: &Source, tree: &PlanTree) -> Shown {
         (judged_by, may_change.into_iter().collect::<Vec<_>>())
     };
     let steps = tree.steps.iter().enumerate();
-    let steps = steps.map(|(at, step)| show_step(tree, step, protected(at, step))).collect();
+    let steps = steps.map(|(at, step)| {
+        let mut shown = show_step(tree, step, protected(at, step));
+        shown.settings.extend(allowed(tree, Some(at)));
+        shown
+    });
+    let steps = steps.collect();
     Shown { title, settings: plan_settings(tree), steps }
 }
 
@@ -89,7 +94,15 @@ fn plan_settings(tree: &PlanTree) -> Vec<Setting> {
     settings.push(setting("stale_after", stale, "never"));
     let red_first = tree.red_first.as_ref().map(|policy| policy.value.word().to_owned());
     settings.push(setting("red_first", red_first, RedFirst::Off.word()));
+    settings.extend(allowed(tree, None));
     settings
+}
+
+// The findings that a comment allows, a line for each.
+fn allowed(tree: &PlanTree, step: Option<usize>) -> Option<Setting> {
+    let lines: Vec<String> =
+        tree.allows_of(step).map(|allow| format!("{}: {}", allow.code.value, allow.reason.value)).collect();
+    (!lines.is_empty()).then(|| setting("allowed", Some(lines.join("\n")), ""))
 }
 
 fn show_step(

@@ -254,7 +254,6 @@ impl Held {
 }
 
 fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
-    let report = checked.verification.report(&checked.source);
     let finding = |found: planctl_lang::Finding| PlanEditFinding {
         line: found.spans.first().map(|place| place.at.line),
         code: found.code.to_string(),
@@ -262,5 +261,5 @@ fn findings(checked: &Checked) -> Vec<PlanEditFinding> {
         message: found.message,
         help: found.help,
     };
-    report.diagnostics.into_iter().map(finding).collect()
+    checked.findings_of_edit().map(|found| finding(found.report(&checked.source))).collect()
 }

@@ -41,10 +41,7 @@ const PROCESS_EXCEPTIONS: [Exception; 3] = [
 ];
 
 /// Where SQL may stand.
-const SQL_EXCEPTIONS: [Exception; 2] = [
-    except("crates/planctl-store/", "it is the store"),
-    except("crates/planctl-lang/src/lint/safety.rs", "it names what is destructive in the SQL of contracts"),
-];
+const SQL_EXCEPTIONS: [Exception; 1] = [except("crates/planctl-store/", "it is the store")];
 
 /// The crates whose texts name no command of planctl: only the command line knows its own words.
 const WORDLESS: [&str; 2] = ["crates/planctl-api/src/", "crates/planctl-server/src/"];

@@ -448,7 +448,9 @@ impl Editing {
     /// Says what keeps the run from going on with a text.
     fn obstacle(&self, context: &Context, checked: &Checked) -> Result<Option<String>, Failure> {
         if !checked.verification.is_verified() {
-            show::say(verify::findings(checked, context.is_quiet()).trim_end());
+            let found =
+                checked.findings_of_edit().filter(|found| verify::is_shown(found, context.is_quiet()));
+            show::say(verify::grouped(found, &checked.source).trim_end());
             return Ok(Some(verify::counted(&checked.verification)));
         }
         let (Some(old), Some(new)) = (&self.kept.verification.graph, &checked.verification.graph) else {

@@ -250,6 +250,7 @@ async fn approve(context: &Context, file: &Path, given: &Approving) -> Answer {
         return Err(not_verified(file, &checked));
     }
     context.say_findings(&client.topic_findings(&checked).await?);
+    context.say_findings(&verify::allowed(&checked));
     if folder.is_empty() && !is_json {
         super::run::say_uncommitted(&client.standing(&checked, None, true).await?.uncommitted);
     }

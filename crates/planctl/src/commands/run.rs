@@ -65,6 +65,7 @@ pub async fn run(context: &Context, file: &Path, wish: Wish) -> Answer {
     }
     context.say_findings(&client.topic_findings(&checked).await?);
     context.say_findings(&verify::warnings(&checked));
+    context.say_findings(&verify::allowed(&checked));
     let Some(approve) = approval(context, &client, &checked, &wish).await? else {
         context.say("not approved; nothing ran");
         return Ok(Exit::Cancelled);

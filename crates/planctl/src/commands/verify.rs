@@ -21,7 +21,9 @@ mod report;
 mod sarif;
 mod watch;
 
-pub use human::{counted, findings, grouped, outcome, short_digest, summary, without_agent};
+pub use human::{
+    allowed, counted, findings, grouped, is_shown, outcome, short_digest, summary, without_agent,
+};
 pub use picture::{Detail, draw, name_others, place, plan_view, unserved_roles};
 pub use plain::warnings;
 

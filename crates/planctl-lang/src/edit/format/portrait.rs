@@ -8,7 +8,7 @@ use crate::text::{Span, Spanned};
 use crate::tree::parse::layout::{Layout, PartKind};
 use crate::tree::parse::parse_with_layout;
 use crate::tree::workflow::Library;
-use crate::tree::{ContractTree, Frontmatter, PlanTree, StepTree};
+use crate::tree::{Allow, ContractTree, Frontmatter, PlanTree, StepTree};
 
 use super::write;
 
@@ -97,9 +97,12 @@ impl Portrait {
 pub(super) fn steps_before_part(kind: PartKind, section: usize) -> usize {
     match kind {
         PartKind::Step { .. } => section + 1,
-        PartKind::Title | PartKind::Steps | PartKind::Field { .. } | PartKind::Refused | PartKind::Other => {
-            section
-        }
+        PartKind::Title
+        | PartKind::Steps
+        | PartKind::Field { .. }
+        | PartKind::Refused
+        | PartKind::Allow
+        | PartKind::Other => section,
     }
 }
 
@@ -130,6 +133,7 @@ fn strip_head(mut tree: PlanTree) -> PlanTree {
         steps_meant,
         steps: _,
         flow,
+        allows,
     } = &mut tree;
     let Frontmatter { span, kind, status, owner, library, unknown } = frontmatter;
     strip_library(library);
@@ -144,6 +148,11 @@ fn strip_head(mut tree: PlanTree) -> PlanTree {
     red_first.iter_mut().for_each(clear_span);
     *steps_heading = steps_heading.map(|_| Span::default());
     *steps_meant = steps_meant.map(|_| Span::default());
+    for Allow { code, reason, span } in allows.iter_mut() {
+        clear_span(code);
+        clear_span(reason);
+        *span = Span::default();
+    }
     for flow in flow.iter_mut() {
         clear_span(flow);
         flow.value.iter_mut().for_each(clear_span);

@@ -72,6 +72,8 @@ enum Shape {
     Field(Field),
     /// A field with its entries on lines of their own.
     List(Field),
+    /// A comment that allows a finding; it comes to stand below the heading.
+    Allow,
     Other,
 }
 
@@ -157,7 +159,7 @@ pub(super) fn kept_lines(source: &Source, layout: &Layout, tree: &PlanTree) -> V
         let step = section.checked_sub(1).and_then(|step| tree.steps.get(step));
         let body = part.first + 1..part.end;
         let lines = match part.kind {
-            PartKind::Refused | PartKind::Other => part.first..part.end,
+            PartKind::Refused | PartKind::Allow | PartKind::Other => part.first..part.end,
             PartKind::Title | PartKind::Steps | PartKind::Step { .. } => body,
             PartKind::Field { field, value, .. } if writer.clean(part, field, value, step).is_none() => {
                 kept.push((section, source.slice(value).trim().to_owned()));
@@ -176,8 +178,8 @@ fn gap(above: Shape, below: Shape, wished: usize) -> usize {
         (Shape::Heading, _) | (_, Shape::Heading | Shape::Field(Field::Contract)) => 1,
         (Shape::Field(Field::Task | Field::ForEach), _) | (Shape::List(_), Shape::Field(Field::Task)) => 1,
         (
-            Shape::Field(_) | Shape::List(_) | Shape::Other,
-            Shape::Field(_) | Shape::List(_) | Shape::Other,
+            Shape::Field(_) | Shape::List(_) | Shape::Allow | Shape::Other,
+            Shape::Field(_) | Shape::List(_) | Shape::Allow | Shape::Other,
         ) => wished,
     }
 }
@@ -186,7 +188,10 @@ fn gap(above: Shape, below: Shape, wished: usize) -> usize {
 fn put_in_order(blocks: &mut [Block]) -> bool {
     let Some((heading, fields)) = blocks.split_first_mut() else { return false };
     let rank = |block: &Block| match block.shape {
-        Shape::Field(field) | Shape::List(field) => ORDER.iter().position(|known| *known == field),
+        Shape::Allow => Some(0),
+        Shape::Field(field) | Shape::List(field) => {
+            ORDER.iter().position(|known| *known == field).map(|at| at + 1)
+        }
         Shape::Heading | Shape::Other => None,
     };
     let may_move = heading.is_clean && fields.iter().all(|block| block.is_clean && rank(block).is_some());
@@ -312,6 +317,10 @@ impl Writer<'_> {
             }
             PartKind::Field { field, value, in_step } => self.field(part, field, value, in_step, step),
             PartKind::Refused => (Shape::Other, self.raw(part.first..part.end), false),
+            PartKind::Allow => {
+                let lines = self.prose(part.first..part.end);
+                (Shape::Allow, lines, part.end == part.first + 1)
+            }
             PartKind::Other => {
                 let is_heading = self.text(part.first).trim_start().starts_with('#');
                 let shape = if is_heading { Shape::Heading } else { Shape::Other };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use planctl_engine::{Graph, Role};
-use planctl_lang::{Code, Diagnostic, Severity, Source, Verification, groups};
+use planctl_lang::{Allowed, Code, Diagnostic, Range, Severity, Source, Verification, groups};
 use planctl_server::check::Checked;
 use planctl_server::probe::Probed;
 
@@ -23,6 +23,7 @@ pub fn report(context: &Context, looked: &[Looked]) -> Result<(), Failure> {
                 show::print(gap)?;
                 show::print(&findings(checked, context.is_quiet()))?;
                 if context.verbosity() > 0 {
+                    show::print(&allowed(checked))?;
                     show::print(&defaults(checked))?;
                 }
                 show::print(&show::folded(&summary(checked, &one.file, &without_agent(context, checked)?)))?;
@@ -64,9 +65,13 @@ fn total(looked: &[Looked]) -> String {
 
 /// Draws the findings; notes only where more is wanted.
 pub fn findings(checked: &Checked, is_quiet: bool) -> String {
-    let is_shown =
-        |found: &&Diagnostic| found.level != Severity::Note || !(is_quiet || found.code == Code::P020);
-    grouped(checked.verification.diagnostics.iter().filter(is_shown), &checked.source)
+    let found = checked.verification.diagnostics.iter().filter(|found| is_shown(found, is_quiet));
+    grouped(found, &checked.source)
+}
+
+/// Says whether a finding is drawn.
+pub fn is_shown(found: &Diagnostic, is_quiet: bool) -> bool {
+    found.level != Severity::Note || !(is_quiet || found.code == Code::P020)
 }
 
 /// Draws findings one below the other; findings of one kind are drawn once (DOT B13).
@@ -157,6 +162,17 @@ fn defaults(checked: &Checked) -> String {
     text
 }
 
+/// Names the findings that a plan allows, a line each, with the reasons.
+pub fn allowed(checked: &Checked) -> String {
+    let mut text = String::new();
+    for Allowed { finding, reason, .. } in &checked.verification.allowed {
+        let place = finding.spans.first().map_or(0, |label| Range::of(&checked.source, label.span).line);
+        let said = format!("{}:{place}: {}; the plan says: {reason}", checked.path, finding.message);
+        text.push_str(&format!("allowed[{}]: {}\n", finding.code, show::safe(&said)));
+    }
+    text
+}
+
 // The roles as a part of a line; nothing where there are none, as in a graph of calls and questions.
 fn named(roles: &BTreeSet<&str>) -> String {
     let names: Vec<String> = roles.iter().map(|role| show::safe(role)).collect();
@@ -233,9 +249,15 @@ fn trial_words(checked: &Checked) -> String {
     }
 }
 
-/// Counts findings in words: `2 errors, 1 warning`.
+/// Counts findings in words: `2 errors, 1 warning, 1 finding allowed in the plan`.
 pub fn counted(verification: &Verification) -> String {
-    counts_in_words(count_of(verification, Severity::Error), count_of(verification, Severity::Warning))
+    let counts =
+        counts_in_words(count_of(verification, Severity::Error), count_of(verification, Severity::Warning));
+    match verification.allowed.len() {
+        0 => counts,
+        1 => format!("{counts}, 1 finding allowed in the plan"),
+        allowed => format!("{counts}, {allowed} findings allowed in the plan"),
+    }
 }
 
 fn count_of(verification: &Verification, level: Severity) -> usize {
