@@ -36,7 +36,7 @@ pub use config::{
 pub use day::DayBudgets;
 pub use find::{Distrusted, FILE_NAME, Loaded, Place, PlaceOf, Sources, load, places, user_folder};
 pub use judge::{JudgeConfig, Judges, NamedJudge};
-pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig};
+pub use model::{MODEL_TIMEOUT, MODEL_TOKENS, ModelApi, ModelConfig, wrong_url};
 pub use origin::{Ignored, Key, Origin, Origins};
 pub use policy::ApprovalPolicy;
 pub use price_table::prices_known;

@@ -251,12 +251,10 @@ impl<'p> Lowering<'p> {
     // S8, N3, A6: the node's own plan, folder and approval, or the graph's.
     fn sub_plan(&self, node: &NodeTree, step: Option<&StepTree>) -> SubPlan {
         let path = sub_plans::file(self.plan.workflow, node);
-        let is_inherited =
-            node.said.text("stack.child_approval").is_some_and(|approval| approval.value == "inherit");
         SubPlan {
             path: path.map_or(String::new(), |path| path.value.clone()),
             folder: folders::folder(self.plan.workflow, node),
-            approval: if is_inherited { ChildApproval::Inherit } else { ChildApproval::Ask },
+            approval: sub_plans::approval(node).map_or(ChildApproval::Ask, |approval| approval.value),
             on_exhausted: step.map_or(Outcome::Failed, on_exhausted),
             // N1: an unreadable condition was reported when the graph was judged.
             until: node

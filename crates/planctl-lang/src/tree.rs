@@ -11,7 +11,7 @@ pub use crate::syntax::values::{OnFail, Then};
 pub use mark::Mark;
 pub use parse::allow::Allow;
 
-use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{Budget, ChildApproval, Priority, RedFirst, Subscription, WorkKind};
 use planctl_glob::{Glob, is_glob};
 
 use crate::syntax::source::Source;
@@ -170,6 +170,12 @@ pub struct StepTree {
     pub locks: Vec<Spanned<String>>,
     /// `**workspace:**`
     pub workspace: Option<Spanned<WorkspaceMode>>,
+    /// `**plan:**`: the file of the plan that a sub-plan carries out.
+    pub plan: Option<Spanned<String>>,
+    /// `**folder:**`: the folder in which a sub-plan works.
+    pub folder: Option<Spanned<String>>,
+    /// `**approval:**`: who approves a sub-plan.
+    pub approval: Option<Spanned<ChildApproval>>,
     /// Its node's name, where the plan is a graph of another language than markdown.
     pub node: Option<String>,
     /// Fields whose value could not be read; each has its diagnostic, so nothing reports them as missing.
@@ -269,6 +275,9 @@ fields! {
     Server "server" step,
     Tool "tool" step,
     Arguments "arguments" step,
+    Plan "plan" step,
+    Folder "folder" step,
+    Approval "approval" step,
     ExitCode "exit_code" step,
     OnFail "on_fail" step,
     Timeout "timeout" step,
@@ -305,6 +314,9 @@ impl Field {
         "server",
         "tool",
         "arguments",
+        "plan",
+        "folder",
+        "approval",
         "on_fail",
         "timeout",
         "contract_timeout",
@@ -342,6 +354,9 @@ impl Field {
             | Field::Intent
             | Field::Server
             | Field::Tool
+            | Field::Plan
+            | Field::Folder
+            | Field::Approval
             | Field::ExitCode
             | Field::OnFail
             | Field::Timeout
@@ -408,6 +423,9 @@ impl StepTree {
             min_tests: None,
             locks: Vec::new(),
             workspace: None,
+            plan: None,
+            folder: None,
+            approval: None,
             node: None,
             unread: Vec::new(),
         }

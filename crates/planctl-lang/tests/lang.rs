@@ -60,6 +60,8 @@ mod same_path;
 mod sample;
 #[path = "lang/sound.rs"]
 mod sound;
+#[path = "lang/sub_plans.rs"]
+mod sub_plans;
 #[path = "lang/trials.rs"]
 mod trials;
 #[path = "lang/unicode.rs"]

@@ -131,6 +131,21 @@ pub enum ChildApproval {
     Inherit,
 }
 
+impl ChildApproval {
+    /// Returns the word as plans have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ChildApproval::Ask => "ask",
+            ChildApproval::Inherit => "inherit",
+        }
+    }
+
+    /// Returns the approver that a word of a plan means.
+    pub fn from_word(word: &str) -> Option<ChildApproval> {
+        [ChildApproval::Ask, ChildApproval::Inherit].into_iter().find(|approval| approval.word() == word)
+    }
+}
+
 /// A command without an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Call {

@@ -55,6 +55,7 @@ fn check(context: &Context<'_>, found: &mut Vec<Diagnostic>) {
         title(step, &mut of_step);
         lint_required(context, step, &mut of_step);
         lint_idle_fields(step, &mut of_step);
+        lint_sub_plan(step, &mut of_step);
         policy(step, &mut of_step);
         lint_guard(step, &mut of_step);
         locks(step, &mut of_step);
@@ -274,14 +275,15 @@ fn lint_required(context: &Context<'_>, step: &StepTree, found: &mut Vec<Diagnos
 fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
     let Some(kind) = &step.kind else { return };
     let (word, runs, is_told, is_tried) = match kind.value {
-        StepKind::Work(_) | StepKind::SubPlan => return,
-        // People read the task of a call or a checkpoint.
+        StepKind::Work(_) => return,
+        // People read the task of a call, a checkpoint or a sub-plan.
         StepKind::Call => ("call", true, true, true),
         StepKind::Decision => ("decision", true, true, true),
         StepKind::Human => ("human", false, true, false),
         StepKind::Escalate => ("escalate", false, true, false),
         StepKind::Checkpoint => ("checkpoint", false, true, false),
         StepKind::Join => ("join", false, false, true),
+        StepKind::SubPlan => ("sub-plan", false, true, true),
     };
     if let Some(contract) = step.contract.as_ref().filter(|_| !runs) {
         let message = format!("no contract runs at a step of `type: {word}`");
@@ -303,6 +305,38 @@ fn lint_idle_fields(step: &StepTree, found: &mut Vec<Diagnostic>) {
         found.push(
             dropped.at(policy.span, "").help("delete it; a line of `## Flow` says where another edge leads"),
         );
+    }
+}
+
+// What a sub-plan carries out, and nobody else.
+fn lint_sub_plan(step: &StepTree, found: &mut Vec<Diagnostic>) {
+    let is_sub_plan = step.kind.as_ref().is_some_and(|kind| kind.value == StepKind::SubPlan);
+    if !is_sub_plan {
+        let said = [
+            (Field::Plan, step.plan.as_ref().map(|plan| plan.span)),
+            (Field::Folder, step.folder.as_ref().map(|folder| folder.span)),
+            (Field::Approval, step.approval.as_ref().map(|approval| approval.span)),
+        ];
+        for (field, span) in said {
+            let Some(span) = span else { continue };
+            let message = format!("`**{}:**` is of a sub-plan alone", field.word());
+            let dropped = Diagnostic::new(Code::P015, message).at(span, "nobody would read this");
+            found.push(dropped.help("write `**type:** sub-plan`, or delete the field"));
+        }
+        return;
+    }
+    if step.plan.is_none() && !step.unread.contains(&Field::Plan) {
+        let message = format!("step {}: plan is missing", step.number_text());
+        let missing = Diagnostic::new(Code::P009, message).at(step.heading, "this step");
+        found.push(
+            missing.help("name the file of the plan that it carries out: `**plan:** plans/release.md`"),
+        );
+    }
+    if let Some(policy) = step.on_fail.as_ref().filter(|policy| policy.value.retries.is_some()) {
+        let message =
+            "a sub-plan is not tried again: what its run does about a failure stands in its own plan";
+        let idle = Diagnostic::new(Code::P015, message).level(Severity::Warning).at(policy.span, "");
+        found.push(idle.help("write what follows when its run fails: `escalate`, `abort`, `skip` or `warn`"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use planctl_engine::{Budget, Priority, RedFirst, Subscription, WorkKind};
+use planctl_engine::{Budget, Priority, RedFirst, Subscription};
 use serde::Serialize;
 
 use crate::analysis::Scripts;
@@ -11,9 +11,10 @@ use crate::analysis::order::Order;
 use crate::analysis::{judging_files, matches_any, may_change};
 use crate::graph::{CONTRACT_TIMEOUT, WORK_TIMEOUT, policy, red_first, work};
 use crate::syntax::source::Source;
-use crate::text::duration_words;
 use crate::text::limits::MAX_VISITS;
-use crate::tree::{PlanTree, StepTree};
+use crate::text::{Spanned, duration_words};
+use crate::tree::parse::kind_word;
+use crate::tree::{PlanTree, StepKind, StepTree};
 
 /// A plan as it will run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -115,15 +116,15 @@ fn show_step(
         0 => policy.then.verb().to_owned(),
         retries => format!("retry({retries}), then {}", policy.then.verb()),
     };
-    let seconds = |field: &Option<crate::text::Spanned<u64>>| {
+    let seconds = |field: &Option<Spanned<u64>>| {
         field.as_ref().map(|seconds| duration_words(Duration::from_secs(seconds.value)))
     };
     let contract = step.contract.as_ref();
     let exit_code =
         contract.and_then(|contract| contract.exit_code.as_ref()).map(|code| format!("== {}", code.value));
-    let kind = match work(step) {
-        WorkKind::Code => "code",
-        WorkKind::Review => "review",
+    let kind = match step.kind.as_ref() {
+        Some(kind) => kind_word(kind.value),
+        None => kind_word(StepKind::Work(work(step))),
     };
     let said_policy = step.on_fail.is_some() || step.max_retries.is_some();
     let mut settings = vec![
@@ -153,6 +154,12 @@ fn show_step(
         }
     }
     settings.push(setting("protects", joined(step.protects.iter().map(|glob| glob.value.clone())), "none"));
+    let approval = step.approval.as_ref().map(|approval| approval.value.word().to_owned());
+    let text = |said: &Option<Spanned<String>>| said.as_ref().map(|said| said.value.clone());
+    let sub_plan = [("plan", text(&step.plan)), ("folder", text(&step.folder)), ("approval", approval)];
+    settings.extend(
+        sub_plan.into_iter().filter(|(_, said)| said.is_some()).map(|(name, said)| setting(name, said, "")),
+    );
     if !step.locks.is_empty() {
         settings.push(setting("locks", joined(step.locks.iter().map(|lock| lock.value.clone())), "none"));
     }

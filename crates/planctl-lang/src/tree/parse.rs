@@ -16,6 +16,7 @@ mod step;
 pub use budget::of_text as budget_of;
 pub(crate) use contract::CONTRACT_STUB;
 pub use frontmatter::STATUSES;
+pub(crate) use step::kind_word;
 
 use std::collections::BTreeMap;
 

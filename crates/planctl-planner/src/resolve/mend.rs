@@ -183,7 +183,7 @@ fn failed_call<'a>(planned: &'a Planned, intent: &str) -> Option<(&'a PlannedSte
         | Action::Ask { .. }
         | Action::Write { .. }
         | Action::Run { .. }
-        | Action::Follow { .. } => None,
+        | Action::SubPlan { .. } => None,
     })
 }
 

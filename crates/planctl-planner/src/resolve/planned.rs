@@ -64,8 +64,8 @@ pub enum Action {
         /// The command.
         command: String,
     },
-    /// A plan of the library does it, in a run of its own once all other steps are done; it waits for an approval of its own.
-    Follow {
+    /// A plan of the library does it, in a run of its own that waits for an approval of its own; its output is the result.
+    SubPlan {
         /// The entry.
         entry: String,
         /// How well it serves, from 0 to 1.
@@ -149,7 +149,6 @@ pub fn planned(
     planning.ask_for_the_unsaid();
     planning.name_questions(&leaves);
     planning.planned.steps = in_order(std::mem::take(&mut planning.planned.steps));
-    planning.move_follow_up_last();
     planning.planned
 }
 
@@ -206,7 +205,7 @@ impl Planning<'_> {
         if let Some(name) = decision.and_then(Decision::capability)
             && let Some(entry) = entry_of(name)
         {
-            return self.follow(intent, entry, 1.0);
+            return self.add_sub_plan(intent, entry, 1.0);
         }
         match decision {
             Some(Decision::Write(task)) => return self.push(intent, Action::Write { task: task.clone() }),
@@ -232,7 +231,7 @@ impl Planning<'_> {
             Served::Missing(candidates) => return self.leave_open(intent, false, candidates),
         };
         if let Some(entry) = entry_of(&best.capability) {
-            return self.follow(intent, entry, best.score);
+            return self.add_sub_plan(intent, entry, best.score);
         }
         let Some(capability) = self.resolver.catalog.named(&best.capability).cloned() else { return };
         let needs: Vec<&Intent> =
@@ -246,33 +245,14 @@ impl Planning<'_> {
         );
     }
 
-    fn follow(&mut self, intent: &Intent, entry: &str, score: f64) {
-        let is_second = self.planned.steps.iter().any(|step| matches!(step.action, Action::Follow { .. }));
-        if is_second {
-            let message =
-                format!("the plan {entry} of the library serves it, and one plan alone can follow another");
-            self.add_remark(intent, message);
-        }
+    fn add_sub_plan(&mut self, intent: &Intent, entry: &str, score: f64) {
         if !intent.needs.is_empty() {
-            let message = format!("the plan {entry} of the library follows, and is not given what it needs");
+            let needs = intent.needs.join(", ");
+            let message =
+                format!("the plan {entry} of the library comes after {needs}, and is given no result");
             self.planned.warnings.push(Remark { intent: intent.id.clone(), message });
         }
-        self.push(intent, Action::Follow { entry: entry.to_owned(), score });
-    }
-
-    /// Puts a plan that follows behind all other steps; nothing can need it.
-    fn move_follow_up_last(&mut self) {
-        let steps = std::mem::take(&mut self.planned.steps);
-        let (following, others): (Vec<_>, Vec<_>) =
-            steps.into_iter().partition(|step| matches!(step.action, Action::Follow { .. }));
-        for step in &others {
-            for need in step.needs.iter().filter(|need| following.iter().any(|own| own.id == **need)) {
-                let message =
-                    format!("it needs {need}, which a plan of the library does once this one is over");
-                self.planned.faults.push(Remark { intent: step.id.clone(), message });
-            }
-        }
-        self.planned.steps = others.into_iter().chain(following).collect();
+        self.push(intent, Action::SubPlan { entry: entry.to_owned(), score });
     }
 
     fn call(&mut self, intent: &Intent, mut call: Call, binding: Binding, needs: &[&Intent]) {
@@ -404,7 +384,7 @@ impl Planning<'_> {
             let takes = |argument: &&Argument| matches!(&argument.value, ArgumentValue::ResultOf(id, _) if *id == step.id);
             let arguments = steps.iter().filter_map(|other| match &other.action {
                 Action::Call(call) => Some(&call.arguments),
-                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } | Action::Follow { .. } => {
+                Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } | Action::SubPlan { .. } => {
                     None
                 }
             });

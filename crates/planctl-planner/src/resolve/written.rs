@@ -1,4 +1,7 @@
-//! Writes a resolved goal as a plan: questions as steps for a person, calls with their arguments, each result where it is needed.
+//! Writes a resolved goal as a plan: questions as steps for a person, calls with their arguments, plans of the library as sub-plans,
+//! each result where it is needed.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -6,28 +9,29 @@ use super::bind::ArgumentValue;
 use super::planned::{Action, Call, Planned, PlannedStep};
 use crate::write::{fence, heading, one_line, safe, task, yaml};
 
-/// Writes the plan. Each step says which intent of the goal it serves; a plan of the library that follows stands in its head.
-pub fn write_plan(goal: &str, owner: &str, planned: &Planned) -> String {
+/// Writes the plan. Each step says which intent of the goal it serves; `files` has the file of each plan of the library, relative to
+/// the workspace.
+pub fn write_plan(goal: &str, owner: &str, planned: &Planned, files: &BTreeMap<String, String>) -> String {
     let title: String = one_line(goal).chars().take(100).collect();
-    let follows = planned.steps.iter().find_map(|step| match &step.action {
-        Action::Follow { entry, .. } => Some(format!("then: {}\n", yaml(entry))),
-        Action::Ask { .. } | Action::Call(_) | Action::Write { .. } | Action::Run { .. } => None,
-    });
     let mut text = format!(
-        "---\ntype: plan\nstatus: draft\nowner: {}\n{}---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
+        "---\ntype: plan\nstatus: draft\nowner: {}\n---\n\n# {}\n\n**Context:** Resolved from the goal: {}\n\n## Steps\n",
         yaml(owner),
-        follows.unwrap_or_default(),
         heading(&title),
         safe(&one_line(goal))
     );
-    let own = |step: &&PlannedStep| !matches!(step.action, Action::Follow { .. });
-    for (at, step) in planned.steps.iter().filter(own).enumerate() {
-        write_step(&mut text, at, step, &planned.steps);
+    for (at, step) in planned.steps.iter().enumerate() {
+        write_step(&mut text, at, step, &planned.steps, files);
     }
     text
 }
 
-fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedStep]) {
+fn write_step(
+    text: &mut String,
+    at: usize,
+    step: &PlannedStep,
+    all: &[PlannedStep],
+    files: &BTreeMap<String, String>,
+) {
     let title: String = one_line(&step.text).chars().take(100).collect();
     text.push_str(&format!("\n### {}. {}\n\n", at + 1, heading(&capitalised(&title))));
     if matches!(step.action, Action::Write { .. }) {
@@ -36,7 +40,8 @@ fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedSt
     let kind = match &step.action {
         Action::Ask { .. } => Some("human"),
         Action::Call(_) | Action::Run { .. } => Some("call"),
-        Action::Write { .. } | Action::Follow { .. } => None,
+        Action::SubPlan { .. } => Some("sub-plan"),
+        Action::Write { .. } => None,
     };
     text.push_str(&kind.map(|kind| format!("**type:** {kind}\n")).unwrap_or_default());
     text.push_str(&format!("**needs:** {}\n", needs(step, all)));
@@ -49,7 +54,10 @@ fn write_step(text: &mut String, at: usize, step: &PlannedStep, all: &[PlannedSt
             text.push_str(&format!("\n**task:**\n{}\n\n**contract:** TODO\n", task(own)));
         }
         Action::Run { command } => contract(text, command),
-        Action::Follow { .. } => {}
+        Action::SubPlan { entry, .. } => {
+            let file = files.get(entry).cloned().unwrap_or_else(|| format!("plans/{entry}.md"));
+            text.push_str(&format!("**plan:** {}\n", one_line(&file)));
+        }
     }
 }
 

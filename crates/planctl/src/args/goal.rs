@@ -46,8 +46,8 @@ pub struct GoalSource {
     /// The agent that is asked where no pattern fits; it only reads
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
-    /// The model that is asked where no pattern fits, by its name in [models]
-    #[arg(long, value_name = "NAME")]
+    /// The model that is asked where no pattern fits, by its name in [models] or its address
+    #[arg(long, value_name = "NAME|URL")]
     pub model: Option<String>,
     /// The available tools, and their server, which is the file's name unless given [default: the tools of [servers.NAME]
     /// in planctl.toml]
@@ -85,8 +85,8 @@ pub struct ResolveArgs {
     /// How tools are found
     #[arg(long, value_name = "STRATEGY", default_value = "composite", hide_possible_values = true)]
     pub strategy: ResolutionWord,
-    /// The model in [models] that gives vectors, for intents that no name of a tool fits
-    #[arg(long, value_name = "NAME")]
+    /// The model that gives vectors, for intents that no name of a tool fits, by its name in [models] or its address
+    #[arg(long, value_name = "NAME|URL")]
     pub embeddings: Option<String>,
     /// A run of the plan that failed at a call; the writer repairs that call, at most three times
     #[arg(long, value_name = "RUN", conflicts_with = "again", add = completing::run())]

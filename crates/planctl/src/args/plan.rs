@@ -321,11 +321,12 @@ pub struct DraftArgs {
     /// The agent that writes: claude, codex, gemini, opencode, aider or exec:COMMAND; it only reads
     #[arg(long, value_name = "NAME[:ARGS]", conflicts_with = "model", value_parser = Agent::parse)]
     pub agent: Option<Agent>,
-    /// The model that writes, by its name in [models] of planctl.toml
-    #[arg(long, value_name = "NAME")]
+    /// The model that writes: its name in [models] of planctl.toml, or an address such as
+    /// http://127.0.0.1:8080/v1/chat/completions#MODEL
+    #[arg(long, value_name = "NAME|URL")]
     pub model: Option<String>,
-    /// The model that reviews what passes the rules, by its name in [models]
-    #[arg(long, value_name = "NAME")]
+    /// The model that reviews what passes the rules, by its name in [models] or its address
+    #[arg(long, value_name = "NAME|URL")]
     pub reviewer: Option<String>,
     /// The plan to write [default: plans/TITLE.md]
     #[arg(short, long, value_name = "FILE")]

@@ -28,7 +28,7 @@ use crate::caller::must_be_human;
 use crate::checking::Prober;
 use crate::client::{ANSWERED_WITHIN, Client, NoAnswer};
 use crate::failure::{Answer as Ended, Exit, Failure};
-use crate::model::Model;
+use crate::model::{Model, named};
 use crate::show;
 
 pub(super) mod failed;
@@ -77,7 +77,7 @@ impl<'a> Drafting<'a> {
             .help("split it, and draft a plan for each part"));
         }
         let writer = writer_of(context, args)?;
-        let reviewer = args.reviewer.as_deref().map(|name| writer::model(config, name)).transpose()?;
+        let reviewer = args.reviewer.as_deref().map(|name| named::answering(config, name)).transpose()?;
         let budget = budget_of_draft(args, &writer, reviewer.as_ref())?;
         let workspace = context.workspace().to_string_lossy().into_owned();
         let (name, content) = named.unwrap_or_default();
@@ -453,7 +453,7 @@ fn writer_of(context: &Context, args: &DraftArgs) -> Result<Writer, Failure> {
     }
     match &args.model {
         Some(name) => {
-            writer::model(&context.config()?.config, name).map(|model| Writer::Model(Box::new(model)))
+            named::answering(&context.config()?.config, name).map(|model| Writer::Model(Box::new(model)))
         }
         None => Ok(Writer::Pattern),
     }

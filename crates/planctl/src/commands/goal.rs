@@ -17,6 +17,7 @@ use super::{Context, Stop};
 use crate::args::{Format, GoalArgs, GoalCommand, GoalSource, StrategyWord, ToolsFile};
 use crate::caller::must_be_human;
 use crate::failure::{Answer, Exit, Failure};
+use crate::model::named;
 use crate::show::{self, BOLD, FAINT, styled};
 
 mod embeddings;
@@ -135,7 +136,7 @@ fn writer_of(context: &Context, args: &GoalSource) -> Result<Option<Writer>, Fai
         return Ok(Some(Writer::Agent(agent.clone(), args.within)));
     }
     let Some(name) = &args.model else { return Ok(None) };
-    let model = writer::model(&context.config()?.config, name)?;
+    let model = named::answering(&context.config()?.config, name)?;
     Ok(Some(Writer::Model(Box::new(model))))
 }
 

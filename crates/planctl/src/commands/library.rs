@@ -84,7 +84,12 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
             }
         },
     };
-    let found = find_entry(&library, &id)?;
+    file_of_entry(context, &library, &id)
+}
+
+/// Returns the file of an entry; one that is not of this project becomes a file of it.
+pub fn file_of_entry(context: &Context, library: &Library, id: &str) -> Result<PathBuf, Failure> {
+    let found = find_entry(library, id)?;
     let of_project = found.file().filter(|_| found.origin == Origin::Project);
     if let Some(file) = of_project.filter(|file| Language::of(&file.to_string_lossy()).is_none()) {
         return Ok(file.to_owned());
@@ -92,7 +97,7 @@ pub fn plan_for(context: &Context, given: &Path) -> Result<PathBuf, Failure> {
     let file = context.workspace().join(format!("plans/{id}.md"));
     if !file.exists() {
         super::write::create(&file, plan_of(found, Some(&file))?.text())?;
-        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(&id)));
+        context.say(&format!("wrote plans/{}.md, the library's plan", show::safe(id)));
     }
     Ok(file)
 }

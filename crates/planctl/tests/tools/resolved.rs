@@ -9,6 +9,7 @@ pub fn trials() -> Vec<Test> {
         ("m_16_m_25_a_goal_finds_the_tools_of_the_servers_and_its_plan_runs", a_goal_runs),
         ("m_16_a_server_that_can_not_be_asked_is_told_of_and_left_out", a_lost_server_is_left_out),
         ("m_40_a_call_that_failed_in_a_run_is_mended_as_a_revision_that_a_person_approves", a_call_is_mended),
+        ("m_24_a_plan_of_the_library_in_the_middle_gives_what_the_next_call_takes", a_plan_in_the_middle),
         ("m_40_a_call_that_failed_for_a_reason_outside_of_the_plan_is_not_mended", a_limit_is_no_fault),
     ]
 }
@@ -44,6 +45,35 @@ fn a_goal_runs() {
     assert!(why.contains("serves I2: list issues in acme/shop"), "{why}");
     let again = place.planctl(&["goal", "resolve", GOAL, "--again", "--out", "again.md", "--explain"]);
     assert!(again.out.contains("history"), "what served the intent before is found first: {again:?}");
+}
+
+/// An intent that a plan of the library serves is a step, and the call after it takes its output.
+fn a_plan_in_the_middle() {
+    let place = Place::new("effects = [\"read\"]");
+    let choosing = "---\ntype: plan\nowner: ann\ntriggers: [choose, repository]\n---\n\n# Choose a repository\n\n## Steps\n\n\
+                    ### 1. Choose\n\n**type:** call\n\n**contract:**\n```bash\nprintf acme/shop\n```\nexit_code == 0\n";
+    place.fixture.write("plans/choosing.md", choosing);
+    let intents = r#"{"title": "x", "confidence": 0.9, "intents": [
+        {"id": "a", "text": "choose the repository", "topic": "repository"},
+        {"id": "b", "text": "list issues", "needs": ["a"]}]}"#;
+    place.fixture.write("intents.json", intents);
+    let goal = "list the issues of a repository that is chosen first";
+    let resolve = ["goal", "resolve", goal, "--out", "plan.md", "--agent", "exec:cat intents.json"];
+    let said = place.planctl(&resolve);
+    assert_eq!(said.code, 0, "{said:?}");
+    let text = place.fixture.read("plan.md");
+    for part in ["**type:** sub-plan\n", "**plan:** plans/choosing.md\n", "\"repo\": \"${steps.1.output}\""] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let said = place.planctl(&["verify", "plan.md"]);
+    assert!(said.code == 0 && said.out.contains("no problems"), "{said:?}");
+    let said = place.planctl(&["run", "plan.md", "--approve", "--no-wait"]);
+    assert_eq!(said.code, 3, "the plan within waits for an approval of its own: {said:?}");
+    assert!(!place.asked().iter().any(|call| call.starts_with("list_issues")), "{:?}", place.asked());
+    assert_eq!(place.planctl(&["approvals", "approve", &place.fixture.ask()]).code, 0);
+    let said = place.planctl(&["resume", "@last", "--no-wait"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(place.asked().last().map(String::as_str), Some("list_issues {\"repo\":\"acme/shop\"}"));
 }
 
 /// Resolves a goal and runs its plan until the call has failed for good.

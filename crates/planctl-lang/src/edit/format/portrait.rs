@@ -193,13 +193,16 @@ fn strip_step(mut step: StepTree) -> StepTree {
         min_tests,
         locks,
         workspace,
+        plan,
+        folder,
+        approval,
         node: _,
         unread,
     } = &mut step;
     clear_span(number);
     (*heading, *end) = (Span::default(), 0);
     clear_span(title);
-    [mark, status, target, intent, task, judge, judge_by, when, for_each, gate]
+    [mark, status, target, intent, task, judge, judge_by, when, for_each, gate, plan, folder]
         .into_iter()
         .flatten()
         .for_each(clear_span);
@@ -216,6 +219,7 @@ fn strip_step(mut step: StepTree) -> StepTree {
     needed_templates.iter_mut().for_each(clear_span);
     min_tests.iter_mut().for_each(clear_span);
     workspace.iter_mut().for_each(clear_span);
+    approval.iter_mut().for_each(clear_span);
     unread.sort_unstable();
     step
 }

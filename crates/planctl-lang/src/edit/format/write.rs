@@ -33,7 +33,7 @@ impl Care {
 }
 
 /// The order of a step's fields; those that planctl's own plans have come as they do there.
-const ORDER: [Field; 29] = [
+const ORDER: [Field; 32] = [
     Field::Target,
     Field::Kind,
     Field::Intent,
@@ -45,6 +45,9 @@ const ORDER: [Field; 29] = [
     Field::Workspace,
     Field::Changes,
     Field::Protects,
+    Field::Plan,
+    Field::Folder,
+    Field::Approval,
     Field::Task,
     Field::Server,
     Field::Tool,

@@ -1,6 +1,6 @@
 //! Reads the fields of a step.
 
-use planctl_engine::{Subscription, WorkKind};
+use planctl_engine::{ChildApproval, Subscription, WorkKind};
 
 use super::field::RawField;
 use super::{Reader, heading};
@@ -12,7 +12,7 @@ use crate::tree::parse::name_of;
 use crate::tree::workflow::ToolFields;
 use crate::tree::{ContractTree, Field, Form, StepKind, StepNumber, StepTree, WorkspaceMode};
 
-const KINDS: [(&str, StepKind); 8] = [
+const KINDS: [(&str, StepKind); 9] = [
     ("code", StepKind::Work(WorkKind::Code)),
     ("review", StepKind::Work(WorkKind::Review)),
     ("decision", StepKind::Decision),
@@ -21,7 +21,13 @@ const KINDS: [(&str, StepKind); 8] = [
     ("checkpoint", StepKind::Checkpoint),
     ("join", StepKind::Join),
     ("escalate", StepKind::Escalate),
+    ("sub-plan", StepKind::SubPlan),
 ];
+
+/// Returns a kind of step as authors write it.
+pub(crate) fn kind_word(kind: StepKind) -> &'static str {
+    KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word)
+}
 
 impl Reader<'_> {
     pub(super) fn take_step_field(&mut self, known: Field, field: &RawField, end: usize) {
@@ -72,6 +78,9 @@ impl Reader<'_> {
             Field::Target => self.on_step(|step| step.target = Some(value)),
             Field::Server => self.tool_fields().server = Some(value),
             Field::Tool => self.tool_fields().tool = Some(value),
+            Field::Plan => self.on_step(|step| step.plan = Some(value)),
+            Field::Folder => self.on_step(|step| step.folder = Some(value)),
+            Field::Approval => self.take_approval(value),
             Field::Kind => self.take_kind(value),
             Field::Intent => self.on_step(|step| step.intent = Some(value)),
             Field::OnFail => self.take_on_fail(value),
@@ -193,7 +202,7 @@ impl Reader<'_> {
     }
 
     fn take_kind(&mut self, value: Spanned<String>) {
-        let word = value.value.to_lowercase();
+        let word = value.value.to_lowercase().replace('_', "-");
         match KINDS.iter().find(|(name, _)| *name == word) {
             Some((_, kind)) => self.on_step(|step| step.kind = Some(Spanned::new(*kind, value.span))),
             None => {
@@ -258,6 +267,21 @@ impl Reader<'_> {
                 let refused = refused.help("write `shared` or `worktree`");
                 let near = nearest(&value.value, ["shared", "worktree"]);
                 self.report_value(Field::Workspace, with_near(refused, value.span, near));
+            }
+        }
+    }
+
+    fn take_approval(&mut self, value: Spanned<String>) {
+        match ChildApproval::from_word(&value.value.to_lowercase()) {
+            Some(approval) => self.on_step(|step| step.approval = Some(Spanned::new(approval, value.span))),
+            None => {
+                let message = format!("`{}` is no value of `**approval:**`", escape(&value.value));
+                let refused = Diagnostic::new(Code::P015, message).at(value.span, "");
+                let refused = refused.help(
+                    "write `ask`, or `inherit` where whoever approves this plan approves that one, too",
+                );
+                let near = nearest(&value.value, ["ask", "inherit"]);
+                self.report_value(Field::Approval, with_near(refused, value.span, near));
             }
         }
     }

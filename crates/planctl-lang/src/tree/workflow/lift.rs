@@ -5,6 +5,8 @@ use planctl_engine::{
     Question, SubPlan, Subscription, Task, WorkKind,
 };
 
+use super::folders::FOLDER;
+use super::sub_plans::{APPROVAL, FILE};
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Said, Workflow};
 use crate::text::{Span, Spanned};
 
@@ -132,10 +134,10 @@ fn question_said(question: &Question, say: &mut impl FnMut(&'static str, String)
 }
 
 fn sub_plan_said(plan: &SubPlan, say: &mut impl FnMut(&'static str, String)) {
-    say("stack.child_dotfile", plan.path.clone());
-    say("stack.child_workdir", plan.folder.clone().unwrap_or_default());
+    say(FILE, plan.path.clone());
+    say(FOLDER, plan.folder.clone().unwrap_or_default());
     if plan.approval == ChildApproval::Inherit {
-        say("stack.child_approval", "inherit".to_owned());
+        say(APPROVAL, plan.approval.word().to_owned());
     }
     if let Some(until) = &plan.until {
         say("manager.stop_condition", until.to_string());

@@ -8,6 +8,7 @@ use planctl_engine::{On, Subscription, WorkKind};
 use super::needs::sound_needs;
 use super::pipeline::{on_named, read_condition, say_condition};
 use super::tree::{EdgeTree, Kind, NamedContract, NodeTree, Workflow};
+use super::{folders, sub_plans};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::syntax::condition;
 use crate::syntax::source::Source;
@@ -102,6 +103,12 @@ fn node(source: &Source, step: &StepTree, found: &mut Vec<Diagnostic>) -> NodeTr
     say("protects", list(step.protects.iter().map(|glob| (glob.value.clone(), glob.span))));
     say("locks", list(step.locks.iter().map(|lock| (lock.value.clone(), lock.span))));
     say("workspace", step.workspace.as_ref().map(|mode| (mode_word(mode.value).to_owned(), mode.span)));
+    say(sub_plans::FILE, text(&step.plan));
+    say(folders::FOLDER, text(&step.folder));
+    say(
+        sub_plans::APPROVAL,
+        step.approval.as_ref().map(|approval| (approval.value.word().to_owned(), approval.span)),
+    );
     if let Some(StepKind::Work(WorkKind::Review)) = step.kind.as_ref().map(|kind| kind.value) {
         say("work", Some(("review".to_owned(), kind.span)));
     }

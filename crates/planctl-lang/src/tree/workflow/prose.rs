@@ -7,6 +7,7 @@ use planctl_engine::condition::{Clause, Condition, Key, Test};
 
 use super::steps::ROLE;
 use super::tree::{EdgeTree, Kind, Library, NodeTree, Workflow};
+use super::{folders, sub_plans};
 use crate::syntax::source::Source;
 use crate::text::{Spanned, yaml_text};
 use crate::tree::parse::parse;
@@ -25,7 +26,7 @@ const FIELDS: [&str; 5] = ["target", "needs", "when", "workspace", "timeout"];
 const FIELDS_AFTER: [&str; 5] = ["judge_by", "on_fail", "max_retries", "max_visits", "contract_timeout"];
 const LISTS: [&str; 4] = ["subscriptions", "changes", "protects", "locks"];
 /// Attributes that are written elsewhere, or mean nothing outside of DOT.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 18] = [
     "label",
     "shape",
     "type",
@@ -41,12 +42,15 @@ const ELSEWHERE: [&str; 15] = [
     "work",
     "result",
     "verify.value",
+    sub_plans::FILE,
+    folders::FOLDER,
+    sub_plans::APPROVAL,
 ];
 
 /// Writes a graph as a plan in markdown.
 pub fn to_markdown(workflow: &Workflow) -> Markdown {
     let mut lost = BTreeSet::new();
-    let numbers = Numbers::of(workflow, &mut lost);
+    let numbers = Numbers::of(workflow);
     let mut text = String::from("---\ntype: plan\nstatus: draft\nowner: orchestrator\n");
     text.push_str(&library_keys(&workflow.library));
     text.push_str("---\n\n");
@@ -72,13 +76,15 @@ pub fn to_markdown(workflow: &Workflow) -> Markdown {
         "stale_after",
         "max_parallel",
         "parallel_edges",
+        sub_plans::FILE,
+        folders::FOLDER,
     ];
     for (key, _) in workflow.said.iter().filter(|(key, _)| !written.contains(key)) {
         lost.insert(format!("`{key}` of the graph"));
     }
     text.push_str("\n## Steps\n");
     for node in workflow.nodes.iter().filter(|node| numbers.0.contains_key(node.id.value.as_str())) {
-        step(node, &numbers, &mut text, &mut lost);
+        step(workflow, node, &numbers, &mut text, &mut lost);
     }
     let flow = flow(workflow, &numbers, &mut lost);
     if !flow.is_empty() {
@@ -113,12 +119,9 @@ pub(crate) fn library_keys(library: &Library) -> String {
 struct Numbers<'w>(BTreeMap<&'w str, String>);
 
 impl<'w> Numbers<'w> {
-    fn of(workflow: &'w Workflow, lost: &mut BTreeSet<String>) -> Numbers<'w> {
+    fn of(workflow: &'w Workflow) -> Numbers<'w> {
         let is_step = |node: &&NodeTree| !matches!(node.kind.value, Kind::Start | Kind::Exit | Kind::Fork);
         let steps: Vec<&NodeTree> = workflow.nodes.iter().filter(is_step).collect();
-        for plan in steps.iter().filter(|node| node.kind.value == Kind::SubPlan) {
-            lost.insert(format!("`{}` runs a plan of its own", plan.id.value));
-        }
         let own: Vec<Option<u32>> = steps.iter().map(|node| node.id.value.parse().ok()).collect();
         let is_numbered = own.iter().all(Option::is_some) && own.windows(2).all(|pair| pair[0] < pair[1]);
         let number = |at: usize, node: &NodeTree| {
@@ -164,7 +167,13 @@ impl<'w> Numbers<'w> {
     }
 }
 
-fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BTreeSet<String>) {
+fn step(
+    workflow: &Workflow,
+    node: &NodeTree,
+    numbers: &Numbers<'_>,
+    text: &mut String,
+    lost: &mut BTreeSet<String>,
+) {
     let number = numbers.0.get(node.id.value.as_str()).map_or("", String::as_str);
     text.push_str(&format!("\n### {number}. {}\n\n", one_line(node.title(), "Step")));
     let kind = node.kind.value;
@@ -172,10 +181,7 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
     match kind {
         Kind::Task if is_review => text.push_str("**type:** review\n"),
         Kind::Task => {}
-        Kind::SubPlan => text.push_str(
-            "**type:** call
-",
-        ),
+        Kind::SubPlan => text.push_str("**type:** sub-plan\n"),
         Kind::Start
         | Kind::Decision
         | Kind::Human
@@ -204,6 +210,9 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
             entries.iter().for_each(|entry| text.push_str(&format!("- {}\n", entry.value)));
         }
     }
+    if kind == Kind::SubPlan {
+        sub_plan_fields(workflow, node, text);
+    }
     let task = node.said.text(if kind == Kind::Escalate { "escalate" } else { "prompt" });
     if let Some(task) = task {
         text.push_str(&format!("\n**task:**\n{}\n", task.value.trim()));
@@ -223,6 +232,21 @@ fn step(node: &NodeTree, numbers: &Numbers<'_>, text: &mut String, lost: &mut BT
     };
     for (key, _) in node.said.iter().filter(|(key, _)| !is_written(key)) {
         lost.insert(format!("`{key}` of `{}`", node.id.value));
+    }
+}
+
+/// Writes what a sub-plan carries out; a plan in markdown has no such settings for all of its sub-plans.
+fn sub_plan_fields(workflow: &Workflow, node: &NodeTree, text: &mut String) {
+    let approval = node.said.text(sub_plans::APPROVAL).map(|approval| approval.value.clone());
+    let fields = [
+        ("plan", sub_plans::file(workflow, node).map(|file| file.value.clone())),
+        ("folder", folders::folder(workflow, node)),
+        ("approval", approval),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            text.push_str(&format!("**{name}:** {}\n", one_line(&value, "")));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use planctl_engine::{Backoff, Subscription, WorkKind};
 
 use super::pipeline::inner_place;
 use super::tree::{Kind, NodeTree, Said, Workflow};
+use super::{folders, sub_plans};
 use crate::syntax::source::Source;
 use crate::syntax::values::{on_fail_of, priority_of};
 use crate::text::{Span, Spanned};
@@ -87,6 +88,11 @@ fn step(source: &Source, workflow: &Workflow, node: &NodeTree, number: u32) -> S
         .text("workspace")
         .filter(|mode| mode.value == "worktree")
         .map(|mode| Spanned::new(WorkspaceMode::Worktree, mode.span));
+    if node.kind.value == Kind::SubPlan {
+        step.plan = sub_plans::file(workflow, node).cloned();
+        step.folder = folders::said_for(workflow, node).cloned();
+        step.approval = sub_plans::approval(node);
+    }
     let role = said.text("target").cloned();
     step.target = match node.kind.value {
         Kind::Task => Some(role.unwrap_or_else(|| Spanned::new(ROLE.to_owned(), title))),

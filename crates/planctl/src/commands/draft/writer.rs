@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planctl_api::wire::HeldPromptView;
-use planctl_config::{Agent, Config, ModelApi, Price};
+use planctl_config::{Agent, Config, ModelApi};
 use planctl_engine::Budget;
 use planctl_harness::{KnownAgent, Spawner};
 use planctl_planner::{Answer, Prompt, Spending, Tokens};
@@ -65,41 +65,6 @@ impl Writer {
             }
         }
     }
-}
-
-/// Finds a model of the configuration that gives answers.
-pub fn model(config: &Config, name: &str) -> Result<Model, Failure> {
-    of_kind(config, name, false)
-}
-
-/// Finds a model of the configuration that gives vectors.
-pub fn embedder(config: &Config, name: &str) -> Result<Model, Failure> {
-    of_kind(config, name, true)
-}
-
-fn of_kind(config: &Config, name: &str, embeds: bool) -> Result<Model, Failure> {
-    let Some(found) = config.models.get(name) else {
-        let names: Vec<&str> = config.models.keys().map(String::as_str).collect();
-        let near = planctl_lang::did_you_mean(name, names.iter().copied());
-        let help = match (near, names.is_empty()) {
-            (Some(near), _) => format!("did you mean {near}?"),
-            (None, true) => "planctl.toml: [models.NAME] api = \"messages\", url = \"https://…\", model = \"…\", key_env = \"…\"".to_owned(),
-            (None, false) => format!("there are {}", names.join(", ")),
-        };
-        let message = format!("planctl.toml has no model {}", show::safe(name));
-        return Err(Failure::new(Exit::Configuration, message).help(help));
-    };
-    if (found.api == ModelApi::Embeddings) != embeds {
-        let (gives, wanted) = if embeds { ("answers", "vectors") } else { ("vectors", "answers") };
-        let message = format!("the model {} gives {gives}, and {wanted} are needed", show::safe(name));
-        let help = if embeds {
-            "name one with api = \"embeddings\""
-        } else {
-            "name one with api = \"messages\" or \"chat\""
-        };
-        return Err(Failure::new(Exit::Configuration, message).help(help));
-    }
-    Model::new(name, found, Price::of(&config.prices, &found.model))
 }
 
 /// Checks that an agent is there and can be held to reading.

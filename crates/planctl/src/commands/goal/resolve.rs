@@ -107,7 +107,8 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         Outcome::Invalid => None,
         Outcome::Ok | Outcome::Warning if only_entry(&planned).is_some() => None,
         Outcome::Ok | Outcome::Warning => {
-            let text = write_plan(&source.goal, &context.actor(), &planned);
+            let files = files_of_plans(context, &planned)?;
+            let text = write_plan(&source.goal, &context.actor(), &planned, &files);
             let file = file_of(args, &record);
             write_plan_file(context, &file, &text, record.written.as_ref())?;
             record_resolutions(&mut history, &planned, intents, &text);
@@ -316,9 +317,22 @@ fn asks(planned: &Planned, quests: &BTreeMap<String, Quest>) -> Vec<(String, Que
 /// Returns the entry of the library that does all that a goal asks for; there is nothing to write beside it.
 fn only_entry(planned: &Planned) -> Option<&str> {
     match planned.steps.as_slice() {
-        [PlannedStep { action: Action::Follow { entry, .. }, .. }] => Some(entry),
+        [PlannedStep { action: Action::SubPlan { entry, .. }, .. }] => Some(entry),
         _ => None,
     }
+}
+
+/// Returns the file of each plan of the library that is a step. An entry that is not of this project becomes a file of it.
+fn files_of_plans(context: &Context, planned: &Planned) -> Result<BTreeMap<String, String>, Failure> {
+    let library = library::read(context);
+    let mut files = BTreeMap::new();
+    for step in &planned.steps {
+        let Action::SubPlan { entry, .. } = &step.action else { continue };
+        let file = library::file_of_entry(context, &library, entry)?;
+        let own = file.strip_prefix(context.workspace()).unwrap_or(&file);
+        files.insert(entry.clone(), own.display().to_string());
+    }
+    Ok(files)
 }
 
 fn file_of(args: &ResolveArgs, record: &Record) -> PathBuf {

@@ -100,11 +100,11 @@ fn step(at: usize, step: &PlannedStep, planned: &Planned) -> GoalStepView {
         Action::Call(call) => ("call", None, Some(call)),
         Action::Write { task } => ("write", Some(task.clone()), None),
         Action::Run { command } => ("run", Some(command.clone()), None),
-        Action::Follow { entry, .. } => ("follow", Some(entry.clone()), None),
+        Action::SubPlan { entry, .. } => ("sub_plan", Some(entry.clone()), None),
     };
     let found = match &step.action {
         Action::Call(call) => Some((call.source, call.score)),
-        Action::Follow { score, .. } => Some((Source::Library, *score)),
+        Action::SubPlan { score, .. } => Some((Source::Library, *score)),
         Action::Ask { .. } | Action::Write { .. } | Action::Run { .. } => None,
     };
     let arguments = call.into_iter().flat_map(|call| &call.arguments).map(|argument| {
@@ -226,7 +226,7 @@ fn row(step: &GoalStepView) -> Vec<String> {
         (_, _, _) if step.kind == "write" => "an agent".to_owned(),
         (_, _, Some(score)) => {
             let plan = step.words.as_deref().unwrap_or_default();
-            format!("the plan {plan}, which follows (library, {score:.2})")
+            format!("the plan {plan} (library, {score:.2})")
         }
         (_, _, _) => "a command".to_owned(),
     };
