@@ -210,7 +210,7 @@ impl Prompt<'_> {
             ),
             Failing::Undelivered { message } => self.message("The worker could not run:", message),
             Failing::Permission { message } => self.message("A permission was missing:", message),
-            Failing::Inconclusive { message } => self.message("The check told nothing:", message),
+            Failing::Inconclusive { message } => self.message("The check was inconclusive:", message),
             Failing::Unconfirmed { by, note } => {
                 self.line(&format!("{by} looked at the work and says that it is not done."));
                 if let Some(note) = note {
@@ -237,7 +237,7 @@ impl Prompt<'_> {
                 self.line(&format!("The plan before this step did not end well: {name}."));
             }
             Failing::Conflict { files, .. } => {
-                self.line("What branches of the plan did does not fit together in these files:");
+                self.line("Branches of the plan made conflicting changes to these files:");
                 self.line(&files.join("\n"));
             }
         }

@@ -122,7 +122,8 @@ fn columns() -> usize {
     show::columns().map_or(HELP_COLUMNS_MAX, |columns| columns.min(HELP_COLUMNS_MAX))
 }
 
-/// Puts what examples do below them where both don't fit beside one another; the sentences around them are folded.
+/// Puts what examples do below them where both don't fit beside one another; the sentences around them are folded. A command
+/// that is too wide goes on in a further line, so that it can be copied.
 fn lay_out_examples(text: &str, columns: usize) -> String {
     let parts = |line: &str| {
         let bare = line.strip_prefix("  ").filter(|bare| !bare.starts_with(' '))?;
@@ -130,21 +131,50 @@ fn lay_out_examples(text: &str, columns: usize) -> String {
             bare.split_once("   ").map_or((bare, ""), |(command, what)| (command, what.trim()));
         Some((command.to_owned(), what.to_owned()))
     };
-    let examples: Vec<(String, String)> = text.lines().filter_map(parts).collect();
+    let lines = show::paragraphs_in(text, columns);
+    let examples: Vec<(String, String)> = lines.iter().filter_map(|line| parts(line)).collect();
     let widest =
         examples.iter().filter(|(_, what)| !what.is_empty()).map(|(command, _)| command.chars().count());
     let widest = widest.max().unwrap_or(0);
     let is_beside =
         examples.iter().all(|(_, what)| what.is_empty() || widest + 4 + what.chars().count() <= columns);
-    let laid_out = text.lines().map(|line| match parts(line) {
-        None => show::folded_in(line, columns),
-        Some((command, what)) if what.is_empty() => format!("  {command}"),
+    let laid_out = lines.iter().map(|line| match parts(line) {
+        None => line.clone(),
+        Some((command, what)) if what.is_empty() => continued(&command, columns),
         Some((command, what)) if is_beside => format!("  {command:<widest$}  {what}"),
         Some((command, what)) => {
-            format!("  {command}\n{}", show::folded_in(&format!("   → {what}"), columns))
+            let what = show::folded_in(&format!("   → {what}"), columns);
+            format!("{}\n{what}", continued(&command, columns))
         }
     });
     laid_out.collect::<Vec<_>>().join("\n")
+}
+
+/// Indents a command, and breaks it between its words as a shell reads it.
+fn continued(command: &str, columns: usize) -> String {
+    let (mut text, mut taken, mut quote) = ("  ".to_owned(), 2, None);
+    let is_gap = |character: char| {
+        match (quote, character) {
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+        quote.is_none() && character == ' '
+    };
+    for (at, word) in command.split(is_gap).enumerate() {
+        let wide = word.chars().count();
+        // The last column of a line is for the mark that it goes on.
+        if at > 0 && taken + 1 + wide + 2 > columns {
+            text.push_str(" \\\n      ");
+            taken = 6;
+        } else if at > 0 {
+            text.push(' ');
+            taken += 1;
+        }
+        text.push_str(word);
+        taken += wide;
+    }
+    text
 }
 
 fn groups(root: &clap::Command) -> String {
@@ -522,6 +552,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn examples_that_are_too_wide_can_be_copied_and_sentences_are_broken_anew() {
+        let text = "Examples:\n  planctl why fix-3   explains it\n  planctl goal resolve 'list the issues' --tools github=t.json\n\n\
+                    One sentence that is\nbroken by its author.";
+        let shown = "Examples:\n  planctl why fix-3\n   → explains it\n  planctl goal resolve \\\n      'list the issues' \\\n      \
+                     --tools github=t.json\n\nOne sentence that is broken by\nits author.";
+        assert_eq!(lay_out_examples(text, 30), shown);
+        assert_eq!(continued("planctl run x.md --exec 'a b'", 40), "  planctl run x.md --exec 'a b'");
     }
 
     #[test]

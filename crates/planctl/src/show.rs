@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 mod folding;
 mod list;
 
-pub use folding::{commands, folded, folded_in, paragraphs};
+pub use folding::{commands, folded, folded_in, paragraphs, paragraphs_in};
 pub use list::{Cell, list, wrapped};
 pub use planctl_api::words::{
     LEFT_ALONE, age, ago, brief, budget, bytes, caveat, cost, counted, day_budget, is_left_alone,

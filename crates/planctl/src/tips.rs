@@ -73,7 +73,7 @@ const HABITS: [(&str, &str); 60] = [
 ];
 
 /// Flags of other tools, and what is typed here.
-const FLAGS: [(&str, &str); 18] = [
+const FLAGS: [(&str, &str); 22] = [
     ("--via", "planctl plan review FILE --role ROLE"),
     ("--template", "planctl new FILE --from TEMPLATE; planctl new --list lists the templates"),
     ("--name", "--title TITLE names a new plan; a run is named after its file"),
@@ -88,6 +88,10 @@ const FLAGS: [(&str, &str); 18] = [
     ("--cmd", "--exec CMD"),
     ("--command", "--exec CMD"),
     ("--worker", "--exec CMD or --agent NAME"),
+    ("-n", "--tail N prints the newest"),
+    ("--limit", "--tail N prints the newest"),
+    ("-w", "planctl watch RUN follows a run"),
+    ("--watch", "planctl watch RUN follows a run"),
     ("--debug", "PLANCTL_LOG=debug logs everything; -v prints more"),
     ("--force", "planctl asks instead; --yes answers a confirmation, and nothing overrules a contract"),
     ("--no-verify", "no step passes without its contract"),

@@ -250,7 +250,7 @@ fn answered(text: &str, word: &str, is_known: bool) -> Vec<HealthView> {
         check("prompt", Health::Good, "it came through".to_owned(), None)
     } else {
         let help = "the answer lacks the word that the prompt asked for".to_owned();
-        check("prompt", failing, "it can't be told whether it came through".to_owned(), Some(help))
+        check("prompt", failing, "whether it arrived is unknown".to_owned(), Some(help))
     };
     vec![prompt, check("final text", Health::Good, brief, None)]
 }

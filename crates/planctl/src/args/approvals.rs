@@ -51,7 +51,7 @@ pub struct AskFilter {
   planctl approvals retry 17 --note 'the limit is inclusive'
   planctl approvals raise 19 --cost 2.00 --tokens 100k
 
-Where no number is given, the only open ask is meant.")]
+Without a number, the only open ask of this folder is meant.")]
 pub enum ApprovalsCommand {
     /// Lists what waits for a person
     #[command(visible_alias = "list")]

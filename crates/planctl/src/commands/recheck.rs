@@ -69,7 +69,7 @@ pub async fn first_regressed(
                 context.say(&format!("{name} passes no longer: {}", show::safe(&why)));
                 let from = anew_from(graph, &passed, &node).ok_or_else(|| {
                     let message =
-                        format!("{name} is on a branch, and no step before the branches can be done anew");
+                        format!("{name} is on a branch, and no step before the branches can be done again");
                     Failure::new(Exit::Conflict, message).help("resume without --recheck, or start a new run")
                 })?;
                 let (before, of) = match from == step.number {

@@ -137,6 +137,8 @@ fn words_that_planctl_does_not_have_are_told_what_to_type() {
         ("run x.md --auto-approve", "--approve"),
         ("run x.md --cmd true", "--exec CMD"),
         ("run x.md -y", "--yes"),
+        ("logs -n 5", "--tail N"),
+        ("ls --watch", "planctl watch RUN"),
     ] {
         let said = fixture.planctl(&typed.split(' ').collect::<Vec<&str>>());
         assert_eq!(said.code, 2, "planctl {typed}: {said:?}");
