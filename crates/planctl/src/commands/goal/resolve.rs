@@ -135,8 +135,11 @@ pub(super) async fn run(context: &Context, args: &ResolveArgs) -> Answer {
         show::print_json(&view)?;
     } else {
         let mut text = resolved::draw(&view, source.explain, &command(&source.goal));
-        if let Some(file) = view.file.as_ref().filter(|_| args.repair.is_some()) {
-            text.push_str(&shown::revision(view.revision.as_ref(), file));
+        if let Some(file) = &view.file {
+            text.push_str(&match args.repair {
+                Some(_) => shown::revision(view.revision.as_ref(), file),
+                None => resolved::next(&view, file),
+            });
         }
         show::print(&text)?;
     }
